@@ -13,11 +13,11 @@ export interface FieldError {
     | 'FieldValueTooMany'
     | 'FieldValueDuplicate';
   readonly message: string;
-  /** How many more errors were found behind this one and are not listed. */
+  /** How many more errors were found and are not listed. */
   readonly omitted?: number;
 }
 
-/** The errors of one answer. Who has more of them has one mistake in a loop, and sees it in the first ones. */
+/** The maximum number of errors in a response. More are usually the same mistake in many entries. */
 export const fieldErrorsMax = 100;
 
 /** Errors as a validator finds them: those beyond the bound are counted and never made. */

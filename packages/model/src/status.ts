@@ -23,7 +23,7 @@ export class StatusError extends Error {
     this.retryAfterSeconds = details?.retryAfterSeconds;
   }
 
-  /** That of the reason, unless another one was asked for. */
+  /** The status code of the reason, unless the options have another one. */
   get code(): number {
     return this.#code ?? codes[this.reason];
   }
@@ -46,7 +46,7 @@ export class StatusError extends Error {
 interface StatusErrorOptions extends ErrorOptions {
   readonly continue?: string;
   readonly code?: number;
-  /** What clients read instead of the reason, where others choose it: any word, or none. */
+  /** The reason that clients get instead, such as one that a webhook chose; empty for none. */
   readonly statedReason?: string;
 }
 
@@ -145,7 +145,7 @@ export const conflict = (names: ResourceNames, name: string, problem: string): S
     resourceDetails(names, name),
   );
 
-/** Somebody may ask, and is refused all the same, for what the object is or where it lies. */
+/** The requester is authorized, but the object or its namespace does not allow the request. */
 export function forbiddenResource(
   names: ResourceNames,
   name: string | undefined,
@@ -170,7 +170,7 @@ export function invalid(
   const listed = errors.slice(0, fieldErrorsMax);
   const omitted = errors.length - listed.length + errors.reduce((sum, { omitted = 0 }) => sum + omitted, 0);
   const more = omitted > 0 ? [`and ${omitted} more`] : [];
-  // What is found twice is two causes and one sentence, as in kube-apiserver.
+  // As in kube-apiserver, an error that is found twice has two causes and one sentence.
   const found = new Set(listed.map(({ field, message }) => `${field}: ${message}`));
   const sentences = [...fitIntoMessage([...found]), ...more];
   const all = sentences.length === 1 ? sentences[0] : `[${sentences.join(', ')}]`;
@@ -192,7 +192,7 @@ export function invalid(
 
 /** The longest name that any rule allows has 253 characters. */
 const nameCharactersMax = 512;
-/** A message repeats the causes for people; what does not fit into it is in the causes. */
+/** The message repeats the causes; those that do not fit into it are only in the causes. */
 const messageCharactersMax = 16 * 1024;
 
 function fitIntoMessage(sentences: readonly string[]): string[] {

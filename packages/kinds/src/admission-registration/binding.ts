@@ -20,10 +20,10 @@ export const bindingFields = {
   matchResources: field(3, matchResources, 'Narrows the requests that the policy applies to.'),
 };
 
-/** What bindings of validating and mutating policies have in common. */
+/** The shared part of the specs of bindings. */
 export type BindingSpec = FieldValues<typeof bindingFields>;
 
-/** Adds what a writer leaves out. */
+/** Fills in defaults. */
 export const withBindingDefaults = <T extends { spec: BindingSpec }>(binding: T): T => {
   const { matchResources } = binding.spec;
   return matchResources

@@ -51,7 +51,7 @@ export type WebhookClientConfig = ValueOf<typeof clientConfig>;
 
 const defaultServicePort = 443;
 
-/** Adds what a writer leaves out. */
+/** Fills in defaults. */
 export const withServicePort = (config: WebhookClientConfig): WebhookClientConfig =>
   config.service
     ? { ...config, service: { ...config.service, port: config.service.port ?? defaultServicePort } }

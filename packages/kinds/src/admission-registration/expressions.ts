@@ -10,7 +10,7 @@ import {
   type WrittenVariable,
 } from '@cluster-apiserver/expressions';
 
-/** Says what is wrong with an expression, for each place where one may stand. Nothing wrong is an empty list. */
+/** Returns the faults of an expression, by the field that it is in. A valid expression has none. */
 export interface ExpressionChecker {
   matchCondition(expression: string): readonly string[];
   validation(expression: string): readonly string[];

@@ -36,7 +36,7 @@ const matchCondition = object(
   },
 );
 
-/** Must hold for a request, or the webhook or policy is not asked about it. */
+/** A condition that a request must meet for the webhook or policy to apply. */
 export type MatchCondition = ValueOf<typeof matchCondition>;
 
 export const matchConditions = jsonField(

@@ -65,7 +65,7 @@ export const matchResources = object(
 /** Which requests a policy is asked about. */
 export type MatchResources = ValueOf<typeof matchResources>;
 
-/** Adds what a writer leaves out. */
+/** Fills in defaults. */
 export const withSelectors = <T extends Selectors>(selectors: T): T => ({
   ...selectors,
   namespaceSelector: selectors.namespaceSelector ?? {},
@@ -73,7 +73,7 @@ export const withSelectors = <T extends Selectors>(selectors: T): T => ({
   matchPolicy: selectors.matchPolicy ?? 'Equivalent',
 });
 
-/** Adds what a writer leaves out. */
+/** Fills in defaults. */
 export function withMatchDefaults(match: MatchResources): MatchResources {
   const { resourceRules, excludeResourceRules } = match;
   return {

@@ -124,7 +124,7 @@ function* policyErrors({ spec }: MutatingAdmissionPolicy): Steps<FieldError[]> {
   return errors.all;
 }
 
-/** By patch type, where its expression stands. */
+/** By patch type, the field of its expression. */
 const members = { ApplyConfiguration: 'applyConfiguration', JSONPatch: 'jsonPatch' } as const;
 type PatchType = keyof typeof members;
 const patchTypes = Object.keys(members) as PatchType[];

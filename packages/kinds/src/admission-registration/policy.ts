@@ -54,20 +54,20 @@ export const policyFields = {
   variables: jsonField(list(variable, { key: 'name' }), 'Variables that later expressions can use.'),
 };
 
-/** What the specs of validating and mutating policies have in common. */
+/** The shared part of the specs of validating and mutating policies. */
 export type PolicySpec = FieldValues<typeof policyFields> & {
   failurePolicy?: string;
   matchConditions?: MatchCondition[];
 };
 
-/** Adds what a writer leaves out. */
+/** Fills in defaults. */
 export const withPolicyDefaults = <T extends PolicySpec>(spec: T): T => ({
   ...spec,
   ...(spec.matchConstraints && { matchConstraints: withMatchDefaults(spec.matchConstraints) }),
   failurePolicy: spec.failurePolicy ?? 'Fail',
 });
 
-/** What is wrong with the parts that come first in the specs of both kinds. */
+/** Errors of the shared part of the specs. */
 export function* addPolicyErrors(errors: FieldErrors, spec: PolicySpec, check: ExpressionChecker): Steps<void> {
   const { paramKind, matchConstraints, matchConditions = [] } = spec;
   for (const error of failurePolicyErrors('spec.failurePolicy', spec.failurePolicy)) errors.add(() => error);
@@ -79,7 +79,7 @@ export function* addPolicyErrors(errors: FieldErrors, spec: PolicySpec, check: E
   yield* addMatchConditionErrors(errors, 'spec.matchConditions', matchConditions, check);
 }
 
-/** Each variable is known to the expressions behind it. */
+/** Errors of variables. Each variable can be used by the expressions after it. */
 export function addVariableErrors(errors: FieldErrors, variables: readonly Variable[], check: ExpressionChecker): void {
   for (const [index, { name, expression }] of variables.entries()) {
     const at = `spec.variables[${index}]`;

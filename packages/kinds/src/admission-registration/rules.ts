@@ -76,7 +76,7 @@ export const namedRuleWithOperations = object(
 
 export type NamedRuleWithOperations = ValueOf<typeof namedRuleWithOperations>;
 
-/** Adds what a writer leaves out. */
+/** Fills in defaults. */
 export const withScopes = <T extends RuleWithOperations>(rules: readonly T[]): T[] =>
   rules.map((rule) => ({ ...rule, scope: rule.scope ?? '*' }));
 

@@ -58,7 +58,7 @@ export const webhookFields = {
   ),
 };
 
-/** What validating and mutating webhooks have in common. */
+/** The fields of validating and mutating webhooks. */
 export type Webhook = FieldValues<typeof webhookFields> & { matchConditions?: MatchCondition[] };
 
 export const webhookRequired = ['name', 'clientConfig', 'sideEffects', 'admissionReviewVersions'];
@@ -67,7 +67,7 @@ export { matchConditions };
 
 const defaultTimeoutSeconds = 10;
 
-/** Adds what a writer leaves out. */
+/** Fills in defaults. */
 export function withWebhookDefaults<T extends Webhook>(webhook: T): T {
   return {
     ...withSelectors(webhook),

@@ -31,7 +31,7 @@ export const eventSource = object(
   },
 );
 
-/** What the fields are called in events.k8s.io/v1, each with its name here. */
+/** The field names of events.k8s.io/v1, each with its name in core/v1. */
 export const namesInEventsV1 = {
   reportingController: 'reportingComponent',
   regarding: 'involvedObject',
@@ -73,7 +73,7 @@ const fields = {
 
 export type Event = ObjectOf<typeof fields>;
 
-/** A line in the cluster's diary: best effort, about some object, and gone after a while. */
+/** A best-effort report about an object, which expires after a while. */
 export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
   defineKind({
     ...core,
@@ -112,7 +112,7 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
   });
 
 /**
- * Events with an eventTime are of the newer form, which asks for more and is shorter. Who reported them is told under
+ * Events with an eventTime are validated by the rules of events.k8s.io/v1. Errors about the reporter have
  * the name that the client knows.
  */
 export function validateEvent(event: Event, reporter: 'reportingComponent' | 'reportingController'): FieldError[] {

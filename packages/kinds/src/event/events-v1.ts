@@ -29,7 +29,7 @@ const series = object(
   },
 );
 
-/** Events as reporters of today write them. What only older ones had is still shown, and no longer taken. */
+/** Events in events.k8s.io/v1. Fields that only core/v1 events have are shown, but cannot be set. */
 export const eventOfEvents = (stored: Kind): Kind =>
   defineView<Event>({
     of: stored,
@@ -109,7 +109,7 @@ const validateSeries = (series: Event['series']): FieldError[] => [
   ...(series?.lastObservedTime === null ? [required('series.lastObservedTime')] : []),
 ];
 
-/** Fields that an update must leave alone: all but the series. Upstream names them as the stored version does, except for one. */
+/** Immutable fields: all except the series. Upstream reports them by their stored names, except for one. */
 const unchanging: Readonly<Record<string, keyof Event & string>> = {
   involvedObject: 'involvedObject',
   reason: 'reason',

@@ -16,10 +16,10 @@ import {
   type ValueOf,
 } from '@cluster-apiserver/model';
 
-/** Stands in `spec.finalizers` for as long as the namespace is not known to be empty. */
+/** In `spec.finalizers` until the namespace controller has found the namespace empty. */
 export const contentFinalizer = 'kubernetes';
 
-/** By this label a selector finds a namespace by its name, so it always says the name. */
+/** The label by which selectors find a namespace by its name. The server sets it. */
 const nameLabel = 'kubernetes.io/metadata.name';
 
 const core = { group: '', version: 'v1' };
@@ -72,7 +72,7 @@ const fields = {
 
 export type Namespace = ObjectOf<typeof fields>;
 
-/** A scope for names, and for what users may do. */
+/** A scope for names and permissions. */
 export const namespace = defineKind({
   ...core,
   kind: 'Namespace',
@@ -99,7 +99,7 @@ export const namespace = defineKind({
   deletion: {
     isHeld: ({ spec }) => (spec.finalizers ?? []).length > 0,
     begin: (namespace) => {
-      // Unlike other objects it never says how long its deletion may take.
+      // As in kube-apiserver, a namespace has no deletionGracePeriodSeconds.
       const { deletionGracePeriodSeconds: _, ...metadata } = namespace.metadata;
       return { ...namespace, metadata, status: { ...namespace.status, phase: 'Terminating' } };
     },
@@ -117,7 +117,7 @@ export const namespace = defineKind({
   unknownSelectorField: (name) => `field label not supported: ${name}`,
 });
 
-/** Without a name yet, it is labelled when it has one. */
+/** A namespace whose name is not generated yet gets the label later. */
 function withNameLabel(namespace: Namespace): Namespace {
   const { name, labels } = namespace.metadata;
   if (!name) return namespace;

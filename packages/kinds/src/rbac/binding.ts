@@ -73,7 +73,7 @@ const fields = {
   ),
 };
 
-/** What RoleBinding and ClusterRoleBinding have in common. */
+/** The fields of RoleBinding and ClusterRoleBinding. */
 export type Binding = ObjectOf<typeof fields>;
 
 /** Fills in the API groups. The namespace of a service account stays as it was sent: authorization completes it. */
@@ -91,7 +91,7 @@ const withApiGroup = (subject: RbacSubject): RbacSubject =>
     ? { ...subject, apiGroup: rbac.group }
     : subject;
 
-/** What is wrong with a binding that may refer to roles of these kinds. */
+/** Errors of a binding that may refer to roles of these kinds. */
 export function bindingErrors(
   { roleRef, subjects = [] }: Binding,
   current: Binding | undefined,
@@ -167,7 +167,7 @@ const columns: readonly Column<Binding>[] = [
   subjectsColumn('ServiceAccounts', 'ServiceAccount', 'Service accounts'),
 ];
 
-/** What the declarations of both kinds share. */
+/** The shared part of both declarations. */
 export const bindingKind = {
   fields,
   requiredFields: ['roleRef'],

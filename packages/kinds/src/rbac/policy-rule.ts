@@ -46,7 +46,7 @@ const policyRule = object(
 
 export const policyRules = list(policyRule, 'atomic');
 
-/** What is wrong with the rules of a role. Only rules of ClusterRoles may grant URL paths. */
+/** Errors of the rules of a role. Only rules of ClusterRoles may grant URL paths. */
 export function policyRuleErrors(rules: readonly PolicyRule[], { namespaced }: { namespaced: boolean }): FieldErrors {
   const errors = new FieldErrors();
   for (const [index, { verbs, apiGroups, resources, resourceNames, nonResourceURLs = [] }] of rules.entries()) {

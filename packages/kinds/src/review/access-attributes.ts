@@ -90,7 +90,7 @@ export const accessFields = {
   nonResourceAttributes: field(2, nonResourceAttributes, 'Action on a non-resource URL.'),
 };
 
-/** What somebody wants to do: with a resource, or at a path that is none. Exactly one of them is meant to be there. */
+/** The action to check: on a resource or on a non-resource URL. Exactly one of them must be set. */
 export type AccessAttributes = FieldValues<typeof accessFields>;
 
 export function accessErrors({
@@ -144,7 +144,7 @@ const addFieldRequirementErrors: typeof addLabelRequirementErrors = (errors, at,
   addRequirementValuesErrors(errors, at, requirement);
 };
 
-/** What authorization is asked, and what of the review could not be made a question. */
+/** The attributes for authorization, and the problems of the review that could not be converted. */
 export function accessQuestion(
   user: AccessQuestion['user'],
   { resourceAttributes: resource, nonResourceAttributes: path }: AccessAttributes,

@@ -173,9 +173,9 @@ function localErrors({ spec, ...review }: AccessReview): FieldError[] {
   ];
 }
 
-/** A question has no name, and what is only there for a moment has no labels. */
+/** Reviews are not stored, so they have no metadata. */
 function metadataErrors({ metadata }: Pick<KubeObject, 'metadata'>, rule: string): FieldError[] {
-  const { managedFields: _, ...given } = metadata; // those are ours
+  const { managedFields: _, ...given } = metadata; // the server has set them
   return Object.keys(given).length > 0 ? [invalidValue('metadata', given, rule)] : [];
 }
 

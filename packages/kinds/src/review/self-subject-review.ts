@@ -21,7 +21,7 @@ const fields = { status: field(2, status, 'Filled by the server.', 'always') };
 
 export type SelfSubjectReview = ObjectOf<typeof fields>;
 
-/** Who am I? */
+/** Answers the identity of the requester. */
 export const selfSubjectReview = ({ clock }: ReviewServices): Review =>
   defineReview({
     ...authentication,

@@ -84,7 +84,7 @@ const fields = {
 
 export type SelfSubjectRulesReview = ObjectOf<typeof fields>;
 
-/** What may I do? */
+/** Lists the rules that apply to the requester. */
 export const selfSubjectRulesReview = ({ rulesOf }: ReviewServices): Review =>
   defineReview({
     ...authorization,

@@ -53,7 +53,7 @@ const fields = {
 
 export type TokenReview = ObjectOf<typeof fields>;
 
-/** Whose is this token? What others ask who trust the users of this cluster. */
+/** Authenticates a token, for other services that trust the users of this cluster. */
 export const tokenReview = ({ authenticateToken }: ReviewServices): Review =>
   defineReview({
     ...authentication,

@@ -86,7 +86,7 @@ const fields = {
 
 export type TokenRequest = ObjectOf<typeof fields>;
 
-/** Asks for a token with which to act as the service account. */
+/** Issues a token for the service account. */
 export const tokenRequest = (tokens: ServiceAccountTokens): Subresource =>
   defineSubresource({
     name: 'token',
@@ -125,7 +125,7 @@ async function issued(
   };
 }
 
-/** Whoever names a UID means that incarnation of the account, and not one that has been created since. */
+/** A UID in the request is a precondition: the account must not have been recreated since. */
 function requireUid({ metadata: { uid: requested } }: TokenRequest, { name = '', uid }: KubeObject['metadata']): void {
   if (!requested || requested === uid) return;
   throw conflict(

@@ -29,7 +29,7 @@ export const encodeMessage = (schema: ObjectSchema, value: object): Uint8Array =
 
 /** Entries of a list or map that are written in one step. */
 const stepEntries = 256;
-/** What is this deep inside is written in one step with what is around it. */
+/** Deeper values are encoded in one step with the value around them. */
 const stepLevels = 8;
 
 /**
@@ -120,7 +120,7 @@ function* jsonTexts(value: unknown, levels: number): Generator<string> {
   yield isList ? ']' : '}';
 }
 
-/** Throws WireError, or what the reader throws, when the bytes are no message of this form. */
+/** Throws WireError, or an error of the reader, if the bytes are no message of this schema. */
 export function decodeMessage(
   schema: ObjectSchema,
   message: Uint8Array,
@@ -145,7 +145,7 @@ function spend(budget: Budget, values: number): void {
 function writeObject(to: ProtobufWriter, schema: ObjectSchema, value: JsonObject): void {
   for (const { name, number, schema: held } of schema.fields.values()) {
     const given = value[name];
-    // Kind and version of an object stand around its message, and not in it.
+    // Kind and apiVersion are part of the envelope, and not of the message.
     if (number === undefined || given === undefined || given === null) continue;
     if (held.type === 'list') writeItems(to, number, held, given as unknown[]);
     else if (held.type === 'map') writeMap(to, number, held, given as JsonObject);
@@ -233,7 +233,7 @@ function byNumber(schema: ObjectSchema): ReadonlyMap<number, Field> {
   return fields;
 }
 
-/** A field that comes again goes on where it was, if it holds several values, and otherwise counts anew. */
+/** A repeated field appends to lists and maps, is merged into objects, and otherwise replaces the value. */
 function fieldsInto(value: Record<string, unknown>, schema: ObjectSchema, budget: Budget): ReadField {
   const fields = byNumber(schema);
   return (number, type, reader) => {
@@ -340,7 +340,7 @@ function readInteger(reader: Reader): Integer {
   return Number.isSafeInteger(Number(digits)) ? Number(digits) : rawNumber(digits);
 }
 
-/** The first second of year 0 and the last of year 9999: no text says more. */
+/** The first second of year 0 and the last of year 9999, the range of RFC 3339. */
 const secondsRange = [-62_167_219_200, 253_402_300_799] as const;
 
 function readTime(reader: Reader, name: string, fraction: (nanos: number) => string): string | null {

@@ -29,7 +29,7 @@ export class WireError extends Error {
   override readonly name = 'WireError';
 }
 
-/** What follows is a field of this number, in this type. Says whether it has been read; what has not been is skipped. */
+/** Reads the field with this number and wire type. Returns false to skip it. */
 export type ReadField = (number: number, type: number, reader: Reader) => boolean;
 
 function readFields(reader: Reader, end: number, readField: ReadField): void {

@@ -22,7 +22,7 @@ export function encodeProtobuf(schema: ObjectSchema, value: TypeNames): Buffer {
   return Buffer.concat([encodeEnvelope(value, message.length), message]);
 }
 
-/** What stands before the message of an object. */
+/** The bytes before the message of an object. */
 export function encodeEnvelope({ kind, apiVersion }: TypeNames, messageBytes: number): Buffer {
   const head = encodeWith((to) => {
     writeNested(to, 1, (names) => {
@@ -51,7 +51,7 @@ export function parseProtobuf(
     return { value: { ...names, ...(schema && decodeMessage(schema, message, bounds)) }, faults: [] };
   } catch (error) {
     if (error instanceof TooManyValuesError) throw error;
-    // Whatever the reader says of bytes is said about the bytes.
+    // Every error of the reader is an error in the bytes.
     throw new MalformedTextError(`protobuf: ${(error as Error).message}`, { cause: error });
   }
 }
@@ -82,7 +82,7 @@ export const watchEventMessage = (type: string, object: Uint8Array): Uint8Array 
     writeNested(to, 2, (raw) => writeTag(raw, 1, delimited).bytes(object));
   });
 
-/** One of a stream of them. Its length stands before it, because nothing in it tells where it ends. */
+/** One event of a stream, with its length in front, because protobuf messages have no end mark. */
 export function watchFrame(type: string, object: Uint8Array): Buffer {
   const event = watchEventMessage(type, object);
   const length = Buffer.allocUnsafe(4);

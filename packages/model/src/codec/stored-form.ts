@@ -19,7 +19,7 @@ export function flatten(bytes: ByteString): ByteString {
   return scratch.toString('latin1', 0, scratch.write(bytes, 'latin1'));
 }
 
-/** Most objects fit, and leave nothing behind for the collector. */
+/** Most objects fit, and leave no garbage. */
 const scratch = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** In ASCII, text and bytes are the same. */
@@ -43,7 +43,7 @@ function withoutResourceVersion(object: KubeObject): KubeObject {
 
 export function decodeStored(bytes: ByteString): KubeObject {
   const text = isAscii(bytes) ? bytes : bytesOf(bytes).toString();
-  // Ours: canonical when it was written, and checked by the transformer.
+  // This server wrote it in canonical form, and the transformer has authenticated it.
   return (longNumber.test(text) ? parseStoredJson(text).value : JSON.parse(text)) as KubeObject;
 }
 
@@ -83,6 +83,6 @@ export function uidOf(bytes: ByteString): string {
   return bytes.slice(at, bytes.indexOf('"', at));
 }
 
-/** How the canonical form of a kind begins; inside a list, which says both for all, an item begins behind it. */
+/** The beginning of the canonical form of a kind. Items of a list leave it out. */
 export const typePrefix = (kind: string, apiVersion: string): ByteString =>
   `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;

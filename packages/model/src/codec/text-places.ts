@@ -7,7 +7,7 @@ export interface Place {
   readonly column: number;
 }
 
-/** The places of what a YAML or JSON text holds. */
+/** The places of values in a YAML or JSON text. */
 export interface TextPlaces {
   /** Of the value at a path; of the nearest one around it if the text has none there. */
   of(path: readonly (string | number)[]): Place;
@@ -55,7 +55,7 @@ const findItem = ({ items }: Node, index: number): { offset: number; node: Node 
   return node && { offset: node.offset, node };
 };
 
-/** What spans lines is found at its key, and the rest at the value, where what is wrong can be seen. */
+/** A value of several lines is located at its key, any other one at the value itself. */
 function findMember({ members }: Node, name: string, text: string): { offset: number; node: Node } | undefined {
   const found = members.get(name);
   if (!found) return undefined;
@@ -129,7 +129,7 @@ function buildTree(text: string): { readonly root: Node; readonly duplicateKeys:
     else if (event.type === EVENT_ID.SCALAR) scalar(event);
     else if (event.type === EVENT_ID.ALIAS) {
       const target = anchors.get(text.slice(event.anchorStart, event.anchorEnd)) ?? newNode(0);
-      // Found where the alias is; what lies below it, where it was written.
+      // The alias is located where it is; the values below it, where they were written.
       put({ ...target, offset: event.anchorStart - 1 }, { anchorStart: -1, anchorEnd: -1 });
     } else if (event.type === EVENT_ID.POP) {
       const ended = open.pop();

@@ -35,7 +35,7 @@ const isTypeOf = (
 
 const prefixes = new WeakMap<Kind, Buffer>();
 
-/** Asked for every object that is read. */
+/** Cached, because it is needed for every object that is read. */
 function prefixOf(kind: Kind): Buffer {
   let begin = prefixes.get(kind);
   if (!begin) prefixes.set(kind, (begin = bytesOf(typePrefix(kind.kind, kind.apiVersion))));

@@ -16,7 +16,7 @@ import {
 } from '../json/json-tokens.ts';
 
 const blockDepthMax = 20;
-/** Readers need not look further ahead for the colon behind a key. */
+/** The distance within which YAML readers search for the colon after a key. */
 const keyCharactersMax = 1000;
 /** Characters that are handed on at a time: few enough for a step, and enough that steps are few. */
 const stepCharacters = 4096;
@@ -41,20 +41,20 @@ export function* yamlText(texts: Iterable<string | undefined>): Generator<string
   yield `${writer.take()}\n`;
 }
 
-/** A map or list whose entries stand on lines of their own. */
+/** A map or list in block style: each entry begins a line. */
 interface Level {
   readonly isMap: boolean;
   readonly indent: string;
-  /** Its first entry stands on the line that is begun: that of the dash before it, or the first of all. */
+  /** Its first entry continues the current line: that of the dash before it, or the first of all. */
   readonly isInline: boolean;
   entries: number;
-  /** In a map: a key comes next, and not the value of one. */
+  /** In a map: whether a key follows, and not a value. */
   expectsKey: boolean;
 }
 
 class BlockWriter {
   readonly #levels: Level[] = [];
-  /** Maps and lists that are open in a value that stands in one line. */
+  /** The open maps and lists of a value in flow style. */
   #openInLine = 0;
   #out = '';
 
@@ -126,7 +126,7 @@ class BlockWriter {
   }
 }
 
-/** That of what stands behind a key or a dash. */
+/** The indentation of a value after a key or a dash. */
 const indentAfter = (level: Level | undefined): string => (level ? `${level.indent}  ` : '');
 
 const textOf = (token: string): string => (token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1));

@@ -18,14 +18,14 @@ import { MalformedTextError, type Parsed, type TextFault, parseJson } from '../j
  * in one pass: so every alias is paid for each time that it is followed, and duplicate keys are found with their lines.
  */
 
-/** The most YAML that a client may send: about 10 ms of the thread that serves everybody. JSON may be larger. */
+/** The largest YAML body, which takes about 10 ms of the event loop. JSON may be larger. */
 export const yamlBytesMax = 64 * 1024;
 /**
  * What a document may grow to by its aliases, in nodes and characters, as a multiple of the largest text. Without
  * aliases no text passes the double.
  */
 const growthMax = 4;
-/** Beyond this many duplicate keys the list says nothing more that would help. */
+/** More duplicate keys than this are not listed. */
 const duplicatesMax = 100;
 /** The reader's words about a mistake may quote the text. */
 const problemCharactersMax = 200;
@@ -61,7 +61,7 @@ function parseYamlEvents(text: string): readonly Event[] {
   }
 }
 
-/** A value with what it costs to follow an alias to it. */
+/** A value with the cost of following an alias to it. */
 interface Node {
   readonly value: unknown;
   /** Nodes and characters. */
@@ -78,7 +78,7 @@ interface Open {
   height: number;
   /** In a map: the key whose value is next. */
   key: string | typeof merge | undefined;
-  /** In a map: what `<<` brings along. */
+  /** In a map: the maps that `<<` merges. */
   merged: Record<string, unknown>[] | undefined;
 }
 
@@ -129,7 +129,7 @@ class Construction {
     return { value: this.#document, faults: this.#faults };
   }
 
-  /** An empty document, such as one behind a last `---`, has one empty scalar. */
+  /** An empty document, such as one after a last `---`, has one empty scalar. */
   #isContent(event: Event): boolean {
     if (event.type === EVENT_ID.SCALAR) return getScalarValue(this.#text, event) !== '';
     return event.type !== EVENT_ID.DOCUMENT && event.type !== EVENT_ID.POP;
@@ -145,7 +145,7 @@ class Construction {
 
   #end(): void {
     const { value, anchor, size, height, merged } = this.#open.pop() as Open;
-    // What the map says itself wins over what it merges; of several merged maps the first wins.
+    // The map's own keys take precedence over merged ones, and the first of several merged maps over the others.
     for (const part of merged ?? [])
       for (const [key, entry] of Object.entries(part))
         if (!Object.hasOwn(value, key)) setOwn(value as Record<string, unknown>, key, entry);
@@ -240,7 +240,7 @@ function keyOf(value: unknown): string {
 const textTags: ReadonlySet<string> = new Set(['!', '!!str']);
 const coreTags: ReadonlySet<string> = new Set(['!!null', '!!bool', '!!int', '!!float']);
 
-/** What a scalar stands for. What JSON has no value for, such as a date, stays the text that was written. */
+/** The JSON value of a scalar. A scalar without one, such as a date, is the string as written. */
 function valueOf(written: string, plain: boolean, tag: string): unknown {
   if (coreTags.has(tag)) {
     const value = parsePlainScalar(written);

@@ -10,7 +10,7 @@ export interface JsonScan {
   readonly exactNumbersNeeded: boolean;
   readonly mayHoldLoneSurrogate: boolean;
   readonly values: number;
-  /** Paths of what lies deeper than `nestingMax`. */
+  /** Paths of values deeper than `nestingMax`. */
   readonly deepPaths: readonly string[];
 }
 
@@ -24,9 +24,9 @@ export const nestingMax = 500;
  * without being looked into. As in kube-apiserver.
  */
 const deepestMax = 10_000;
-/** More deep values than this are not told apart. */
+/** More deep values than this are not listed. */
 const deepPathsMax = 100;
-/** Beyond this many duplicates the list says nothing more that would help. */
+/** More duplicates than this are not listed. */
 const duplicatesMax = 100;
 /** A path is cut here: the names in it are the client's. */
 const pathCharactersMax = 1024;
@@ -57,7 +57,7 @@ export class NestedTooDeepError extends Error {
   }
 }
 
-/** A path is as long as the value is deep, and its beginning says which field it is. */
+/** A path is as long as the value is deep, and its beginning identifies the field. */
 const shownPathMax = 100;
 
 /** How much a text may hold. */
@@ -67,7 +67,7 @@ export interface JsonBounds {
 }
 
 export const clientBounds: JsonBounds = { valuesMax: jsonValuesMax, nestingMax };
-/** What is stored was bounded when it was written. */
+/** Stored values were bounded when they were written. */
 export const storedBounds: JsonBounds = { valuesMax: Number.POSITIVE_INFINITY, nestingMax: deepestMax };
 
 interface Level {
@@ -165,7 +165,7 @@ function unescaped(raw: string): string {
   try {
     return JSON.parse(`"${raw}"`) as string;
   } catch {
-    return raw; // not JSON: the parser is about to say so
+    return raw; // not JSON: the parser reports that
   }
 }
 

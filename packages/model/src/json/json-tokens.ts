@@ -11,7 +11,7 @@ export const openBrace = 0x7b;
 export const closeBrace = 0x7d;
 const backslash = 0x5c;
 
-/** The index behind the token that begins here: a string, a number, a word, or one character of structure. */
+/** The index after the token that begins here: a string, a number, a literal, or one structural character. */
 export function endOfToken(text: string, start: number): number {
   const first = text.charCodeAt(start);
   if (first === quote) return endOfString(text, start);

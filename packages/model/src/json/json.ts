@@ -10,17 +10,17 @@ import {
 
 export interface Parsed {
   readonly value: unknown;
-  /** What strict validation refuses in the text itself, each as a sentence: duplicate keys. */
+  /** Faults of the text that strict validation rejects: duplicate keys. */
   readonly faults: readonly TextFault[];
-  /** What is nested deeper than a value that is looked into may be; see `parseDeepJson`. */
+  /** Paths of values that are nested too deeply; see `parseDeepJson`. */
   readonly deepPaths?: readonly string[];
-  /** Set if the text goes on with another document, which is not read. */
+  /** Set if another document follows, which is not read. */
   readonly hasMoreDocuments?: boolean;
 }
 
 export interface TextFault {
   readonly path: string | undefined;
-  /** Set where the text is one of lines. */
+  /** Set for YAML. */
   readonly line?: number;
   readonly message: string;
 }
@@ -30,7 +30,7 @@ export class MalformedTextError extends Error {
   override readonly name = 'MalformedTextError';
 }
 
-/** Parses what we or the reference stored, which was bounded when it was written. */
+/** Parses JSON that this server or kube-apiserver stored, which was bounded when it was written. */
 export const parseStoredJson = (text: string): Parsed => parseJson(text, () => scanJson(text, storedBounds));
 
 /**
@@ -41,7 +41,7 @@ export function parseJson(text: string, scanned: () => JsonScan = () => scanJson
   return parseScanned(text, scanned, false);
 }
 
-/** The same for a text whose deep values are told by their paths: whoever gets it looks into none of them. */
+/** Like `parseJson`, but returns the paths of values that are nested too deeply. Callers must not walk into them. */
 export function parseDeepJson(text: string, scanned: () => JsonScan): Parsed {
   return parseScanned(text, scanned, true);
 }

@@ -2,8 +2,8 @@ import type { JsonObject } from './json-object.ts';
 import { isRawNumber } from './raw-number.ts';
 
 /**
- * Whether two JSON values are equal: members in any order, numbers by what they are worth. Whoever compares one value
- * many times is told what each comparison looks at.
+ * Whether two JSON values are equal: members in any order, numbers by value. `spend` counts the compared values, so that
+ * a caller can bound repeated comparisons.
  */
 export function sameJson(left: unknown, right: unknown, spend: (values: number) => void = () => {}): boolean {
   spend(1);

@@ -45,7 +45,7 @@ export interface KindDeclaration<F extends FieldDeclarations>
   readonly otherVersions?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** What most kinds leave out of their declaration. */
+/** Options with defaults. */
 export interface KindOptions<T extends KubeObject> {
   /** None by default. */
   readonly shortNames: readonly string[];

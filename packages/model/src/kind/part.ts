@@ -5,7 +5,7 @@ import type { KubeObject } from './object.ts';
 export const partOf = ({ parts }: Kind, name: string | undefined): Part | undefined =>
   name === undefined ? undefined : parts.find((part) => part.name === name);
 
-/** What is written leaves alone what has another path: a part all but itself, the whole all parts. */
+/** Keeps the fields that other paths write: for a part all fields except its own, for the object the fields of all parts. */
 export function keepOtherParts(kind: Kind, part: Part | undefined, next: KubeObject, current: KubeObject): KubeObject {
   const kept = fieldsElsewhere(kind, part);
   if (kept.length === 0) return next;
@@ -25,7 +25,7 @@ function fieldsElsewhere({ parts, schema }: Kind, part: Part | undefined): reado
 
 const commonFields = new Set(['kind', 'apiVersion', 'metadata']);
 
-/** What a writer has a say in here, whether the object is there or not; the rest is dropped without a word. */
+/** Drops the fields that cannot be written through this path on a create, without a warning. */
 export function dropUnwritable<T extends object>(kind: Kind, part: Part | undefined, written: T): T {
   if (kind.parts.length === 0) return written;
   const dropped = part

@@ -2,7 +2,7 @@ import type { KubeObject } from './object.ts';
 import type { GroupVersionKind, ObjectSchema } from '../schema/schema.ts';
 import type { Column } from './table/column.ts';
 
-/** What has to be known of a kind to read one of its objects, and to write it in every form. */
+/** The properties of a kind that decoding and encoding its objects need. */
 export interface EncodableKind extends GroupVersionKind {
   /** `v1`, or `group/version`. */
   readonly apiVersion: string;
@@ -13,25 +13,25 @@ export interface EncodableKind extends GroupVersionKind {
   readonly columns: readonly Column<KubeObject>[];
 }
 
-/** What clients see of a kind that has a path of its own, whether its objects are stored or made for one answer. */
+/** The properties of a kind that clients see, whether its objects are stored or only answered. */
 export interface ServedKind extends EncodableKind {
   readonly plural: string;
   readonly singular: string;
   readonly shortNames: readonly string[];
   readonly categories?: readonly string[];
   readonly namespaced: boolean;
-  /** What can be done with its objects, in the order of the alphabet. */
+  /** The supported verbs in alphabetical order. */
   readonly verbs: readonly string[];
   readonly subresourceForms: readonly ServedSubresource[];
   /** The version in which its objects are stored; absent if they are not stored. */
   readonly storedAs?: GroupVersionKind;
 }
 
-/** What clients see of what has a path behind an object. */
+/** The properties of a subresource that clients see. */
 export interface ServedSubresource extends GroupVersionKind {
   /** The last segment of its path. */
   readonly name: string;
   readonly verbs: readonly string[];
-  /** What is sent to it and what it answers. */
+  /** The schema of its requests and responses. */
   readonly schema: ObjectSchema;
 }

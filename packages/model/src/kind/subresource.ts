@@ -5,13 +5,13 @@ import type { KubeObject } from './object.ts';
 import type { EncodableKind } from './served-kind.ts';
 
 /**
- * Something behind an object that speaks a kind of its own: it is sent, answered and never stored. Routes, discovery,
+ * A subresource with a kind of its own, which is created, answered and never stored. Routes, discovery,
  * documents, decoding and forms follow from the declaration.
  */
 export interface SubresourceDeclaration<F extends FieldDeclarations> extends UnstoredKindDeclaration<F> {
   /** The last segment of its path. */
   readonly name: string;
-  /** What is answered to a request, which has the name and the namespace of the object. Throws a StatusError. */
+  /** Answers a request, which has the name and the namespace of the object. Throws a StatusError. */
   readonly create: (object: KubeObject, request: ObjectOf<F>, warn: (text: string) => void) => Promise<KubeObject>;
 }
 

@@ -14,15 +14,15 @@ export interface ViewDeclaration<Stored extends KubeObject> {
   readonly description: string;
   readonly fields: FieldDeclarations;
   readonly requiredFields?: readonly string[];
-  /** The fields that have another name than in the stored form, each with that. What they hold is the same. */
+  /** The fields with another name than in the stored kind, each with its stored name. Their schemas are the same. */
   readonly renamed: Readonly<Record<string, string>>;
-  /** What a field selector may name, each with what it is in the stored form. */
+  /** The fields of field selectors, each with its stored name. */
   readonly selectableFields: Readonly<Record<string, string>>;
-  /** Sees the stored form. Mistakes are told by its names, as the reference does. */
+  /** Validates the stored form. As in kube-apiserver, errors have its field names. */
   readonly validate: NonNullable<KindHooks<Stored>['validate']>;
 }
 
-/** What a kind is besides, if it is a view. */
+/** The properties of a kind that is a view of another one. */
 export interface View {
   /** The kind as it is stored, with the rules of the view, under the group of the view where an answer names it. */
   readonly rules: Kind;

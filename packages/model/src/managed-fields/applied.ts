@@ -7,7 +7,7 @@ import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { stepOfEntry, UnkeyedEntryError } from './compare.ts';
 import { type FieldSet, fieldStep, GrowingFieldSet, stepText } from './field-set.ts';
 
-/** What a manager applies: the fields that its configuration mentions, and their values. */
+/** An applied configuration: the fields that it mentions, and their values. */
 export interface Applied {
   readonly fields: FieldSet;
   /** Canonical values. A field that is mentioned and has none here is to be unset. */
@@ -31,7 +31,7 @@ export function readApplied(
   return { fields, values: values as KubeObject, configuration };
 }
 
-/** Follows the configuration as it was written, because the canonical values no longer tell null from absent. */
+/** Follows the raw configuration, because canonical values do not distinguish null from absent. */
 function addMentioned(schema: Schema, written: unknown, value: unknown, path: string[], fields: GrowingFieldSet): void {
   if (isEmptyMention(written)) return fields.add(path);
   switch (schema.type) {
@@ -78,7 +78,7 @@ function addMentionedMembers(
   }
 }
 
-/** A place that is mentioned itself, because nothing is said about what is below it. */
+/** Whether the place itself is mentioned, and nothing below it. */
 const isEmptyMention = (written: unknown): boolean =>
   written === null ||
   written === undefined ||

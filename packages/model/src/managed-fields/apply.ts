@@ -45,7 +45,7 @@ export interface Applier {
   readonly force: boolean;
 }
 
-/** Others own what would be changed. */
+/** The configuration would change fields of other managers. */
 export class ApplyConflictError extends Error {
   override readonly name = 'ApplyConflictError';
   readonly conflicts: readonly Conflict[];
@@ -64,7 +64,7 @@ export interface Conflict {
   readonly shown: (fields: FieldSet) => FieldSet;
 }
 
-/** Owns what an object held before anybody's ownership was tracked. */
+/** The owner of fields from before ownership was tracked. */
 const beforeFirstApply = 'before-first-apply';
 
 /**

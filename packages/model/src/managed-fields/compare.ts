@@ -3,19 +3,19 @@ import { sameJson } from '../json/same-json.ts';
 import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { emptySet, type FieldSet, fieldStep, keyStep, leaf as place, valueStep } from './field-set.ts';
 
-/** What differs between two values of one schema, as sets of fields. */
+/** The difference of two values of one schema, as sets of fields. */
 export interface Comparison {
   readonly added: FieldSet;
   readonly modified: FieldSet;
   readonly removed: FieldSet;
 }
 
-/** A list whose entries cannot be told apart: one has no key. Ownership cannot be tracked in such a value. */
+/** An entry of a keyed list has no key, so ownership of its entries cannot be tracked. */
 export class UnkeyedEntryError extends Error {
   override readonly name = 'UnkeyedEntryError';
 }
 
-/** Compares down to the smallest parts that can have an owner of their own. Undefined stands for an absent value. */
+/** Compares down to the smallest values that can have an owner. Undefined stands for an absent value. */
 export function compare(schema: Schema, left: unknown, right: unknown): Comparison {
   if (left === undefined && right === undefined) return nothing;
   switch (schema.type) {
@@ -43,7 +43,7 @@ function leaf(left: unknown, right: unknown): Comparison {
   return sameJson(left, right) ? nothing : modified;
 }
 
-/** What differs below one place, step by step. */
+/** The differences below one place, by step. */
 class Below {
   #added: Map<string, FieldSet> | undefined;
   #modified: Map<string, FieldSet> | undefined;
@@ -138,7 +138,7 @@ function byIdentity(schema: ListSchema, entries: readonly unknown[]): Map<unknow
   return found;
 }
 
-/** What tells an entry from the others of its list, which are all of one type. Nothing is written for it, as a step is. */
+/** The value that identifies an entry in its list. Unlike a step it is not serialized. */
 export function identityOfEntry({ sharing }: ListSchema, entry: unknown): unknown {
   const value = sharing === 'set' ? entry : keyValueOf(entry, (sharing as { key: string }).key);
   return typeof value === 'object' ? valueStep(value) : value;

@@ -23,7 +23,7 @@ export const valueStep = (value: unknown): string => `v:${textOf(value)}`;
 /** Most keys are plain names, and objects have thousands of them. */
 const textOf = (value: unknown): string =>
   typeof value === 'string' && plain.test(value) ? `"${value}"` : JSON.stringify(value);
-/** What JSON writes as it is. */
+/** Values that JSON does not escape. */
 const plain = /^[ !#-[\]-~]*$/;
 
 /** A step as people read it: `.name`, `[name="x"]`, `[="x"]`. */
@@ -36,7 +36,7 @@ export function stepText(step: string): string {
   return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')}]`;
 }
 
-/** The first places of a set as people read them; at each level the places before what lies below others. */
+/** The first places of a set in readable form; at each level, places come before those below others. */
 export function placesOf(set: FieldSet, max = Number.POSITIVE_INFINITY): string[] {
   const steps = [...set.below].sort(byStep);
   const places: string[] = [];
@@ -85,7 +85,7 @@ export class GrowingFieldSet implements FieldSet {
   }
 }
 
-/** The union of many sets, in the time that it takes to look at each once. */
+/** The union of many sets, in linear time. */
 export function unionOf(sets: Iterable<FieldSet>): FieldSet {
   const all = new GrowingFieldSet();
   for (const set of sets) all.addAll(set);
@@ -143,7 +143,7 @@ export function toFieldsV1(set: FieldSet): Record<string, unknown> {
 const byStep = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number =>
   left < right ? -1 : left > right ? 1 : 0;
 
-/** Fields within one another in `fieldsV1`. The deepest kinds of anybody have a third of it. */
+/** The nesting depth of `fieldsV1`. The deepest known kinds have a third of it. */
 export const fieldsDepthMax = 100;
 
 /** Undefined when the value is not in the form of `fieldsV1`, or nested deeper than any kind is. */

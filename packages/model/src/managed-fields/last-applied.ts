@@ -53,7 +53,7 @@ function* applyWithoutOwnConflicts(
   }
 }
 
-/** The fields of the annotation's configuration whose values nobody has changed since. */
+/** The fields of the annotation's configuration whose values have not changed since. */
 function* findUnchangedFields(schema: ObjectSchema, live: KubeObject): Steps<FieldSet> {
   try {
     const text = live.metadata.annotations?.[annotation] ?? '{}';
@@ -64,7 +64,7 @@ function* findUnchangedFields(schema: ObjectSchema, live: KubeObject): Steps<Fie
     yield;
     return difference(fields, union(removed, union(added, modified)));
   } catch (error) {
-    // Anybody may write anything into an annotation; one that says nothing excuses nothing.
+    // Users can write anything into the annotation; an invalid one has no effect.
     if (error instanceof SyntaxError || error instanceof WrongTypeError || error instanceof PatchFormError)
       return emptySet;
     throw error;

@@ -80,7 +80,7 @@ export function* hasValidManagedFields(schema: ObjectSchema, { metadata }: KubeO
   return (yield* decodeEntries(schema, metadata.managedFields ?? [])) !== undefined;
 }
 
-/** Whether two lists of entries say the same but for the times at which they say it. */
+/** Whether two lists of entries are equal except for their times. */
 export function sameOwnership(
   left: readonly ManagedFieldsEntry[] = [],
   right: readonly ManagedFieldsEntry[] = [],
@@ -98,7 +98,7 @@ function changesBetween(
   try {
     return compare(schema, withoutManagedFields(live), withoutManagedFields(next));
   } catch (error) {
-    // A list with entries that cannot be told apart: the write goes on, and nobody's fields change hands.
+    // A list has entries without a key: the write succeeds, and ownership stays as it is.
     if (error instanceof UnkeyedEntryError) return undefined;
     throw error;
   }

@@ -17,7 +17,7 @@ export interface Ownership {
   readonly fields: FieldSet;
 }
 
-/** Fields that the server sets belong to nobody. */
+/** Fields that the server sets have no owner. */
 export const serverFields: FieldSet = (() => {
   const fields = new GrowingFieldSet();
   for (const name of ['apiVersion', 'kind', 'metadata']) fields.add([fieldStep(name)]);
@@ -42,7 +42,7 @@ export function withoutManagedFields(object: KubeObject): KubeObject {
   return { ...object, metadata };
 }
 
-/** By the stored names of fields. Undefined when any entry is broken: the others alone would tell a false story. */
+/** By the stored names of fields. Undefined if any entry is invalid: the others alone would be misleading. */
 export function* decodeEntries(
   { versions }: ObjectSchema,
   entries: readonly ManagedFieldsEntry[],
@@ -59,7 +59,7 @@ export function* decodeEntries(
   return decoded;
 }
 
-/** Nobody can tell what an entry means in a version that the kind does not have, so such entries are dropped. */
+/** Drops entries of versions that the kind does not have: their field names have no meaning. */
 export const dropUnknownVersions = ({ versions }: ObjectSchema, owned: readonly Ownership[]): readonly Ownership[] =>
   versions ? owned.filter(({ entry }) => versions.has(entry.apiVersion ?? '')) : owned;
 

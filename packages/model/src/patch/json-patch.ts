@@ -26,7 +26,7 @@ const copiedValuesMax = jsonValuesMax;
 /** Entries that lists move up or down for insertions and removals, all together; each takes about a nanosecond. */
 const shiftedEntriesMax = 50_000_000;
 
-/** Values that all tests of one patch look at: one map may be tested ten thousand times. */
+/** The maximum number of values that all tests of a patch compare: one map may be tested ten thousand times. */
 const testedValuesMax = 1_000_000;
 /** Steps of a path. Kinds have a third of it at most, and a document could grow deeper with every operation. */
 const pathStepsMax = 100;
@@ -73,7 +73,7 @@ type Container = Record<string, unknown> | unknown[];
 
 class Evaluation {
   document: unknown;
-  /** Containers that were made here and may be changed in place; all others belong to somebody else. */
+  /** Containers that this patch has created and may change in place. All others are shared. */
   readonly #own = new WeakSet<object>();
   #copiedBytes = 0;
   #copiedValues = 0;
@@ -150,7 +150,7 @@ class Evaluation {
     return path.reduce((value, key, depth) => memberOf(value, key, path, depth === path.length - 1), this.document);
   }
 
-  /** The container of the last step, made ours on the way; undefined for the whole document. */
+  /** The container of the last step, copied with the containers on the way; undefined for the whole document. */
   #placeOf(path: Path): { readonly container: Container; readonly key: string } | undefined {
     const key = path.at(-1);
     if (key === undefined) return undefined;
@@ -176,7 +176,7 @@ class Evaluation {
     return copy;
   }
 
-  /** A copy down to the ground: what happens to one of the two must not happen to the other. */
+  /** A deep copy, so that later operations do not change both. */
   #copyOf(value: unknown, levels = 0): unknown {
     if (levels > nestingMax) throw new PatchFailedError(`a copied value is nested deeper than ${nestingMax} levels`);
     this.#copiedBytes += typeof value === 'string' ? value.length + 2 : 4;
@@ -235,7 +235,7 @@ function valueOf(operation: Operation): unknown {
   return operation['value'];
 }
 
-/** What is one step down. An absent member at the end of a path is null; nothing can be below one. */
+/** The value one step down. An absent member is null at the end of a path, and an error before. */
 function memberOf(value: unknown, key: string, path: Path, last: boolean): unknown {
   if (Array.isArray(value)) return value[indexOf(key, value.length, path)] as unknown;
   if (!isJsonObject(value)) throw new PatchFailedError(`nothing is at ${shown(path)}`);

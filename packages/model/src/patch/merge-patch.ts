@@ -1,7 +1,7 @@
 import { setOwn } from '@cluster-apiserver/base';
 import { isJsonObject } from '../json/json-object.ts';
 
-/** JSON merge patch (RFC 7386): maps are merged, null takes away, anything else takes the place of what was there. */
+/** JSON merge patch (RFC 7386): objects are merged, null removes a member, any other value replaces it. */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (!isJsonObject(patch)) return patch;
   const merged: Record<string, unknown> = {};

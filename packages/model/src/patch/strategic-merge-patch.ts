@@ -38,7 +38,7 @@ function mergeMaps(schema: Schema | undefined, target: JsonObject, patch: JsonOb
   return merged;
 }
 
-/** The members of a patch that say something about the target, directives about them included. */
+/** The members that a patch changes, including those that only directives name. */
 function touchedKeys(patch: JsonObject): Set<string> {
   const keys = new Set<string>();
   for (const key of Object.keys(patch)) {
@@ -65,7 +65,7 @@ function schemaBelow(schema: Schema | undefined, key: string): Schema | undefine
   return schema?.type === 'map' ? schema.values : undefined;
 }
 
-/** What becomes of one member; undefined when it is taken away. */
+/** The new value of one member; undefined if it is removed. */
 function mergeMember(schema: Schema | undefined, before: unknown, patch: JsonObject, key: string): unknown {
   const order = listOf(getOwn(patch, orderPrefix + key), orderPrefix + key);
   const deleted = listOf(getOwn(patch, deletePrefix + key), deletePrefix + key);
@@ -89,7 +89,7 @@ type SharedList = ListSchema & { readonly sharing: Exclude<ListSchema['sharing']
 const isShared = (schema: Schema | undefined): schema is SharedList =>
   schema?.type === 'list' && schema.sharing !== 'atomic';
 
-/** Throws unless the order is one of a list that is merged, and has the entries that the patch sets in the same order. */
+/** Throws unless the list is merged, and the order contains the entries that the patch sets, in the same order. */
 function requireFittingOrder(
   schema: Schema | undefined,
   key: string,
@@ -122,7 +122,7 @@ function listOf(value: unknown, name: string): readonly unknown[] | undefined {
 function mergeValues(schema: Schema | undefined, before: unknown, change: unknown): unknown {
   if (isJsonObject(change) && isJsonObject(before)) return mergeMaps(schema, before, change);
   if (Array.isArray(change) && schema?.type === 'list') {
-    // A list that is not merged knows no directives: what looks like one is an unknown field, and not a deletion.
+    // An atomic list has no directives: what looks like one is an unknown field, and not a deletion.
     if (!isShared(schema)) return change;
     if (Array.isArray(before)) return mergeLists(schema, before, change);
   }
@@ -166,7 +166,7 @@ function mergeLists(schema: ListSchema, before: readonly unknown[], change: read
   return orderEntries(schema, merged, entries, before);
 }
 
-/** Equal values have the same: what entries are found by without a look at all the others. */
+/** A key for maps: equal values have equal keys. */
 const identityOf = (value: unknown): string =>
   // No other JSON begins with a quote.
   typeof value === 'string' ? `"${value}` : (JSON.stringify(value) ?? '');

@@ -166,7 +166,7 @@ export const listMeta = object(
   },
 );
 
-/** What a delete may say in its body. */
+/** The body of a delete. */
 export const deleteOptions = object(
   {
     ...typeMeta,

@@ -112,7 +112,7 @@ function decodeMap({ values }: MapSchema, value: unknown, path: string, unknownF
     throw wrongType(path, `an object of ${values.type}s`, value);
   const entries = value as Readonly<Record<string, unknown>>;
   const out: Record<string, unknown> = {};
-  // The order of the keys says nothing, so equal maps have it from their keys.
+  // The order of keys has no meaning, so canonical maps are sorted.
   for (const key of Object.keys(entries).sort()) {
     const entry = entries[key];
     setOwn(out, key, entry === null ? zero(values) : decodeValue(values, entry, join(path, key), unknownField));

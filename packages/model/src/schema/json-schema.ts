@@ -14,11 +14,11 @@ export interface JsonSchema {
   readonly [extension: `x-kubernetes-${string}`]: unknown;
 }
 
-/** What differs between the versions of OpenAPI. */
+/** The differences between the versions of OpenAPI. */
 export interface Dialect {
-  /** What stands before the name of a definition in a reference. */
+  /** The prefix of a reference to a definition. */
   readonly references: string;
-  /** Whether a description may stand beside a reference. Where it may not, the reference is wrapped. */
+  /** Whether a reference may have a description. If not, the reference is wrapped. */
   readonly describedReferences: boolean;
 }
 
@@ -38,7 +38,7 @@ export function collectDefinitions(roots: Iterable<ObjectSchema>, dialect: Diale
   return Object.fromEntries([...found].sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-/** What lists and maps hold, however deep they are nested. */
+/** The values inside of nested lists and maps. */
 function innermost(schema: Schema): Schema {
   if (schema.type === 'list') return innermost(schema.items);
   return schema.type === 'map' ? innermost(schema.values) : schema;

@@ -34,7 +34,7 @@ export interface Int32Schema {
 export interface Int64Schema {
   readonly type: 'int64';
 }
-/** `time` has whole seconds, `microTime` six digits behind the point; both are kept in UTC, and null when unset. */
+/** `time` has whole seconds, `microTime` six decimal places. Both are in UTC, and null if unset. */
 export interface TimeSchema {
   readonly type: 'time' | 'microTime';
 }
@@ -46,7 +46,7 @@ export interface MapSchema<Values extends Schema = Schema> {
 export interface ListSchema<Items extends Schema = Schema> {
   readonly type: 'list';
   readonly items: Items;
-  /** How two writers share the list: one owns it whole, or each owns entries, told apart by value or by a key. */
+  /** Ownership of the list: as a whole, or by entry, which its value or a key field identifies. */
   readonly sharing: 'atomic' | 'set' | { readonly key: string };
 }
 export interface ObjectSchema<Value = unknown> {
@@ -62,7 +62,7 @@ export interface ObjectSchema<Value = unknown> {
   /** The versions in which the fields of a kind may be named, by apiVersion; absent where any may. */
   readonly versions?: ReadonlyMap<string, FieldNames>;
 }
-/** Fields that stand among those of the object around them, and are a message of their own in protobuf. */
+/** Fields that are inlined in JSON, and a message of their own in protobuf, like an embedded struct in Go. */
 export interface Embedded<Value = unknown> {
   readonly schema: ObjectSchema<Value>;
   /** The number of the message in protobuf. */
@@ -73,9 +73,9 @@ export interface FieldNames {
   readonly toStored: ReadonlyMap<string, string>;
   readonly fromStored: ReadonlyMap<string, string>;
 }
-/** What published documents say of a form besides its fields. */
+/** What OpenAPI says about an object besides its fields. */
 export interface Publication {
-  /** As Kubernetes publishes it, so that what clients generated from its documents fits: `io.k8s.api.core.v1.Event`. */
+  /** The name in upstream's OpenAPI, which client generators rely on, such as `io.k8s.api.core.v1.Event`. */
   readonly name: string;
   readonly description: string;
   /** Fields without which the object is refused. */
@@ -109,7 +109,7 @@ export interface Field {
  */
 export type Presence = 'filled' | 'given' | 'always' | 'nullIfEmpty';
 
-/** A field as it is declared; its name is the key under which it stands in the declaration. */
+/** A field as it is declared; its name is its key in the declaration. */
 export interface FieldDeclaration<S extends Schema = Schema, P extends Presence = Presence> {
   readonly schema: S;
   readonly description: string;

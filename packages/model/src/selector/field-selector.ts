@@ -13,7 +13,7 @@ export interface FieldTerm {
   readonly value: string;
 }
 
-/** What a selector looks at: who the object is, and the values of its kind's selectable fields. */
+/** The values that a field selector reads: name, namespace and the selectable fields of the kind. */
 export interface Selectable {
   readonly name: string;
   readonly namespace: string;

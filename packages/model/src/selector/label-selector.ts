@@ -44,10 +44,10 @@ export function labelMatcher({ requirements }: LabelSelector): (labels: Labels) 
   };
 }
 
-/** Keys of a selector are looked up in the labels up to here, and labels in the selector beyond. */
+/** Up to this many requirements look up their labels; with more, the labels look up their requirements. */
 const lookedUpKeysMax = 8;
 
-/** Labels are texts, and nothing that an object inherits is one: so there is no need to ask whose it is. */
+/** Labels are strings, and inherited properties of objects are not, so `Object.hasOwn` is not needed. */
 function labelOf(labels: Labels, key: string): string | undefined {
   const value = labels[key];
   return typeof value === 'string' ? value : undefined;
@@ -171,7 +171,7 @@ function readRequirement(tokens: Tokens): LabelRequirement {
   }
 }
 
-/** The value behind an operator; none is the empty one. */
+/** The value after an operator; a missing one is empty. */
 function readValue(tokens: Tokens): string {
   tokens.take();
   const value = tokens.peek();

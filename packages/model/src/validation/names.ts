@@ -56,7 +56,7 @@ const matchesSubdomain = (name: string): boolean =>
 const partOfPathSegment: NameRule = (name) =>
   collectProblems(name.includes('/') && `may not contain '/'`, name.includes('%') && `may not contain '%'`);
 
-/** Anything that can stand between two slashes of a path. */
+/** A segment of a URL path. */
 export const pathSegment: NameRule = (name) =>
   name === '.' || name === '..' ? [`may not be '${name}'`] : partOfPathSegment(name);
 
@@ -69,7 +69,7 @@ export interface NameRules {
 
 export const pathSegmentNames: NameRules = { whole: pathSegment, prefix: partOfPathSegment };
 
-/** A dash at the end is covered by the letters behind it. */
+/** A dash at the end is allowed, because generated characters follow. */
 const namesBy = (rule: NameRule): NameRules => ({
   whole: rule,
   prefix: (prefix) => rule(prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -1)}a` : prefix),

@@ -3,7 +3,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 const year = 365 * day;
 
-/** How long ago a time is, as people say it: the longer, the coarser. Null is a time that nobody knows. */
+/** A duration since a time, like kubectl shows it: the longer, the coarser. Null is an unknown time. */
 export function formatAge(time: string | null | undefined, nowMs: number): string {
   if (!time) return '<unknown>';
   const seconds = Math.trunc((nowMs - Date.parse(time)) / 1000);
@@ -22,7 +22,7 @@ interface Step {
   readonly smallerLetter?: string;
 }
 
-/** The first whose bound is not reached says it. */
+/** The first step whose bound is not reached applies. */
 const steps: readonly (Step & { readonly below: number })[] = [
   { below: 2 * minute, unit: 1, letter: 's' },
   { below: 10 * minute, unit: minute, letter: 'm', smaller: 1, smallerLetter: 's' },

@@ -7,11 +7,11 @@ export interface Column<T extends KubeObject> {
   readonly description: string;
   /** `name` marks the column by which a person names the object. */
   readonly format?: 'name';
-  /** What the cells hold, if it is not text for people. */
+  /** The type of the cells, if it is not text. */
   readonly type?: 'date' | 'integer';
-  /** Whether it is shown only to those who want it all, as `kubectl get -o wide` does. */
+  /** Whether it is only shown by `kubectl get -o wide`. */
   readonly wide?: boolean;
-  /** Depends on the time, because ages are told and not dates. */
+  /** Depends on the time, because tables show ages. */
   readonly value: (object: T, nowMs: number) => string | number;
 }
 

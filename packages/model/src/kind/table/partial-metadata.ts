@@ -2,12 +2,12 @@ import type { KubeObject, ObjectMeta } from '../object.ts';
 import { listMeta, objectMeta, typeMeta } from '../../schema/common.ts';
 import { field, list, object } from '../../schema/schema.ts';
 
-/** The versions of `meta.k8s.io` in which tables and partial objects can be asked for. */
+/** The versions of `meta.k8s.io` in which clients can request tables and partial objects. */
 export type MetaVersion = 'v1' | 'v1beta1';
 
 export const metaApiVersion = (version: MetaVersion): string => `meta.k8s.io/${version}`;
 
-/** What a list says about itself. */
+/** The metadata of a list. */
 export interface ListMetadata {
   readonly resourceVersion?: string;
   readonly continue?: string;
@@ -35,7 +35,7 @@ export const partialMetadataListSchema = object(
   {},
 );
 
-/** An object without what makes it one of its kind. */
+/** Only the metadata of an object. */
 export const partialObjectMetadata = ({ metadata }: KubeObject, version: MetaVersion): PartialObjectMetadata => ({
   kind: 'PartialObjectMetadata',
   apiVersion: metaApiVersion(version),

@@ -5,7 +5,7 @@ import { type ListMetadata, type MetaVersion, metaApiVersion, partialObjectMetad
 
 export interface TableOptions {
   readonly version: MetaVersion;
-  /** What each row carries of its object besides the cells. */
+  /** The part of the object that each row includes. */
   readonly include: 'None' | 'Metadata' | 'Object';
   /** A watch names the columns in its first table alone. */
   readonly namesColumns: boolean;
@@ -28,7 +28,7 @@ export interface ColumnDefinition {
 }
 export interface Row {
   readonly cells: readonly (string | number)[];
-  /** Null where it was not asked for, and never absent: so the reference has it. */
+  /** Null if not requested; as in kube-apiserver it is never absent. */
   readonly object: object | null;
 }
 
