@@ -10,13 +10,13 @@ import {
   WriteInDoubtError,
 } from '@cluster-apiserver/storage';
 
-/** What was read: kube-apiserver has a reason of its own for collections and watches that hold unreadable objects. */
+/** As in kube-apiserver, lists and watches have another reason for unreadable objects. */
 export type ReadScope = 'object' | 'collection';
 
-/** Storage speaks of keys and revisions, answers speak of kinds and names: what went wrong there, in the client's words. */
+/** Converts an error of the storage to a StatusError for the client; returns any other error as it is. */
 export function toStatusError(error: unknown, scope: ReadScope = 'object'): unknown {
   const options = { cause: error };
-  // Without an invitation to try again: clients repeat what is answered with one, and it would be done twice.
+  // Without Retry-After: clients would repeat the write, which may have been applied.
   if (error instanceof WriteInDoubtError)
     return new StatusError(
       'Timeout',
@@ -78,7 +78,7 @@ export const tooLargeResourceVersion = (message: string, options?: ErrorOptions)
     options,
   );
 
-/** Runs a verb so that what the storage throws leaves as an answer. */
+/** Runs a verb, and converts errors of the storage to StatusErrors. */
 export async function withStatusErrors<T>(verb: () => Promise<T>, scope?: ReadScope): Promise<T> {
   try {
     return await verb();

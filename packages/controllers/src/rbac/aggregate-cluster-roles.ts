@@ -89,7 +89,7 @@ type Matches = (labels: Readonly<Record<string, string>>) => boolean;
 const isSelected = (role: StoredObject | undefined, selectors: readonly Matches[]): boolean =>
   role !== undefined && selectors.some((matches) => matches(role.labels ?? {}));
 
-/** Parsing every role would cost much more than this look at its text. */
+/** Searching the text is much cheaper than parsing every role. */
 function aggregationRuleOf(role: StoredObject): AggregationRule | undefined {
   if (!role.json.includes('"aggregationRule":')) return undefined;
   return (role.object as ClusterRole).aggregationRule; // decoded by the schema of its kind

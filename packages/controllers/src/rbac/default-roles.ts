@@ -1,6 +1,6 @@
 /**
- * The roles that every cluster has from the start: upstream's, as far as they concern what this server serves. What is
- * not served here, such as pods, is left out of the roles for people.
+ * The default roles of every cluster: upstream's, as far as they concern the kinds that this server serves. Rules about
+ * others, such as pods, are left out of the user-facing roles.
  */
 import { type PolicyRule, rbacGroup, type RbacSubject } from '@cluster-apiserver/model';
 

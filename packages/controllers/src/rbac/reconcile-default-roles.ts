@@ -42,7 +42,7 @@ const manager = 'apiserver';
 const triesMax = 5;
 
 /**
- * Creates the default roles and bindings that are missing, and adds what is missing in the others. Nothing is taken away:
+ * Creates missing default roles and bindings, and adds missing rules and subjects to the others. Nothing is removed:
  * an operator may have added to them. Throws if one could not be written; the others are written all the same.
  */
 export async function reconcileDefaultRoles(options: DefaultRoleOptions): Promise<void> {

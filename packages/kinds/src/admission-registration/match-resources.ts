@@ -34,7 +34,7 @@ export const selectorFields = {
   ),
 };
 
-/** By which requests are selected besides rules. */
+/** Selectors of requests besides rules. */
 export type Selectors = FieldValues<typeof selectorFields>;
 
 export const matchResources = object(
@@ -62,7 +62,7 @@ export const matchResources = object(
   },
 );
 
-/** Which requests a policy is asked about. */
+/** Selects the requests that a policy applies to. */
 export type MatchResources = ValueOf<typeof matchResources>;
 
 /** Fills in defaults. */

@@ -53,7 +53,7 @@ export const ruleWithOperations = object(
   },
 );
 
-/** Which operations on which resources a webhook or policy is asked about. */
+/** Operations on resources that a webhook or policy applies to. */
 export type RuleWithOperations = ValueOf<typeof ruleWithOperations>;
 
 export const namedRuleWithOperations = object(
@@ -122,7 +122,7 @@ function addWordErrors(errors: FieldErrors, at: string, words: readonly string[]
     errors.add(() => invalidValue(at, words, `if '*' is present, must not specify other ${what}`));
 }
 
-/** An entry must not be covered by one before it, because then it would say nothing. */
+/** An entry must not be covered by an earlier one, because then it would have no effect. */
 function addResourceErrors(errors: FieldErrors, at: string, resources: readonly string[]): void {
   if (resources.length === 0) errors.add(() => required(at));
   const withAllSubresources = new Set<string>();

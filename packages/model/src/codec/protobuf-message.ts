@@ -33,7 +33,7 @@ const stepEntries = 256;
 const stepLevels = 8;
 
 /**
- * The same message in steps, for a value that is so large that writing it at once would keep everybody waiting. Yields
+ * The same message in steps, for a value that is so large that encoding it at once would block the event loop. Yields
  * between the steps and returns the parts of the message.
  */
 export function* messageParts(

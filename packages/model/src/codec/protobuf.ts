@@ -5,8 +5,8 @@ import { decodeMessage, encodeMessage } from './protobuf-message.ts';
 import { delimited, encodeWith, writeNested, readMessage, readNested, requireType, writeTag } from './protobuf-wire.ts';
 
 /**
- * An object as `application/vnd.kubernetes.protobuf`: four bytes that say so, and then a message that names kind and
- * version beside the object's own, because that does not name them.
+ * An object as `application/vnd.kubernetes.protobuf`: four magic bytes, and then an envelope message with kind, apiVersion
+ * and the message of the object.
  */
 const prefix = Buffer.from('k8s\0');
 
@@ -35,8 +35,8 @@ export function encodeEnvelope({ kind, apiVersion }: TypeNames, messageBytes: nu
 }
 
 /**
- * The value that the object has as parsed JSON. Of what has no schema here nothing is read but kind and version, which
- * tell the client what is wrong. Protobuf does not name fields, so there are none that nobody knows.
+ * Parses an object to the value that it has as parsed JSON. For an unknown kind only kind and apiVersion are read, for the
+ * error message. Unknown fields have no names in protobuf, so they are ignored.
  */
 export function parseProtobuf(
   bytes: Buffer,

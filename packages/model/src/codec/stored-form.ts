@@ -2,8 +2,8 @@ import type { KubeObject } from '../kind/object.ts';
 import { parseStoredJson } from '../json/json.ts';
 
 /**
- * Bytes as a string with one character for each byte. Such strings are what the many objects in memory are kept in:
- * half the weight of a Buffer, moved together by the garbage collector, and written to a socket as they are.
+ * Bytes as a string with one character for each byte. The watch cache keeps objects as such strings: they take half the
+ * memory of a Buffer, the garbage collector can compact them, and a socket writes them without a conversion.
  */
 export type ByteString = string;
 
@@ -11,8 +11,8 @@ export const bytesOf = (bytes: ByteString): Buffer => Buffer.from(bytes, 'latin1
 export const byteString = (bytes: Buffer): ByteString => bytes.toString('latin1');
 
 /**
- * The same bytes in one piece. What is put together of parts keeps those parts, and what is cut out keeps the whole:
- * twice the memory for as long as it lives, and slow to compare.
+ * The same bytes as a flat string. V8 keeps the parts of a concatenated string and the parent of a slice: twice the memory
+ * for as long as it lives, and slow to compare.
  */
 export function flatten(bytes: ByteString): ByteString {
   if (bytes.length > scratch.length) return byteString(bytesOf(bytes));
@@ -51,7 +51,7 @@ export function decodeStored(bytes: ByteString): KubeObject {
 const longNumber = /[:[,]-?[0-9]{16,}[,}\]]/;
 
 /**
- * Where the resourceVersion belongs: behind the uid. The search is safe because a quote inside a JSON string is always
+ * The resourceVersion is inserted after the uid. The search is safe because a quote inside a JSON string is always
  * escaped, so these bytes can only be the member itself, and metadata is the first object that has one.
  */
 const uidMember = ',"uid":"';

@@ -7,9 +7,9 @@ import { isProtobuf, parseProtobuf } from './protobuf.ts';
 import { bytesOf, encodeStored, typePrefix } from './stored-form.ts';
 
 /**
- * The bytes of a stored object in our form, which are the given ones when we wrote them. The reference stores the same
- * objects as protobuf, or as JSON with a newline behind it: such bytes are read by the schema and written as we would.
- * Throws when they are no object of the kind.
+ * The canonical bytes of a stored object: the given ones if this server wrote them. kube-apiserver stores the same objects
+ * as protobuf, or as JSON with a newline at the end; such values are decoded by the schema and encoded again. Throws if
+ * they are no object of the kind.
  */
 export function toCanonical(kind: Kind, stored: Buffer): Buffer {
   const begin = prefixOf(kind);

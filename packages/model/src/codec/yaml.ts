@@ -209,7 +209,7 @@ class Construction {
     parent.key = undefined;
   }
 
-  /** A key has been read: the map may say it already. */
+  /** A key was read, which may be a duplicate. */
   #noteKey(parent: Open, offset: number): void {
     if (!Object.hasOwn(parent.value, parent.key as string) || this.#faults.length >= duplicatesMax) return;
     const line = this.#lineOf(offset);

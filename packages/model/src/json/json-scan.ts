@@ -1,7 +1,7 @@
 /**
- * One pass over a JSON text before the parser sees it. JSON.parse takes any depth, keeps the last of duplicate keys
- * without a word, rounds numbers and lets lone surrogates through; this pass finds all four. It trusts nothing about
- * the grammar, which stays the parser's business.
+ * One pass over a JSON text before it is parsed. JSON.parse accepts any depth, silently keeps the last of duplicate keys,
+ * rounds numbers and accepts lone surrogates; this pass finds all four. It does not check the grammar, which the parser
+ * does.
  */
 export interface JsonScan {
   /** Paths of the keys that an object holds twice, in the order of the text. */

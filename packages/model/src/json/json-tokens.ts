@@ -1,6 +1,6 @@
 /**
- * JSON texts of ours, token by token, so that a long one can be written anew without being parsed: in small steps, in
- * the memory of a step, and however deep it is. The text is trusted to be JSON.
+ * JSON texts of this server, token by token, so that a long one can be converted without parsing: in small steps, with
+ * little memory, and at any depth. The text must be valid JSON.
  */
 export const quote = 0x22;
 export const comma = 0x2c;

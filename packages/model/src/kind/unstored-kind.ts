@@ -3,7 +3,7 @@ import { publicationOf } from '../schema/publication.ts';
 import { field, type FieldDeclarations, type GroupVersionKind, object } from '../schema/schema.ts';
 import type { EncodableKind } from './served-kind.ts';
 
-/** A kind whose objects are created and answered, but never stored. */
+/** A kind whose objects are created and answered, but not stored. */
 export interface UnstoredKindDeclaration<F extends FieldDeclarations> extends GroupVersionKind {
   readonly description: string;
   /** The fields besides apiVersion, kind and metadata. Protobuf numbers begin with 2: 1 is the metadata. */

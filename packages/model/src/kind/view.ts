@@ -4,8 +4,8 @@ import { decode } from '../schema/decode.ts';
 import type { FieldDeclarations } from '../schema/schema.ts';
 
 /**
- * A second form of a kind, in another group or version: the same stored objects, with other names for some of their
- * fields and rules of its own. It is declared by what differs; nothing is stored in it.
+ * A view serves the objects of another kind in another group or version, with other names for some of their fields and
+ * validation of its own. Only the differences are declared.
  */
 export interface ViewDeclaration<Stored extends KubeObject> {
   readonly of: Kind;

@@ -31,9 +31,9 @@ import {
 import { prune } from './prune.ts';
 
 /**
- * Server-side apply. A manager says all that it wants and owns just that: fields that it mentions get its values, fields
- * that it mentioned before and no longer does disappear unless somebody else owns them, and a value that another manager
- * owns is changed only by force.
+ * Server-side apply. The configuration of a manager lists all fields that it wants to own, and they get its values. Fields
+ * that it no longer lists are removed unless another manager owns them. Changing a field of another manager requires
+ * `force`.
  */
 export interface Applier {
   readonly manager: string;
@@ -143,8 +143,8 @@ function* conflictsWith(
   { added, modified, removed }: Comparison,
   mentioned: FieldSet,
 ): Steps<Map<Ownership, FieldSet>> {
-  // A field that is mentioned without a value is changed too, and not given up. Nobody minds that a map or a list comes
-  // into being or disappears: what others own is inside.
+  // A field that is mentioned without a value is removed, which is a change. Adding or removing a whole map or list is no
+  // conflict by itself: others only own fields inside of it.
   const changed = union(union(leavesOf(added), modified), intersection(leavesOf(removed), mentioned));
   yield;
   const conflicts = new Map<Ownership, FieldSet>();

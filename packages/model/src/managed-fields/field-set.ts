@@ -3,7 +3,7 @@ import { setOwn } from '@cluster-apiserver/base';
 /**
  * A set of fields, as a tree. A step down is written as in `fieldsV1`: `f:name` into a field or map entry,
  * `k:{"name":"x"}` to the list entry with that key, `v:"x"` to the entry of a set, and `.` marks that the place itself
- * belongs to the set and not only what lies below. Trees are never changed once made.
+ * belongs to the set, and not only places below it. Trees are immutable.
  */
 export interface FieldSet {
   readonly member: boolean;

@@ -11,9 +11,9 @@ import { mergeApplied } from './merge-applied.ts';
 import { withoutManagedFields } from './ownership.ts';
 
 /**
- * Before there was server-side apply, kubectl kept what it had applied in an annotation and patched the difference.
- * Whoever changes over with `kubectl apply --server-side` means the same configuration: fields that still are as kubectl
- * left them are its own and no conflict, and the annotation follows, so that the way back stays open.
+ * Client-side apply of kubectl keeps the applied configuration in an annotation. A user who changes over with
+ * `kubectl apply --server-side` owns the fields that are still as client-side apply left them, without conflicts. The
+ * annotation is updated, so that the user can change back.
  */
 const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
 /** Others may call themselves differently and are then not taken for kubectl. */

@@ -17,8 +17,8 @@ import {
 } from './ownership.ts';
 
 /**
- * Who owns which field after a write. Each writer has an entry with the fields that it set last; what another writer
- * changes or removes leaves that entry.
+ * The owner of each field after a write. Each writer has an entry with the fields that it set last; fields that another
+ * writer changes or removes are removed from the entry.
  */
 export interface Writer {
   readonly manager: string;
@@ -106,7 +106,7 @@ function changesBetween(
 
 /**
  * The entries to start from: those that the client sent, so that tools may rewrite them; the stored ones when the
- * client sent none or broken ones, or wrote through a subresource; none when it asks for a reset.
+ * client sent none or invalid ones, or wrote through a subresource; none if it requests a reset.
  */
 function* readOwnership(
   schema: ObjectSchema,

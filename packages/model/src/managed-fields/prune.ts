@@ -5,8 +5,8 @@ import { stepOfEntry } from './compare.ts';
 import { type FieldSet, isEmptySet } from './field-set.ts';
 
 /**
- * `value` without the fields in `gone`. They are what a manager no longer applies and nobody else owns; `kept` is what
- * has an owner. A part of an object of which nobody owns anything any more goes as a whole.
+ * `value` without the fields in `gone`, which a manager no longer applies and no other one owns. `kept` are the fields with
+ * an owner. An inner object without any owned field is removed as a whole.
  */
 export function prune<T extends object>(schema: ObjectSchema, value: T, gone: FieldSet, kept: FieldSet): T {
   return isEmptySet(gone) ? value : (pruneObject(schema, value as JsonObject, gone, kept) as T);

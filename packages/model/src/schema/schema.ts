@@ -2,8 +2,8 @@ import { invariant } from '@cluster-apiserver/base';
 import type { Integer } from '../json/raw-number.ts';
 
 /**
- * The form of an object, as data. From one schema follow decoding with its type errors, pruning of what is unknown,
- * the canonical order and omission of fields, field ownership, strategic merge and the published documents.
+ * Schemas of objects, as data. Decoding with its type errors, pruning of unknown fields, the canonical form, field
+ * ownership, strategic merge, protobuf and OpenAPI follow from one schema.
  */
 export type Schema =
   | StringSchema

@@ -1,6 +1,6 @@
 import { SelectorSyntaxError } from './label-selector.ts';
 
-/** A parsed shard selector: the hash of one field must lie in one of the ranges. */
+/** A parsed shard selector: the hash of one field must be in one of the ranges. */
 export interface ShardSelector {
   readonly path: ShardPath;
   readonly ranges: readonly ShardRange[];

@@ -1,6 +1,5 @@
 /**
- * The rules for names, each as a function from a text to what is wrong with it: nothing is an empty list. Lengths are
- * counted in bytes, as the reference does.
+ * The rules for names. Each is a function that returns the problems of a text. As in kube-apiserver, lengths are in bytes.
  */
 export type NameRule = (name: string) => readonly string[];
 

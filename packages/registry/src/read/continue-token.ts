@@ -2,8 +2,8 @@ import { badRequest } from '@cluster-apiserver/model';
 import { type Revision, revision } from '@cluster-apiserver/storage';
 
 /**
- * Where a list goes on: behind which key of its range, and in which snapshot. The token is the same on every replica.
- * It cannot lead out of the range: the key is appended to a prefix of ours, and the range ends where ours ends.
+ * Where a list continues: after which key of its range, and at which revision. Tokens are valid on every replica. A
+ * forged token cannot leave the range, because the key is appended to the prefix of the list.
  */
 export interface Continuation {
   /** The last key of the previous chunk, relative to the prefix of the list. */

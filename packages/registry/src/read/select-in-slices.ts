@@ -15,12 +15,12 @@ import {
 } from './selection.ts';
 import type { CachedObject, StoredObject } from '../stored-object.ts';
 
-/** As many are taken at once where nobody has to look at each: most lists are shorter. */
+/** Without a selector, this many objects are taken in one step: most lists are shorter. */
 const unselectedMax = 1000;
 
 /**
- * The same as `select`, in turns with other long work: a selector over a hundred thousand objects takes longer than
- * others should wait. The view stays as it is meanwhile. Throws CorruptValueError when some of it is unreadable.
+ * Selects objects of a view in slices, in turns with other long work: a selector over 100,000 objects would block the
+ * event loop. The view is immutable. Throws CorruptValueError if some of its objects are unreadable.
  */
 export async function selectInSlices(
   { kind, clock }: Pick<Resource, 'kind' | 'clock'>,
@@ -56,7 +56,7 @@ async function selectReadable(
   const known = isWhole ? sharedSelectionsOf(items).get(scope.within) : undefined;
   if (known) {
     const selected = await known;
-    // What becomes of the lists that waited for it is not done in one moment.
+    // The lists that waited for it continue one after the other, and not in one turn.
     return turns.takeNow(() => selected);
   }
   // Hundreds of lists that waited for the same revision become ready in one moment.
@@ -65,7 +65,7 @@ async function selectReadable(
   return isWhole ? shareSelection(items, scope.within, () => walk.finish(turns)) : walk.finish(turns);
 }
 
-/** One selection on its way through the objects. */
+/** A selection that can be interrupted and continued. */
 class SelectionScan implements Selected {
   readonly objects: StoredObject[] = [];
   more = false;
@@ -94,7 +94,7 @@ class SelectionScan implements Selected {
   }
 
   visit(isOver: (visited: number) => boolean): void {
-    const from = this.#next as string; // nobody asks again after the end
+    const from = this.#next as string; // callers check isOver
     const matches = this.#matches;
     let visited = 0;
     this.#next = undefined;
@@ -119,9 +119,8 @@ class SelectionScan implements Selected {
 }
 
 /**
- * Long lists of the same objects share what was selected: a client that asks for thousands of them and reads none would
- * make the process hold each object's place as often. Kept as long as the objects are what they are, by what their keys
- * begin with.
+ * Long lists of the same objects share one selection, by the prefix of their keys. Otherwise a client that sends
+ * thousands of requests and reads no response would make the process hold as many arrays.
  */
 const shared = new WeakMap<SortedSet<CachedObject>, Map<string, Promise<Selected>>>();
 

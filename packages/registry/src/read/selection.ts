@@ -10,7 +10,7 @@ import {
 import { CorruptValueError, itemKey, SortedSet, textOfKey, type View } from '@cluster-apiserver/storage';
 import { type CachedObject, fieldTerm, labelTerm, type StoredObject, unreadableTerm } from '../stored-object.ts';
 
-/** Which objects of a kind are meant. */
+/** Selects objects of a kind. */
 export interface Selection {
   /** Undefined for all namespaces. */
   readonly namespace: string | undefined;
@@ -19,11 +19,11 @@ export interface Selection {
   readonly labels: LabelSelector | undefined;
   readonly fields: FieldSelector | undefined;
   readonly shards?: ShardSelector | undefined;
-  /** What cannot be read is left out; otherwise nothing is selected next to it. */
+  /** Skips unreadable objects; otherwise they are an error. */
   readonly readableOnly?: boolean | undefined;
 }
 
-/** Where the objects of a selection lie: keys that begin with `within`, or are `key`. */
+/** The keys of the objects that a selection may contain: those with the prefix `within`, or only `key`. */
 export interface Scope {
   readonly within: string;
   readonly key: string | undefined;
@@ -58,10 +58,10 @@ export function matcherOf({
 
 const none = {};
 
-/** Some of what is selected, in order. */
+/** A part of the selected objects, in order. */
 export interface Selected {
   readonly objects: readonly StoredObject[];
-  /** There is more behind the last one. */
+  /** Whether more objects follow. */
   readonly more: boolean;
 }
 
@@ -92,7 +92,7 @@ export function select(
 /** Where a part of a selection ends that another one follows; undefined for the last one. */
 export const endOfPart = ({ objects, more }: Selected): string | undefined => (more ? objects.at(-1)?.key : undefined);
 
-/** How many objects lie in the scope of a selection behind a key, selected or not. */
+/** How many objects of a scope follow a key, selected or not. */
 export function countAfter({ items }: View<CachedObject>, selection: Selection, after: string): number {
   const { within } = scopeOf(selection);
   const end = within === '' ? items.size : items.countBefore(endOf(within));
@@ -106,10 +106,10 @@ export const startOf = ({ within, key }: Scope, after: string | undefined): stri
 };
 export const isWithin = ({ within, key }: Scope, candidate: string): boolean =>
   key === undefined ? candidate.startsWith(within) : candidate === key;
-/** The first key behind all that begin with a namespace and its slash. */
+/** The first key after all keys of a namespace. */
 const endOf = (within: string): string => `${within.slice(0, -1)}0`;
 
-/** The fewest items that hold all that is selected: those of a term that every selected object has, or all. */
+/** The smallest known set with all selected objects: those of a required index term, or all. */
 export function candidatesOf(view: View<CachedObject>, kind: Kind, selection: Selection): SortedSet<CachedObject> {
   let best = view.items;
   for (const term of requiredTerms(kind, selection)) {
@@ -123,7 +123,7 @@ export function candidatesOf(view: View<CachedObject>, kind: Kind, selection: Se
   return inScope <= best.size ? view.items : best;
 }
 
-/** What an object must be found by to be selected. */
+/** The index terms that every selected object has. */
 function* requiredTerms({ indexedFields }: Kind, { labels, fields }: Selection): Generator<string> {
   for (const { key, operator, values } of labels?.requirements ?? [])
     if (operator === 'in' && values.length === 1) yield labelTerm(key, values[0] as string);
@@ -131,15 +131,15 @@ function* requiredTerms({ indexedFields }: Kind, { labels, fields }: Selection):
     if (equal && value !== '' && indexedFields.includes(field)) yield fieldTerm(field, value);
 }
 
-/** A part of a scope: behind one key, and up to another. */
+/** A range of keys: after one key, up to and including another. */
 interface Range {
   readonly after: string | undefined;
   readonly upTo: string | undefined;
 }
 
 /**
- * What cannot be read might be anything: so nobody is told that he was given all there is. Pages elsewhere in the scope
- * are none of its business.
+ * Throws CorruptValueError if unreadable objects are in the scope: each might be selected, so the result would be
+ * incomplete. Only the range of one page is checked.
  */
 export function requireReadable(
   view: View<CachedObject>,

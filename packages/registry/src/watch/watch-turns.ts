@@ -3,7 +3,7 @@ import type { Clock } from '@cluster-apiserver/base';
 /** How long all watches together may run in one turn of the event loop before requests are served. */
 const turnMs = 8;
 
-/** A selector may be slow: so often there is a look at the clock. */
+/** How many items are visited between two reads of the clock: selectors may be slow, and reading it is not free. */
 export const itemsPerClockRead = 64;
 
 /**

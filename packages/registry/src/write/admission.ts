@@ -2,17 +2,17 @@ import { type Call, inSpan, resultOf, trackLatency, type Work } from '@cluster-a
 import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
 import type { KubeObject, ServedKind, EncodableKind, UserInfo } from '@cluster-apiserver/model';
 
-/** Who sends a write, and what that has to get past. What the server does by itself has no requester. */
+/** The requester of a write, with the admission that it has to pass. Writes of the server itself have none. */
 export interface Requester {
   readonly admission: Admission;
   readonly user: UserInfo;
-  /** The last segment of the path behind an object. */
+  /** The subresource of the path. */
   readonly subresource: string | undefined;
   readonly options: OperationOptions;
   readonly call: Call;
   warn(text: string): void;
   annotate(key: string, value: string): void;
-  /** For a create by another verb. Throws the answer unless the user may create the object of the path, too. */
+  /** For a PUT or apply that creates the object. Throws a StatusError unless the user may create it, too. */
   authorizeCreate(): void | Promise<void>;
 }
 
@@ -24,13 +24,13 @@ export interface AdmissionOptions {
 
 type Write = Pick<AdmissionContext, 'operation' | 'name' | 'object' | 'oldObject'>;
 
-/** What is admitted: the resource of the path, and the kind in whose form the object is. */
+/** The resource of the path, and the kind of the object in the request. */
 export interface AdmissionTarget {
   readonly served: ServedKind;
   readonly kind: EncodableKind;
 }
 
-/** The object as admission wants it written. */
+/** Runs the mutating phase of admission. */
 export function mutate(
   admitted: AdmissionTarget,
   options: AdmissionOptions,
@@ -43,7 +43,7 @@ export function mutate(
     : write.object;
 }
 
-/** Throws the answer when admission refuses the write. */
+/** Runs the validating phase of admission. Throws a StatusError if it rejects the write. */
 export function admit(
   admitted: AdmissionTarget,
   options: AdmissionOptions,
@@ -53,7 +53,7 @@ export function admit(
   return requester ? validateTraced(requester, contextOf(admitted, options, requester, write)) : none;
 }
 
-/** Both phases show in the trace of a sampled request, and webhooks below them. */
+/** The trace of a sampled request has a span for each phase, with the webhooks below it. */
 const mutateTraced = ({ admission }: Requester, context: AdmissionContext): ReturnType<Admission['mutate']> =>
   trackAdmission(
     context.call,
@@ -70,7 +70,7 @@ const validateTraced = ({ admission }: Requester, context: AdmissionContext): Re
       : admission.validate(context),
   );
 
-/** Throws the answer when admission refuses the deletion. Mutating plugins receive it too, though there is no object. */
+/** Throws a StatusError if admission rejects the deletion. Mutating plugins receive it too, without an object. */
 export function* admitDeletion(
   admitted: AdmissionTarget,
   options: AdmissionOptions,
@@ -83,7 +83,7 @@ export function* admitDeletion(
   yield* resultOf(validateTraced(requester, context));
 }
 
-/** What is answered and never stored, as admission wants it. It relies on nothing: there is no write to refuse later. */
+/** Runs both phases for an object that is not stored. Preconditions do not apply, because there is no write. */
 export async function runAdmission(
   admitted: AdmissionTarget,
   options: AdmissionOptions,

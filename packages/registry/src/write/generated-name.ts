@@ -1,6 +1,6 @@
 import type { Random } from '@cluster-apiserver/base';
 
-/** Letters and digits that neither spell words nor look alike. */
+/** Without vowels and similar characters, as in Kubernetes. */
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
 const suffixLength = 5;
 /** A generated name fits into a DNS label. */

@@ -40,7 +40,7 @@ export function withSystemFieldsOf(before: KubeObject, object: KubeObject): Kube
   return { ...object, metadata: { ...metadata, ...Object.fromEntries(kept) } };
 }
 
-/** Gives a new object its identity. */
+/** Sets the uid and the creation time of a new object. */
 export function withIdentity(object: KubeObject, { clock, random }: Pick<Resource, 'clock' | 'random'>): KubeObject {
   return {
     ...object,
@@ -48,7 +48,7 @@ export function withIdentity(object: KubeObject, { clock, random }: Pick<Resourc
   };
 }
 
-/** An update keeps the identity and the deletion of what it replaces; what it may not change but tries to is validated. */
+/** Keeps the identity and the deletion state of the stored object. Validation rejects changes of other immutable fields. */
 export function withIdentityOf(current: KubeObject, object: KubeObject): KubeObject {
   const before = current.metadata;
   const metadata: ObjectMeta = {
@@ -65,7 +65,7 @@ export function withIdentityOf(current: KubeObject, object: KubeObject): KubeObj
   return { ...object, metadata };
 }
 
-/** The namespace of the URL, which the body may leave out but not contradict. What lies in none is not asked. */
+/** Sets the namespace of the URL, and rejects a body with another one. A cluster-scoped object loses its namespace. */
 export function inNamespace(object: KubeObject, namespace: string | undefined): KubeObject {
   const given = object.metadata.namespace;
   if (namespace === undefined)
@@ -75,7 +75,7 @@ export function inNamespace(object: KubeObject, namespace: string | undefined): 
   return given === namespace ? object : { ...object, metadata: { ...object.metadata, namespace } };
 }
 
-/** The name of the URL, which a write has to repeat. */
+/** Throws unless the object has the name of the URL. */
 export function requireName({ metadata }: KubeObject, name: string): void {
   if (metadata.name === undefined)
     throw badRequest('the name of the object (based on URL) was undeterminable: name must be provided');
@@ -83,7 +83,7 @@ export function requireName({ metadata }: KubeObject, name: string): void {
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
 }
 
-/** Drops a reference that is equal to one before it. Others with the same uid stay: which of them is meant is not known. */
+/** Drops duplicates of owner references. Different references with the same uid stay: either may be the right one. */
 export function withDistinctOwners(object: KubeObject, warn: (text: string) => void): KubeObject {
   const owners = object.metadata.ownerReferences;
   if (!owners || owners.length < 2) return object;
@@ -101,6 +101,6 @@ export function withDistinctOwners(object: KubeObject, warn: (text: string) => v
   return { ...object, metadata: { ...object.metadata, ownerReferences: distinct } };
 }
 
-/** Brings the fields into the order of every answer again, after steps that set some of them anew. */
+/** Restores the canonical form after steps that have set fields. */
 export const canonical = ({ schema }: ServedKind, object: KubeObject): KubeObject =>
   decode(schema, object, () => {}) as KubeObject;

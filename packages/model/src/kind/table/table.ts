@@ -33,8 +33,8 @@ export interface Row {
 }
 
 /**
- * Objects of one kind as a table, as the server thinks a person wants to see them. The objects have their
- * resourceVersion; one object alone is a table of one row with the resourceVersion of the object.
+ * Objects of one kind as a table of `meta.k8s.io`. The objects have their resourceVersion; a single object is a table of
+ * one row with the resourceVersion of the object.
  */
 export const tableOf = (
   kind: EncodableKind,
