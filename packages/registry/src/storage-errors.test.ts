@@ -32,13 +32,13 @@ test.each<[string, Error, string, RegExp]>([
   ],
   ['a value that is wrong for good', new CorruptValueError(['/a']), 'InternalError', /\/a$/],
   ['a version that is gone', new RevisionCompactedError(revision(7)), 'Expired', /^too old resource version: .*7/],
-])('%s is answered as what it is', (_, error, reason, message) => {
+])('%s becomes a StatusError with its own reason', (_, error, reason, message) => {
   const answer = toStatusError(error);
   expect(answer).toBeInstanceOf(StatusError);
   expect(answer).toMatchObject({ reason, message: expect.stringMatching(message), cause: error });
 });
 
-test('a collection names what cannot be read, up to a bound', () => {
+test('a list names its unreadable objects, up to a bound', () => {
   const answer = toStatusError(new CorruptValueError(keys), 'collection') as StatusError;
   expect([answer.reason, answer.code]).toEqual(['StorageReadError', 500]);
   expect(answer.details?.causes?.map(({ field }) => field)).toEqual(keys.slice(0, 100));

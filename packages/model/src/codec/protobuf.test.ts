@@ -31,12 +31,12 @@ test('an object is its message, with kind and version around it', () => {
   expect(parseProtobuf(written, () => schema)).toEqual({ value: robot, faults: [] });
 });
 
-test('what an envelope says besides is skipped, and a name that is empty is there and says nothing', () => {
+test('unknown fields of an envelope are skipped, and an empty name is kept', () => {
   const written = bytes('k8s\0', [10, 2, 18, 0, 18, 2, 56, 1, 26, 0, 34, 4], 'json', [42, 0]);
   expect(parseProtobuf(written, () => schema).value).toEqual({ kind: '', awake: true });
 });
 
-test('of what has no form here only the names are read', () => {
+test('of an unknown kind only kind and apiVersion are read', () => {
   const written = bytes('k8s\0', [10, 11, 10, 2], 'v2', [18, 5], 'Robot', [18, 2, 255, 255]);
   const asked: unknown[] = [];
   expect(parseProtobuf(written, (names) => void asked.push(names)).value).toEqual({ kind: 'Robot', apiVersion: 'v2' });

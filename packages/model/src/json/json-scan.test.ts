@@ -35,7 +35,7 @@ test.each([
 test.each([
   ['sent', clientBounds],
   ['stored', storedBounds],
-])('in what is %s 10,000 levels are taken and one more is not, and where is told', (_, bounds) => {
+])('in a %s text 10,000 levels are accepted and one more is rejected with its path', (_, bounds) => {
   const levels = 10_000;
   expect(() => scanJson('['.repeat(levels), bounds)).not.toThrow();
   expect(() => scanJson('['.repeat(levels + 1), bounds)).toThrow(NestedTooDeepError);
@@ -43,7 +43,7 @@ test.each([
   expect(() => scanJson(`{"a":${'{"x":'.repeat(levels)}`, bounds)).toThrow(told);
 });
 
-test('what is nested deeper than 500 levels is told by its paths, and too many of them are refused', () => {
+test('values deeper than 500 levels are reported by their paths, and too many of them are rejected', () => {
   const deep = '['.repeat(nestingMax) + ']'.repeat(nestingMax);
   expect(scanJson(`{"a":${deep.slice(1, -1)}}`).deepPaths).toEqual([]);
   const { deepPaths } = scanJson(`{"a":${deep},"b":1,"c":{"d":${deep}}}`);

@@ -52,7 +52,7 @@ const conflictOf = (attempt: () => unknown): ReturnType<typeof conflictCauses> =
   throw new Error('there was no conflict');
 };
 
-describe('an applier owns what it mentions', () => {
+describe('an applier owns the fields that it mentions', () => {
   test('and nothing else, whatever the kind of the place', () => {
     const object = applied(undefined, 'm', {
       kind: 'Robot',
@@ -78,19 +78,19 @@ describe('an applier owns what it mentions', () => {
     });
   });
 
-  test('and what it mentions no longer disappears, unless somebody else owns it', () => {
+  test('and fields that it no longer mentions are removed, unless another manager owns them', () => {
     const both = applied(applied(undefined, 'one', labelled({ a: '1', b: '1' })), 'two', labelled({ b: '1' }));
     expect(applied(both, 'one', {}).metadata.labels).toEqual({ b: '1' });
     expect(owned(applied(both, 'one', {}))).toEqual({ 'Apply two': { 'f:metadata': { 'f:labels': { 'f:b': {} } } } });
   });
 
-  test('and a part of which nobody owns anything goes whole', () => {
+  test('and an inner object without owned fields is removed as a whole', () => {
     const object = applied(undefined, 'one', { state: { mood: 'm', task: 't' }, source: { host: 'h' } });
     expect(applied(object, 'one', { state: { mood: 'm' } })).toMatchObject({ state: { mood: 'm' }, source: {} });
     expect(applied(object, 'one', {})).not.toHaveProperty('state');
   });
 
-  test('whatever somebody wrote into the record of it', () => {
+  test('whatever a client wrote into managedFields', () => {
     const live = applied(undefined, 'm', labelled({ a: '1' }, { awake: true, words: ['w'] }));
     const [entry] = live.metadata.managedFields ?? [];
     for (const fieldsV1 of [
@@ -105,13 +105,13 @@ describe('an applier owns what it mentions', () => {
     }
   });
 
-  test('and a second entry of its own for what it writes in other ways', () => {
+  test('and a second entry for its updates', () => {
     const object = updated(applied(undefined, 'm', labelled({ a: '1' })), 'm', labelled({ a: '1', b: '2' }));
     expect(Object.keys(owned(object))).toEqual(['Apply m', 'Update m']);
     expect(() => applied(object, 'm', labelled({ a: '1', b: '3' }))).toThrow(ApplyConflictError);
   });
 
-  test('and what was there before anybody was tracked belongs to nobody who applies', () => {
+  test('and fields from before tracking belong to before-first-apply', () => {
     const untracked = stored(robot(labelled({ a: '1' }, { words: ['w'] })));
     const object = applied(untracked, 'm', labelled({ b: '2' }));
     expect(owned(object)).toEqual({
@@ -158,11 +158,14 @@ describe('a conflict', () => {
     });
   });
 
-  test.each([[null], [undefined]])('is caused by unsetting what another owns, and not by leaving it out', (value) => {
-    const attempt = (): KubeObject => applied(live, 'three', value === null ? { awake: null } : {});
-    if (value === null) expect(conflictOf(attempt).causes).toMatchObject([{ field: '.awake' }]);
-    else expect(attempt()).toMatchObject({ awake: true });
-  });
+  test.each([[null], [undefined]])(
+    'is caused by unsetting a field of another manager, and not by leaving it out',
+    (value) => {
+      const attempt = (): KubeObject => applied(live, 'three', value === null ? { awake: null } : {});
+      if (value === null) expect(conflictOf(attempt).causes).toMatchObject([{ field: '.awake' }]);
+      else expect(attempt()).toMatchObject({ awake: true });
+    },
+  );
 
   test('is not caused by a map that others put keys into', () => {
     const object = applied(undefined, 'one', labelled({}));
@@ -171,7 +174,7 @@ describe('a conflict', () => {
     expect(applied(made, 'one', { metadata: { labels: null } }).metadata.labels).toBeUndefined();
   });
 
-  test('is told by key and by value inside lists', () => {
+  test('names list entries by key and by value', () => {
     const object = applied(undefined, 'one', { secrets: [{ name: 's', uid: '1' }], metadata: { finalizers: ['x/y'] } });
     expect(
       conflictOf(() => applied(object, 'two', { secrets: [{ name: 's', uid: '2' }] })).causes.map(({ field }) => field),
@@ -266,7 +269,7 @@ describe('for all configurations', () => {
     );
   });
 
-  test('appliers that do not conflict come to the same whoever is first', () => {
+  test('appliers without conflicts reach the same state in any order', () => {
     assert(
       property(configuration, configuration, (first, second) => {
         const start = updated(emptyRobot, 'u', {});
@@ -286,7 +289,7 @@ describe('for all configurations', () => {
     );
   });
 
-  test('who stops applying takes away exactly what only they had', () => {
+  test('an applier that stops removes exactly the fields that only it owned', () => {
     assert(
       property(configuration, configuration, (first, second) => {
         // What one had as empty is not shown, so it goes with the last entry that another put into it.

@@ -41,7 +41,7 @@ describe('a field set behaves like a set of places', () => {
   });
 });
 
-test('what is written as fieldsV1 is read as the same set', () => {
+test('a set written as fieldsV1 is read as the same set', () => {
   assert(
     property(paths, (places) =>
       expect(text(fromFieldsV1(toFieldsV1(setOf(places))) as FieldSet)).toBe(text(setOf(places))),
@@ -49,7 +49,7 @@ test('what is written as fieldsV1 is read as the same set', () => {
   );
 });
 
-test('a place and what lies below it are told apart by a dot', () => {
+test('a dot distinguishes a place from the places below it', () => {
   expect(toFieldsV1(setOf([['f:a'], ['f:a', 'f:b']]))).toEqual({ 'f:a': { '.': {}, 'f:b': {} } });
   expect(toFieldsV1(setOf([['f:a', 'f:b']]))).toEqual({ 'f:a': { 'f:b': {} } });
 });

@@ -36,18 +36,18 @@ const apply = (live: KubeObject, manager: string, configuration: object, force =
     ),
   );
 
-describe('who changes from client-side to server-side apply', () => {
+describe('a change from client-side to server-side apply', () => {
   const first = { awake: true, words: ['a'] };
   const second = { awake: false, words: ['a', 'b'] };
 
-  test('has no conflict with what they applied before, and the annotation follows', () => {
+  test('has no conflict with the last applied configuration, and updates the annotation', () => {
     const object = apply(leftByKubectl(first), 'kubectl', second);
     expect(object).toMatchObject(second);
     expect(JSON.parse(object.metadata.annotations?.[annotation] ?? '')).toEqual(second);
     expect(() => apply(leftByKubectl(first), 'another', second)).toThrow(ApplyConflictError);
   });
 
-  test('has one with what somebody changed since', () => {
+  test('has a conflict about fields that changed since', () => {
     try {
       apply(leftByKubectl(first, { ...first, words: ['changed'] }), 'kubectl', second);
       throw new Error('there was no conflict');

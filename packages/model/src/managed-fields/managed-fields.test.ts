@@ -25,8 +25,8 @@ const deepFields = (levels: number): ManagedFieldsEntry => ({
 const owned = (object: KubeObject): Record<string, unknown> =>
   Object.fromEntries((object.metadata.managedFields ?? []).map((entry) => [entry.manager, entry.fieldsV1]));
 
-describe('who owns what', () => {
-  test('the creator owns what it set and nothing that the server sets', () => {
+describe('ownership after updates', () => {
+  test('the creator owns the fields that it set, and none that the server sets', () => {
     const created = write(
       undefined,
       {
@@ -49,7 +49,7 @@ describe('who owns what', () => {
     });
   });
 
-  test('who changes a field takes it over, and who adds one owns it', () => {
+  test('a writer owns the fields that it changes or adds', () => {
     const created = write(undefined, { metadata: { labels: { k: '1', l: '1' } } }, 'one');
     expect(owned(write(created, { metadata: { labels: { k: '2', l: '1', m: '1' } } }, 'two'))).toEqual({
       one: { 'f:metadata': { 'f:labels': { '.': {}, 'f:l': {} } } },
@@ -57,7 +57,7 @@ describe('who owns what', () => {
     });
   });
 
-  test('a field that is gone has no owner, and who owns nothing has no entry', () => {
+  test('a removed field has no owner, and a writer without fields has no entry', () => {
     const created = write(undefined, { awake: true }, 'one');
     const changed = write(created, { awake: true, words: ['w'] }, 'two');
     expect(owned(write(changed, { words: ['w'] }, 'two'))).toEqual({ two: { 'f:words': {} } });
@@ -70,7 +70,7 @@ describe('who owns what', () => {
     );
   });
 
-  test('a hundred levels are taken', () => {
+  test('a hundred levels are accepted', () => {
     const created = write(undefined, { awake: true, metadata: { managedFields: [deepFields(100)] } }, 'two');
     expect(Object.keys(owned(created))).toEqual(['deep', 'two']);
   });
@@ -87,7 +87,7 @@ describe('who owns what', () => {
     expect(write(untracked, { awake: true }, 'm').metadata.managedFields).toBeUndefined();
   });
 
-  test('one empty entry asks for a fresh start', () => {
+  test('one empty entry resets the ownership', () => {
     const created = write(undefined, { awake: true }, 'one');
     expect(
       write(created, { awake: true, metadata: { managedFields: [{}] } }, 'two').metadata.managedFields,

@@ -142,13 +142,13 @@ test('a path of more steps than any kind has is refused, and not quoted whole', 
   expect(() => patched({}, [{ op: 'test', path, value: null }])).toThrow('path has more than 100 steps');
 });
 
-test('members of operations that mean nothing are told', () => {
+test('unknown members of operations are reported', () => {
   expect(readJsonPatch([add('/a', { b: 1 }), { ...add('/b', 1), colour: 'blue' }]).unknownMembers).toEqual([
     '[1].colour',
   ]);
 });
 
-test('numbers are compared by what they are worth, digit by digit', () => {
+test('numbers are compared by value, digit by digit', () => {
   const holds = (document: string, value: string): void =>
     void atOnce(
       applyJsonPatch(
@@ -171,7 +171,7 @@ test('__proto__ is plain data', () => {
   expect(({} as { polluted?: number }).polluted).toBeUndefined();
 });
 
-describe('what would hold up everybody else is refused', () => {
+describe('input that would block the event loop is rejected', () => {
   test('more than ten thousand operations', () => {
     const many = (count: number) => Array.from({ length: count }, () => ({ op: 'test', path: '', value: {} }));
     expect(patched({}, many(10_000))).toEqual({});

@@ -19,7 +19,7 @@ const schema = object({
 
 const canonical = (value: unknown): string => JSON.stringify(decode(schema, value, () => {}));
 
-test('fields come in the order of the schema, and what holds nothing is left out', () => {
+test('fields are in the order of the schema, and empty ones are left out', () => {
   expect(
     canonical({ words: ['a'], small: 0, text: '', labels: {}, entries: [], flag: false, inner: { name: 'n' } }),
   ).toBe('{"flag":false,"when":null,"inner":{"name":"n"},"words":["a"]}');
@@ -62,7 +62,7 @@ test('a field that is null if it is empty is always shown', () => {
   expect(() => shown({ rules: 'a' })).toThrow(WrongTypeError);
 });
 
-test('unknown fields are told with their path and dropped', () => {
+test('unknown fields are reported with their path and dropped', () => {
   const unknown: string[] = [];
   decode(
     schema,

@@ -26,11 +26,11 @@ test.each([
       'x-kubernetes-patch-strategy': 'merge',
     },
   ],
-])('the form of %j is published with what clients need to merge it', (schema, expected) => {
+])('the schema of %j is published with the extensions for merging', (schema, expected) => {
   expect(toJsonSchema(schema, version3)).toEqual(expected);
 });
 
-test('a list that is merged by a key says so to server-side apply and to strategic merge patches', () => {
+test('a keyed list has the extensions of server-side apply and of strategic merge patch', () => {
   const entries = list(object({ name: jsonField(string, 'Its name.') }, { atomic: true }), { key: 'name' });
   expect(toJsonSchema(entries, version2)).toEqual({
     type: 'array',
@@ -52,7 +52,7 @@ const whole = object(
   { publication: publicationOf({ group: 'shop.example.com', version: 'v1', kind: 'Whole' }, 'A whole.', ['one']) },
 );
 
-test('what has a name is defined once and referred to, in the way of each version', () => {
+test('a named schema is defined once and referred to, as each version requires', () => {
   const reference = '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.Part';
   expect(collectDefinitions([whole, whole], version3)).toEqual({
     'com.example.shop.v1.Whole': {

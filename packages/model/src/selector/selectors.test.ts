@@ -35,7 +35,7 @@ describe('labels', () => {
     expect(labelMatcher(parseLabelSelector(selector))(labels)).toBe(selects);
   });
 
-  test('many requirements mean what few mean, and each counts', () => {
+  test('many requirements are evaluated like few, and each counts', () => {
     const others = Array.from({ length: 20 }, (_, i) => `!other${i}`).join(',');
     for (const [selector, selects] of [
       ['app=web', true],

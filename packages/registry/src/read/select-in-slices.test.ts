@@ -1,12 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
-import { decode, type KubeObject, parseLabelSelector } from '@cluster-apiserver/model';
+import { decode, type Kind, type KubeObject, parseLabelSelector } from '@cluster-apiserver/model';
 import { memoryStore, type View } from '@cluster-apiserver/storage';
 import { robotKind } from '../../test/robot-kind.ts';
 import { create, deleteCollection, list, openRegistry, type Registry, type Resource } from '../index.ts';
-import { type Selection, select } from './selection.ts';
+import {
+  candidatesOf,
+  endOfPart,
+  isWithin,
+  matcherOf,
+  requireReadable,
+  type Selected,
+  type Selection,
+  scopeOf,
+  startOf,
+} from './selection.ts';
 import { selectInSlices } from './select-in-slices.ts';
-import type { CachedObject } from '../stored-object.ts';
+import type { CachedObject, StoredObject } from '../stored-object.ts';
 
 /** Time passes with each look at it, so that every object is a slice of its own. */
 let ms = 0;
@@ -80,7 +90,7 @@ test('a selector looks at a few objects in each turn, and others have theirs in 
   expect(turns).toBeGreaterThan(count / 4);
 });
 
-test('a short list that selects nothing waits for nobody', async () => {
+test('a short list without a selector does not wait for a turn', async () => {
   turns = 0;
   const options = { namespace: 'a', labels: undefined, fields: undefined, limit: undefined, continue: undefined };
   const all = { ...options, resourceVersion: '0', resourceVersionMatch: undefined, sendInitialEvents: undefined };
@@ -112,7 +122,7 @@ describe('long lists of the same objects', () => {
     long = { ...view, items, terms: view.terms };
   });
 
-  test('share what was selected, also while it is on its way', async () => {
+  test('share a selection, also while it is being made', async () => {
     const [one, other] = await Promise.all([longList(), longList()]);
     expect(one.objects.length).toBe(count + longCount);
     expect(other.objects).toBe(one.objects);
@@ -148,3 +158,27 @@ test('a dry run over a collection lets others have their turn', async () => {
   expect(turns).toBeGreaterThanOrEqual(count / 3);
   expect((await list(resource, all, call)).items.length).toBe(count / 3);
 });
+
+/** The reference: the same selection in one step. */
+function select(
+  view: View<CachedObject>,
+  kind: Kind,
+  selection: Selection,
+  after: string | undefined,
+  limit = Number.POSITIVE_INFINITY,
+): Selected {
+  const scope = scopeOf(selection);
+  const matches = matcherOf(selection);
+  const objects: StoredObject[] = [];
+  let more = false;
+  candidatesOf(view, kind, selection).visit(startOf(scope, after), (item) => {
+    if (!isWithin(scope, item.key)) return false;
+    if (item.unreadable || (matches && !matches(item))) return true;
+    more = objects.length === limit;
+    if (!more) objects.push(item);
+    return !more;
+  });
+  const selected = { objects, more };
+  requireReadable(view, scope, { after, upTo: endOfPart(selected) });
+  return selected;
+}

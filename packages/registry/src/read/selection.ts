@@ -65,30 +65,6 @@ export interface Selected {
   readonly more: boolean;
 }
 
-/** What a view has of a selection behind a key, up to a limit. Throws CorruptValueError when some of it is unreadable. */
-export function select(
-  view: View<CachedObject>,
-  kind: Kind,
-  selection: Selection,
-  after: string | undefined,
-  limit = Number.POSITIVE_INFINITY,
-): Selected {
-  const scope = scopeOf(selection);
-  const matches = matcherOf(selection);
-  const objects: StoredObject[] = [];
-  let more = false;
-  candidatesOf(view, kind, selection).visit(startOf(scope, after), (item) => {
-    if (!isWithin(scope, item.key)) return false;
-    if (item.unreadable || (matches && !matches(item))) return true;
-    more = objects.length === limit;
-    if (!more) objects.push(item);
-    return !more;
-  });
-  const selected = { objects, more };
-  requireReadable(view, scope, { after, upTo: endOfPart(selected) });
-  return selected;
-}
-
 /** Where a part of a selection ends that another one follows; undefined for the last one. */
 export const endOfPart = ({ objects, more }: Selected): string | undefined => (more ? objects.at(-1)?.key : undefined);
 

@@ -187,12 +187,12 @@ describe('create', () => {
     expect((await read('a')).json).toBe(made.json);
   });
 
-  test('what stands in the store has its fields in the order of the schema, whoever set them', async () => {
+  test('a stored object has its fields in the order of the schema', async () => {
     const made = await make({ labels: { x: 'y' }, generateName: 'r-' }, { words: ['w'] });
     expect(JSON.stringify(decode(kind.schema, JSON.parse(made.json), () => {}))).toBe(made.json);
   });
 
-  test('tells all that is wrong at once', async () => {
+  test('reports all errors at once', async () => {
     const error = await failing(make({ name: 'Bad_Name', labels: { '-': 'v' }, finalizers: ['nodomain'] }));
     expect(error.reason).toBe('Invalid');
     expect(error.details?.causes?.map(({ field: at }) => at)).toEqual([
@@ -218,7 +218,7 @@ describe('create', () => {
     expect(made.object.metadata.name).not.toBe(taken.object.metadata.name);
   });
 
-  test('gives up when every generated name is taken, and says when to come again', async () => {
+  test('gives up when every generated name is taken, with a Retry-After', async () => {
     resource = { ...resource, random: { ...resource.random, below: () => 0 } };
     await make({ generateName: 'r-' });
     const error = await failing(make({ generateName: 'r-' }));
@@ -280,7 +280,7 @@ describe('replace', () => {
     expect((await read('a')).object.metadata.labels).toEqual({ v: '3' });
   });
 
-  test('without a version goes on when somebody writes in between; with one it is refused', async () => {
+  test('without a resourceVersion survives a concurrent write; with one it is a conflict', async () => {
     const made = await make({ name: 'a' });
     const store = resource.store;
     const inner = { ...resource };
@@ -327,7 +327,7 @@ describe('replace', () => {
     expect(new Set((await read('a')).object.words as string[]).size).toBe(50);
   });
 
-  test('removes the object when its last finalizer goes, and answers with the state that was asked for', async () => {
+  test('removes the object with its last finalizer, and responds with the requested state', async () => {
     await make({ name: 'a', finalizers: ['e.x/hold'] });
     await remove('a');
     const held = await read('a');
@@ -412,7 +412,7 @@ describe('delete', () => {
     expect((await remove('a', { gracePeriodSeconds: beyond53('9223372036854775807') })).gone).toBe(true);
   });
 
-  test('with a version as precondition is refused when somebody writes in between', async () => {
+  test('with a resourceVersion as precondition fails after a concurrent write', async () => {
     const made = await make({ name: 'a' });
     const inner = { ...resource };
     resource = {
@@ -424,7 +424,7 @@ describe('delete', () => {
     );
   });
 
-  test('of a collection leaves other namespaces alone, and those whom finalizers hold', async () => {
+  test('of a collection keeps other namespaces, and objects with finalizers', async () => {
     await Promise.all(['a', 'b', 'c'].map((name) => make({ name })));
     await make({ name: 'held', finalizers: ['e.x/hold'] });
     await create(resource, robot({ name: 'a' }), { ...options, namespace: 'n2' }, call);
@@ -453,7 +453,7 @@ describe('a list in chunks', () => {
     expect(rest.continue).toBeUndefined();
   });
 
-  test('is filled with what a selector selects, however far apart', async () => {
+  test('is filled with selected objects, however far apart', async () => {
     for (let i = 0; i < 1200; i++)
       await make({ name: `r${String(i).padStart(4, '0')}`, ...(i % 599 === 0 && { labels: { x: 'y' } }) });
     const labels = { requirements: [{ key: 'x', operator: 'exists' as const, values: [] }] };
@@ -482,7 +482,7 @@ describe('a list in chunks', () => {
     }
   });
 
-  test('whose snapshot is no longer kept says so, with a token for the rest as it is now', async () => {
+  test('of a compacted snapshot is Expired, with a token for the rest at the latest revision', async () => {
     for (const name of ['a', 'b', 'd']) await make({ name });
     const first = await chunk({ limit: 1 });
     const { revision } = await make({ name: 'c' });
@@ -518,7 +518,7 @@ describe('a list in chunks', () => {
     expect(deletions).toBe(afterAnswer);
   });
 
-  test('limits what a deletion of the collection deletes', async () => {
+  test('limits a deletion of the collection', async () => {
     for (const name of ['a', 'b', 'c']) await make({ name });
     await deleteCollection(
       resource,
@@ -539,7 +539,7 @@ describe('apply', () => {
       call,
     );
 
-  test('creates what is not there, and the same again changes nothing, not even a time', async () => {
+  test('creates an absent object, and the same again changes nothing, not even a time', async () => {
     const first = await applyAs('one', { name: 'a', labels: { x: '1' }, resourceVersion: '7' });
     expect(first.created).toBe(true);
     wallMs += 60_000;
@@ -553,7 +553,7 @@ describe('apply', () => {
     ]);
   });
 
-  test('of what somebody creates at the same moment is an update of that', async () => {
+  test('of an object that is created concurrently updates it', async () => {
     const inner = { ...resource };
     resource = {
       ...resource,
@@ -600,7 +600,7 @@ describe('apply', () => {
     expect((await failing(applyAs('one', { name: 'a', uid: 'u' }))).reason).toBe('Conflict');
   });
 
-  test('of what the storage holds with entries that have no key is told what stands in its way', async () => {
+  test('of a stored object with entries without a key is an error that names them', async () => {
     await make({ name: 'a' }, { parts: [{}] });
     expect((await failing(applyAs('one', { name: 'a', labels: { x: '1' } }))).code).toBe(422);
   });
@@ -612,7 +612,7 @@ describe('apply', () => {
     expect((await failing(read('a'))).reason).toBe('NotFound');
   });
 
-  test('by fifty managers at once gives each what it asked for', async () => {
+  test('by fifty managers at once applies all configurations', async () => {
     await Promise.all(Array.from({ length: 50 }, (_, i) => applyAs(`m${i}`, { name: 'a', labels: { [`l${i}`]: '' } })));
     const { metadata } = (await read('a')).object;
     expect(Object.keys(metadata.labels ?? {})).toHaveLength(50);
@@ -646,7 +646,7 @@ describe('list and watch', () => {
     expect(error).toMatchObject({ reason: 'Timeout', details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } });
   });
 
-  test('a watch through a selector sees objects come into view and leave it', async () => {
+  test('a watch with a selector gets objects that begin to match as ADDED and those that cease to as DELETED', async () => {
     const start = await list(resource, everything, call);
     const inView = { requirements: [{ key: 'v', operator: 'in', values: ['1'] }] } as const;
     const watching = await watch(

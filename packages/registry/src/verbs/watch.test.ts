@@ -117,7 +117,7 @@ async function settled(): Promise<void> {
 }
 
 describe('the beginning', () => {
-  test('without a version is the present state, in order, and then what happens', async () => {
+  test('without a resourceVersion begins with the current state, in order, and continues with changes', async () => {
     await make('b');
     await make('a');
     const watching = await begin();
@@ -126,14 +126,14 @@ describe('the beginning', () => {
     expect(await next(watching, 1)).toEqual(['ADDED c']);
   });
 
-  test('of a client that asked for initial events has an end, even of nothing', async () => {
+  test('with sendInitialEvents ends them with a bookmark, even if there are none', async () => {
     const asked = { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' };
     expect(await next(await begin(asked), 1)).toEqual(['BOOKMARK end']);
     await make('a');
     expect(await next(await begin(asked), 2)).toEqual(['ADDED a', 'BOOKMARK end']);
   });
 
-  test('of a client that wants none is the present moment', async () => {
+  test('without initial events begins at the current revision', async () => {
     await make('a');
     const watching = await begin({ sendInitialEvents: false, resourceVersionMatch: 'NotOlderThan' });
     await make('b');
@@ -148,7 +148,7 @@ describe('the beginning', () => {
     expect((await next(watching, 450 - (first?.events.length ?? 0))).length).toBe(450 - (first?.events.length ?? 0));
   });
 
-  test('of the future waits for it, and is told nothing that lies before', async () => {
+  test('from a future revision waits for it, and gets no earlier events', async () => {
     const now = await make('a');
     const watching = await begin({ resourceVersion: String(now + 2) });
     await make('b');
@@ -179,7 +179,7 @@ describe('memory of the beginning', () => {
     for (const [at, batch] of parts[0]?.entries() ?? []) expect(parts[1]?.[at]).toBe(batch);
   });
 
-  test('is bounded by bytes: what is taken at once is about 32 KiB', async () => {
+  test('is bounded by bytes: a batch has about 32 KiB', async () => {
     for (let n = 0; n < 60; n++) await makeLarge(`r${n}`, 3_000);
     const watching = await begin();
     const counts: number[] = [];
@@ -201,7 +201,7 @@ describe('memory of the beginning', () => {
     expect(slow.ended).toBe(true);
   });
 
-  test('waits for another turn when this one has no time left, and goes on where it was', async () => {
+  test('waits for another turn when this one has no time left, and continues where it was', async () => {
     for (let n = 0; n < 300; n++) await make(`r${n}`, { n: String(n) });
     // Each look at the time is one millisecond later, so that a turn has time for a few looks.
     let looks = 0;
@@ -221,7 +221,7 @@ describe('memory of the beginning', () => {
 });
 
 describe('what happens', () => {
-  test('is told once to each of many watchers, and made once for all of them', async () => {
+  test('is sent once to each of many watchers, and built once for all of them', async () => {
     const from = { resourceVersion: String(await make('a')) };
     const all = await Promise.all(Array.from({ length: 5 }, () => begin(from)));
     for (const watching of all) expect(watching.take()).toBeUndefined();
@@ -233,7 +233,7 @@ describe('what happens', () => {
     for (const watching of all) expect(watching.take()).toBeUndefined();
   });
 
-  test('elsewhere is not told', async () => {
+  test('out of scope is not sent', async () => {
     const from = { resourceVersion: String(await make('a')) };
     const [here, one] = [await begin(from), await begin({ ...from, name: 'b' })];
     await make('b', {}, 'n-x');
@@ -243,7 +243,7 @@ describe('what happens', () => {
     expect(await next(one, 1)).toEqual(['ADDED b']);
   });
 
-  test('is told to a reader who was away for long, from memory, in order and without a gap', async () => {
+  test('is sent to a slow reader from memory, in order and without a gap', async () => {
     const from = { resourceVersion: String(await make('a')) };
     const watching = await begin(from);
     expect(watching.take()).toBeUndefined();
@@ -258,7 +258,7 @@ describe('what happens', () => {
     expect(await next(watching, 1)).toEqual(['ADDED last']);
   });
 
-  test('through a selector comes into view and leaves it', async () => {
+  test('is sent through a selector as ADDED or DELETED', async () => {
     const watching = await begin({ resourceVersion: String(await make('a')), labels: labelled('x') });
     await put('a', { x: '1' });
     await put('a', { x: '2' });
@@ -285,7 +285,7 @@ describe('what happens', () => {
     });
   });
 
-  test('tells how far the reader is, and does not when there is more to take', async () => {
+  test('has the revision of the reader, except while there is more to take', async () => {
     const watching = await begin({ resourceVersion: String(await make('a')) });
     expect(watching.reached).toBeUndefined();
     expect(watching.take()).toBeUndefined();
@@ -299,7 +299,7 @@ describe('what happens', () => {
 });
 
 describe('many watchers', () => {
-  test('with a label each are sent what comes into their view and leaves it', async () => {
+  test('with a label each get the changes of matching objects', async () => {
     const from = { resourceVersion: String(await make('a')) };
     const isOne = (key: string, ...values: string[]) => ({ requirements: [{ key, operator: 'in' as const, values }] });
     const [one, other, either] = [
@@ -317,7 +317,7 @@ describe('many watchers', () => {
     for (const watching of [one, other, either]) expect(watching.take()).toBeUndefined();
   });
 
-  test('with a label each end at what cannot be read: it may have the label', async () => {
+  test('with a label each end at an unreadable object, which may have the label', async () => {
     const from = { resourceVersion: String(await make('a')) };
     const labels = { requirements: [{ key: 'app', operator: 'in' as const, values: ['one'] }] };
     const watching = await begin({ ...from, labels });
@@ -365,8 +365,8 @@ describe('many watchers', () => {
   });
 });
 
-describe('what lies too far back for memory', () => {
-  test('is told from the history of the store, and then memory goes on', async () => {
+describe('changes that are too old for memory', () => {
+  test('are read from the history of the store, and then from memory', async () => {
     const first = await make('a');
     for (let n = 0; n < 5_200; n++) await put('a', { n: String(n) });
     await anotherReplica();
@@ -381,7 +381,7 @@ describe('what lies too far back for memory', () => {
     expect(watching.reached).toBeDefined();
   });
 
-  test('is read from the store once for all who missed it, whatever they select', async () => {
+  test('are read from the store once for all watchers that missed them, whatever they select', async () => {
     const first = await make('a');
     for (let n = 0; n < 5_200; n++) await put('a', { n: String(n) });
     await make('other', {}, 'other');
@@ -409,7 +409,7 @@ describe('what lies too far back for memory', () => {
     expect(error).toMatchObject({ code: 410, reason: 'Expired' });
   });
 
-  test('ends the watch of a reader who was once in step: he can come back', async () => {
+  test('end the watch of a reader that was once in step and can reconnect', async () => {
     const watching = await begin({ resourceVersion: String(await make('a')) });
     expect(watching.take()).toBeUndefined();
     const large = 'x'.repeat(60_000);
@@ -471,7 +471,7 @@ describe('an object that cannot be read', () => {
     expect((await listed({ namespace: 'm' })).items).toEqual([]);
   });
 
-  test('ends a watch behind what came before it, and names its key', async () => {
+  test('ends a watch after the events before it, and names its key', async () => {
     const watching = await begin({ resourceVersion: String(await make('a')) });
     await make('b');
     expect(await next(watching, 1)).toEqual(['ADDED b']);
@@ -522,7 +522,7 @@ describe('an object that cannot be read at present', () => {
     });
   });
 
-  test('holds back only those who are to be told of it, and they miss nothing and get it in its place', async () => {
+  test('delays only watchers that select it, and they get all events in order', async () => {
     const all = await begin();
     const others = await begin({ namespace: 'other' });
     await make('before');
@@ -549,7 +549,7 @@ describe('an object that cannot be read at present', () => {
     expect(() => watching.take()).toThrow(expect.objectContaining({ reason: 'ServiceUnavailable' }));
   });
 
-  test('is told in its place when it is read late, though it was replaced before, again and again', async () => {
+  test('is sent in order when it is read late, even if it was replaced several times before', async () => {
     const reads: (() => void)[] = [];
     const late = (entry: Entry): Entry =>
       entry.key.endsWith('/locked')
@@ -630,7 +630,7 @@ test('when the storage turns out to have another history, every watch ends as ex
   for (const end of ends) expect(await end).toMatchObject({ reason: 'Expired' });
 });
 
-test('what was sent of one history is not sent again to a watch of another one that begins at the same revision', async () => {
+test('cached parts of one history are not sent to a watch of another one that begins at the same revision', async () => {
   const from = await make('a');
   await make('past');
   expect(await next(await begin({ resourceVersion: String(from) }), 1)).toEqual(['ADDED past']);

@@ -28,7 +28,7 @@ function timersByHand() {
 }
 const part = (): Part => ({ batch: undefined });
 
-test('who takes a part of the same name within a second shares it', () => {
+test('watchers that take a part of the same name within a second share it', () => {
   const { clock, advance } = timersByHand();
   const parts = new SharedParts<Part>(clock);
   const first = parts.getOrBuild('a', part);
@@ -38,7 +38,7 @@ test('who takes a part of the same name within a second shares it', () => {
   expect(parts.getOrBuild('a', part)).not.toBe(first);
 });
 
-test('parts are forgotten when nobody takes any more, and nothing is looked at then', () => {
+test('parts are dropped when no watcher takes any more, and no timer stays', () => {
   const { clock, advance, waiting } = timersByHand();
   const parts = new SharedParts<Part>(clock);
   parts.getOrBuild('a', part);

@@ -125,7 +125,7 @@ const marking: AdmissionPlugin = {
 };
 
 describe.each(creations)('a creation by %s', (_, make) => {
-  test('is asked about with what it would write, and nothing that was there', async () => {
+  test('is admitted with the new object, and without an old one', async () => {
     const namespace = fresh();
     await make(asking(namespace, [recording]), 'a');
     expect(attempts).toMatchObject([
@@ -146,7 +146,7 @@ describe.each(creations)('a creation by %s', (_, make) => {
     expect(await stored(namespace, 'a')).toBeUndefined();
   });
 
-  test('asks again when what it relies on is no more, knowing by then what has happened', async () => {
+  test('is admitted again after a broken precondition, with a fresh cache', async () => {
     const namespace = fresh();
     const premise = await create(resource, robot('premise'), asking(namespace, []), call);
     const key = `/registry/robots/${namespace}/premise`;
@@ -168,7 +168,7 @@ describe.each(creations)('a creation by %s', (_, make) => {
     expect(await stored(namespace, 'a')).toBeUndefined();
   });
 
-  test('gives up, and says that another try may help, when what it relies on never is', async () => {
+  test('gives up with a Retry-After if its precondition is broken every time', async () => {
     const namespace = fresh();
     const never: AdmissionPlugin = { name: 'never', validate: () => ({ key: '/registry/none', revision: 1 }) };
     await expect(make(asking(namespace, [never]), 'a')).rejects.toMatchObject({
@@ -179,7 +179,7 @@ describe.each(creations)('a creation by %s', (_, make) => {
 });
 
 describe.each(changes)('a change by %s', (_, change) => {
-  test('is asked about with what is there and what it would write', async () => {
+  test('is admitted with the old and the new object', async () => {
     const namespace = fresh();
     await create(resource, robot('a'), asking(namespace, []), call);
     await change(asking(namespace, [recording]), 'a');
@@ -231,7 +231,7 @@ describe('a create by another verb', () => {
 });
 
 describe('a deletion', () => {
-  test('is asked about with what is there, one by one in a collection', async () => {
+  test('is admitted with the old object, one by one in a collection', async () => {
     const namespace = fresh();
     for (const name of ['a', 'b']) await create(resource, robot(name), asking(namespace, []), call);
     const everything = { namespace, labels: undefined, fields: undefined, resourceVersion: undefined };

@@ -31,7 +31,7 @@ test.each([
   [2 * year, '2y'],
   [3 * year + 7 * day, '3y7d'],
   [8 * year + 7 * day, '8y'],
-])('what was %d seconds ago is told as %s', (seconds, told) => {
+])('the age of %d seconds is %s', (seconds, told) => {
   expect(formatAge(time, Date.parse(time) + seconds * 1000)).toBe(told);
 });
 

@@ -70,7 +70,7 @@ test('a kind with columns is shown by them, and wide ones have a lower priority'
   expect(table.rows.map(({ cells }) => cells)).toEqual([[40, 'a']]);
 });
 
-test('a column of times says so, and its cells are the times themselves', () => {
+test('a column of type date has times as cells', () => {
   const { columnDefinitions, rows } = tableOf(kind([createdAtColumn]), [lamp('a')], {}, options);
   expect(columnDefinitions).toMatchObject([{ name: 'Created At', type: 'date', format: '' }]);
   expect(rows.map(({ cells }) => cells)).toEqual([[created]]);
