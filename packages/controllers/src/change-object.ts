@@ -3,7 +3,7 @@ import { type KubeObject, notFound, partOf, StatusError } from '@cluster-apiserv
 import { patch, type Resource } from '@cluster-apiserver/registry';
 import type { Call } from '@cluster-apiserver/storage';
 
-/** A name can be given again, a uid cannot: only both together mean one object. */
+/** A name can be reused and a uid cannot, so both together identify an object. */
 export interface ObjectIdentity {
   /** Undefined or empty for an object of the cluster. */
   readonly namespace?: string | undefined;
@@ -20,7 +20,7 @@ export interface ObjectChange {
   readonly change: (current: KubeObject) => object;
 }
 
-/** Writes a change of the object, and nothing when it is gone. */
+/** Patches the object, or does nothing if it no longer exists. */
 export function changeObject(
   resource: Resource,
   { namespace, name, uid }: ObjectIdentity,
@@ -44,7 +44,7 @@ export function changeObject(
   return unlessGone(patch(resource, name, options, call));
 }
 
-/** What is gone already is as it should be. */
+/** Ignores that the object no longer exists. */
 export async function unlessGone(write: Promise<unknown>): Promise<void> {
   try {
     await write;
@@ -53,5 +53,5 @@ export async function unlessGone(write: Promise<unknown>): Promise<void> {
   }
 }
 
-/** Warnings are for clients, and there is none. */
+/** Controllers have no client to send warnings to. */
 const ignoreWarning = (): void => {};

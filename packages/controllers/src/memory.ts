@@ -1,9 +1,9 @@
 /** The watch cache as controllers read it: all kinds, in the order of one revision. */
 import { callUntil, type Clock } from '@cluster-apiserver/base';
-import { type Cached, type Resource, type StoredObject, unreadableTerm } from '@cluster-apiserver/registry';
+import { type CachedObject, type Resource, type StoredObject, unreadableTerm } from '@cluster-apiserver/registry';
 import type { Call, ItemChange, View } from '@cluster-apiserver/storage';
 
-/** Less than an election leaves between the end of a term and the begin of the next one. */
+/** Less than the time between two terms of leadership. */
 const callTimeoutMs = 2_000;
 
 /** Makes the calls of one term; throws once the term is over. */
@@ -31,10 +31,10 @@ export function readBarrier({ collection }: Resource, call: Call, signal: AbortS
 const chunkItems = 500;
 
 /** The items of a snapshot whose keys begin with the text, in order; the pass may take many turns of the event loop. */
-export function* itemsWithin({ items }: View<Cached>, within: string): Generator<Cached, void> {
+export function* itemsWithin({ items }: View<CachedObject>, within: string): Generator<CachedObject, void> {
   let from = within;
   for (;;) {
-    const chunk: Cached[] = [];
+    const chunk: CachedObject[] = [];
     items.visit(from, (item) => {
       if (!item.key.startsWith(within)) return false;
       chunk.push(item);
@@ -77,7 +77,7 @@ export const unreadableCount = (resources: readonly Resource[]): number =>
   resources.reduce((sum, { collection }) => sum + (collection.view().terms.get(unreadableTerm)?.items.size ?? 0), 0);
 
 export interface Follower {
-  readonly changed: (resource: Resource, change: ItemChange<Cached>) => void;
+  readonly changed: (resource: Resource, change: ItemChange<CachedObject>) => void;
   /** Changes were missed: whatever was derived from the collections has to be derived again. */
   readonly interrupted: () => void;
   /** One of the above threw. The watch cache goes on: it serves all clients, and the controller is one of its readers. */
@@ -104,5 +104,6 @@ export function followAll(resources: readonly Resource[], { changed, interrupted
   };
 }
 
-/** What a follower finds at a key, if it can be read. */
-export const readable = (item: Cached | undefined): StoredObject | undefined => (item?.unreadable ? undefined : item);
+/** The item, if it is readable. */
+export const readable = (item: CachedObject | undefined): StoredObject | undefined =>
+  item?.unreadable ? undefined : item;

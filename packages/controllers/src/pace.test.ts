@@ -46,7 +46,7 @@ test('workers that share a pass share its slices', async () => {
   await passes;
 });
 
-test('a pass that pauses when its term ends goes no further', async () => {
+test('a pass that pauses when its term ends does not continue', async () => {
   const { term, turn, work, steps } = open();
   const failure = work(1_000).catch((error: unknown) => error);
   const before = steps();

@@ -32,7 +32,7 @@ function open() {
   };
 }
 
-test('what is requested before a pass begins is one pass, and what is requested while it runs is one more', async () => {
+test('requests before a pass begins are one pass, and requests while it runs are one more', async () => {
   const { passes, begun, end, term, running } = open();
   passes.request();
   passes.request();

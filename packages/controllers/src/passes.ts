@@ -7,7 +7,7 @@ import { StorageUnavailableError } from '@cluster-apiserver/storage';
  */
 export interface Passes {
   request(): void;
-  /** Lets `run` reject with this error: what a pass would build on is not to be trusted. */
+  /** Makes `run` reject with this error, because the derived state may be inconsistent. */
   fail(error: unknown): void;
   /**
    * Runs requested passes until the signal aborts. Rejects if a pass fails, unless memory was emptied meanwhile, because

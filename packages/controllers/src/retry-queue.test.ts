@@ -59,7 +59,7 @@ test('a key that waits for its turn stands in the queue once', async () => {
   expect(begun).toEqual(['a', 'b']);
 });
 
-test('a key that is asked for while it is worked on is worked on once more, afterwards', async () => {
+test('a key that is added while it is worked on is worked on once more', async () => {
   const { queue, begun, end } = openQueue({ workers: 2 });
   queue.add('a');
   queue.add('a');
@@ -71,7 +71,7 @@ test('a key that is asked for while it is worked on is worked on once more, afte
   expect(begun).toEqual(['a', 'a']);
 });
 
-test('a key that failed pauses, whoever asks for it meanwhile, and holds nobody up', async () => {
+test('a key that failed pauses even if it is added meanwhile, without delaying others', async () => {
   const { queue, begun, fail, end, clock } = openQueue({ workers: 1 });
   queue.add('a');
   queue.add('a');
@@ -85,7 +85,7 @@ test('a key that failed pauses, whoever asks for it meanwhile, and holds nobody 
   expect(begun).toEqual(['a', 'b', 'a']);
 });
 
-test('a key that was added again while its work failed leaves its worker to others', async () => {
+test('a key that was added again while its work failed frees its worker', async () => {
   const { queue, begun, fail } = openQueue({ workers: 1 });
   queue.add('a');
   queue.add('a');
@@ -126,7 +126,7 @@ test('keys are measured from the time they were added, each as often as it is wo
   expect(measured).toEqual({ depth: 0, added: 3, waited: [0, 2, 0], ended: 2 });
 });
 
-test('closing waits for what is under way, begins nothing and leaves no timers', async () => {
+test('closing waits for running work, begins nothing and leaves no timers', async () => {
   const { queue, begun, end, fail, clock } = openQueue({ workers: 2 });
   for (const key of ['a', 'b', 'c']) queue.add(key);
   await fail('a');

@@ -3,7 +3,7 @@ import type { QueueMeasures } from './measures.ts';
 
 /**
  * Work by key: one worker at a time works on a key, and a key waits in the queue once, so the number of keys bounds the
- * queue. A key whose work failed waits for a growing pause, whoever adds it meanwhile.
+ * queue. A key whose work failed pauses with exponential backoff, even if it is added again meanwhile.
  */
 export interface RetryQueue<Key> {
   add(key: Key): void;
@@ -33,7 +33,7 @@ export function retryQueue<Key extends object | string>(options: RetryQueueOptio
   const failures = new Map<Key, { tries: number; readonly pauses: Backoff }>();
   let closed = false;
 
-  /** One iterator for many keys: a new one would first step over all the places that taken keys have left in the set. */
+  /** One iterator for many keys: a new one would first skip all entries of the map that were deleted. */
   let waiting = ready.entries();
   const take = (): readonly [key: Key, sinceMs: number] | undefined => {
     let next = waiting.next();

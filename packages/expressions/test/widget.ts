@@ -1,7 +1,7 @@
 import {
   boolean,
   defineKind,
-  field,
+  jsonField,
   int32,
   int64,
   list,
@@ -14,7 +14,7 @@ import {
   time,
 } from '@cluster-apiserver/model';
 
-const port = object({ name: field(string, ''), number: field(int32, ''), protocol: field(string, '') });
+const port = object({ name: jsonField(string, ''), number: jsonField(int32, ''), protocol: jsonField(string, '') });
 
 /** A kind with a field of each form. */
 export const widget = defineKind({
@@ -34,24 +34,24 @@ export const widget = defineKind({
   selectableFields: {},
   unknownSelectorField: (name) => name,
   fields: {
-    spec: field(
+    spec: jsonField(
       object({
-        namespace: field(string, ''),
-        size: field(int32, ''),
-        big: field(int64, ''),
-        on: field(boolean, '', 'given'),
-        at: field(time, ''),
-        exactlyAt: field(microTime, ''),
-        selector: field(stringMap, ''),
-        headers: field(listMap, ''),
-        ports: field(list(port, { key: 'name' }), ''),
-        tags: field(list(string, 'set'), ''),
-        raw: field({ type: 'any' }, ''),
-        'dashed-name': field(string, ''),
-        __under: field(string, ''),
+        namespace: jsonField(string, ''),
+        size: jsonField(int32, ''),
+        big: jsonField(int64, ''),
+        on: jsonField(boolean, '', 'given'),
+        at: jsonField(time, ''),
+        exactlyAt: jsonField(microTime, ''),
+        selector: jsonField(stringMap, ''),
+        headers: jsonField(listMap, ''),
+        ports: jsonField(list(port, { key: 'name' }), ''),
+        tags: jsonField(list(string, 'set'), ''),
+        raw: jsonField({ type: 'any' }, ''),
+        'dashed-name': jsonField(string, ''),
+        __under: jsonField(string, ''),
       }),
       '',
     ),
-    words: field(list(string, 'atomic'), ''),
+    words: jsonField(list(string, 'atomic'), ''),
   },
 });

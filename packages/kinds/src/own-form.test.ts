@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { bytesOf, decode, encodeProtobuf, encodeStored, type KubeObject, ownForm } from '@cluster-apiserver/model';
+import { bytesOf, decode, encodeProtobuf, encodeStored, type KubeObject, toCanonical } from '@cluster-apiserver/model';
 import { randomObject } from '../../model/test/random-object.ts';
 import { kinds } from './index.ts';
 
@@ -24,7 +24,7 @@ describe.each(stored.map((kind) => [kind.kind, kind] as const))('a stored %s', (
   test('of ours is left as it is', () => {
     for (const object of some(1)) {
       const bytes = bytesOf(encodeStored(object));
-      expect(ownForm(kind, bytes)).toBe(bytes);
+      expect(toCanonical(kind, bytes)).toBe(bytes);
     }
   });
 
@@ -33,9 +33,9 @@ describe.each(stored.map((kind) => [kind.kind, kind] as const))('a stored %s', (
       const ours = bytesOf(encodeStored(object)).toString();
       const { metadata, ...rest } = object;
       const backwards = Object.fromEntries(Object.entries({ ...rest, metadata, unheardOf: 1 }).toReversed());
-      expect(ownForm(kind, encodeProtobuf(schema, object as never)).toString()).toBe(ours);
-      expect(ownForm(kind, Buffer.from(`${ours}\n`)).toString()).toBe(ours);
-      expect(ownForm(kind, Buffer.from(` ${JSON.stringify(backwards)} `)).toString()).toBe(ours);
+      expect(toCanonical(kind, encodeProtobuf(schema, object as never)).toString()).toBe(ours);
+      expect(toCanonical(kind, Buffer.from(`${ours}\n`)).toString()).toBe(ours);
+      expect(toCanonical(kind, Buffer.from(` ${JSON.stringify(backwards)} `)).toString()).toBe(ours);
     }
   });
 
@@ -45,10 +45,10 @@ describe.each(stored.map((kind) => [kind.kind, kind] as const))('a stored %s', (
       { ...object, kind: 'Other' },
       { ...object, apiVersion: 'v2' },
     ]) {
-      expect(() => ownForm(kind, encodeProtobuf(schema, other))).toThrow('it is no');
-      expect(() => ownForm(kind, Buffer.from(JSON.stringify(other)))).toThrow('it is no');
+      expect(() => toCanonical(kind, encodeProtobuf(schema, other))).toThrow('it is no');
+      expect(() => toCanonical(kind, Buffer.from(JSON.stringify(other)))).toThrow('it is no');
     }
     for (const text of ['', '\n', 'null\n', '[]\n', '1', '{', 'k8s', 'k8s\0', '{"kind":"Other"'])
-      expect(() => ownForm(kind, Buffer.from(text))).toThrow();
+      expect(() => toCanonical(kind, Buffer.from(text))).toThrow();
   });
 });

@@ -36,7 +36,7 @@ describe.each(forms)('%s', (_, schema) => {
     expect(faultsOf(schema)).toEqual([]);
   });
 
-  test('is after protobuf what it was before', () => {
+  test('is the same after protobuf', () => {
     const random = seededRandom(11);
     for (let round = 0; round < rounds; round++) {
       const before = decode(schema, { ...randomObject(random, schema), ...names }, () => {});
@@ -46,7 +46,7 @@ describe.each(forms)('%s', (_, schema) => {
     }
   });
 
-  test('is refused for what is wrong with it, and nothing else happens, when bytes of it change or are missing', () => {
+  test('is rejected with a proper error when bytes of it change or are missing', () => {
     const random = seededRandom(12);
     for (let round = 0; round < rounds; round++) {
       const value = decode(schema, { ...randomObject(random, schema), ...names }, () => {});

@@ -1,16 +1,16 @@
-/** What the kinds ask of the server. */
+/** The services of the server that kinds use. */
 export interface KindServices {
   /** How long an event is kept after its last write. */
   readonly eventLifetimeSeconds: number;
-  /** Undefined when there is nothing to sign tokens with; then nobody can ask for one. */
+  /** Undefined without a signing key: then there is no token subresource. */
   readonly serviceAccountTokens?: ServiceAccountTokens | undefined;
 }
 
 /** Makes tokens with which to act as a service account. */
 export interface ServiceAccountTokens {
-  /** Whom a token is for when nobody is named: this API. */
+  /** The default audiences: those of this API. */
   readonly audiences: readonly string[];
-  /** What is asked for beyond this is shortened; undefined for no such bound. */
+  /** Longer requested lifetimes are shortened; undefined for no bound. */
   readonly lifetimeSecondsMax: number | undefined;
   issue(
     account: { readonly namespace: string; readonly name: string; readonly uid: string },

@@ -1,6 +1,6 @@
 import { StatusError } from './status.ts';
 
-/** Who is asking. */
+/** The identity of a requester. */
 export interface UserInfo {
   readonly name: string;
   readonly uid?: string | undefined;
@@ -8,7 +8,7 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
-/** May this user do this? */
+/** The attributes of a request that authorizers decide by. */
 export interface AccessQuestion {
   readonly user: UserInfo;
   readonly verb: string;
@@ -46,25 +46,25 @@ export interface AccessRequirement {
 
 export interface AccessDecision {
   /**
-   * `deny` ends the question, `noOpinion` hands it on. `notReady` hands it on, too, and if nobody else decides, it was
-   * asked before what decides it is known: the caller is told to come again.
+   * `deny` is final; `noOpinion` leaves the decision to the next authorizer. So does `notReady`, and if no other authorizer
+   * decides, the client gets a 503 to retry, because the policy is not loaded yet.
    */
   readonly verdict: 'allow' | 'deny' | 'noOpinion' | 'notReady';
-  /** For the caller, so it names no secrets. */
+  /** Shown to the requester, so it contains no secrets. */
   readonly reason?: string | undefined;
-  /** What went wrong while it was decided. The decision counts all the same. */
+  /** An error during evaluation. The decision is valid all the same. */
   readonly error?: Error | undefined;
   /** For the audit event of the request. */
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The answer to a question that nobody can decide yet. */
+/** The response while the policy of an authorizer is not loaded yet. */
 export const decisionNotReady = (): StatusError =>
   new StatusError('ServiceUnavailable', 'the server is not ready to authorize requests; please try again', {
     retryAfterSeconds: 1,
   });
 
-/** What a user may do, as a list: for showing it to people, and never for deciding by it. */
+/** The rules that apply to a user, for display. Decisions are made by authorizers only. */
 export interface AccessRules {
   readonly resource: readonly {
     readonly verbs: readonly string[];
@@ -73,13 +73,13 @@ export interface AccessRules {
     readonly resourceNames?: readonly string[];
   }[];
   readonly nonResource: readonly { readonly verbs: readonly string[]; readonly nonResourceURLs: readonly string[] }[];
-  /** Set when somebody decides who cannot say beforehand what. */
+  /** Set if an authorizer cannot list its rules. */
   readonly incomplete: boolean;
-  /** What went wrong while they were gathered. */
+  /** An error while the rules were listed. */
   readonly error?: Error | undefined;
 }
 
-/** What one subject may do by attribute-based access control. `*` stands for all. */
+/** A policy of attribute-based access control (ABAC). `*` matches all. */
 export interface AbacPolicy {
   readonly user: string;
   readonly group: string;

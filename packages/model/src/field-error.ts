@@ -1,5 +1,5 @@
 import { setOwn } from '@cluster-apiserver/base';
-import { isRawNumber } from './schema/decode.ts';
+import { isRawNumber } from './json/raw-number.ts';
 
 /** One thing wrong with one field. Validation gathers all of them; `invalid` in status.ts makes an answer. */
 export interface FieldError {
@@ -13,11 +13,11 @@ export interface FieldError {
     | 'FieldValueTooMany'
     | 'FieldValueDuplicate';
   readonly message: string;
-  /** How many more errors were found behind this one and are not listed. */
+  /** How many more errors were found and are not listed. */
   readonly omitted?: number;
 }
 
-/** The errors of one answer. Who has more of them has one mistake in a loop, and sees it in the first ones. */
+/** The maximum number of errors in a response. More are usually the same mistake in many entries. */
 export const fieldErrorsMax = 100;
 
 /** Errors as a validator finds them: those beyond the bound are counted and never made. */
@@ -46,13 +46,13 @@ export class FieldErrors {
 const shownCharactersMax = 256;
 
 /** A value in a message, as JSON. */
-export function shown(value: unknown): string {
-  const text = JSON.stringify(beginningOf(value, { nodes: shownCharactersMax })) ?? 'null';
+export function formatValue(value: unknown): string {
+  const text = JSON.stringify(truncateValue(value, { nodes: shownCharactersMax })) ?? 'null';
   return text.length <= shownCharactersMax ? text : `${text.slice(0, shownCharactersMax)}…`;
 }
 
 /** As much of a value as can show: each node and each character of a text takes at least one character. */
-function beginningOf(value: unknown, budget: { nodes: number }): unknown {
+function truncateValue(value: unknown, budget: { nodes: number }): unknown {
   budget.nodes--;
   if (typeof value === 'string') return value.slice(0, shownCharactersMax);
   if (typeof value !== 'object' || value === null || isRawNumber(value)) return value;
@@ -60,14 +60,14 @@ function beginningOf(value: unknown, budget: { nodes: number }): unknown {
     const items: unknown[] = [];
     for (const item of value) {
       if (budget.nodes < 0) break;
-      items.push(beginningOf(item, budget));
+      items.push(truncateValue(item, budget));
     }
     return items;
   }
   const out: Record<string, unknown> = {};
   for (const key in value) {
     if (budget.nodes < 0) break;
-    setOwn(out, key.slice(0, shownCharactersMax), beginningOf((value as Record<string, unknown>)[key], budget));
+    setOwn(out, key.slice(0, shownCharactersMax), truncateValue((value as Record<string, unknown>)[key], budget));
   }
   return out;
 }
@@ -83,19 +83,19 @@ export const required = (field: string, detail = ''): FieldError => ({
 export const invalidValue = (field: string, value: unknown, detail: string): FieldError => ({
   field,
   reason: 'FieldValueInvalid',
-  message: withDetail(`Invalid value: ${shown(value)}`, detail),
+  message: withDetail(`Invalid value: ${formatValue(value)}`, detail),
 });
 
 export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
   field,
   reason: 'FieldValueNotSupported',
-  message: `Unsupported value: ${shown(value)}: supported values: ${supported.map((entry) => JSON.stringify(entry)).join(', ')}`,
+  message: `Unsupported value: ${formatValue(value)}: supported values: ${supported.map((entry) => JSON.stringify(entry)).join(', ')}`,
 });
 
 export const duplicate = (field: string, value: unknown): FieldError => ({
   field,
   reason: 'FieldValueDuplicate',
-  message: `Duplicate value: ${shown(value)}`,
+  message: `Duplicate value: ${formatValue(value)}`,
 });
 
 export const forbidden = (field: string, detail: string): FieldError => ({

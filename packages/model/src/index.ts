@@ -9,36 +9,36 @@ export {
   type ResourceQuestion,
   type UserInfo,
 } from './access.ts';
-export { MalformedTextError, type Parsed, parseDeepJson, parseJson, type TextFault } from './codec/json.ts';
-export { type JsonScan, NestedTooDeepError, nestingMax, scanJson, TooManyValuesError } from './codec/json-scan.ts';
+export { MalformedTextError, type Parsed, parseDeepJson, parseJson, type TextFault } from './json/json.ts';
+export { type JsonScan, NestedTooDeepError, nestingMax, scanJson, TooManyValuesError } from './json/json-scan.ts';
 export {
   type ByteString,
   byteString,
   bytesOf,
-  clientForm,
+  toClientForm,
   decodeStored,
   encodeStored,
-  inOnePiece,
-  storedForm,
+  flatten,
+  toStoredForm,
   typePrefix,
   uidOf,
   withResourceVersion,
 } from './codec/stored-form.ts';
-export { ownForm } from './codec/own-form.ts';
+export { toCanonical } from './codec/to-canonical.ts';
 export {
   encodeProtobuf,
-  envelope,
+  encodeEnvelope,
   parseProtobuf,
   type TypeNames,
   watchEventMessage,
   watchFrame,
 } from './codec/protobuf.ts';
 export { encodeMessage, messageParts } from './codec/protobuf-message.ts';
-export { delimited, encodedBy, nested, tagged, varint, type ProtobufWriter } from './codec/protobuf-wire.ts';
+export { delimited, encodeWith, writeNested, writeTag, varint, type ProtobufWriter } from './codec/protobuf-wire.ts';
 export { parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { type Place, type TextPlaces, textPlaces } from './codec/text-places.ts';
-export { indentedJson } from './codec/json-indented.ts';
-export * as jsonTokens from './codec/json-tokens.ts';
+export { indentedJson } from './json/json-indented.ts';
+export * as jsonTokens from './json/json-tokens.ts';
 export { formatYaml, yamlText } from './codec/yaml-format.ts';
 export {
   type FieldError,
@@ -51,27 +51,27 @@ export {
   required,
   tooMany,
 } from './field-error.ts';
-export { type Applied, readApplied } from './fields/applied.ts';
-export { ApplyConflictError, conflictCauses } from './fields/apply.ts';
-export { UnkeyedEntryError } from './fields/compare.ts';
-export { applyAsKubectlDid } from './fields/last-applied.ts';
+export { type Applied, readApplied } from './managed-fields/applied.ts';
+export { ApplyConflictError, conflictCauses } from './managed-fields/apply.ts';
+export { UnkeyedEntryError } from './managed-fields/compare.ts';
+export { applyAsKubectlDid } from './managed-fields/last-applied.ts';
 export {
   hasValidManagedFields,
   managedFieldsAfterUpdate,
   sameOwnership,
   withExplicitReset,
   type Writer,
-} from './fields/managed-fields.ts';
-export { withoutManagedFields } from './fields/ownership.ts';
-export { defineKind, type Kind, type Part, type Verb } from './kind.ts';
-export { boundTo, writableOf, partOf } from './part.ts';
+} from './managed-fields/managed-fields.ts';
+export { withoutManagedFields } from './managed-fields/ownership.ts';
+export { defineKind, type Kind, type ObjectOf, type Part, type Verb } from './kind/kind.ts';
+export { keepOtherParts, dropUnwritable, partOf } from './kind/part.ts';
 export { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './patch/errors.ts';
-export { type JsonPatch, patchedByOperations, readJsonPatch } from './patch/json-patch.ts';
-export { mergedBy } from './patch/merge-patch.ts';
-export { sameJson } from './patch/same-json.ts';
-export { strategicallyMergedBy } from './patch/strategic-merge-patch.ts';
-export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './object.ts';
-export { defineReview, type Review } from './review.ts';
+export { type JsonPatch, applyJsonPatch, readJsonPatch } from './patch/json-patch.ts';
+export { applyMergePatch } from './patch/merge-patch.ts';
+export { sameJson } from './json/same-json.ts';
+export { applyStrategicMergePatch } from './patch/strategic-merge-patch.ts';
+export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './kind/object.ts';
+export { defineReview, type Review } from './kind/review.ts';
 export {
   deleteOptions,
   labelSelector,
@@ -81,14 +81,21 @@ export {
   statusSchema,
   watchEvent,
 } from './schema/common.ts';
-export { decode, type Integer, isRawNumber, numberOf, rawNumber, WrongTypeError } from './schema/decode.ts';
-export { definitions, type Dialect, type JsonSchema, jsonSchema } from './schema/json-schema.ts';
+export { type Integer, isRawNumber, numberOf, rawNumber } from './json/raw-number.ts';
+export { decode, WrongTypeError } from './schema/decode.ts';
+export { collectDefinitions, type Dialect, type JsonSchema, toJsonSchema } from './schema/json-schema.ts';
 export { publicationOf, sharedPublication } from './schema/publication.ts';
 export {
   boolean,
   bytes,
   type Field,
+  type FieldDeclarations,
   field,
+  type FieldValues,
+  jsonField,
+  map,
+  withNumber,
+  type ValueOf,
   type GroupVersionKind,
   int32,
   int64,
@@ -124,7 +131,7 @@ export {
   alreadyExists,
   badRequest,
   conflict,
-  forbiddenName,
+  forbiddenResource,
   invalid,
   notFound,
   type Reason,
@@ -135,9 +142,9 @@ export {
   StatusError,
   success,
 } from './status.ts';
-export { defineSubresource, type Subresource } from './subresource.ts';
-export { age } from './table/age.ts';
-export { ageColumn, type Column, createdAtColumn, nameColumn } from './table/column.ts';
+export { defineSubresource, type Subresource } from './kind/subresource.ts';
+export { formatAge } from './kind/table/age.ts';
+export { ageColumn, type Column, createdAtColumn, nameColumn } from './kind/table/column.ts';
 export {
   type ListMetadata,
   type MetaVersion,
@@ -146,11 +153,11 @@ export {
   partialMetadataSchema,
   partialObjectMetadata,
   partialObjectMetadataList,
-} from './table/partial-metadata.ts';
-export { type TableOptions, tableOf } from './table/table.ts';
-export type { ServedKind, ServedSubresource, SpokenKind } from './served-kind.ts';
+} from './kind/table/partial-metadata.ts';
+export { type TableOptions, tableOf } from './kind/table/table.ts';
+export type { ServedKind, ServedSubresource, EncodableKind } from './kind/served-kind.ts';
 export { formatTime } from './time.ts';
-export { asServed, asStored, defineView, type View } from './view.ts';
+export { toServed, toStored, defineView, type View } from './kind/view.ts';
 export {
   addLabelRequirementErrors,
   addRequirementValuesErrors,

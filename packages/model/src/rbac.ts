@@ -9,7 +9,7 @@ export interface PolicyRule {
   readonly nonResourceURLs?: readonly string[];
 }
 
-/** Who is granted a role. */
+/** A subject that a role is granted to. */
 export interface RbacSubject {
   /** User, Group or ServiceAccount. */
   readonly kind: string;

@@ -23,7 +23,7 @@ export class StatusError extends Error {
     this.retryAfterSeconds = details?.retryAfterSeconds;
   }
 
-  /** That of the reason, unless another one was asked for. */
+  /** The status code of the reason, unless the options have another one. */
   get code(): number {
     return this.#code ?? codes[this.reason];
   }
@@ -46,7 +46,7 @@ export class StatusError extends Error {
 interface StatusErrorOptions extends ErrorOptions {
   readonly continue?: string;
   readonly code?: number;
-  /** What clients read instead of the reason, where others choose it: any word, or none. */
+  /** The reason that clients get instead, such as one that a webhook chose; empty for none. */
   readonly statedReason?: string;
 }
 
@@ -118,42 +118,42 @@ export interface ResourceNames {
   readonly plural: string;
 }
 
-const ofResource = ({ group, plural }: ResourceNames, name: string): StatusDetails => ({
+const resourceDetails = ({ group, plural }: ResourceNames, name: string): StatusDetails => ({
   name,
   ...(group && { group }),
   kind: plural,
 });
-const qualified = ({ group }: ResourceNames, word: string): string => (group ? `${word}.${group}` : word);
+const withGroup = ({ group }: ResourceNames, word: string): string => (group ? `${word}.${group}` : word);
 
 export const notFound = (names: ResourceNames, name: string, cause?: unknown): StatusError =>
-  new StatusError('NotFound', `${qualified(names, names.plural)} "${name}" not found`, ofResource(names, name), {
+  new StatusError('NotFound', `${withGroup(names, names.plural)} "${name}" not found`, resourceDetails(names, name), {
     cause,
   });
 
 export const alreadyExists = (names: ResourceNames, name: string, prefix = '', cause?: unknown): StatusError =>
   new StatusError(
     'AlreadyExists',
-    `${prefix}${qualified(names, names.plural)} "${name}" already exists`,
-    ofResource(names, name),
+    `${prefix}${withGroup(names, names.plural)} "${name}" already exists`,
+    resourceDetails(names, name),
     { cause },
   );
 
 export const conflict = (names: ResourceNames, name: string, problem: string): StatusError =>
   new StatusError(
     'Conflict',
-    `Operation cannot be fulfilled on ${qualified(names, names.plural)} "${name}": ${problem}`,
-    ofResource(names, name),
+    `Operation cannot be fulfilled on ${withGroup(names, names.plural)} "${name}": ${problem}`,
+    resourceDetails(names, name),
   );
 
-/** Somebody may ask, and is refused all the same, for what the object is or where it lies. */
-export function forbiddenName(
+/** The requester is authorized, but the object or its namespace does not allow the request. */
+export function forbiddenResource(
   names: ResourceNames,
   name: string | undefined,
   problem: string,
   causes?: readonly StatusCause[],
 ): StatusError {
-  const what = `${qualified(names, names.plural)}${name ? ` ${JSON.stringify(name)}` : ''}`;
-  const { name: _, ...details } = ofResource(names, '');
+  const what = `${withGroup(names, names.plural)}${name ? ` ${JSON.stringify(name)}` : ''}`;
+  const { name: _, ...details } = resourceDetails(names, '');
   return new StatusError('Forbidden', `${what} is forbidden: ${problem}`, {
     ...(name && { name }),
     ...details,
@@ -170,9 +170,9 @@ export function invalid(
   const listed = errors.slice(0, fieldErrorsMax);
   const omitted = errors.length - listed.length + errors.reduce((sum, { omitted = 0 }) => sum + omitted, 0);
   const more = omitted > 0 ? [`and ${omitted} more`] : [];
-  // What is found twice is two causes and one sentence, as in kube-apiserver.
+  // As in kube-apiserver, an error that is found twice has two causes and one sentence.
   const found = new Set(listed.map(({ field, message }) => `${field}: ${message}`));
-  const sentences = [...withinMessage([...found]), ...more];
+  const sentences = [...fitIntoMessage([...found]), ...more];
   const all = sentences.length === 1 ? sentences[0] : `[${sentences.join(', ')}]`;
   const shownName = name.length <= nameCharactersMax ? name : `${name.slice(0, nameCharactersMax)}…`;
   return new StatusError(
@@ -192,10 +192,10 @@ export function invalid(
 
 /** The longest name that any rule allows has 253 characters. */
 const nameCharactersMax = 512;
-/** A message repeats the causes for people; what does not fit into it is in the causes. */
+/** The message repeats the causes; those that do not fit into it are only in the causes. */
 const messageCharactersMax = 16 * 1024;
 
-function withinMessage(sentences: readonly string[]): string[] {
+function fitIntoMessage(sentences: readonly string[]): string[] {
   let left = messageCharactersMax;
   const [first = '', ...others] = sentences;
   return [first, ...others.filter(({ length }) => (left -= length) >= 0)];

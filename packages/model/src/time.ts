@@ -8,7 +8,7 @@ const timeForm = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|
 /** A canonical time, null for the unset time (the first second of year 1), or undefined when the text is no time. */
 export const parseTime = (text: string): string | null | undefined => parse(text, () => '');
 
-/** The same with exactly six digits behind the point. */
+/** The same with exactly six decimal places. */
 export const parseMicroTime = (text: string): string | null | undefined =>
   parse(text, (fraction) => (fraction?.length === 6 ? `.${fraction}` : undefined));
 

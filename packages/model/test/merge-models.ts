@@ -1,3 +1,4 @@
+import type { JsonObject } from '../src/json/json-object.ts';
 /**
  * Merge patch and strategic merge patch once more, slow and plain. Maps are lists of pairs here, so that no name can
  * mean anything but itself.
@@ -20,18 +21,17 @@ export type Form = 'whole' | 'map' | 'set' | 'named' | { readonly [name: string]
 
 /** What is merged strategically; throws ModelRefusal. */
 export function strategicModel(form: Form, target: unknown, patch: unknown): unknown {
-  return mergeMap(form, isMap(target) ? target : {}, patch as Values);
+  return mergeMap(form, isMap(target) ? target : {}, patch as JsonObject);
 }
 
 export class ModelRefusal extends Error {}
 
-type Values = Readonly<Record<string, unknown>>;
-
-const isMap = (value: unknown): value is Values => typeof value === 'object' && value !== null && !Array.isArray(value);
-const own = (values: Values, name: string): unknown => Object.entries(values).find(([key]) => key === name)?.[1];
+const isMap = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const own = (values: JsonObject, name: string): unknown => Object.entries(values).find(([key]) => key === name)?.[1];
 const directives = /^\$(patch$|retainKeys$|setElementOrder\/|deleteFromPrimitiveList\/)/;
 
-function mergeMap(form: Form, target: Values, patch: Values): unknown {
+function mergeMap(form: Form, target: JsonObject, patch: JsonObject): unknown {
   const directive = own(patch, '$patch');
   if (directive === 'replace') return plain(patch);
   if (directive === 'delete') return {};
@@ -52,7 +52,7 @@ function mergeMap(form: Form, target: Values, patch: Values): unknown {
   return Object.fromEntries([...untouched, ...merged]);
 }
 
-function mergeMember(form: Form | undefined, before: unknown, patch: Values, name: string): unknown {
+function mergeMember(form: Form | undefined, before: unknown, patch: JsonObject, name: string): unknown {
   const [order, gone] = ['$setElementOrder/', '$deleteFromPrimitiveList/'].map((prefix) => own(patch, prefix + name));
   for (const list of [order, gone]) if (list !== undefined && !Array.isArray(list)) throw new ModelRefusal();
   const change = own(patch, name);
@@ -93,15 +93,15 @@ function mergeValue(form: Form | undefined, before: unknown, change: unknown): u
 }
 
 function mergeNamed(before: readonly unknown[], change: readonly unknown[]): unknown[] {
-  const isDirective = (entry: unknown): entry is Values => isMap(entry) && own(entry, '$patch') !== undefined;
+  const isDirective = (entry: unknown): entry is JsonObject => isMap(entry) && own(entry, '$patch') !== undefined;
   const entries = change.filter((entry) => !isDirective(entry));
   const orders = change.filter(isDirective);
   if (orders.some((entry) => own(entry, '$patch') === 'replace')) return entries.map(plain);
   if (orders.some((entry) => own(entry, '$patch') !== 'delete')) throw new ModelRefusal();
   if (change.some((entry) => nameOf(entry) === undefined)) throw new ModelRefusal();
   let merged = before.filter((entry) => !orders.some((order) => nameOf(order) === nameOf(entry)));
-  for (const entry of entries as Values[]) {
-    const known = merged.find((other) => nameOf(other) === nameOf(entry)) as Values | undefined;
+  for (const entry of entries as JsonObject[]) {
+    const known = merged.find((other) => nameOf(other) === nameOf(entry)) as JsonObject | undefined;
     if (!known) merged = [...merged, plain(entry)];
     else merged = merged.map((other) => (other === known ? mergeMap('map', known, entry) : other));
   }

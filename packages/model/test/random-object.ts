@@ -1,5 +1,5 @@
 import { type Random, setOwn } from '@cluster-apiserver/base';
-import { rawNumber } from '../src/schema/decode.ts';
+import { rawNumber } from '../src/json/raw-number.ts';
 import type { ObjectSchema, Schema } from '../src/schema/schema.ts';
 import { oneOf, randomMap, randomName } from './random-json.ts';
 

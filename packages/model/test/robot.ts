@@ -1,8 +1,8 @@
-import { defineKind } from '../src/kind.ts';
-import type { KubeObject } from '../src/object.ts';
+import { defineKind } from '../src/kind/kind.ts';
+import type { KubeObject } from '../src/kind/object.ts';
 import { objectReference } from '../src/schema/common.ts';
 import { decode } from '../src/schema/decode.ts';
-import { boolean, field, list, object, string } from '../src/schema/schema.ts';
+import { boolean, jsonField, list, object, string } from '../src/schema/schema.ts';
 import { pathSegmentNames } from '../src/validation/names.ts';
 
 /** A kind with every way of sharing a value among writers. */
@@ -15,12 +15,16 @@ export const robotKind = defineKind({
   shortNames: [],
   description: 'For these tests.',
   fields: {
-    about: field(objectReference, 'One owner owns all of it.', 'always'),
-    source: field(object({ host: field(string, ''), part: field(string, '') }), 'Each field has an owner.', 'always'),
-    secrets: field(list(objectReference, { key: 'name' }), 'Each entry has an owner.'),
-    words: field(list(string, 'atomic'), 'One owner owns the list.'),
-    state: field(object({ mood: field(string, ''), task: field(string, '') }), 'Absent when empty.'),
-    awake: field(boolean, 'Yes or no.', 'given'),
+    about: jsonField(objectReference, 'One owner owns all of it.', 'always'),
+    source: jsonField(
+      object({ host: jsonField(string, ''), part: jsonField(string, '') }),
+      'Each field has an owner.',
+      'always',
+    ),
+    secrets: jsonField(list(objectReference, { key: 'name' }), 'Each entry has an owner.'),
+    words: jsonField(list(string, 'atomic'), 'One owner owns the list.'),
+    state: jsonField(object({ mood: jsonField(string, ''), task: jsonField(string, '') }), 'Absent when empty.'),
+    awake: jsonField(boolean, 'Yes or no.', 'given'),
   },
   names: pathSegmentNames,
   qualifiedFinalizers: false,

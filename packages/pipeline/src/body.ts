@@ -23,7 +23,7 @@ import {
   parseProtobuf,
   parseYaml,
   scanJson,
-  type SpokenKind,
+  type EncodableKind,
   StatusError,
   TooManyValuesError,
   type TypeNames,
@@ -128,7 +128,7 @@ async function receivedBody(request: ApiRequest): Promise<Buffer> {
 }
 
 /** The reader of a body by its content type; a body that names none is JSON. Throws UnsupportedMediaType. */
-export function bodyFormat(request: ApiRequest, { hasProtobuf }: Pick<SpokenKind, 'hasProtobuf'>): BodyFormat {
+export function bodyFormat(request: ApiRequest, { hasProtobuf }: Pick<EncodableKind, 'hasProtobuf'>): BodyFormat {
   const type = mediaType(request);
   if (type === undefined || type === '') return objectJson;
   const taken = hasProtobuf ? formats : texts;
@@ -146,7 +146,7 @@ export const mediaType = (request: ApiRequest): string | undefined =>
 
 /** An object of the kind, in canonical form, or an answer that says why the body is none. */
 export function readObject(
-  kind: SpokenKind,
+  kind: EncodableKind,
   body: Buffer,
   format: BodyFormat,
   validation: FieldValidation,
@@ -158,7 +158,7 @@ export function readObject(
 }
 
 function* objectIn(
-  kind: SpokenKind,
+  kind: EncodableKind,
   body: Buffer,
   format: BodyFormat,
   validation: FieldValidation,
@@ -176,7 +176,7 @@ function* objectIn(
 }
 
 function decodedObject(
-  kind: SpokenKind,
+  kind: EncodableKind,
   parsed: Parsed,
   validation: FieldValidation,
   warn: (text: string) => void,
@@ -207,7 +207,7 @@ function decodedObject(
 }
 
 /** What its kind does not have has been dropped as a whole. */
-function requireKnownNotDeep(kind: SpokenKind, { deepPaths = [] }: Parsed, unknown: readonly string[]): void {
+function requireKnownNotDeep(kind: EncodableKind, { deepPaths = [] }: Parsed, unknown: readonly string[]): void {
   const deep = deepPaths.find((path) => !unknown.some((outer) => isWithin(path, outer)));
   if (deep !== undefined)
     throw badRequest(
@@ -254,7 +254,7 @@ export function* readable(parse: SyncTask<Parsed>, what: string): SyncTask<Parse
 }
 
 /** The value with the kind and version that the endpoint implies, unless it names others. */
-function typedValue(kind: SpokenKind, value: unknown): unknown {
+function typedValue(kind: EncodableKind, value: unknown): unknown {
   if (value !== null && (typeof value !== 'object' || Array.isArray(value)))
     throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): it is no object`);
   const { kind: givenKind, apiVersion: givenVersion } = (value ?? {}) as Record<string, unknown>;

@@ -27,8 +27,7 @@ const question = defineReview({
   singular: 'question',
   namespaced: false,
   description: 'For these tests.',
-  fields: { arms: field(int32, '') },
-  numbers: { arms: 2 },
+  fields: { arms: field(2, int32, '') },
   requiredFields: [],
   answer: (asked) => asked,
 });

@@ -1,7 +1,7 @@
 import { type Clock, trackLatency } from '@cluster-apiserver/base';
 import {
   type KubeObject,
-  type SpokenKind,
+  type EncodableKind,
   type Status,
   type StatusError,
   statusSchema,
@@ -36,7 +36,7 @@ export const objectResponse = (
 /** An object that was made for this answer and is stored nowhere. */
 export const madeResponse = (
   facts: Understood,
-  kind: SpokenKind,
+  kind: EncodableKind,
   form: Form,
   status: number,
   object: KubeObject,

@@ -4,6 +4,7 @@ import {
   defineSubresource,
   defineView,
   field,
+  jsonField,
   int32,
   invalidValue,
   type Kind,
@@ -14,14 +15,13 @@ import {
 } from '@cluster-apiserver/model';
 
 /** Tells what it was asked for and of whom. */
-export const token = defineSubresource<KubeObject & { spec: { words?: Record<string, string> } }>({
+export const token = defineSubresource({
   name: 'token',
   group: 'tokens.example',
   version: 'v3',
   kind: 'Token',
   description: 'For these tests.',
-  fields: { spec: field(object({ words: field(stringMap, '') }, { numbers: { words: 1 } }), '', 'always') },
-  numbers: { spec: 2 },
+  fields: { spec: field(2, object({ words: field(1, stringMap, '') }), '', 'always') },
   requiredFields: [],
   create: async ({ metadata }, request, warn) => {
     warn('think twice');
@@ -38,8 +38,10 @@ const kind = (group: string, plural: string): Kind =>
     singular: plural.slice(0, -1),
     shortNames: [],
     description: 'For these tests.',
-    fields: { arms: field(int32, ''), words: field(stringMap, '') },
-    ...(plural === 'robots' && { numbers: { arms: 2, words: 3 } }),
+    fields:
+      plural === 'robots'
+        ? { arms: field(2, int32, ''), words: field(3, stringMap, '') }
+        : { arms: jsonField(int32, ''), words: jsonField(stringMap, '') },
     names: pathSegmentNames,
     qualifiedFinalizers: false,
     createOnReplace: plural === 'notes',
@@ -57,8 +59,7 @@ export const machineKind = defineView<KubeObject & { arms?: number }>({
   group: 'machines.example',
   version: 'v2',
   description: 'For these tests.',
-  fields: { limbs: field(int32, ''), words: field(stringMap, '') },
-  numbers: { limbs: 3, words: 2 },
+  fields: { limbs: field(3, int32, ''), words: field(2, stringMap, '') },
   renamed: { limbs: 'arms' },
   selectableFields: { limbs: 'arms' },
   validate: ({ arms = 0 }, current) => [

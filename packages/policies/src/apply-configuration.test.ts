@@ -1,20 +1,20 @@
 import { describe, expect, test } from '@jest/globals';
-import { boolean, field, int32, list, listMap, object, string } from '@cluster-apiserver/model';
+import { boolean, jsonField, int32, list, listMap, object, string } from '@cluster-apiserver/model';
 import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts';
 
-const port = object({ name: field(string, ''), port: field(int32, ''), open: field(boolean, '') }, { numbers: {} });
+const port = object({ name: jsonField(string, ''), port: jsonField(int32, ''), open: jsonField(boolean, '') });
 const schema = object(
   {
-    text: field(string, ''),
-    number: field(int32, ''),
-    inner: field(object({ a: field(string, ''), b: field(string, '') }, { numbers: {} }), ''),
-    labels: field({ type: 'map', values: string }, ''),
-    lists: field(listMap, ''),
-    set: field(list(string, 'set'), ''),
-    ports: field(list(port, { key: 'name' }), ''),
-    atomicList: field(list(string, 'atomic'), ''),
+    text: jsonField(string, ''),
+    number: jsonField(int32, ''),
+    inner: jsonField(object({ a: jsonField(string, ''), b: jsonField(string, '') }), ''),
+    labels: jsonField({ type: 'map', values: string }, ''),
+    lists: jsonField(listMap, ''),
+    set: jsonField(list(string, 'set'), ''),
+    ports: jsonField(list(port, { key: 'name' }), ''),
+    atomicList: jsonField(list(string, 'atomic'), ''),
   },
-  { numbers: {} },
+  {},
 );
 const merged = (live: object, configuration: object): unknown => mergeConfiguration(schema, live, configuration);
 

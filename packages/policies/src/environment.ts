@@ -2,8 +2,8 @@ import type { Call, SyncTask } from '@cluster-apiserver/base';
 import type { Authorize } from '@cluster-apiserver/expressions';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { namespace as namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
-import { asServed, asStored, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
-import { type Cached, known, type Resource } from '@cluster-apiserver/registry';
+import { toServed, toStored, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
+import { type CachedObject, getCached, type Resource } from '@cluster-apiserver/registry';
 import { textOfItemKey } from '@cluster-apiserver/storage';
 import { ConfigurationError, type ParamObjects } from './params.ts';
 
@@ -42,17 +42,17 @@ export function policyEnvironment({ resources, views, authorizer }: PolicyEnviro
     ]),
   );
   const convertBy =
-    (convert: typeof asServed) =>
+    (convert: typeof toServed) =>
     (resource: ServedKind, object: KubeObject): KubeObject => {
       const own = resourceOf.get(resource as Resource['served']);
       return own ? convert(own.served, object) : object;
     };
   return {
     equivalentsOf: (resource) => equivalents.get(resource as Resource['served']) ?? [],
-    asServed: convertBy(asServed),
-    asStored: convertBy(asStored),
+    asServed: convertBy(toServed),
+    asStored: convertBy(toStored),
     namespace: (name) => {
-      const stored = namespaces && known(namespaces, undefined, name);
+      const stored = namespaces && getCached(namespaces, undefined, name);
       if (!stored) return undefined;
       const object = decodedNamespaces.get(stored) ?? withoutHidden(stored.object);
       decodedNamespaces.set(stored, object);
@@ -76,8 +76,8 @@ function paramObjects(resource: Resource): ParamObjects {
   return {
     namespaced: kind.namespaced,
     get: (namespace, name) => {
-      const found = known(resource, namespace, name);
-      return found && asServed(served, found.object);
+      const found = getCached(resource, namespace, name);
+      return found && toServed(served, found.object);
     },
     select: (namespace, matches) => selectObjects(resource, namespace, matches),
   };
@@ -92,13 +92,13 @@ function* selectObjects(
   matches: (labels: Readonly<Record<string, string>>) => boolean,
 ): SyncTask<readonly KubeObject[]> {
   const within = namespace === undefined ? '' : `${namespace}/`;
-  const items: Cached[] = [];
+  const items: CachedObject[] = [];
   collection.view().items.visit(within, (item) => item.key.startsWith(within) && items.push(item) > 0);
   const found: KubeObject[] = [];
   for (const [index, item] of items.entries()) {
     if (item.unreadable)
       throw new ConfigurationError(`a parameter cannot be read: ${kind.plural}/${textOfItemKey(item.key)}`);
-    if (matches(item.labels ?? {})) found.push(asServed(served, item.object));
+    if (matches(item.labels ?? {})) found.push(toServed(served, item.object));
     if (index % itemsPerStep === 0) yield;
   }
   return found;

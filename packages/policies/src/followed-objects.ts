@@ -5,7 +5,7 @@
  */
 import { type Call, type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { type KubeObject, StatusError } from '@cluster-apiserver/model';
-import type { Cached, Resource } from '@cluster-apiserver/registry';
+import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { textOfItemKey } from '@cluster-apiserver/storage';
 
 export interface FollowOptions<Compiled> {
@@ -112,7 +112,7 @@ export function followObjects<Compiled>({
 }
 
 interface Version<Compiled> {
-  readonly item: Cached;
+  readonly item: CachedObject;
   readonly compiled: Compiled;
 }
 
@@ -136,7 +136,7 @@ export class CompiledObjects<Compiled> {
   }
 
   *refresh(): SyncTask<void> {
-    const items: Cached[] = [];
+    const items: CachedObject[] = [];
     this.collection.view().items.visit('', (item) => items.push(item) > 0);
     const next = new Map<string, Version<Compiled>>();
     let unreadable: string | undefined;

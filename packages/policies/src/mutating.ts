@@ -9,7 +9,7 @@ import {
 } from '@cluster-apiserver/expressions';
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
 import {
-  forbiddenName,
+  forbiddenResource,
   type KubeObject,
   PatchFailedError,
   PatchFormError,
@@ -202,7 +202,7 @@ function refusalOf({ context }: PolicyRequest, failures: readonly PolicyFailure[
   const [first] = failures as [PolicyFailure, ...PolicyFailure[]];
   const message = describeFailure(first);
   const causes = failures.map((failure) => ({ message: describeFailure(failure) }));
-  const { details } = forbiddenName(context.resource, nameOf(context), message, causes);
+  const { details } = forbiddenResource(context.resource, nameOf(context), message, causes);
   return new StatusError(first.reason, message, details, { code: 403 });
 }
 

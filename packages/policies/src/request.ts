@@ -13,7 +13,7 @@ import {
   type JsonPatch,
   type KubeObject,
   type ObjectSchema,
-  patchedByOperations,
+  applyJsonPatch,
   type ServedKind,
   WrongTypeError,
 } from '@cluster-apiserver/model';
@@ -143,7 +143,7 @@ export class PolicyRequest {
 
   /** The object after a JSON patch to `objectFor`. Throws a PatchFailedError or a WrongTypeError. */
   *applyPatch(matched: ServedKind, patch: JsonPatch): SyncTask<KubeObject> {
-    return this.storedFrom(matched, yield* patchedByOperations(this.objectFor(matched), patch));
+    return this.storedFrom(matched, yield* applyJsonPatch(this.objectFor(matched), patch));
   }
 
   /** The request of an AdmissionReview for the resource by which a webhook matched. */

@@ -6,7 +6,7 @@ import type {
   ValidatingAdmissionPolicyBinding,
   Validation,
 } from '@cluster-apiserver/kinds';
-import { forbiddenName, type Reason, StatusError } from '@cluster-apiserver/model';
+import { forbiddenResource, type Reason, StatusError } from '@cluster-apiserver/model';
 import type { CompiledBinding, CompiledPolicy, CompileExpression, Program } from './compiled.ts';
 import type { ActivePolicy } from './bind-policies.ts';
 import { type Invocation, invocationsOf } from './invocations.ts';
@@ -307,6 +307,6 @@ const invalid: Reason = 'Invalid';
 function refusalOf({ context }: PolicyRequest, { policy, binding, message, reason }: Denial): StatusError {
   const by = binding === undefined ? '' : ` with binding '${binding}'`;
   const text = `ValidatingAdmissionPolicy '${policy}'${by} denied request: ${message}`;
-  const refusal = forbiddenName(context.resource, nameOf(context), text, [{ message: text }]);
+  const refusal = forbiddenResource(context.resource, nameOf(context), text, [{ message: text }]);
   return new StatusError(reason, refusal.message, refusal.details);
 }

@@ -1,9 +1,9 @@
-import { type ByteString, clientForm, encodeStored, type KubeObject } from '@cluster-apiserver/model';
+import { type ByteString, toClientForm, encodeStored, type KubeObject } from '@cluster-apiserver/model';
 import type { Revision } from '@cluster-apiserver/storage';
 
-/** An object as a verb gives it. Most answers never look inside: they write its bytes. */
+/** The object that a verb returns. Most responses only write its bytes, and never parse it. */
 export interface Outcome {
-  /** When it was written; undefined when a dry run made an object that never was. */
+  /** The revision of its last write; undefined for the result of a dry-run create. */
   readonly revision: Revision | undefined;
   /** The object's JSON as clients get it. */
   readonly json: ByteString;
@@ -11,8 +11,8 @@ export interface Outcome {
   readonly object: KubeObject;
 }
 
-/** An object that was just made. */
-export class MadeObject implements Outcome {
+/** An object that was just written, or would be without a dry run. */
+export class WrittenObject implements Outcome {
   readonly revision: Revision | undefined;
   readonly object: KubeObject;
   readonly #stored: ByteString;
@@ -24,6 +24,6 @@ export class MadeObject implements Outcome {
   }
 
   get json(): ByteString {
-    return this.revision === undefined ? this.#stored : clientForm(this.#stored, this.revision);
+    return this.revision === undefined ? this.#stored : toClientForm(this.#stored, this.revision);
   }
 }

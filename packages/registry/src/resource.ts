@@ -9,29 +9,29 @@ import {
   type WatchCache,
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
-import { Channels } from './channels.ts';
-import { type Cached, cachedForm, type StoredObject } from './stored-object.ts';
+import { Channels } from './watch/channels.ts';
+import { type CachedObject, collectionFormOf, type StoredObject } from './stored-object.ts';
 import { trackedStore } from './tracked-store.ts';
-import { WatchTurns } from './watch-turns.ts';
+import { WatchTurns } from './watch/watch-turns.ts';
 
-/** A kind with what its verbs need of the world. */
+/** A kind with the dependencies of its verbs. */
 export interface Resource {
   readonly kind: Kind;
-  /** The kind as clients see it: itself, or a view of it. */
+  /** The kind as clients see it: the kind itself, or a view of it. */
   readonly served: Kind;
-  /** Where its objects are written, and read when only the store knows. */
+  /** Where its objects are written, and read when the cache must not be used. */
   readonly store: Store;
   /** Where its objects are read. */
-  readonly collection: Collection<Cached>;
-  /** Who watches them. */
+  readonly collection: Collection<CachedObject>;
+  /** Its watchers. */
   readonly channels: Channels;
-  /** Whether clients may ask for a shard of the objects; else they get all of them. */
+  /** Whether shard selectors are evaluated; otherwise clients get all objects. */
   readonly shardedReads: boolean;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** What is needed to tell what an object would be. */
+/** The part of a resource that building an object needs, without a store. */
 export type ResourceKind = Pick<Resource, 'kind' | 'served' | 'clock' | 'random'>;
 
 export interface RegistryOptions {
@@ -42,74 +42,74 @@ export interface RegistryOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly report: (event: WatchCacheEvent) => void;
-  /** About etcd's election timeout: a watch that is behind and has not moved for so long begins anew. */
+  /** About etcd's election timeout: a watch that is behind and has made no progress for so long is reopened. */
   readonly stallMs?: number;
   readonly shardedReads?: boolean;
   readonly readMeasures?: (kind: Kind) => ReadMeasures;
 }
 
 export interface Registry {
-  /** In the order of their kinds, views apart. */
+  /** In the order of their kinds, without views. */
   readonly resources: readonly Resource[];
   /** The same resources once more, as views see them. */
   readonly views: readonly Resource[];
-  readonly cache: Omit<WatchCache<Cached>, 'collections' | 'retryUnreadable'>;
-  /** What could not be read is tried again: there are other keys now, or who keeps them is back. */
+  readonly cache: Omit<WatchCache<CachedObject>, 'collections' | 'retryUnreadable'>;
+  /** Reads unreadable objects again, after the encryption keys were reloaded or a KMS plugin has recovered. */
   retryUnreadable(): void;
 }
 
-/** Everything that verbs work on, followed in memory from now on. */
+/** Opens the resources of all kinds and begins to follow them in memory. */
 export function openRegistry(options: RegistryOptions): Registry {
   const { kinds, keyPrefix, shardedReads = false, readMeasures, ...surroundings } = options;
   const { store, clock, random } = surroundings;
   const stored = kinds.filter(({ view }) => !view);
   const names = new Set(stored.map(({ storageName }) => storageName));
   invariant(names.size === stored.length, 'two kinds with the same storage name would overwrite objects of each other');
-  const forms = stored.map((kind) => ({ ...cachedForm(kind, keyPrefix), measures: readMeasures?.(kind) }));
+  const forms = stored.map((kind) => ({ ...collectionFormOf(kind, keyPrefix), measures: readMeasures?.(kind) }));
   const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, collections: forms });
   const sharedByWatches = { clock, turns: new WatchTurns(clock) };
   const tracked = trackedStore(store);
   const resources = stored.map((kind, index): Resource => {
-    const collection = cache.collections[index] as Collection<Cached>; // one for each form
+    const collection = cache.collections[index] as Collection<CachedObject>; // one for each form
     const channels = new Channels(collection, sharedByWatches);
     return { kind, served: kind, store: tracked, collection, channels, shardedReads, clock, random };
   });
-  const views = kinds.flatMap((kind) => viewOf(kind, resources));
+  const views = kinds.flatMap((kind) => viewResourcesOf(kind, resources));
   return { resources, views, cache, retryUnreadable: () => cache.retryUnreadable() };
 }
 
-/** The same objects, watched through the same channels: what differs is how they are seen and what is refused. */
-function viewOf(kind: Kind, resources: readonly Resource[]): Resource[] {
+/** A view has the objects and channels of another kind, with a schema and validation of its own. */
+function viewResourcesOf(kind: Kind, resources: readonly Resource[]): Resource[] {
   const { view } = kind;
   return view
-    ? resources.filter((one) => one.kind === view.of).map((seen) => ({ ...seen, kind: view.behind, served: kind }))
+    ? resources.filter((one) => one.kind === view.of).map((seen) => ({ ...seen, kind: view.rules, served: kind }))
     : [];
 }
 
-/** Where an object is: under a key of the store, and under one of its collection. A client cannot leave the collection. */
+/** The keys of an object in the store and in its collection. The segments are checked, so a key stays in its collection. */
 export interface Place {
   readonly key: string;
   readonly itemKey: string;
 }
 
 export function placeOf({ collection, kind }: Resource, namespace: string | undefined, name: string): Place {
-  const named = segment('Name', name);
-  const path = kind.namespaced ? `${segment('Namespace', namespace ?? '')}/${named}` : named;
+  const named = requirePathSegment('Name', name);
+  const path = kind.namespaced ? `${requirePathSegment('Namespace', namespace ?? '')}/${named}` : named;
   return { key: collection.descriptor.prefix + path, itemKey: itemKey(path) };
 }
 
-/** An object as memory has it, at once and perhaps a moment old. Throws when it cannot be read. */
-export function known(resource: Resource, namespace: string | undefined, name: string): StoredObject | undefined {
+/** An object as the cache has it, which may be slightly stale. Throws CorruptValueError if it is unreadable. */
+export function getCached(resource: Resource, namespace: string | undefined, name: string): StoredObject | undefined {
   const found = resource.collection.get(placeOf(resource, namespace, name).itemKey);
   if (found?.unreadable) throw found.unreadable;
   return found;
 }
 
-/** Throws when it can be no namespace. */
-export const requireNamespace = (namespace: string | undefined): unknown =>
-  namespace === undefined || segment('Namespace', namespace);
+/** Throws unless it can be the name of a namespace. */
+export const validateNamespace = (namespace: string | undefined): unknown =>
+  namespace === undefined || requirePathSegment('Namespace', namespace);
 
-function segment(what: string, text: string): string {
+function requirePathSegment(what: string, text: string): string {
   const problems = text === '' ? ['must not be empty'] : pathSegment(text);
   if (problems.length > 0)
     throw badRequest(`${what} parameter invalid: ${JSON.stringify(text)}: ${problems.join('; ')}`);

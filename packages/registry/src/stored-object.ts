@@ -2,17 +2,17 @@ import { setOwn } from '@cluster-apiserver/base';
 import {
   type ByteString,
   byteString,
-  clientForm,
+  toClientForm,
   decodeStored,
-  inOnePiece,
+  flatten,
   type Kind,
   type KubeObject,
   type ObjectMeta,
   type OwnerReference,
-  ownForm,
+  toCanonical,
   type ShardSelector,
   shardHash,
-  storedForm,
+  toStoredForm,
   uidOf,
   withResourceVersion,
 } from '@cluster-apiserver/model';
@@ -29,8 +29,8 @@ import {
 import type { Outcome } from './outcome.ts';
 
 /**
- * One version of an object as the store has it, ready for every reader: what clients get, and what the object can be
- * found by. It is looked into once, when it comes; afterwards it is only copied.
+ * One stored version of an object, with the JSON that clients get and the values that it is indexed by. It is parsed
+ * once, when it arrives; afterwards its bytes are only copied.
  */
 export class StoredObject implements Outcome, CacheItem {
   readonly unreadable?: undefined;
@@ -43,27 +43,27 @@ export class StoredObject implements Outcome, CacheItem {
   readonly fields: Readonly<Record<string, string>> | undefined;
   /** Owners and deletion; undefined for the many objects that have no owners, no finalizers and are not being deleted. */
   readonly lifecycle: Lifecycle | undefined;
-  /** It should be written again although it is the same, such as after a key rotation or if another server wrote it. */
+  /** A write without changes should still store it again, such as after a key rotation or if another server wrote it. */
   readonly stale: boolean;
   #uidHash: string | undefined;
 
   constructor(kind: Kind, key: ByteString, { value, revision, stale, source }: StoredValue) {
-    const own = ownForm(kind, value);
+    const own = toCanonical(kind, value);
     const stored = byteString(own);
-    const object = writtenObject(source) ?? decodeStored(stored);
-    // Everything else about it was checked before it was written; without a uid nothing says where its version belongs.
+    const object = reusableSource(source) ?? decodeStored(stored);
+    // Everything else was checked before it was written. The resourceVersion is inserted after the uid.
     if (typeof object.metadata?.uid !== 'string') throw new StoredFormError('it is no object of this server');
-    // Not every encryption binds a value to its place, so the object says where it belongs.
+    // Not every encryption provider binds a value to its key, so the metadata must match the key.
     const { namespace, name } = object.metadata;
     if (textOfItemKey(key) !== (kind.namespaced ? `${namespace}/${name}` : name))
       throw new StoredFormError('it is the object of another place');
     this.key = key;
     this.revision = revision;
-    this.json = inOnePiece(clientForm(stored, revision));
+    this.json = flatten(toClientForm(stored, revision));
     const { labels } = object.metadata;
     const fields = kind.fieldsOf?.(object);
-    this.labels = source && labels ? withOwnTexts(labels) : labels;
-    this.fields = source && fields ? withOwnTexts(fields) : fields;
+    this.labels = source && labels ? copyTexts(labels) : labels;
+    this.fields = source && fields ? copyTexts(fields) : fields;
     this.lifecycle = lifecycleOf(object.metadata);
     this.stale = stale || own !== value;
   }
@@ -72,12 +72,12 @@ export class StoredObject implements Outcome, CacheItem {
     return decodeStored(this.storedForm);
   }
 
-  /** What is under its key, before it is transformed. */
+  /** The value before encryption. */
   get storedForm(): ByteString {
-    return storedForm(this.json);
+    return toStoredForm(this.json);
   }
 
-  /** Empty for what lies in none. */
+  /** Empty for cluster-scoped objects. */
   get namespace(): string {
     return textOfItemKey(this.key.slice(0, Math.max(0, this.key.indexOf('/'))));
   }
@@ -90,8 +90,8 @@ export class StoredObject implements Outcome, CacheItem {
     return uidOf(this.json);
   }
 
-  /** What shards part the objects by. A namespace has many objects and one hash, which nobody needs to keep. */
-  hashOf(path: ShardSelector['path']): string {
+  /** The hash that shards are ranges of. The hash of a namespace is not kept with each of its objects. */
+  shardHashOf(path: ShardSelector['path']): string {
     if (path === 'object.metadata.namespace') return shardHash(this.namespace);
     return (this.#uidHash ??= shardHash(this.uid));
   }
@@ -101,20 +101,20 @@ export class StoredObject implements Outcome, CacheItem {
   }
 }
 
-/** The object whose bytes have come back, unless more of it would be kept than a few texts. */
-function writtenObject(source: object | undefined): KubeObject | undefined {
+/** The object that this replica wrote, which spares parsing its bytes. Undefined if too much of it would be kept. */
+function reusableSource(source: object | undefined): KubeObject | undefined {
   const object = source as KubeObject | undefined; // every write of this package names the object
   return object && !lifecycleOf(object.metadata) ? object : undefined;
 }
 
-/** A text of the writer may be cut out of a whole request, which would be kept in memory with it. */
-function withOwnTexts(texts: Readonly<Record<string, string>>): Record<string, string> {
+/** Copies strings that may be slices of a whole request body, which would stay in memory with them. */
+function copyTexts(texts: Readonly<Record<string, string>>): Record<string, string> {
   const own: Record<string, string> = {};
-  for (const key in texts) setOwn(own, key, ownText(texts[key] as string));
+  for (const key in texts) setOwn(own, key, copyText(texts[key] as string));
   return own;
 }
 
-const ownText = (text: string): string => (text.length < cutCharactersMin ? text : Buffer.from(text).toString());
+const copyText = (text: string): string => (text.length < cutCharactersMin ? text : Buffer.from(text).toString());
 
 /** Shorter texts are always copied by V8. */
 const cutCharactersMin = 13;
@@ -134,13 +134,13 @@ function lifecycleOf({ ownerReferences, finalizers, deletionTimestamp }: ObjectM
 /** Key, labels, fields and the object itself; measured, see docs/performance.md. */
 const overheadBytes = 400;
 
-/** Something is stored and cannot be read. */
+/** A stored value that cannot be decrypted or decoded. */
 class UnreadableObject implements CacheItem {
   readonly key: ByteString;
   readonly revision: Revision;
   readonly unreadable: CorruptValueError;
   readonly weight = overheadBytes;
-  #isAwaited: boolean;
+  #isPending: boolean;
 
   constructor(
     key: ByteString,
@@ -150,20 +150,20 @@ class UnreadableObject implements CacheItem {
     this.key = key;
     this.revision = revision;
     this.unreadable = unreadable;
-    this.#isAwaited = late !== undefined;
-    void late?.then(() => (this.#isAwaited = false));
+    this.#isPending = late !== undefined;
+    void late?.then(() => (this.#isPending = false));
   }
 
-  /** Whether it is still being read: it takes longer than others should wait. */
-  get isAwaited(): boolean {
-    return this.#isAwaited;
+  /** Whether it is still being read, such as by a slow KMS plugin. */
+  get isPending(): boolean {
+    return this.#isPending;
   }
 }
 
-export type Cached = StoredObject | UnreadableObject;
+export type CachedObject = StoredObject | UnreadableObject;
 
-/** The last state of an object that is gone, or out of view, as of the write that took it away. */
-export class GoneObject implements Outcome {
+/** The last state of an object that was removed, or ceased to match, with the revision of that write. */
+export class DeletedObject implements Outcome {
   readonly revision: Revision;
   readonly #last: StoredObject;
   #json: ByteString | undefined;
@@ -183,13 +183,13 @@ export class GoneObject implements Outcome {
   }
 }
 
-/** A term that finds what cannot be read: it might be anything that is looked for. */
+/** The index term of unreadable objects. */
 export const unreadableTerm = 'unreadable';
 export const labelTerm = (key: string, value: string): string => `label ${key}=${value}`;
 export const fieldTerm = (field: string, value: string): string => `field ${field}=${value}`;
 
 /** Where objects of a kind are stored, and how they are kept in memory. */
-export function cachedForm(kind: Kind, keyPrefix: string): CollectionDescriptor<Cached> {
+export function collectionFormOf(kind: Kind, keyPrefix: string): CollectionDescriptor<CachedObject> {
   return {
     prefix: `${keyPrefix}/${kind.storageName}/`,
     read: (entry, key) => readEntry(kind, entry, key),
@@ -197,7 +197,7 @@ export function cachedForm(kind: Kind, keyPrefix: string): CollectionDescriptor<
   };
 }
 
-function readEntry(kind: Kind, entry: Entry, key: ByteString): Cached {
+function readEntry(kind: Kind, entry: Entry, key: ByteString): CachedObject {
   if (entry.unreadable) return new UnreadableObject(key, entry, entry.unreadable);
   try {
     return readStored(kind, entry, key);
@@ -207,7 +207,7 @@ function readEntry(kind: Kind, entry: Entry, key: ByteString): Cached {
   }
 }
 
-/** Throws a CorruptValueError when what is stored is no object, or that of another place. */
+/** Throws CorruptValueError if the value is not the object of its key. */
 export function readStored(kind: Kind, stored: StoredValue, key: ByteString): StoredObject {
   try {
     return new StoredObject(kind, key, stored);
@@ -216,12 +216,12 @@ export function readStored(kind: Kind, stored: StoredValue, key: ByteString): St
   }
 }
 
-/** What is wrong with stored bytes. Its message holds none of them. */
+/** A fault of a stored value. Its message contains nothing of the value. */
 class StoredFormError extends Error {
   override readonly name = 'StoredFormError';
 }
 
-/** Parsers quote what they cannot read, and it may be what nobody should find in a log. */
+/** Parsers quote their input, which may be confidential and must not be logged. */
 const withoutContent = (cause: unknown): StoredFormError =>
   cause instanceof StoredFormError
     ? cause

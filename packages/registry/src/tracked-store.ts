@@ -1,7 +1,7 @@
 import { trackLatency } from '@cluster-apiserver/base';
 import type { Store } from '@cluster-apiserver/storage';
 
-/** The store as verbs use it: what a request waits for is noted as its storage latency. */
+/** A store that adds waiting times to the storage latency of the request. */
 export const trackedStore = (store: Store): Store => ({
   get: (key, call) => trackLatency(call.latency, 'storage', store.get(key, call)),
   list: (range, call) => trackLatency(call.latency, 'storage', store.list(range, call)),

@@ -10,7 +10,6 @@ export const robotKind: Kind = defineKind({
   shortNames: [],
   description: 'For these tests.',
   fields: {},
-  numbers: {},
   names: subdomainNames,
   qualifiedFinalizers: false,
   createOnReplace: false,

@@ -7,24 +7,26 @@ import readline from 'node:readline';
 import { kinds } from '@cluster-apiserver/kinds';
 import {
   defineKind,
-  field,
+  jsonField,
   int32,
   invalidValue,
   type KubeObject,
   list,
+  type ObjectOf,
   string,
   subdomainNames,
 } from '@cluster-apiserver/model';
 import { until } from '../../base/test/until.ts';
 import { type ServedKinds, serveKinds } from './serve-kinds.ts';
 
-interface Lamp extends KubeObject {
-  color?: string;
-  watts?: number;
-  rooms?: string[];
-}
+const fields = {
+  color: jsonField(string, 'What light it gives.'),
+  watts: jsonField(int32, 'What it takes.'),
+  rooms: jsonField(list(string, 'set'), 'Where it shines.'),
+};
+type Lamp = ObjectOf<typeof fields>;
 
-const lamp = defineKind<Lamp>({
+const lamp = defineKind({
   group: 'workshop.example',
   version: 'v1',
   kind: 'Lamp',
@@ -32,11 +34,7 @@ const lamp = defineKind<Lamp>({
   singular: 'lamp',
   shortNames: [],
   description: 'Gives light.',
-  fields: {
-    color: field(string, 'What light it gives.'),
-    watts: field(int32, 'What it takes.'),
-    rooms: field(list(string, 'set'), 'Where it shines.'),
-  },
+  fields,
   names: subdomainNames,
   qualifiedFinalizers: true,
   createOnReplace: false,

@@ -83,7 +83,7 @@ const untilGone = (...objects: KubeObject[]): Promise<true> =>
     return found.every((object) => object === undefined) || undefined;
   });
 
-test('dependents follow, are waited for, and are left behind, as the deletion of their owner says', async () => {
+test('dependents are deleted after, before or not at all, as the propagation policy requires', async () => {
   collect();
   const place = { namespace };
   const [background, foreground, orphaning] = [
@@ -129,7 +129,7 @@ test('dependents that were made a moment before their owner is orphaned all surv
   for (const orphan of orphans) expect(await world.read(orphan)).toBeDefined();
 });
 
-test('one replica collects, and when it resigns another goes on', async () => {
+test('one replica collects, and when it resigns another one continues', async () => {
   const replicas = [replica(), replica()];
   const leading = await until('a collector', () => replicas.find(({ terms }) => terms[0]?.synced));
   const other = replicas.find((one) => one !== leading);

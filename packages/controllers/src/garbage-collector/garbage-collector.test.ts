@@ -80,7 +80,7 @@ const withoutFinalizers = (metadata: KubeObject['metadata']): KubeObject['metada
   finalizers: [],
 });
 
-test('an object that another server stored as protobuf goes with its owner like any other', async () => {
+test('an object that another server stored as protobuf is collected like any other', async () => {
   const owner = await world.account('owner');
   const dependent = await world.event('dependent', { owners: [owned(owner)] });
   const key = `${eventKeys}n/dependent`;
@@ -94,7 +94,7 @@ test('an object that another server stored as protobuf goes with its owner like 
 });
 
 describe('in the background', () => {
-  test('dependents of every kind follow their owner, and nobody else does', async () => {
+  test('dependents of every kind are deleted with their owner, and no other objects', async () => {
     await collect();
     const [owner, other] = [await world.account('owner'), await world.account('other')];
     const follower = await world.account('follower', { owners: [owned(owner)] });
@@ -116,7 +116,7 @@ describe('in the background', () => {
     await untilGone(...chain);
   });
 
-  test('a dependent that another owner still needs only forgets the one that is gone', async () => {
+  test('a dependent with another owner only loses the reference to the absent one', async () => {
     await collect();
     const [one, other] = [await world.account('one'), await world.account('other')];
     const shared = await world.event('shared', { owners: [owned(one), owned(other)] });
@@ -129,7 +129,7 @@ describe('in the background', () => {
     await untilGone(shared);
   });
 
-  test('what a kind owns that is not served here cannot be known, so it stays', async () => {
+  test('dependents of a kind that is not served stay, because their owner may exist', async () => {
     await collect();
     const owner = await world.account('owner');
     const pod = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: '00000000-0000-4000-8000-000000000001' };
@@ -150,7 +150,7 @@ describe('in the background', () => {
     ['has another name than the reference says', (there) => owned(there, { name: 'nobody' })],
     ['has a name that nothing can have', (there) => owned(there, { name: '../elsewhere/there' })],
     ['has a uid that no object can have', (there) => owned(there, { uid: `${there.metadata.uid}/x` })],
-  ])('a dependent goes whose only owner %s, after a look that finds no owner', async (_, reference) => {
+  ])('a dependent is deleted whose only owner %s, after a read barrier', async (_, reference) => {
     const there = await world.account('there');
     const dependent = await world.event('dependent', { owners: [reference(there)] });
     await collect();
@@ -160,7 +160,7 @@ describe('in the background', () => {
     await untilGone(later);
   });
 
-  test('of two references with one uid only the one that names nobody is forgotten', async () => {
+  test('of two references with one uid only the one to an absent owner is removed', async () => {
     const there = await world.account('there');
     const dependent = await world.event('dependent', { owners: [owned(there)] });
     const key = `${eventKeys}n/dependent`;
@@ -196,7 +196,7 @@ describe('in the background', () => {
     expect(await gone(young, ofYoung)).toBe(false);
   });
 
-  test('an owner whose creation has not been told yet is not taken for one that is gone', async () => {
+  test('an owner whose creation is not in memory yet does not count as absent', async () => {
     const collecting = await collect();
     const releaseWatch = store.hold();
     const owner = await world.account('owner');
@@ -208,7 +208,7 @@ describe('in the background', () => {
     expect(collecting.events.map(({ type }) => type)).toEqual(['synced']);
   });
 
-  test('an owner that was deleted while nobody collected is found at the start', async () => {
+  test('an owner that was deleted while no replica collected is found at the start', async () => {
     const owner = await world.account('owner');
     const dependent = await world.event('dependent', { owners: [owned(owner)] });
     const leaving = await world.account('leaving');
@@ -239,7 +239,7 @@ describe('in the background', () => {
     await untilGone(held);
   });
 
-  test('a dependent that asks to orphan its own dependents does so on its way', async () => {
+  test('a dependent with the orphan finalizer orphans its own dependents', async () => {
     await collect();
     const owner = await world.account('owner');
     const middle = await world.account('middle', { owners: [owned(owner)], finalizers: ['orphan'] });
@@ -267,7 +267,7 @@ describe('in the foreground', () => {
     await untilGone(held, owner);
   });
 
-  test('a dependent that does not block goes too, but nobody waits for it', async () => {
+  test('a dependent that does not block is deleted too, but the owner does not wait for it', async () => {
     await collect();
     const owner = await world.account('owner');
     const idle = await world.account('idle', { owners: [owned(owner)], finalizers: ['example.org/hold'] });
@@ -276,7 +276,7 @@ describe('in the foreground', () => {
     await until('it is marked', async () => (await world.read(idle))?.metadata.deletionTimestamp !== undefined);
   });
 
-  test('an owner without dependents goes at once, and other finalizers than ours stay', async () => {
+  test('an owner without dependents is released at once, and finalizers of others stay', async () => {
     await collect();
     const lonely = await world.account('lonely');
     const held = await world.account('held', { finalizers: ['example.org/hold'] });
@@ -312,7 +312,7 @@ describe('in the foreground', () => {
     expect(await ownersOf(shared)).toEqual([blocking(other)]);
   });
 
-  test('an owner goes when what held it no longer says that it blocks', async () => {
+  test('an owner is released when its dependent no longer blocks', async () => {
     await collect();
     const owner = await world.account('owner');
     const held = await world.account('held', { owners: [blocking(owner)], finalizers: ['example.org/hold'] });
@@ -324,7 +324,7 @@ describe('in the foreground', () => {
     expect(await gone(held)).toBe(false);
   });
 
-  test('an owner waits for a dependent that nobody has told of yet', async () => {
+  test('an owner waits for a dependent that is not in memory yet', async () => {
     await collect();
     const releaseWatch = store.hold();
     const owner = await world.account('owner');
@@ -340,7 +340,7 @@ describe('in the foreground', () => {
     await untilGone(dependent, owner);
   });
 
-  test('hundreds of owners that go together share their questions to the storage, and nobody lists', async () => {
+  test('hundreds of owners that are deleted together share read barriers, and nothing is listed', async () => {
     const owners: KubeObject[] = [];
     for (let at = 0; at < 300; at++) owners.push(await world.account(`owner-${at}`));
     for (const owner of owners) await world.remove(owner, 'Foreground');
@@ -412,7 +412,7 @@ describe('owners in a circle', () => {
     await untilGone(...members, outside);
   });
 
-  test('lives on when nobody deletes any of them', async () => {
+  test('stays while none of them is deleted', async () => {
     const members = await circle('a', 'b', 'c');
     const collecting = await collect();
     await settled();
@@ -421,8 +421,8 @@ describe('owners in a circle', () => {
   });
 });
 
-describe('with its dependents left behind', () => {
-  test('an owner goes when all have forgotten it', async () => {
+describe('with its dependents orphaned', () => {
+  test('an owner is released when all references to it are removed', async () => {
     await collect();
     const [owner, other] = [await world.account('owner'), await world.account('other')];
     const dependents = [
@@ -440,7 +440,7 @@ describe('with its dependents left behind', () => {
     expect(await ownersOf(shared)).toEqual([owned(other)]);
   });
 
-  test('a dependent that has just been made and nobody has told of survives', async () => {
+  test('a dependent that was just created and is not in memory yet survives', async () => {
     await collect();
     const releaseWatch = store.hold();
     const owner = await world.account('owner');
@@ -455,7 +455,7 @@ describe('with its dependents left behind', () => {
     expect(await ownersOf(dependent)).toBeUndefined();
   });
 
-  test('a dependent that is going anyway forgets it too, so that nobody waits for it', async () => {
+  test('a dependent that is being deleted loses its reference too, so that the owner does not wait for it', async () => {
     await collect();
     const owner = await world.account('owner');
     const going = await world.account('going', { owners: [owned(owner)], finalizers: ['example.org/hold'] });
@@ -465,7 +465,7 @@ describe('with its dependents left behind', () => {
     expect(await ownersOf(going)).toBeUndefined();
   });
 
-  test('a dependent whose other owner is gone is not deleted', async () => {
+  test('a dependent whose other owner is absent is not deleted', async () => {
     const [owner, lost] = [await world.account('owner'), await world.account('lost')];
     const dependent = await world.event('dependent', { owners: [owned(owner), owned(lost)] });
     await world.remove(lost);
@@ -565,7 +565,7 @@ describe('beside other writers', () => {
     await untilGone(dependent);
   });
 
-  test('a dependent that is written all the time goes in the end', async () => {
+  test('a dependent that is written all the time is deleted in the end', async () => {
     const collecting = await collect();
     const owner = await world.account('owner');
     const dependent = await world.event('dependent', { owners: [owned(owner)] });
@@ -606,7 +606,7 @@ describe('beside other writers', () => {
 });
 
 describe('when something breaks', () => {
-  test('what happened while the feeds were cut off is found out', async () => {
+  test('changes during an interruption of the watch are found', async () => {
     await collect();
     const owner = await world.account('owner');
     const dependents = [
@@ -627,7 +627,7 @@ describe('when something breaks', () => {
     await untilGone(...dependents, leaving);
   });
 
-  test('a feed that asks for history that was compacted begins again', async () => {
+  test('a watch of compacted history begins again', async () => {
     const collecting = await collect();
     const owner = await world.account('owner');
     const dependent = await world.event('dependent', { owners: [owned(owner)] });
@@ -641,7 +641,7 @@ describe('when something breaks', () => {
     expect(collecting.events.filter(({ type }) => type === 'synced').length).toBeGreaterThan(1);
   });
 
-  test('a storage that refuses to write is asked ever more rarely, and obeyed in the end', async () => {
+  test('failing writes are retried with backoff, and succeed in the end', async () => {
     const collecting = await collect();
     const owner = await world.account('owner');
     const dependent = await world.event('dependent', { owners: [owned(owner)] });
@@ -789,7 +789,7 @@ describe('a term', () => {
     await until('all of them are gone', async () => (await world.names(world.events)).length === 0);
   });
 
-  test('that ends while writes fail and feeds are lost leaves no timers', async () => {
+  test('that ends while writes fail and watches are lost leaves no timers', async () => {
     const collecting = await collect();
     const owner = await world.account('owner');
     for (let at = 0; at < 10; at++) await world.account(`account-${at}`, { owners: [owned(owner)] });

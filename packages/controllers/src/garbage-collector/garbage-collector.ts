@@ -1,37 +1,28 @@
 /**
- * What becomes of dependents, which name an object in ownerReferences, when that object is deleted: they follow it or
- * forget it, as the deletion says.
+ * Deletes or orphans the dependents of a deleted object, which refer to it in ownerReferences, as the propagation policy
+ * of the deletion requires.
  *
  * The graph of owners and dependents follows the watch cache, which delivers all kinds in the order of one revision. So
  * an owner that is missing there is gone, and a dependent that was written before its owner was deleted is known before
  * the deletion is. Every write names the object and the state that it is meant for, and a finalizer is released only
- * after a linearizable read barrier. Two collectors at a time, or one that is cut off half-way, therefore do no harm.
+ * after a linearizable read barrier. Two collectors at a time, or one that loses its connection, therefore do no harm.
  */
-import type { Clock, Random } from '@cluster-apiserver/base';
-import type { Cached, Resource } from '@cluster-apiserver/registry';
+import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
-import type { ControllerMeasures } from '../measures.ts';
 import { callsOf, followAll, isLoaded, itemsWithin, readable, unreadableCount } from '../memory.ts';
 import { createPace } from '../pace.ts';
 import { createPasses } from '../passes.ts';
 import { retryQueue } from '../retry-queue.ts';
+import type { ControllerOptions } from '../run-controller.ts';
 import { Graph, type GraphNode, type Owner } from './graph.ts';
 import { nextActionReader } from './next-action.ts';
 import { referenceResolver } from './owner-references.ts';
-import { type Act, createWorker } from './worker.ts';
+import { type CollectorAction, createWorker } from './worker.ts';
 
-export interface GarbageCollectorOptions {
-  readonly resources: readonly Resource[];
-  readonly clock: Clock;
-  readonly random: Random;
-  /** For as long as this replica leads. */
-  readonly signal: AbortSignal;
-  readonly report: (event: GarbageCollectorEvent) => void;
-  readonly measures: ControllerMeasures;
-}
+export type GarbageCollectorOptions = ControllerOptions<GarbageCollectorEvent>;
 
 export type GarbageCollectorEvent =
-  | Act
+  | CollectorAction
   /** The graph is complete: at the start, and again after the watch cache was reloaded. */
   | { readonly type: 'synced'; readonly nodes: number }
   /** Tried again after a pause. A conflict with another writer is ordinary. */
@@ -39,10 +30,10 @@ export type GarbageCollectorEvent =
   /** Objects that may depend on it, and owners that it may depend on, wait until it can be read or is gone. */
   | { readonly type: 'unreadable'; readonly key: string; readonly cause: unknown };
 
-/** As many as the reference has: enough to keep the storage busy, few enough to leave it to the clients. */
+/** As many as in kube-controller-manager: enough to keep the storage busy, few enough not to slow down clients. */
 const workers = 20;
 
-/** The first pause lets memory catch up after a conflict; the longest is what a fault costs after it is repaired. */
+/** The first pause lets memory catch up after a conflict; the longest bounds the delay after a fault is repaired. */
 const pauses = { firstMs: 50, maxMs: 30_000 };
 
 /** Reports per sync; a lost key makes every object of a kind unreadable, and the metric says how many. */
@@ -57,10 +48,10 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
   const graph = new Graph(resources, referenceResolver(resources));
   const actions = nextActionReader(graph, resources);
 
-  /** What the next pass has to do. Owners are in it once each, so the graph bounds it. */
-  const todo = { sync: true, waiting: false };
+  /** The work of the next pass. Each owner is in it once, so the graph bounds it. */
+  const pending = { sync: true, waiting: false };
   const changedOwners = new Set<Owner>();
-  /** An incomplete graph suggests nothing: an owner whose dependents are not in it yet would look like one without. */
+  /** In an incomplete graph an owner may seem to have no dependents, so nothing is enqueued. */
   let isComplete = false;
   const passes = createPasses(clock, signal);
 
@@ -83,27 +74,27 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
     measures,
   });
 
-  const consider = (node: GraphNode | undefined): void => {
+  const enqueueIfActionable = (node: GraphNode | undefined): void => {
     if (isComplete && node && actions.nextAction(node)) queue.add(node);
   };
-  const put = (resource: Resource, itemKey: string, item: Cached | undefined): void => {
+  const updateNode = (resource: Resource, itemKey: string, item: CachedObject | undefined): void => {
     const { node, before } = graph.put(resource, itemKey, readable(item));
     if (!isComplete) return;
-    consider(node);
-    for (const { owner } of before) consider(graph.nodeOf(owner));
+    enqueueIfActionable(node);
+    for (const { owner } of before) enqueueIfActionable(graph.nodeOf(owner));
   };
-  const changed = (resource: Resource, change: ItemChange<Cached>): void => {
-    put(resource, change.key, change.current);
+  const changed = (resource: Resource, change: ItemChange<CachedObject>): void => {
+    updateNode(resource, change.key, change.current);
     for (const owner of graph.refreshOwners(resource, change)) changedOwners.add(owner);
     if (change.previous?.unreadable || change.current?.unreadable) {
-      todo.waiting = true;
+      pending.waiting = true;
       measures.unreadable(unreadableCount(resources));
       reportUnreadable(resource, change.current);
     }
-    if (changedOwners.size > 0 || todo.waiting) passes.request();
+    if (changedOwners.size > 0 || pending.waiting) passes.request();
   };
   let unreadableReports = 0;
-  const reportUnreadable = ({ collection }: Resource, item: Cached | undefined): void => {
+  const reportUnreadable = ({ collection }: Resource, item: CachedObject | undefined): void => {
     if (!item?.unreadable || unreadableReports === unreadableReportsMax) return;
     unreadableReports++;
     report({ type: 'unreadable', key: collection.descriptor.prefix + textOfItemKey(item.key), cause: item.unreadable });
@@ -111,33 +102,33 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
 
   /** Brings the graph to what memory holds; changes that arrive meanwhile are put into it as they come. */
   const sync = async (): Promise<void> => {
-    todo.sync = false;
+    pending.sync = false;
     // The load interrupts the followers, and that is the time to sync.
     if (!isLoaded(resources)) return;
     unreadableReports = 0;
     measures.unreadable(unreadableCount(resources));
     for (const { resource, itemKey } of graph.nodes()) {
-      put(resource, itemKey, resource.collection.get(itemKey));
+      updateNode(resource, itemKey, resource.collection.get(itemKey));
       if (pace.isDue()) await pace.pause();
     }
     for (const resource of resources)
       for (const { key } of itemsWithin(resource.collection.view(), '')) {
         const item = resource.collection.get(key);
         if (item?.unreadable) reportUnreadable(resource, item);
-        else put(resource, key, item);
+        else updateNode(resource, key, item);
         if (pace.isDue()) await pace.pause();
       }
     for (const owner of graph.owners()) {
       graph.refreshOwner(owner);
       if (pace.isDue()) await pace.pause();
     }
-    if (todo.sync) return;
+    if (pending.sync) return;
     isComplete = true;
-    todo.waiting = false;
+    pending.waiting = false;
     changedOwners.clear();
     report({ type: 'synced', nodes: graph.size });
     for (const node of graph.nodes()) {
-      consider(node);
+      enqueueIfActionable(node);
       if (pace.isDue()) await pace.pause();
     }
   };
@@ -145,16 +136,16 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
     for (const owner of changedOwners) {
       changedOwners.delete(owner);
       for (const dependent of owner.dependents) {
-        consider(dependent);
+        enqueueIfActionable(dependent);
         if (pace.isDue()) await pace.pause();
       }
     }
   };
   /** An object that can be read now, or is gone, no longer holds the owners that it may have depended on. */
   const considerWaiting = async (): Promise<void> => {
-    todo.waiting = false;
+    pending.waiting = false;
     for (const node of graph.waiting) {
-      consider(node);
+      enqueueIfActionable(node);
       if (pace.isDue()) await pace.pause();
     }
   };
@@ -163,7 +154,7 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
     changed,
     interrupted: () => {
       isComplete = false;
-      todo.sync = true;
+      pending.sync = true;
       passes.request();
     },
     failed: passes.fail,
@@ -171,8 +162,8 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
   passes.request();
   try {
     await passes.run(async () => {
-      if (todo.sync) await sync();
-      else if (todo.waiting) await considerWaiting();
+      if (pending.sync) await sync();
+      else if (pending.waiting) await considerWaiting();
       await considerDependents();
     });
   } finally {

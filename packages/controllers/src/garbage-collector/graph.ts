@@ -1,5 +1,5 @@
 import { invariant } from '@cluster-apiserver/base';
-import type { Cached, Resource, StoredObject } from '@cluster-apiserver/registry';
+import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import type { ItemChange } from '@cluster-apiserver/storage';
 import { type OwnerState, ownerStateOf, type Waiting, waitingOf } from './owner-state.ts';
 import type { ReferenceResolver, ResolvedReference } from './owner-references.ts';
@@ -22,7 +22,7 @@ export interface OwnerEdge {
   readonly blocks: boolean;
 }
 
-/** An owner as its dependents name it: a name can be given again, a uid cannot, only both together mean one object. */
+/** An owner as its dependents refer to it. A name can be reused and a uid cannot, so both together identify it. */
 export interface Owner {
   readonly resource: Resource;
   readonly itemKey: string;
@@ -44,7 +44,7 @@ interface Table {
   readonly owners: Map<string, Map<string, MutableOwner>>;
 }
 
-/** Who depends on whom. It follows the watch cache change by change, so both are at the same revision in every turn. */
+/** The graph of owners and dependents. It follows the watch cache change by change, so both have the same revision. */
 export class Graph {
   readonly #tables: ReadonlyMap<Resource, Table>;
   readonly #resolve: ReferenceResolver;
@@ -92,7 +92,7 @@ export class Graph {
   }
 
   /** Compares the owners that a change concerns with memory; returns those whose state has changed. */
-  refreshOwners(resource: Resource, { key, previous, current }: ItemChange<Cached>): readonly Owner[] {
+  refreshOwners(resource: Resource, { key, previous, current }: ItemChange<CachedObject>): readonly Owner[] {
     const byUid = this.#table(resource).owners.get(key);
     if (!byUid) return noOwners;
     // An unreadable object may be any of those that its name is given to.

@@ -1,7 +1,7 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { KubeObject } from '@cluster-apiserver/model';
-import { known, type Resource, type StoredObject } from '@cluster-apiserver/registry';
+import { getCached, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { handClock } from '../../../base/test/hand-clock.ts';
 import { blocking, createWorld, type World } from '../../test/world.ts';
@@ -30,7 +30,7 @@ afterEach(async () => {
 async function put({ kind, metadata: { name = '' } }: KubeObject): Promise<GraphNode> {
   const resource: Resource = kind === 'Event' ? world.events : world.accounts;
   await resource.collection.waitUntilFresh(undefined, call);
-  const object = known(resource, 'n', name) as StoredObject;
+  const object = getCached(resource, 'n', name) as StoredObject;
   const { node } = graph.put(resource, object.key, object);
   return node as GraphNode; // the objects of these tests need one
 }
@@ -50,7 +50,7 @@ function countLooks(owner: GraphNode): () => number {
   return () => looks;
 }
 
-test('an owner that is deleted in the foreground is not asked for its dependents when one of them goes', async () => {
+test('a foreground deletion does not scan all dependents when one of them is removed', async () => {
   const owner = await world.account('owner');
   const dependents: KubeObject[] = [];
   for (let at = 0; at < 500; at++) dependents.push(await world.event(`event-${at}`, { owners: [blocking(owner)] }));
@@ -83,7 +83,7 @@ test('an owner that something waits for is looked at for circles up to a bound',
   expect(looks()).toBe(1);
 });
 
-test('the graph keeps no owner that nobody names any more', async () => {
+test('the graph drops owners without references', async () => {
   const [one, other] = [await world.account('one'), await world.account('other')];
   const dependent = await world.event('dependent', { owners: [blocking(one)] });
   await put(dependent);

@@ -5,7 +5,7 @@ import { hasUnreadableWithin } from '../memory.ts';
 import type { Graph, GraphNode, Owner } from './graph.ts';
 import { isTerminating } from './owner-state.ts';
 
-/** What a node needs: its owners evaluated, because it may have to go or to forget them; or its own finalizer released. */
+/** The next action for a node: evaluate its owners, or release its own finalizer. */
 export type NextAction = 'evaluate owners' | 'release finalizer';
 
 export interface NextActionReader {
@@ -50,18 +50,18 @@ function hasUnreadableBeside(resources: readonly Resource[], { resource, object 
 }
 
 /**
- * A circle of owners that all wait for each other ends only if one of them goes first. Such circles are made by
- * mistake and are short; owners in a longer one keep waiting until one of them is deleted in the background.
+ * Owners that wait for each other in a cycle are only deleted if one of them is released first. Cycles are mistakes, and
+ * short; the owners of a longer one wait until one of them is deleted in the background.
  */
 const circleStepsMax = 10_000;
 
 /**
- * Whether an owner that is deleted in the foreground has to wait for a dependent, its own or one further down. Those
- * that wait for each other in a circle would wait for ever, so whatever waits for the owner does not block it.
+ * Whether a foreground deletion of the owner has to wait for a direct or indirect dependent. A dependent that itself
+ * waits for the owner does not block it: such a cycle would wait forever.
  */
 function isBlocked(graph: Graph, node: GraphNode, owner: Owner): boolean {
   if (owner.blockerCount === 0) return false;
-  // Nothing waits for this owner, so it is in no circle. That is the usual case, and it costs no look at dependents.
+  // Nothing waits for this owner, so it is in no cycle. That is the usual case, and needs no look at dependents.
   if (!node.owners.some(({ owner: above, blocks }) => blocks && above.state === 'foreground')) return true;
   let steps = 0;
   const above = new Set([node]);

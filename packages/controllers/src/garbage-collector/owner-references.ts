@@ -32,7 +32,7 @@ export function referenceResolver(resources: readonly Resource[]): ReferenceReso
     let hasUnknownOwners = false;
     for (const reference of lifecycle.ownerReferences) {
       const owner = owning.get(`${reference.apiVersion} ${reference.kind}`);
-      // The reference of a cluster-scoped object does not say in which namespace its owner would be.
+      // A cluster-scoped object cannot have a namespaced owner: the reference has no namespace.
       if (!owner || (owner.kind.namespaced && !kind.namespaced)) hasUnknownOwners = true;
       else references.push(resolve(owner, namespace, reference));
     }

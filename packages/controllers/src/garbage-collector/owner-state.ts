@@ -1,16 +1,16 @@
 import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model';
-import type { Cached, StoredObject } from '@cluster-apiserver/registry';
+import type { CachedObject, StoredObject } from '@cluster-apiserver/registry';
 
-/** A deletion that waits for the garbage collector: until blocking dependents are gone, or until all have let go. */
+/** What a deletion waits for: until blocking dependents are removed, or until all dependents are orphaned. */
 export type Waiting = 'foreground' | 'orphan';
 
 /**
- * What an owner means for its dependents. Absent is final: a uid is only known once its object exists, so an owner that
+ * The state of an owner. Absent is final: a uid is only known once its object exists, so an owner that
  * memory does not hold while it holds the dependent has been deleted.
  */
 export type OwnerState = 'present' | 'absent' | 'unreadable' | Waiting;
 
-export function ownerStateOf(item: Cached | undefined, uid: string): OwnerState {
+export function ownerStateOf(item: CachedObject | undefined, uid: string): OwnerState {
   if (item?.unreadable) return 'unreadable';
   return item?.uid === uid ? (waitingOf(item) ?? 'present') : 'absent';
 }

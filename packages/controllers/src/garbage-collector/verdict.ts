@@ -1,17 +1,17 @@
 import type { GraphNode, Owner } from './graph.ts';
 import { isTerminating } from './owner-state.ts';
 
-/** What becomes of a dependent: it goes, or it forgets some of its owners, or all is as it should be. */
+/** The decision about a dependent: delete it, remove references to some owners, or undefined to leave it as it is. */
 export type Verdict =
   | { readonly type: 'delete'; readonly propagationPolicy: 'Foreground' | undefined }
   | { readonly type: 'detach'; readonly from: readonly Owner[] }
   | undefined;
 
-export function verdictOn({ object, owners, hasUnknownOwners }: GraphNode, hasDependents: boolean): Verdict {
-  const isGoing = isTerminating(object);
+export function evaluateDependent({ object, owners, hasUnknownOwners }: GraphNode, hasDependents: boolean): Verdict {
+  const isDeleting = isTerminating(object);
   const from = owners
     .map(({ owner }) => owner)
-    .filter(({ state }) => state === 'orphan' || (!isGoing && (state === 'absent' || state === 'foreground')));
+    .filter(({ state }) => state === 'orphan' || (!isDeleting && (state === 'absent' || state === 'foreground')));
   if (from.length === 0) return undefined;
   const isNeeded =
     hasUnknownOwners ||

@@ -4,11 +4,11 @@ import type { Call } from '@cluster-apiserver/storage';
 import { readBarrier } from '../memory.ts';
 import type { Graph, GraphNode } from './graph.ts';
 import type { NextActionReader } from './next-action.ts';
-import { verdictOn } from './verdict.ts';
+import { evaluateDependent } from './verdict.ts';
 import { deleteDependent, detach, releaseFinalizer } from './writes.ts';
 
 /** Something that was done to an object. */
-export interface Act {
+export interface CollectorAction {
   readonly type: 'deleted' | 'detached' | 'released';
   readonly kind: string;
   readonly namespace: string | undefined;
@@ -23,12 +23,12 @@ export interface WorkerOptions {
   readonly isComplete: () => boolean;
   readonly signal: AbortSignal;
   readonly call: () => Call;
-  readonly report: (act: Act) => void;
+  readonly report: (act: CollectorAction) => void;
 }
 
 /**
- * The graph of a replica whose watch stands still is old. Writes are conditional, so that does little harm, and one
- * question to etcd in so many milliseconds excludes it for the rest.
+ * The graph of a replica whose watch has stalled is stale. Writes are conditional, so that does little harm, and one
+ * read barrier in this many milliseconds excludes the rest.
  */
 const freshForMs = 100;
 
@@ -37,33 +37,35 @@ export function createWorker(options: WorkerOptions): (node: GraphNode) => Promi
   const { graph, actions, clock, isComplete, signal, call, report } = options;
   let provenFreshMs = Number.NEGATIVE_INFINITY;
 
-  const proveFresh = async ({ resource }: GraphNode): Promise<void> => {
+  const readFresh = async ({ resource }: GraphNode): Promise<void> => {
     const askedMs = clock.monotonicMs();
     await readBarrier(resource, call(), signal);
     provenFreshMs = askedMs;
   };
   const evaluateOwners = async (node: GraphNode): Promise<void> => {
-    if (clock.monotonicMs() - provenFreshMs > freshForMs) await proveFresh(node);
+    if (clock.monotonicMs() - provenFreshMs > freshForMs) await readFresh(node);
     if (nextActionOf(node) !== 'evaluate owners') return;
     const hasDependents = graph.ownerOf(node) !== undefined;
-    const verdict = verdictOn(node, hasDependents);
+    const verdict = evaluateDependent(node, hasDependents);
     if (!verdict) return;
     const { resource, object } = node;
     if (verdict.type === 'delete') await deleteDependent(resource, object, verdict.propagationPolicy, call());
     else await detach(resource, object, verdict.from, call());
-    done(verdict.type === 'delete' ? 'deleted' : 'detached', node);
+    reportAction(verdict.type === 'delete' ? 'deleted' : 'detached', node);
   };
-  const release = async (node: GraphNode): Promise<void> => {
-    // Nobody depends on the owner: whoever has begun to by now is in memory after the barrier.
-    await proveFresh(node);
+  const releaseOwner = async (node: GraphNode): Promise<void> => {
+    // The owner has no dependents. After the barrier, memory holds every dependent that exists by now.
+    await readFresh(node);
     if (nextActionOf(node) !== 'release finalizer') return;
     const finalizer = node.waiting === 'orphan' ? orphanFinalizer : foregroundFinalizer;
     await releaseFinalizer(node.resource, node.object, finalizer, call());
-    done('released', node);
+    reportAction('released', node);
   };
   const nextActionOf = (node: GraphNode) => (isComplete() && graph.has(node) ? actions.nextAction(node) : undefined);
-  const done = (type: Act['type'], { resource: { kind }, object: { namespace, name } }: GraphNode): void =>
-    report({ type, kind: kind.kind, namespace: kind.namespaced ? namespace : undefined, name });
+  const reportAction = (
+    type: CollectorAction['type'],
+    { resource: { kind }, object: { namespace, name } }: GraphNode,
+  ): void => report({ type, kind: kind.kind, namespace: kind.namespaced ? namespace : undefined, name });
 
   return async (node) => {
     const action = nextActionOf(node);
@@ -71,7 +73,7 @@ export function createWorker(options: WorkerOptions): (node: GraphNode) => Promi
       case 'evaluate owners':
         return evaluateOwners(node);
       case 'release finalizer':
-        return release(node);
+        return releaseOwner(node);
       case undefined:
         return;
       default:

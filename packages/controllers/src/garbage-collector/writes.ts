@@ -5,8 +5,8 @@ import { changeObject, unlessGone } from '../change-object.ts';
 import type { Owner } from './graph.ts';
 
 /**
- * Everything that the collector writes. A write is refused if it would meet another object of the same name, and one
- * that takes away an object or an owner also if the object has been written since we saw it.
+ * The writes of the collector. Each has the uid as a precondition. Deletions and detachments also require that the object
+ * has not changed since.
  */
 
 /** The writer, in managedFields. */
@@ -34,7 +34,7 @@ export function detach(resource: Resource, object: StoredObject, owners: readonl
   });
 }
 
-/** Takes away the finalizer by which a deletion waits for us. The object may have changed: its deletion cannot be undone. */
+/** Removes a finalizer of the collector. The object may have changed meanwhile, because its deletion cannot be undone. */
 export function releaseFinalizer(
   resource: Resource,
   object: StoredObject,

@@ -10,7 +10,7 @@ const nothing: Content = {
   isWorthRetry: false,
 };
 
-test('a message names a few finalizers and says how many more there are', () => {
+test('a message names a few finalizers and the number of others', () => {
   const finalizers = new Map(Array.from({ length: 100_000 }, (_, at) => [`example.com/f-${at}`, 1]));
   const conditions = conditionsAfter([], { ...nothing, finalizers }, '2026-01-01T00:00:00Z');
   const message = conditions.find(({ type }) => type === 'NamespaceFinalizersRemaining')?.message ?? '';

@@ -5,7 +5,7 @@ type Finding = Pick<NamespaceCondition, 'reason' | 'message'>;
 
 interface ConditionType {
   readonly type: string;
-  /** What is told when nothing is wrong. */
+  /** The message if nothing is wrong. */
   readonly fine: Finding;
   /** Undefined when nothing is wrong. */
   readonly found: (content: Content) => Finding | undefined;
@@ -13,7 +13,7 @@ interface ConditionType {
 
 const none = (): undefined => undefined;
 
-/** The conditions that clients know, in their order. The first two are about what cannot go wrong here. */
+/** The conditions in the order of upstream. The first two are about discovery, which cannot fail here. */
 const types: readonly ConditionType[] = [
   {
     type: 'NamespaceDeletionDiscoveryFailure',
@@ -62,7 +62,7 @@ const types: readonly ConditionType[] = [
   },
 ];
 
-/** The conditions of a namespace after a look at what is left in it. Those of others stay. */
+/** The conditions of a namespace with this remaining content. Conditions of other writers stay. */
 export function conditionsAfter(
   before: readonly NamespaceCondition[],
   content: Content,
@@ -79,7 +79,7 @@ export function conditionsAfter(
   return [...others, ...own];
 }
 
-/** Names in one message: anybody who creates objects can invent finalizers, and a condition has to fit into the store. */
+/** Names in one message: users can invent any number of finalizers, and a condition has to fit into the store. */
 const namesMax = 20;
 
 function listed(

@@ -1,16 +1,16 @@
 import { foregroundFinalizer, orphanFinalizer, StatusError } from '@cluster-apiserver/model';
-import { type Cached, deleteObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
+import { type CachedObject, deleteObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { type Call, itemKey } from '@cluster-apiserver/storage';
 import { itemsWithin } from '../memory.ts';
 import type { Pace } from '../pace.ts';
 
-/** What is left in a namespace after everything in it has been deleted. */
+/** The remaining content of a namespace after all of it has been deleted. */
 export interface Content {
   /** How many objects, by `resource.group`. */
   readonly remaining: ReadonlyMap<string, number>;
   /** How many of them each finalizer holds. */
   readonly finalizers: ReadonlyMap<string, number>;
-  /** What went wrong, for the condition. */
+  /** Errors, for the condition. */
   readonly failures: readonly string[];
   /** How many objects cannot be read, and so cannot be deleted either. */
   readonly unreadable: number;
@@ -18,10 +18,10 @@ export interface Content {
   readonly isWorthRetry: boolean;
 }
 
-/** Deletions of one namespace at a time: enough to keep the storage busy, few enough to leave it to the clients. */
+/** Deletions of one namespace at a time: enough to keep the storage busy, few enough not to slow down clients. */
 const workers = 8;
 
-/** Deletions of one kind that may fail before the others are left for the next try: then the storage is not well. */
+/** After this many failures the other deletions of a kind wait for the next try: the storage probably fails. */
 const failuresMax = 8;
 
 export interface ContentOptions {
@@ -33,9 +33,9 @@ export interface ContentOptions {
   readonly call: () => Call;
 }
 
-/** Deletes everything that memory holds of a namespace now and that is not being deleted yet, and counts what stays. */
+/** Deletes all cached objects of a namespace that are not being deleted yet, and counts the remaining ones. */
 export async function deleteContent({ resources, namespace, ...options }: ContentOptions): Promise<Content> {
-  // Taken in one turn, so all kinds are as of the same revision.
+  // All views are taken in one turn, so they have the same revision.
   const snapshots = resources.map((resource) => ({ resource, view: resource.collection.view() }));
   const remaining = new Map<string, number>();
   const finalizers = new Map<string, number>();
@@ -68,7 +68,7 @@ interface Left {
 
 async function deleteItems(
   resource: Resource,
-  items: Iterable<Cached>,
+  items: Iterable<CachedObject>,
   { pace, signal, call }: Pick<ContentOptions, 'pace' | 'signal' | 'call'>,
 ): Promise<Left> {
   const finalizers = new Map<string, number>();
@@ -90,7 +90,7 @@ async function deleteItems(
           signal.throwIfAborted();
           failures.push(error);
         }
-      // All workers stop together, so that nothing of this pass goes on during the next one.
+      // All workers stop together, so that this pass has ended when the next one begins.
       if (failures.length >= failuresMax) return;
     }
   };
@@ -100,13 +100,13 @@ async function deleteItems(
   return { held, unreadable, finalizers, failures };
 }
 
-/** Those that are not the garbage collector's; its finalizers go with a deletion in the background. */
+/** The finalizers of others: a background deletion removes those of the garbage collector. */
 const otherFinalizers = ({ lifecycle }: StoredObject): readonly string[] =>
   (lifecycle?.finalizers ?? []).filter(
     (finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer,
   );
 
-/** It is being deleted already, and one more deletion would change nothing. */
+/** Whether it is being deleted already, so that another deletion would change nothing. */
 const isHeldByOthers = (item: StoredObject): boolean =>
   item.lifecycle?.deletionTimestamp !== undefined && otherFinalizers(item).length === item.lifecycle.finalizers?.length;
 

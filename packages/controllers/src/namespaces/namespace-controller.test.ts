@@ -133,7 +133,7 @@ const gone = (name: string): Promise<void> =>
   until(`${name} is gone`, async () => (await read('namespaces', name)) === undefined);
 
 describe('a namespace that is deleted', () => {
-  test('is emptied of every kind and then gone, and others keep what they have', async () => {
+  test('is emptied of every kind and removed, and other namespaces keep their content', async () => {
     for (const namespace of ['a', 'a-not']) {
       await make('namespaces', namespace);
       for (let at = 0; at < 20; at++) {
@@ -173,7 +173,7 @@ describe('a namespace that is deleted', () => {
     expect(await names('serviceaccounts')).toEqual([]);
   });
 
-  test('stays while something in it is held, says so, and goes as soon as nothing is', async () => {
+  test('stays while objects in it have finalizers, with a condition, and is removed afterwards', async () => {
     await make('namespaces', 'a');
     await make('serviceaccounts', 'held', 'a', { finalizers: ['example.com/x', 'example.com/y'] });
     await make('serviceaccounts', 'held-too', 'a', { finalizers: ['example.com/x'] });
@@ -227,7 +227,7 @@ describe('a namespace that is deleted', () => {
     await gone('a');
   });
 
-  test('is not mistaken for a later one of its name, however late a term is', async () => {
+  test('is not mistaken for a later one of its name by a stale leader', async () => {
     await make('namespaces', 'a');
     await make('serviceaccounts', 'old', 'a');
     await remove('a');
@@ -284,7 +284,7 @@ describe('a namespace that is deleted', () => {
     expect(await names('serviceaccounts')).toEqual([]);
   });
 
-  test('is emptied in the end when deletions fail for a while, and says so meanwhile', async () => {
+  test('is emptied in the end when deletions fail for a while, with a condition meanwhile', async () => {
     await make('namespaces', 'a');
     for (let at = 0; at < 20; at++) await make('serviceaccounts', `s${at}`, 'a');
     await remove('a');
@@ -302,7 +302,7 @@ describe('a namespace that is deleted', () => {
     await until('it is emptied', async () => (clock.advance(1_000), (await read('namespaces', 'a')) === undefined));
   });
 
-  test('waits for whoever else holds it, and is not looked into again', async () => {
+  test('waits for finalizers of others, and is not drained again', async () => {
     await make('namespaces', 'a', undefined, { finalizers: ['example.com/x'] });
     await remove('a');
     const { events } = work();
@@ -326,7 +326,7 @@ describe('a namespace that is deleted', () => {
 });
 
 describe('what cannot be read', () => {
-  test('in a namespace holds that namespace alone, and its condition says so', async () => {
+  test('in a namespace holds only that namespace, with a condition', async () => {
     for (const namespace of ['a', 'b']) {
       await make('namespaces', namespace);
       await make('serviceaccounts', 's', namespace);

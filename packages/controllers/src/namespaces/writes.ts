@@ -9,7 +9,7 @@ import type { Content } from './content.ts';
 /** The writer, in managedFields. */
 const manager = 'namespace-controller';
 
-/** Writes into the status of the namespace what holds it. */
+/** Writes conditions about the remaining content into the status of the namespace. */
 export function writeConditions(
   namespaces: Resource,
   namespace: ObjectIdentity,
@@ -25,7 +25,7 @@ export function writeConditions(
   return changeObject(namespaces, namespace, { manager, part: 'status', change }, call);
 }
 
-/** Releases an empty namespace, which then goes unless others hold it. */
+/** Removes the finalizer from an empty namespace, which is then removed unless it has others. */
 export function finalize(namespaces: Resource, namespace: ObjectIdentity, call: Call): Promise<void> {
   const change = (current: object): object => {
     const { spec, ...rest } = current as Namespace; // as above

@@ -74,7 +74,7 @@ test('selected roles may come, change, lose their label and go', async () => {
   expect(events.filter(({ type }) => type === 'failed')).toEqual([]);
 });
 
-test('what is aggregated is aggregated further, circles come to rest, and nobody selects itself', async () => {
+test('aggregation is transitive, cycles come to rest, and a role does not select itself', async () => {
   const both = { part: 'yes', more: 'yes' };
   await world.set('clusterroles', 'one', {
     metadata: { labels: both },
@@ -108,7 +108,7 @@ test('several selectors count together, and one that selects nothing adds nothin
   await has('all', y, x);
 });
 
-test('while a role cannot be read no rules are taken away', async () => {
+test('while a role is unreadable no rules are removed', async () => {
   await role('b', { part: 'yes' }, [x]);
   await world.set('clusterroles', 'all', { ...selecting({ matchLabels: { part: 'yes' } }), rules: [z] });
   const unlock = world.lock('clusterroles', 'b');

@@ -1,6 +1,6 @@
 /**
- * The roles that every cluster has from the start: upstream's, as far as they concern what this server serves. What is
- * not served here, such as pods, is left out of the roles for people.
+ * The default roles of every cluster: upstream's, as far as they concern the kinds that this server serves. Rules about
+ * others, such as pods, are left out of the user-facing roles.
  */
 import { type PolicyRule, rbacGroup, type RbacSubject } from '@cluster-apiserver/model';
 
@@ -42,7 +42,7 @@ const isPartOf = (role: 'admin' | 'edit' | 'view') => ({ labels: { [aggregateTo(
 export const defaultRoles: readonly DefaultRole[] = [
   { name: 'cluster-admin', rules: [on('*', ['*'], ['*']), { verbs: ['*'], nonResourceURLs: ['*'] }] },
 
-  // For people who work in a namespace. Other roles join them by their labels.
+  // For users who work in a namespace. They aggregate other roles by label.
   { name: 'admin', aggregatesLabel: aggregateTo('admin') },
   { name: 'edit', aggregatesLabel: aggregateTo('edit'), ...isPartOf('admin') },
   { name: 'view', aggregatesLabel: aggregateTo('view'), ...isPartOf('edit') },
@@ -58,7 +58,7 @@ export const defaultRoles: readonly DefaultRole[] = [
     name: 'system:aggregate-to-edit',
     ...isPartOf('edit'),
     rules: [
-      // Who runs pods as a service account acts as it anyway.
+      // A user who may run pods as a service account can act as it anyway.
       on(core, ['serviceaccounts'], ['impersonate']),
       on(core, ['events', 'serviceaccounts'], write),
       on(core, ['serviceaccounts/token'], ['create']),
@@ -73,7 +73,7 @@ export const defaultRoles: readonly DefaultRole[] = [
     ],
   },
 
-  // For everybody.
+  // For all users.
   {
     name: 'system:basic-user',
     rules: [
@@ -92,7 +92,7 @@ export const defaultRoles: readonly DefaultRole[] = [
   },
   {
     name: 'system:public-info-viewer',
-    // Who issues the tokens of service accounts is for those who know nothing of the cluster yet.
+    // Clients outside the cluster verify tokens of service accounts by the issuer's discovery document.
     rules: [at('/healthz', '/livez', '/readyz', '/version', '/version/'), at('/.well-known', '/.well-known/*')],
   },
 

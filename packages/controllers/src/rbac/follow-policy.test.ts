@@ -77,7 +77,7 @@ test('changes of the time in which the index is built are in it', async () => {
   expect(current()).toBeDefined();
 });
 
-test('a reload of the watch cache leaves nothing behind that is gone', async () => {
+test('a reload of the watch cache drops removed roles and bindings', async () => {
   await world.set('clusterroles', 'r', { rules: [ruleFor('x')] });
   await world.set('clusterrolebindings', 'b', grants('r', [userNamed('alice')]));
   follow();
@@ -95,7 +95,7 @@ test('a reload of the watch cache leaves nothing behind that is gone', async () 
   });
 });
 
-test('what cannot be read grants nothing, and is named', async () => {
+test('an unreadable role grants nothing, and is named', async () => {
   await world.set('clusterroles', 'r', { rules: [ruleFor('x')] });
   await world.set('clusterrolebindings', 'b', grants('r', [userNamed('alice')]));
   world.lock('clusterroles', 'r');

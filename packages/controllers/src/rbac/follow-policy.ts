@@ -1,13 +1,13 @@
 /**
  * The index of roles and bindings, kept up to date from the watch cache. It is built once from all of them, in slices,
  * while changes queue up; from then on each change is one delta. A reload builds the next index completely before it
- * replaces this one. While nothing is known of the present history there is no index, and nobody is authorized by it.
+ * replaces this one. Until the objects of the present history are loaded there is no index, and it authorizes no request.
  */
 import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { type CurrentPolicy, PolicyIndex } from '@cluster-apiserver/gates';
 import type { ClusterRole, ClusterRoleBinding } from '@cluster-apiserver/kinds';
 import { rbacGroup } from '@cluster-apiserver/model';
-import type { Cached, Resource } from '@cluster-apiserver/registry';
+import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type Call, textOfItemKey } from '@cluster-apiserver/storage';
 import { followAll, isLoaded, itemsWithin } from '../memory.ts';
 
@@ -35,7 +35,7 @@ export function policyResources(resources: readonly Resource[]): readonly Resour
   return found.length === kindNames.length ? found : [];
 }
 
-/** Building can only fail by a fault of ours, and may do so again. */
+/** Building can only fail because of an internal error, and may do so again. */
 const rebuildDelayMs = 1_000;
 
 export function followPolicy({ resources, clock, failed }: FollowPolicyOptions): FollowedPolicy {
@@ -50,7 +50,7 @@ export function followPolicy({ resources, clock, failed }: FollowPolicyOptions):
 
   const build = async (): Promise<void> => {
     while (isBuildDue && !isClosed) {
-      // In a turn of its own, after all collections have taken over what was loaded.
+      // In a turn of its own, after all collections have taken over the loaded objects.
       await new Promise<void>((resolve) => clock.soon(resolve));
       isBuildDue = false;
       // The load interrupts the followers, and that is the time to build.
@@ -107,7 +107,7 @@ export function followPolicy({ resources, clock, failed }: FollowPolicyOptions):
 const itemsPerStep = 64;
 
 function* fillIndex(index: PolicyIndex, resources: readonly Resource[]): SyncTask<void> {
-  // Taken in one turn, so all kinds are as of the same revision.
+  // All views are taken in one turn, so they have the same revision.
   const views = resources.map(({ kind, collection }) => ({ kind: kind.kind, view: collection.view() }));
   let items = 0;
   for (const { kind, view } of views)
@@ -117,8 +117,8 @@ function* fillIndex(index: PolicyIndex, resources: readonly Resource[]): SyncTas
     }
 }
 
-/** What cannot be read grants nothing. */
-function setItem(index: PolicyIndex, kind: string, key: string, item: Cached | undefined): void {
+/** An unreadable role or binding grants nothing. */
+function setItem(index: PolicyIndex, kind: string, key: string, item: CachedObject | undefined): void {
   const path = textOfItemKey(key).split('/');
   const name = path.at(-1) as string; // splitting gives at least one part
   const namespace = path.length > 1 ? path[0] : undefined;

@@ -80,7 +80,7 @@ test('many replicas may start at once', async () => {
 describe('What an operator has changed', () => {
   const other = { ...ruleFor('x'), apiGroups: ['other'] };
 
-  test('is completed, and nothing of it is taken away', async () => {
+  test('is completed, and nothing of it is removed', async () => {
     await world.set('clusterroles', 'system:basic-user', {
       metadata: { labels: { mine: 'yes' } },
       rules: [other, { verbs: ['*'], apiGroups: ['authorization.k8s.io'], resources: ['*'] }],

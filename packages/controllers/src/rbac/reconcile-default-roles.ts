@@ -10,7 +10,7 @@ import {
   sameJson,
   StatusError,
 } from '@cluster-apiserver/model';
-import { create, deleteObject, known, patch, type Resource } from '@cluster-apiserver/registry';
+import { create, deleteObject, getCached, patch, type Resource } from '@cluster-apiserver/registry';
 import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
 import {
   autoUpdateAnnotation,
@@ -29,7 +29,7 @@ export interface DefaultRoleOptions {
 }
 
 export interface DefaultRoleEvent {
-  /** What is protected or unreadable stays as it is. */
+  /** Protected and unreadable objects stay unchanged. */
   readonly type: 'created' | 'updated' | 'recreated' | 'protected' | 'unreadable';
   readonly kind: string;
   readonly name: string;
@@ -42,7 +42,7 @@ const manager = 'apiserver';
 const triesMax = 5;
 
 /**
- * Creates the default roles and bindings that are missing, and adds what is missing in the others. Nothing is taken away:
+ * Creates missing default roles and bindings, and adds missing rules and subjects to the others. Nothing is removed:
  * an operator may have added to them. Throws if one could not be written; the others are written all the same.
  */
 export async function reconcileDefaultRoles(options: DefaultRoleOptions): Promise<void> {
@@ -60,7 +60,7 @@ export async function reconcileDefaultRoles(options: DefaultRoleOptions): Promis
   if (failures.length > 0) throw new AggregateError(failures, `${failures.length} default roles were not written`);
 }
 
-/** What is stored with what is missing; undefined if it cannot be amended. */
+/** Adds the missing parts to the stored object; undefined if it has to be recreated. */
 type Merge = (stored: KubeObject, expected: KubeObject) => KubeObject | undefined;
 
 async function reconcile(
@@ -73,7 +73,7 @@ async function reconcile(
   const { kind } = resource.kind;
   for (let tries = 1; ; tries++) {
     try {
-      const stored = known(resource, undefined, name)?.object;
+      const stored = getCached(resource, undefined, name)?.object;
       if (!stored) {
         await createDefault(resource, expected, call());
         return report({ type: 'created', kind, name });
@@ -82,7 +82,7 @@ async function reconcile(
       if (merged && sameJson(stored, merged)) return;
       if (isProtected(stored)) return report({ type: 'protected', kind, name });
       if (merged) {
-        await amend(
+        await addMissing(
           resource,
           name,
           (current) => (isProtected(current) ? current : (merge(current, expected) ?? current)),
@@ -102,29 +102,29 @@ async function reconcile(
   }
 }
 
-/** Another replica did the same, or somebody deleted it meanwhile. */
+/** Another replica did the same, or the object was deleted meanwhile. */
 const races: readonly StatusError['reason'][] = ['AlreadyExists', 'Conflict', 'NotFound'];
 
 const isProtected = ({ metadata }: KubeObject): boolean => metadata.annotations?.[autoUpdateAnnotation] === 'false';
 
 const uidOf = ({ metadata: { uid } }: KubeObject) => (uid === undefined ? {} : { uid });
 
-const quiet = { namespace: undefined, dryRun: false, manager, warn: () => {} };
+const writeOptions = { namespace: undefined, dryRun: false, manager, warn: () => {} };
 
 async function createDefault(resource: Resource, { metadata, ...rest }: KubeObject, call: Call): Promise<void> {
   const { kind, apiVersion, schema } = resource.kind;
   const draft = decode(schema, { kind, apiVersion, metadata, ...rest }, () => {}) as KubeObject;
-  const { revision } = await create(resource, draft, quiet, call);
+  const { revision } = await create(resource, draft, writeOptions, call);
   await resource.collection.waitUntilFresh(revision, call);
 }
 
-async function amend(
+async function addMissing(
   resource: Resource,
   name: string,
   change: (current: KubeObject) => KubeObject,
   call: Call,
 ): Promise<void> {
-  await patch(resource, name, { ...quiet, change: toSyncTask(change), unknownFields: () => {} }, call);
+  await patch(resource, name, { ...writeOptions, change: toSyncTask(change), unknownFields: () => {} }, call);
 }
 
 const metadataOf = (name: string, labels: Readonly<Record<string, string>> = {}): KubeObject['metadata'] => ({
@@ -147,7 +147,7 @@ const bindingOf = ({ name, subjects }: DefaultBinding): KubeObject => ({
   subjects,
 });
 
-/** What the operator wrote counts where both say something. */
+/** Values of the operator take precedence. */
 const mergeMetadata = (stored: KubeObject, { metadata }: KubeObject): KubeObject => ({
   ...stored,
   metadata: {
@@ -175,7 +175,7 @@ function mergeAggregation(stored: AggregationRule = {}, expected: AggregationRul
   return missing.length === 0 ? stored : { ...stored, clusterRoleSelectors: [...selectors, ...missing] };
 }
 
-/** Undefined for a binding of another role: what a binding refers to cannot be changed. */
+/** Undefined for a binding of another role, because roleRef is immutable. */
 function mergeBinding(stored: KubeObject, expected: KubeObject): KubeObject | undefined {
   const [binding, wanted] = [stored as ClusterRoleBinding, expected as ClusterRoleBinding]; // as above
   if (!sameJson(binding.roleRef, wanted.roleRef)) return undefined;

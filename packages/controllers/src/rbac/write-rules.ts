@@ -6,7 +6,7 @@ import { changeObject } from '../change-object.ts';
 /** The writer, in managedFields. */
 const manager = 'clusterrole-aggregation-controller';
 
-/** Writes the rules of an aggregated ClusterRole, unless it is gone. */
+/** Writes the rules of an aggregated ClusterRole, unless it no longer exists. */
 export const writeRules = (
   clusterRoles: Resource,
   role: StoredObject,

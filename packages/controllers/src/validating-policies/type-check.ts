@@ -23,7 +23,7 @@ export interface ExpressionWarning {
 /** As in kube-apiserver: every expression is compiled once for each of them. */
 const typesMax = 10;
 
-/** More help nobody, and the status is stored with the policy. */
+/** More warnings do not help, and the status is stored with the policy. */
 const warningsMax = 100;
 
 /** The line of an expression stands in its warning, and is as long as its writer likes. */

@@ -12,7 +12,7 @@ export interface TypeChecked {
   readonly warnings: readonly ExpressionWarning[];
 }
 
-/** Writes into the status of a policy what its expressions came to, unless it is gone. */
+/** Writes the result of the type check into the status of a policy, unless it no longer exists. */
 export function writeTypeChecking(
   policies: Resource,
   policy: StoredObject,

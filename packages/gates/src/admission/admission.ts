@@ -1,5 +1,5 @@
 import type { Call } from '@cluster-apiserver/base';
-import type { Integer, KubeObject, ServedKind, SpokenKind, UserInfo } from '@cluster-apiserver/model';
+import type { Integer, KubeObject, ServedKind, EncodableKind, UserInfo } from '@cluster-apiserver/model';
 
 /**
  * The last check of a write, after authorization. First plugins may change the object, then it is validated by the rules
@@ -26,7 +26,7 @@ export interface AdmissionContext {
    * The kind of `object` and `oldObject`: that of the resource, the stored kind if the resource is a view of it, or the
    * kind of the subresource.
    */
-  readonly kind: SpokenKind;
+  readonly kind: EncodableKind;
   /** Undefined for cluster-scoped kinds. */
   readonly namespace: string | undefined;
   /** Undefined for an object whose name is still to be generated. */

@@ -1,4 +1,4 @@
-import { forbiddenName, type StatusError } from '@cluster-apiserver/model';
+import { forbiddenResource, type StatusError } from '@cluster-apiserver/model';
 import { type AdmissionContext, type AdmissionPlugin, nameOf } from './admission.ts';
 
 /** Refuses each write. */
@@ -13,4 +13,4 @@ export const alwaysDenyWrites: AdmissionPlugin = {
 };
 
 const refusalOf = (context: AdmissionContext): StatusError =>
-  forbiddenName(context.resource, nameOf(context), 'admission control is denying all modifications');
+  forbiddenResource(context.resource, nameOf(context), 'admission control is denying all modifications');

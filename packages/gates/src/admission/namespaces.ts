@@ -1,5 +1,5 @@
 import type { Call } from '@cluster-apiserver/base';
-import { forbiddenName, notFound, StatusError } from '@cluster-apiserver/model';
+import { forbiddenResource, notFound, StatusError } from '@cluster-apiserver/model';
 import type { AdmissionPlugin, AdmissionContext, Precondition } from './admission.ts';
 
 /** The namespaces of the server, as admission needs them. */
@@ -100,7 +100,7 @@ function preconditionOf(
   context: AdmissionContext,
 ): Precondition {
   if (!terminating) return precondition;
-  throw forbiddenName(
+  throw forbiddenResource(
     context.resource,
     context.name,
     `unable to create new content in namespace ${namespace} because it is being terminated`,
@@ -123,5 +123,5 @@ const undeletable: ReadonlySet<string | undefined> = new Set(['default', 'kube-s
 
 function requireDeletable({ operation, resource, name }: AdmissionContext): void {
   if (operation === 'DELETE' && resource.plural === 'namespaces' && resource.group === '' && undeletable.has(name))
-    throw forbiddenName(resource, name, 'this namespace may not be deleted');
+    throw forbiddenResource(resource, name, 'this namespace may not be deleted');
 }

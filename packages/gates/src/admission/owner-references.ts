@@ -1,6 +1,6 @@
 import {
   decisionNotReady,
-  forbiddenName,
+  forbiddenResource,
   type KubeObject,
   type OwnerReference,
   type ResourceQuestion,
@@ -120,4 +120,4 @@ async function refusalOf(
 }
 
 const forbidden = (context: AdmissionContext, problem: string): StatusError =>
-  forbiddenName(context.resource, nameOf(context), problem);
+  forbiddenResource(context.resource, nameOf(context), problem);

@@ -1,7 +1,7 @@
 import { type Call, type Clock, runTask } from '@cluster-apiserver/base';
 import {
   decisionNotReady,
-  forbiddenName,
+  forbiddenResource,
   type KubeObject,
   notFound,
   type PolicyRule,
@@ -75,10 +75,14 @@ async function refusalOfRole(check: Check): Promise<StatusError | undefined> {
   const chosen = options.kind === 'CreateOptions' ? undefined : name;
   if (await isAllowed(check, 'escalate', resource.plural, chosen)) return undefined;
   const problem = await problemOf(check, object.rules ?? []);
-  if (problem) return forbiddenName(resource, object.metadata.name, problem);
+  if (problem) return forbiddenResource(resource, object.metadata.name, problem);
   const aggregates = object.aggregationRule ?? context.oldObject?.aggregationRule;
   if (!aggregates || !(await problemOf(check, [...everything.resource, ...everything.nonResource]))) return undefined;
-  return forbiddenName(resource, object.metadata.name, 'must have cluster-admin privileges to use the aggregationRule');
+  return forbiddenResource(
+    resource,
+    object.metadata.name,
+    'must have cluster-admin privileges to use the aggregationRule',
+  );
 }
 
 async function refusalOfBinding(check: Check, roleRef: RoleRef): Promise<StatusError | undefined> {
@@ -89,7 +93,7 @@ async function refusalOfBinding(check: Check, roleRef: RoleRef): Promise<StatusE
   const rules = policyOf(check).rulesOfRole(roleRef, namespace);
   if (!rules) return notFound(resource, roleRef.name);
   const problem = await problemOf(check, rules);
-  return problem === undefined ? undefined : forbiddenName(resource, object.metadata.name, problem);
+  return problem === undefined ? undefined : forbiddenResource(resource, object.metadata.name, problem);
 }
 
 /** What the writer lacks of these rules. */

@@ -1,9 +1,9 @@
 import { type KubeObject, sameJson, subdomainNames } from '@cluster-apiserver/model';
 
-/** The group of the kinds by which operators govern what may be written. */
+/** The group of admission policies and webhooks. */
 export const admissionRegistration = { group: 'admissionregistration.k8s.io', version: 'v1' };
 
-/** What its kinds have in common. */
+/** The shared part of their declarations. */
 export const admissionKind = {
   ...admissionRegistration,
   namespaced: false,

@@ -9,24 +9,21 @@ import {
   required,
   string,
   subdomainNames,
+  type FieldValues,
 } from '@cluster-apiserver/model';
-import { matchErrors, matchResources, type MatchResources, withMatchDefaults } from './match-resources.ts';
+import { matchErrors, matchResources, withMatchDefaults } from './match-resources.ts';
 import { type ParamRef, paramRef, paramRefErrors } from './params.ts';
 
-/** What bindings of validating and mutating policies have in common. */
-export interface BindingSpec {
-  policyName?: string;
-  paramRef?: ParamRef;
-  matchResources?: MatchResources;
-}
-
 export const bindingFields = {
-  policyName: field(string, 'Name of the bound policy.'),
-  paramRef: field(paramRef, 'Objects that hold the parameters of the policy.'),
-  matchResources: field(matchResources, 'Narrows the requests that the policy applies to.'),
+  policyName: field(1, string, 'Name of the bound policy.'),
+  paramRef: field(2, paramRef, 'Objects that hold the parameters of the policy.'),
+  matchResources: field(3, matchResources, 'Narrows the requests that the policy applies to.'),
 };
 
-/** Adds what a writer leaves out. */
+/** The shared part of the specs of bindings. */
+export type BindingSpec = FieldValues<typeof bindingFields>;
+
+/** Fills in defaults. */
 export const withBindingDefaults = <T extends { spec: BindingSpec }>(binding: T): T => {
   const { matchResources } = binding.spec;
   return matchResources

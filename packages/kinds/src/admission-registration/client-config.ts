@@ -9,32 +9,18 @@ import {
   required,
   string,
   subdomainNames,
+  type ValueOf,
 } from '@cluster-apiserver/model';
 import { admissionRegistration } from './admission-registration.ts';
 
-/** Where a webhook is. */
-export interface WebhookClientConfig {
-  url?: string;
-  service?: ServiceReference;
-  caBundle?: string;
-}
-
-export interface ServiceReference {
-  namespace: string;
-  name: string;
-  path?: string;
-  port?: number;
-}
-
 const serviceReference = object(
   {
-    namespace: field(string, 'Namespace of the service.', 'always'),
-    name: field(string, 'Name of the service.', 'always'),
-    path: field(string, 'URL path of the requests.', 'given'),
-    port: field(int32, 'Port of the service. Defaults to 443.', 'given'),
+    namespace: field(1, string, 'Namespace of the service.', 'always'),
+    name: field(2, string, 'Name of the service.', 'always'),
+    path: field(3, string, 'URL path of the requests.', 'given'),
+    port: field(4, int32, 'Port of the service. Defaults to 443.', 'given'),
   },
   {
-    numbers: { namespace: 1, name: 2, path: 3, port: 4 },
     publication: publicationOf(
       { ...admissionRegistration, kind: 'ServiceReference' },
       'A service that webhook requests are sent to.',
@@ -43,24 +29,29 @@ const serviceReference = object(
   },
 );
 
+export type ServiceReference = ValueOf<typeof serviceReference>;
+
 export const clientConfig = object(
   {
-    url: field(string, 'HTTPS URL of the webhook. Either this or service is set.', 'given'),
-    service: field(serviceReference, 'Service of the webhook. Either this or url is set.'),
+    url: field(3, string, 'HTTPS URL of the webhook. Either this or service is set.', 'given'),
+    service: field(1, serviceReference, 'Service of the webhook. Either this or url is set.'),
     caBundle: field(
+      2,
       bytes,
       'CA bundle in PEM to verify the certificate of the webhook with. Defaults to the CAs of the system.',
     ),
   },
   {
-    numbers: { service: 1, caBundle: 2, url: 3 },
     publication: publicationOf({ ...admissionRegistration, kind: 'WebhookClientConfig' }, 'How to call a webhook.'),
   },
 );
 
+/** Where a webhook is. */
+export type WebhookClientConfig = ValueOf<typeof clientConfig>;
+
 const defaultServicePort = 443;
 
-/** Adds what a writer leaves out. */
+/** Fills in defaults. */
 export const withServicePort = (config: WebhookClientConfig): WebhookClientConfig =>
   config.service
     ? { ...config, service: { ...config.service, port: config.service.port ?? defaultServicePort } }

@@ -10,7 +10,7 @@ import {
   type WrittenVariable,
 } from '@cluster-apiserver/expressions';
 
-/** Says what is wrong with an expression, for each place where one may stand. Nothing wrong is an empty list. */
+/** Returns the faults of an expression, by the field that it is in. A valid expression has none. */
 export interface ExpressionChecker {
   matchCondition(expression: string): readonly string[];
   validation(expression: string): readonly string[];
@@ -38,13 +38,13 @@ export function* expressionChecker({ hasParams, variables: written }: Expression
   const checking =
     (options: AdmissionOptions, allowed: readonly Type[]) =>
     (expression: string): readonly string[] =>
-      faultOf(
+      compileFaults(
         compileTyped(withVariables(admissionEnvironment({ hasParams, ...options }), variables), expression, allowed),
       );
   const authorized = { hasAuthorizer: true };
   const patching = { hasAuthorizer: true, hasPatchTypes: true };
   return {
-    matchCondition: (expression) => faultOf(compileTyped(full, expression, policyResults.condition)),
+    matchCondition: (expression) => compileFaults(compileTyped(full, expression, policyResults.condition)),
     validation: checking(authorized, policyResults.condition),
     message: checking({}, policyResults.message),
     auditAnnotation: checking(authorized, policyResults.auditAnnotation),
@@ -57,5 +57,5 @@ export function* expressionChecker({ hasParams, variables: written }: Expression
   };
 }
 
-const faultOf = (compiled: ReturnType<typeof compileTyped>): readonly string[] =>
+const compileFaults = (compiled: ReturnType<typeof compileTyped>): readonly string[] =>
   'fault' in compiled ? [compiled.fault] : [];

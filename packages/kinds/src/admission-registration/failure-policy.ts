@@ -1,6 +1,6 @@
-import { type FieldError, field, notSupported, string } from '@cluster-apiserver/model';
+import { type FieldError, jsonField, notSupported, string } from '@cluster-apiserver/model';
 
-export const failurePolicy = field(
+export const failurePolicy = jsonField(
   string,
   'Behavior on errors. Fail: the request is rejected. Ignore: the error is ignored. Defaults to Fail.',
   'given',

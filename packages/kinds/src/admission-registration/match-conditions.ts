@@ -2,6 +2,7 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import {
   duplicate,
   field,
+  jsonField,
   type FieldErrors,
   invalidValue,
   list,
@@ -11,27 +12,22 @@ import {
   required,
   string,
   tooMany,
+  type ValueOf,
 } from '@cluster-apiserver/model';
 import { admissionRegistration } from './admission-registration.ts';
 import type { ExpressionChecker } from './expressions.ts';
 
-/** Must hold for a request, or the webhook or policy is not asked about it. */
-export interface MatchCondition {
-  name: string;
-  expression: string;
-}
-
 const matchCondition = object(
   {
-    name: field(string, 'Name of the condition, for errors and logs.', 'always'),
+    name: field(1, string, 'Name of the condition, for errors and logs.', 'always'),
     expression: field(
+      2,
       string,
       'CEL expression that must be true. Variables: object, oldObject, request, authorizer and, in policies, params.',
       'always',
     ),
   },
   {
-    numbers: { name: 1, expression: 2 },
     publication: publicationOf(
       { ...admissionRegistration, kind: 'MatchCondition' },
       'A condition that a request must meet.',
@@ -40,7 +36,10 @@ const matchCondition = object(
   },
 );
 
-export const matchConditions = field(
+/** A condition that a request must meet for the webhook or policy to apply. */
+export type MatchCondition = ValueOf<typeof matchCondition>;
+
+export const matchConditions = jsonField(
   list(matchCondition, { key: 'name' }),
   'Conditions that a request must meet, at most 64. If one is false, the request does not match; otherwise failurePolicy applies to an error.',
 );

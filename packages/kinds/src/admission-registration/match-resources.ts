@@ -1,9 +1,9 @@
 import {
   field,
+  jsonField,
   FieldErrors,
   type FieldError,
   labelSelector,
-  type LabelSelectorField,
   labelSelectorErrors,
   list,
   notSupported,
@@ -11,56 +11,50 @@ import {
   publicationOf,
   required,
   string,
+  withNumber,
+  type FieldValues,
+  type ValueOf,
 } from '@cluster-apiserver/model';
 import { admissionRegistration } from './admission-registration.ts';
-import { addNamedRuleErrors, type NamedRuleWithOperations, namedRuleWithOperations, withScopes } from './rules.ts';
-
-/** Which requests a policy is asked about. */
-export interface MatchResources extends Selectors {
-  resourceRules?: NamedRuleWithOperations[];
-  excludeResourceRules?: NamedRuleWithOperations[];
-}
-
-/** By which requests are selected besides rules. */
-export interface Selectors {
-  namespaceSelector?: LabelSelectorField;
-  objectSelector?: LabelSelectorField;
-  matchPolicy?: string;
-}
+import { addNamedRuleErrors, namedRuleWithOperations, withScopes } from './rules.ts';
 
 export const selectorFields = {
-  namespaceSelector: field(
+  namespaceSelector: jsonField(
     labelSelector,
     'Selects the namespaces of the objects; a Namespace is selected by its own labels. Other cluster-scoped objects always match. Defaults to all namespaces.',
   ),
-  objectSelector: field(
+  objectSelector: jsonField(
     labelSelector,
     'Selects objects by their labels: the old or the new object must match. Users can omit labels, so use it for opt-in only. Defaults to all objects.',
   ),
-  matchPolicy: field(
+  matchPolicy: jsonField(
     string,
     'Exact: a request matches only in a version that a rule names. Equivalent: also in other versions of the same resource. Defaults to Equivalent.',
     'given',
   ),
 };
 
+/** Selectors of requests besides rules. */
+export type Selectors = FieldValues<typeof selectorFields>;
+
 export const matchResources = object(
   {
-    namespaceSelector: selectorFields.namespaceSelector,
-    objectSelector: selectorFields.objectSelector,
+    namespaceSelector: withNumber(1, selectorFields.namespaceSelector),
+    objectSelector: withNumber(2, selectorFields.objectSelector),
     resourceRules: field(
+      3,
       list(namedRuleWithOperations, 'atomic'),
       'Operations on resources to match. At least one of the rules must match.',
     ),
     excludeResourceRules: field(
+      4,
       list(namedRuleWithOperations, 'atomic'),
       'Operations on resources to exclude. They take precedence over resourceRules.',
     ),
-    matchPolicy: selectorFields.matchPolicy,
+    matchPolicy: withNumber(7, selectorFields.matchPolicy),
   },
   {
     atomic: true,
-    numbers: { namespaceSelector: 1, objectSelector: 2, resourceRules: 3, excludeResourceRules: 4, matchPolicy: 7 },
     publication: publicationOf(
       { ...admissionRegistration, kind: 'MatchResources' },
       'Selects requests by their resource, namespace and object. All of its members must match.',
@@ -68,7 +62,10 @@ export const matchResources = object(
   },
 );
 
-/** Adds what a writer leaves out. */
+/** Selects the requests that a policy applies to. */
+export type MatchResources = ValueOf<typeof matchResources>;
+
+/** Fills in defaults. */
 export const withSelectors = <T extends Selectors>(selectors: T): T => ({
   ...selectors,
   namespaceSelector: selectors.namespaceSelector ?? {},
@@ -76,7 +73,7 @@ export const withSelectors = <T extends Selectors>(selectors: T): T => ({
   matchPolicy: selectors.matchPolicy ?? 'Equivalent',
 });
 
-/** Adds what a writer leaves out. */
+/** Fills in defaults. */
 export function withMatchDefaults(match: MatchResources): MatchResources {
   const { resourceRules, excludeResourceRules } = match;
   return {

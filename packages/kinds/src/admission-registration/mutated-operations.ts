@@ -4,7 +4,7 @@ import type { MatchResources } from './match-resources.ts';
 /** What is deleted is not changed first. */
 const operations = ['*', 'CONNECT', 'CREATE', 'UPDATE'];
 
-/** What is wrong with the operations of which a mutating policy wants to change the objects. */
+/** Errors of the operations of a mutating policy. */
 export const mutatedOperationErrors = (at: string, match: MatchResources | undefined): FieldError[] =>
   (match?.resourceRules ?? [])
     .flatMap((rule) => rule.operations ?? [])

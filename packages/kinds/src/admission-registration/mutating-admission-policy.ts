@@ -6,7 +6,6 @@ import {
   FieldErrors,
   field,
   invalidValue,
-  type KubeObject,
   list,
   nameColumn,
   notSupported,
@@ -14,36 +13,17 @@ import {
   publicationOf,
   required,
   string,
+  withNumber,
+  type ObjectOf,
+  type ValueOf,
 } from '@cluster-apiserver/model';
 import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
 import { failurePolicy } from './failure-policy.ts';
 import { matchConditions } from './match-conditions.ts';
 import { mutatedOperationErrors } from './mutated-operations.ts';
-import {
-  addPolicyErrors,
-  addVariableErrors,
-  paramKindColumn,
-  policyFields,
-  type PolicySpec,
-  withPolicyDefaults,
-} from './policy.ts';
+import { addPolicyErrors, addVariableErrors, paramKindColumn, policyFields, withPolicyDefaults } from './policy.ts';
 import { reinvocationPolicyErrors } from './reinvocation-policy.ts';
-
-export interface MutatingAdmissionPolicy extends KubeObject {
-  spec: MutatingPolicySpec;
-}
-
-export interface MutatingPolicySpec extends PolicySpec {
-  mutations?: Mutation[];
-  reinvocationPolicy?: string;
-}
-
-export interface Mutation {
-  patchType: string;
-  applyConfiguration?: { expression?: string };
-  jsonPatch?: { expression?: string };
-}
 
 const publication = (kind: string, description: string, requiredFields: readonly string[] = []) =>
   publicationOf({ ...admissionRegistration, kind }, description, requiredFields);
@@ -51,68 +31,64 @@ const publication = (kind: string, description: string, requiredFields: readonly
 const applyConfiguration = object(
   {
     expression: field(
+      1,
       string,
       'CEL expression of an Object with the fields to set, which are merged into the object as by server-side apply.',
     ),
   },
   {
-    numbers: { expression: 1 },
     publication: publication('ApplyConfiguration', 'Changes an object by an apply configuration.'),
   },
 );
 
 const jsonPatch = object(
-  { expression: field(string, 'CEL expression of a list of JSONPatch operations.') },
-  { numbers: { expression: 1 }, publication: publication('JSONPatch', 'Changes an object by a JSON patch.') },
+  { expression: field(1, string, 'CEL expression of a list of JSONPatch operations.') },
+  { publication: publication('JSONPatch', 'Changes an object by a JSON patch.') },
 );
 
 const mutation = object(
   {
-    patchType: field(string, 'ApplyConfiguration or JSONPatch.', 'always'),
-    applyConfiguration: field(applyConfiguration, 'The change, if patchType is ApplyConfiguration.'),
-    jsonPatch: field(jsonPatch, 'The change, if patchType is JSONPatch.'),
+    patchType: field(2, string, 'ApplyConfiguration or JSONPatch.', 'always'),
+    applyConfiguration: field(3, applyConfiguration, 'The change, if patchType is ApplyConfiguration.'),
+    jsonPatch: field(4, jsonPatch, 'The change, if patchType is JSONPatch.'),
   },
   {
-    numbers: { patchType: 2, applyConfiguration: 3, jsonPatch: 4 },
     publication: publication('Mutation', 'A change of the object of a request.', ['patchType']),
   },
 );
 
+export type Mutation = ValueOf<typeof mutation>;
+
 const spec = object(
   {
-    paramKind: policyFields.paramKind,
-    matchConstraints: policyFields.matchConstraints,
-    variables: policyFields.variables,
-    mutations: field(list(mutation, 'atomic'), 'Changes, made in this order.'),
-    failurePolicy,
-    matchConditions,
+    paramKind: withNumber(1, policyFields.paramKind),
+    matchConstraints: withNumber(2, policyFields.matchConstraints),
+    variables: withNumber(3, policyFields.variables),
+    mutations: field(4, list(mutation, 'atomic'), 'Changes, made in this order.'),
+    failurePolicy: withNumber(5, failurePolicy),
+    matchConditions: withNumber(6, matchConditions),
     reinvocationPolicy: field(
+      7,
       string,
       'Never: the policy runs once per binding. IfNeeded: it may run again if the object was changed after it.',
     ),
   },
   {
-    numbers: {
-      paramKind: 1,
-      matchConstraints: 2,
-      variables: 3,
-      mutations: 4,
-      failurePolicy: 5,
-      matchConditions: 6,
-      reinvocationPolicy: 7,
-    },
     publication: publication('MutatingAdmissionPolicySpec', 'Mutations of a policy and the requests they apply to.'),
   },
 );
 
-export const mutatingAdmissionPolicy = defineKind<MutatingAdmissionPolicy>({
+const fields = { spec: field(2, spec, 'Mutations of the policy and the requests they apply to.', 'always') };
+
+export type MutatingAdmissionPolicy = ObjectOf<typeof fields>;
+
+export const mutatingAdmissionPolicy = defineKind({
   ...admissionKind,
   kind: 'MutatingAdmissionPolicy',
   plural: 'mutatingadmissionpolicies',
   singular: 'mutatingadmissionpolicy',
   description: 'Rules in CEL that change objects before they are stored. A binding enforces them.',
-  fields: { spec: field(spec, 'Mutations of the policy and the requests they apply to.', 'always') },
-  numbers: { spec: 2 },
+  fields,
   defaults: (policy) => ({ ...policy, spec: withPolicyDefaults(policy.spec) }),
   prepare: countingChangesOf('spec'),
   validateInSteps: policyErrors,
@@ -148,7 +124,7 @@ function* policyErrors({ spec }: MutatingAdmissionPolicy): SyncTask<FieldError[]
   return errors.all;
 }
 
-/** By patch type, where its expression stands. */
+/** By patch type, the field of its expression. */
 const members = { ApplyConfiguration: 'applyConfiguration', JSONPatch: 'jsonPatch' } as const;
 type PatchType = keyof typeof members;
 const patchTypes = Object.keys(members) as PatchType[];

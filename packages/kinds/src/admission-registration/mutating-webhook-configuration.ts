@@ -1,47 +1,38 @@
-import { defineKind, field, list, object, publicationOf, string } from '@cluster-apiserver/model';
+import {
+  defineKind,
+  field,
+  list,
+  object,
+  publicationOf,
+  string,
+  withNumber,
+  type ObjectOf,
+  type ValueOf,
+} from '@cluster-apiserver/model';
 import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
 import { reinvocationPolicyErrors } from './reinvocation-policy.ts';
 import {
   matchConditions,
-  type Webhook,
   webhookColumns,
-  type WebhookConfiguration,
   webhookFields,
   webhookRequired,
   webhooksErrors,
   withWebhookDefaults,
 } from './webhook.ts';
 
-export interface MutatingWebhook extends Webhook {
-  reinvocationPolicy?: string;
-}
-export type MutatingWebhookConfiguration = WebhookConfiguration<MutatingWebhook>;
-
 const webhook = object(
   {
     ...webhookFields,
+    objectSelector: withNumber(11, webhookFields.objectSelector),
     reinvocationPolicy: field(
+      10,
       string,
       'Never: the webhook is called once per request. IfNeeded: it is called again if the object was changed after its call. Defaults to Never.',
       'given',
     ),
-    matchConditions,
+    matchConditions: withNumber(12, matchConditions),
   },
   {
-    numbers: {
-      name: 1,
-      clientConfig: 2,
-      rules: 3,
-      failurePolicy: 4,
-      namespaceSelector: 5,
-      sideEffects: 6,
-      timeoutSeconds: 7,
-      admissionReviewVersions: 8,
-      matchPolicy: 9,
-      reinvocationPolicy: 10,
-      objectSelector: 11,
-      matchConditions: 12,
-    },
     publication: publicationOf(
       { ...admissionRegistration, kind: 'MutatingWebhook' },
       'A webhook that accepts or rejects requests and may change their objects.',
@@ -50,16 +41,20 @@ const webhook = object(
   },
 );
 
-export const mutatingWebhookConfiguration = defineKind<MutatingWebhookConfiguration>({
+const fields = {
+  webhooks: field(2, list(webhook, { key: 'name' }), 'Webhooks and the operations that they are called for.'),
+};
+
+export type MutatingWebhook = ValueOf<typeof webhook>;
+export type MutatingWebhookConfiguration = ObjectOf<typeof fields>;
+
+export const mutatingWebhookConfiguration = defineKind({
   ...admissionKind,
   kind: 'MutatingWebhookConfiguration',
   plural: 'mutatingwebhookconfigurations',
   singular: 'mutatingwebhookconfiguration',
   description: 'Webhooks that accept or reject objects and may change them.',
-  fields: {
-    webhooks: field(list(webhook, { key: 'name' }), 'Webhooks and the operations that they are called for.'),
-  },
-  numbers: { webhooks: 2 },
+  fields,
   defaults: (object) => (object.webhooks ? { ...object, webhooks: object.webhooks.map(withDefaults) } : object),
   prepare: countingChangesOf('webhooks'),
   validateInSteps: ({ webhooks = [] }) =>

@@ -5,7 +5,6 @@ import {
   forbidden,
   invalidValue,
   labelSelector,
-  type LabelSelectorField,
   labelSelectorErrors,
   notSupported,
   object,
@@ -14,31 +13,17 @@ import {
   required,
   string,
   subdomainNames,
+  type ValueOf,
 } from '@cluster-apiserver/model';
 import { admissionRegistration } from './admission-registration.ts';
 
-/** The kind of the objects that a policy takes its parameters from. */
-export interface ParamKind {
-  apiVersion?: string;
-  kind?: string;
-}
-
-/** Which objects of that kind a binding takes. */
-export interface ParamRef {
-  name?: string;
-  namespace?: string;
-  selector?: LabelSelectorField;
-  parameterNotFoundAction?: string;
-}
-
 export const paramKind = object(
   {
-    apiVersion: field(string, 'API group and version, such as rules.example.com/v1.'),
-    kind: field(string, 'Kind of the parameters.'),
+    apiVersion: field(1, string, 'API group and version, such as rules.example.com/v1.'),
+    kind: field(2, string, 'Kind of the parameters.'),
   },
   {
     atomic: true,
-    numbers: { apiVersion: 1, kind: 2 },
     publication: publicationOf(
       { ...admissionRegistration, kind: 'ParamKind' },
       'The kind of the objects that hold the parameters of a policy.',
@@ -46,18 +31,24 @@ export const paramKind = object(
   },
 );
 
+/** The kind of the objects that a policy takes its parameters from. */
+export type ParamKind = ValueOf<typeof paramKind>;
+
 export const paramRef = object(
   {
-    name: field(string, 'Name of the object. Either this or selector is set.'),
+    name: field(1, string, 'Name of the object. Either this or selector is set.'),
     namespace: field(
+      2,
       string,
       'Namespace of the object. If empty, that of the request. Must be empty for a cluster-scoped kind.',
     ),
     selector: field(
+      3,
       labelSelector,
       'Selects objects by their labels; the policy is evaluated with each of them. Either this or name is set.',
     ),
     parameterNotFoundAction: field(
+      4,
       string,
       'Behavior if no such object exists. Allow: the binding does not apply. Deny: failurePolicy applies.',
       'given',
@@ -65,7 +56,6 @@ export const paramRef = object(
   },
   {
     atomic: true,
-    numbers: { name: 1, namespace: 2, selector: 3, parameterNotFoundAction: 4 },
     publication: publicationOf(
       { ...admissionRegistration, kind: 'ParamRef' },
       'Names the objects that hold the parameters of a policy.',
@@ -73,12 +63,15 @@ export const paramRef = object(
   },
 );
 
+/** Which objects of that kind a binding takes. */
+export type ParamRef = ValueOf<typeof paramRef>;
+
 export function paramKindErrors(at: string, { apiVersion = '', kind = '' }: ParamKind): FieldError[] {
   return [
     ...(apiVersion === '' ? [required(`${at}.apiVersion`)] : versionErrors(`${at}.apiVersion`, apiVersion)),
     ...(kind === ''
       ? [required(`${at}.kind`)]
-      : joined(dnsWordLabel(kind.toLowerCase())).map((problem) =>
+      : joinProblems(dnsWordLabel(kind.toLowerCase())).map((problem) =>
           invalidValue(`${at}.kind`, kind, `may have mixed case, but should otherwise match: ${problem}`),
         )),
   ];
@@ -89,15 +82,17 @@ function versionErrors(at: string, apiVersion: string): FieldError[] {
   if (parts.length > 2) return [invalidValue(at, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
   const [version = '', group = ''] = parts.toReversed();
   return [
-    ...(group === '' ? [] : joined(subdomainNames.whole(group)).map((problem) => invalidValue(at, group, problem))),
+    ...(group === ''
+      ? []
+      : joinProblems(subdomainNames.whole(group)).map((problem) => invalidValue(at, group, problem))),
     ...(version === ''
       ? [invalidValue(at, apiVersion, 'version must be specified')]
-      : joined(dnsWordLabel(version)).map((problem) => invalidValue(at, version, problem))),
+      : joinProblems(dnsWordLabel(version)).map((problem) => invalidValue(at, version, problem))),
   ];
 }
 
 /** As one problem, if there is any. */
-const joined = (problems: readonly string[]): string[] => (problems.length > 0 ? [problems.join(',')] : []);
+const joinProblems = (problems: readonly string[]): string[] => (problems.length > 0 ? [problems.join(',')] : []);
 
 const notFoundActions = ['Deny', 'Allow'];
 

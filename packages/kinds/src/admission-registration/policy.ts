@@ -4,6 +4,7 @@ import {
   type Column,
   type FieldErrors,
   field,
+  jsonField,
   invalidValue,
   type KubeObject,
   list,
@@ -11,37 +12,28 @@ import {
   publicationOf,
   required,
   string,
+  type ValueOf,
+  type FieldValues,
 } from '@cluster-apiserver/model';
 import { admissionRegistration } from './admission-registration.ts';
 import type { ExpressionChecker } from './expressions.ts';
 import { failurePolicyErrors } from './failure-policy.ts';
 import { addMatchConditionErrors, type MatchCondition } from './match-conditions.ts';
-import { matchErrors, matchResources, type MatchResources, withMatchDefaults } from './match-resources.ts';
-import { type ParamKind, paramKind, paramKindErrors } from './params.ts';
-
-/** What the specs of validating and mutating policies have in common. */
-export interface PolicySpec {
-  paramKind?: ParamKind;
-  matchConstraints?: MatchResources;
-  failurePolicy?: string;
-  matchConditions?: MatchCondition[];
-  variables?: Variable[];
-}
-
-/** An expression with a name, for others to use. */
-export interface Variable {
-  name: string;
-  expression: string;
-}
+import { matchErrors, matchResources, withMatchDefaults } from './match-resources.ts';
+import { paramKind, paramKindErrors } from './params.ts';
 
 const variable = object(
   {
-    name: field(string, 'Name of the variable. Later expressions use it as variables.NAME.', 'always'),
-    expression: field(string, 'CEL expression of the value. It is evaluated when the value is first used.', 'always'),
+    name: field(1, string, 'Name of the variable. Later expressions use it as variables.NAME.', 'always'),
+    expression: field(
+      2,
+      string,
+      'CEL expression of the value. It is evaluated when the value is first used.',
+      'always',
+    ),
   },
   {
     atomic: true,
-    numbers: { name: 1, expression: 2 },
     publication: publicationOf(
       { ...admissionRegistration, kind: 'Variable' },
       'A variable that expressions of a policy can use.',
@@ -50,23 +42,32 @@ const variable = object(
   },
 );
 
+/** An expression with a name, for others to use. */
+export type Variable = ValueOf<typeof variable>;
+
 export const policyFields = {
-  paramKind: field(
+  paramKind: jsonField(
     paramKind,
     'Kind of the objects that hold the parameters of the policy. Without it there are no parameters.',
   ),
-  matchConstraints: field(matchResources, 'Requests that the policy applies to.'),
-  variables: field(list(variable, { key: 'name' }), 'Variables that later expressions can use.'),
+  matchConstraints: jsonField(matchResources, 'Requests that the policy applies to.'),
+  variables: jsonField(list(variable, { key: 'name' }), 'Variables that later expressions can use.'),
 };
 
-/** Adds what a writer leaves out. */
+/** The shared part of the specs of validating and mutating policies. */
+export type PolicySpec = FieldValues<typeof policyFields> & {
+  failurePolicy?: string;
+  matchConditions?: MatchCondition[];
+};
+
+/** Fills in defaults. */
 export const withPolicyDefaults = <T extends PolicySpec>(spec: T): T => ({
   ...spec,
   ...(spec.matchConstraints && { matchConstraints: withMatchDefaults(spec.matchConstraints) }),
   failurePolicy: spec.failurePolicy ?? 'Fail',
 });
 
-/** What is wrong with the parts that come first in the specs of both kinds. */
+/** Errors of the shared part of the specs. */
 export function* addPolicyErrors(errors: FieldErrors, spec: PolicySpec, check: ExpressionChecker): SyncTask<void> {
   const { paramKind, matchConstraints, matchConditions = [] } = spec;
   for (const error of failurePolicyErrors('spec.failurePolicy', spec.failurePolicy)) errors.add(() => error);
@@ -78,7 +79,7 @@ export function* addPolicyErrors(errors: FieldErrors, spec: PolicySpec, check: E
   yield* addMatchConditionErrors(errors, 'spec.matchConditions', matchConditions, check);
 }
 
-/** Each variable is known to the expressions behind it. */
+/** Errors of variables. Each variable can be used by the expressions after it. */
 export function addVariableErrors(errors: FieldErrors, variables: readonly Variable[], check: ExpressionChecker): void {
   for (const [index, { name, expression }] of variables.entries()) {
     const at = `spec.variables[${index}]`;

@@ -10,42 +10,34 @@ import {
   publicationOf,
   required,
   string,
+  type ValueOf,
 } from '@cluster-apiserver/model';
 import { admissionRegistration } from './admission-registration.ts';
-
-/** Which operations on which resources a webhook or policy is asked about. */
-export interface RuleWithOperations {
-  operations?: string[];
-  apiGroups?: string[];
-  apiVersions?: string[];
-  resources?: string[];
-  scope?: string;
-}
-
-export interface NamedRuleWithOperations extends RuleWithOperations {
-  resourceNames?: string[];
-}
 
 const rule = object(
   {
     apiGroups: field(
+      1,
       list(string, 'atomic'),
       'API groups of the resources. The empty string is the core group; * matches all groups and stands alone.',
     ),
     apiVersions: field(
+      2,
       list(string, 'atomic'),
       'API versions of the resources. * matches all versions and stands alone.',
     ),
     resources: field(
+      3,
       list(string, 'atomic'),
       'Resources by their plural name, such as events, or with a subresource, such as serviceaccounts/token. * matches all resources, */* all subresources too.',
     ),
-    scope: field(string, 'Cluster, Namespaced or * for both. Defaults to *.', 'given'),
+    scope: field(4, string, 'Cluster, Namespaced or * for both. Defaults to *.', 'given'),
   },
-  { numbers: { apiGroups: 1, apiVersions: 2, resources: 3, scope: 4 } },
+  {},
 );
 
 const operations = field(
+  1,
   list(string, 'atomic'),
   'CREATE, UPDATE, DELETE, CONNECT or * for all of them, which stands alone.',
 );
@@ -56,19 +48,24 @@ const publishedRule = (kind: string, description: string) =>
 export const ruleWithOperations = object(
   { operations },
   {
-    numbers: { operations: 1 },
     embedded: { schema: rule, number: 2 },
     publication: publishedRule('RuleWithOperations', 'Operations on resources. All of its members must match.'),
   },
 );
 
+/** Operations on resources that a webhook or policy applies to. */
+export type RuleWithOperations = ValueOf<typeof ruleWithOperations>;
+
 export const namedRuleWithOperations = object(
   {
-    resourceNames: field(list(string, 'atomic'), 'Names of the objects that the rule is limited to. Empty means all.'),
+    resourceNames: field(
+      1,
+      list(string, 'atomic'),
+      'Names of the objects that the rule is limited to. Empty means all.',
+    ),
   },
   {
     atomic: true,
-    numbers: { resourceNames: 1 },
     embedded: { schema: ruleWithOperations, number: 2 },
     publication: publishedRule(
       'NamedRuleWithOperations',
@@ -77,7 +74,9 @@ export const namedRuleWithOperations = object(
   },
 );
 
-/** Adds what a writer leaves out. */
+export type NamedRuleWithOperations = ValueOf<typeof namedRuleWithOperations>;
+
+/** Fills in defaults. */
 export const withScopes = <T extends RuleWithOperations>(rules: readonly T[]): T[] =>
   rules.map((rule) => ({ ...rule, scope: rule.scope ?? '*' }));
 
@@ -123,7 +122,7 @@ function addWordErrors(errors: FieldErrors, at: string, words: readonly string[]
     errors.add(() => invalidValue(at, words, `if '*' is present, must not specify other ${what}`));
 }
 
-/** An entry must not be covered by one before it, because then it would say nothing. */
+/** An entry must not be covered by an earlier one, because then it would have no effect. */
 function addResourceErrors(errors: FieldErrors, at: string, resources: readonly string[]): void {
   if (resources.length === 0) errors.add(() => required(at));
   const withAllSubresources = new Set<string>();

@@ -4,35 +4,27 @@ import {
   type FieldError,
   field,
   invalidValue,
-  type KubeObject,
   list,
   notSupported,
   object,
   publicationOf,
   required,
   string,
+  type ObjectOf,
 } from '@cluster-apiserver/model';
 import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
-import { bindingColumns, bindingErrors, bindingFields, type BindingSpec, withBindingDefaults } from './binding.ts';
-
-export interface ValidatingAdmissionPolicyBinding extends KubeObject {
-  spec: ValidatingBindingSpec;
-}
-
-export interface ValidatingBindingSpec extends BindingSpec {
-  validationActions?: string[];
-}
+import { bindingColumns, bindingErrors, bindingFields, withBindingDefaults } from './binding.ts';
 
 const spec = object(
   {
     ...bindingFields,
     validationActions: field(
+      4,
       list(string, 'set'),
       'Actions for a validation that fails. Deny: the request is rejected. Warn: the response has a warning. Audit: the audit event has an annotation. Deny and Warn exclude each other.',
     ),
   },
   {
-    numbers: { policyName: 1, paramRef: 2, matchResources: 3, validationActions: 4 },
     publication: publicationOf(
       { ...admissionRegistration, kind: 'ValidatingAdmissionPolicyBindingSpec' },
       'The bound policy, the requests it applies to and its parameters.',
@@ -40,14 +32,17 @@ const spec = object(
   },
 );
 
-export const validatingAdmissionPolicyBinding = defineKind<ValidatingAdmissionPolicyBinding>({
+const fields = { spec: field(2, spec, 'The bound policy, the requests it applies to and its parameters.', 'always') };
+
+export type ValidatingAdmissionPolicyBinding = ObjectOf<typeof fields>;
+
+export const validatingAdmissionPolicyBinding = defineKind({
   ...admissionKind,
   kind: 'ValidatingAdmissionPolicyBinding',
   plural: 'validatingadmissionpolicybindings',
   singular: 'validatingadmissionpolicybinding',
   description: 'Binds a ValidatingAdmissionPolicy to requests and parameters, which enforces it.',
-  fields: { spec: field(spec, 'The bound policy, the requests it applies to and its parameters.', 'always') },
-  numbers: { spec: 2 },
+  fields,
   defaults: withBindingDefaults,
   prepare: countingChangesOf('spec'),
   validate: ({ spec }) => [...bindingErrors(spec), ...actionErrors(spec.validationActions ?? [])],

@@ -8,7 +8,6 @@ import {
   field,
   int64,
   invalidValue,
-  type KubeObject,
   list,
   nameColumn,
   notSupported,
@@ -19,46 +18,15 @@ import {
   sharedPublication,
   string,
   time,
+  type ObjectOf,
+  withNumber,
+  type ValueOf,
 } from '@cluster-apiserver/model';
 import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
 import { failurePolicy } from './failure-policy.ts';
 import { matchConditions } from './match-conditions.ts';
-import {
-  addPolicyErrors,
-  addVariableErrors,
-  paramKindColumn,
-  policyFields,
-  type PolicySpec,
-  withPolicyDefaults,
-} from './policy.ts';
-
-export interface ValidatingAdmissionPolicy extends KubeObject {
-  spec: ValidatingPolicySpec;
-  status: ValidatingPolicyStatus;
-}
-
-export interface ValidatingPolicySpec extends PolicySpec {
-  validations?: Validation[];
-  auditAnnotations?: AuditAnnotation[];
-}
-
-export interface Validation {
-  expression: string;
-  message?: string;
-  reason?: string;
-  messageExpression?: string;
-}
-
-export interface AuditAnnotation {
-  key: string;
-  valueExpression: string;
-}
-
-export interface ValidatingPolicyStatus {
-  observedGeneration?: number;
-  typeChecking?: { expressionWarnings?: { fieldRef: string; warning: string }[] };
-}
+import { addPolicyErrors, addVariableErrors, paramKindColumn, policyFields, withPolicyDefaults } from './policy.ts';
 
 const publication = (kind: string, description: string, requiredFields: readonly string[] = []) =>
   publicationOf({ ...admissionRegistration, kind }, description, requiredFields);
@@ -66,34 +34,37 @@ const publication = (kind: string, description: string, requiredFields: readonly
 const validation = object(
   {
     expression: field(
+      1,
       string,
       'CEL expression that must be true for the request to be accepted. Variables: object, oldObject, request, params, namespaceObject, variables and authorizer.',
       'always',
     ),
-    message: field(string, 'Message for the user if the expression is not true.'),
+    message: field(2, string, 'Message for the user if the expression is not true.'),
     reason: field(
+      3,
       string,
       'Reason of the failure: Forbidden, Invalid or RequestEntityTooLarge. Defaults to Invalid.',
       'given',
     ),
     messageExpression: field(
+      4,
       string,
       'CEL expression of the message; takes precedence over message. It cannot use authorizer.',
     ),
   },
   {
-    numbers: { expression: 1, message: 2, reason: 3, messageExpression: 4 },
     publication: publication('Validation', 'A rule that requests must meet.', ['expression']),
   },
 );
 
+export type Validation = ValueOf<typeof validation>;
+
 const auditAnnotation = object(
   {
-    key: field(string, 'Key of the annotation. The name of the policy and a slash are put before it.', 'always'),
-    valueExpression: field(string, 'CEL expression of the value; null means no annotation.', 'always'),
+    key: field(1, string, 'Key of the annotation. The name of the policy and a slash are put before it.', 'always'),
+    valueExpression: field(2, string, 'CEL expression of the value; null means no annotation.', 'always'),
   },
   {
-    numbers: { key: 1, valueExpression: 2 },
     publication: publication('AuditAnnotation', 'An annotation of the audit events of matching requests.', [
       'key',
       'valueExpression',
@@ -101,37 +72,33 @@ const auditAnnotation = object(
   },
 );
 
+export type AuditAnnotation = ValueOf<typeof auditAnnotation>;
+
 const spec = object(
   {
-    paramKind: policyFields.paramKind,
-    matchConstraints: policyFields.matchConstraints,
-    validations: field(list(validation, 'atomic'), 'Rules that matching requests must meet.'),
-    failurePolicy,
-    auditAnnotations: field(list(auditAnnotation, 'atomic'), 'Annotations of the audit events of matching requests.'),
-    matchConditions,
-    variables: policyFields.variables,
+    paramKind: withNumber(1, policyFields.paramKind),
+    matchConstraints: withNumber(2, policyFields.matchConstraints),
+    validations: field(3, list(validation, 'atomic'), 'Rules that matching requests must meet.'),
+    failurePolicy: withNumber(4, failurePolicy),
+    auditAnnotations: field(
+      5,
+      list(auditAnnotation, 'atomic'),
+      'Annotations of the audit events of matching requests.',
+    ),
+    matchConditions: withNumber(6, matchConditions),
+    variables: withNumber(7, policyFields.variables),
   },
   {
-    numbers: {
-      paramKind: 1,
-      matchConstraints: 2,
-      validations: 3,
-      failurePolicy: 4,
-      auditAnnotations: 5,
-      matchConditions: 6,
-      variables: 7,
-    },
     publication: publication('ValidatingAdmissionPolicySpec', 'Rules of a policy and the requests they apply to.'),
   },
 );
 
 const expressionWarning = object(
   {
-    fieldRef: field(string, 'Path of the expression, such as spec.validations[0].expression.', 'always'),
-    warning: field(string, 'Result of the type check.', 'always'),
+    fieldRef: field(2, string, 'Path of the expression, such as spec.validations[0].expression.', 'always'),
+    warning: field(3, string, 'Result of the type check.', 'always'),
   },
   {
-    numbers: { fieldRef: 2, warning: 3 },
     publication: publication('ExpressionWarning', 'A warning of the type check about an expression.', [
       'fieldRef',
       'warning',
@@ -141,15 +108,14 @@ const expressionWarning = object(
 
 const condition = object(
   {
-    type: field(string, 'Type of the condition.', 'always'),
-    status: field(string, 'True, False or Unknown.', 'always'),
-    observedGeneration: field(int64, 'Generation of the object that the condition refers to.'),
-    lastTransitionTime: field(time, 'Time at which the status last changed.', 'always'),
-    reason: field(string, 'Machine-readable reason of the status, in CamelCase.', 'always'),
-    message: field(string, 'Human-readable message about the status.', 'always'),
+    type: field(1, string, 'Type of the condition.', 'always'),
+    status: field(2, string, 'True, False or Unknown.', 'always'),
+    observedGeneration: field(3, int64, 'Generation of the object that the condition refers to.'),
+    lastTransitionTime: field(4, time, 'Time at which the status last changed.', 'always'),
+    reason: field(5, string, 'Machine-readable reason of the status, in CamelCase.', 'always'),
+    message: field(6, string, 'Human-readable message about the status.', 'always'),
   },
   {
-    numbers: { type: 1, status: 2, observedGeneration: 3, lastTransitionTime: 4, reason: 5, message: 6 },
     publication: {
       ...sharedPublication('Condition', 'One aspect of the current state of an object.'),
       required: ['type', 'status', 'lastTransitionTime', 'reason', 'message'],
@@ -159,38 +125,40 @@ const condition = object(
 
 const status = object(
   {
-    observedGeneration: field(int64, 'Generation of the policy that the status refers to.'),
+    observedGeneration: field(1, int64, 'Generation of the policy that the status refers to.'),
     typeChecking: field(
+      2,
       object(
         {
-          expressionWarnings: field(list(expressionWarning, 'atomic'), 'Result of the type check.'),
+          expressionWarnings: field(1, list(expressionWarning, 'atomic'), 'Result of the type check.'),
         },
         {
-          numbers: { expressionWarnings: 1 },
           publication: publication('TypeChecking', 'The result of checking the types of all expressions.'),
         },
       ),
       'The result of checking the types of all expressions. Present once it was done.',
     ),
-    conditions: field(list(condition, { key: 'type' }), 'Aspects of the current state of the policy.'),
+    conditions: field(3, list(condition, { key: 'type' }), 'Aspects of the current state of the policy.'),
   },
   {
-    numbers: { observedGeneration: 1, typeChecking: 2, conditions: 3 },
     publication: publication('ValidatingAdmissionPolicyStatus', 'Current state of a policy.'),
   },
 );
 
-export const validatingAdmissionPolicy = defineKind<ValidatingAdmissionPolicy>({
+const fields = {
+  spec: field(2, spec, 'Rules of the policy and the requests they apply to.', 'always'),
+  status: field(3, status, 'Current state of the policy.', 'always'),
+};
+
+export type ValidatingAdmissionPolicy = ObjectOf<typeof fields>;
+
+export const validatingAdmissionPolicy = defineKind({
   ...admissionKind,
   kind: 'ValidatingAdmissionPolicy',
   plural: 'validatingadmissionpolicies',
   singular: 'validatingadmissionpolicy',
   description: 'Rules in CEL that accept or reject objects without changing them. A binding enforces them.',
-  fields: {
-    spec: field(spec, 'Rules of the policy and the requests they apply to.', 'always'),
-    status: field(status, 'Current state of the policy.', 'always'),
-  },
-  numbers: { spec: 2, status: 3 },
+  fields,
   parts: [{ name: 'status', verbs: ['get', 'patch', 'update'], fields: ['status'], givenOnCreate: false }],
   defaults: (policy) => ({ ...policy, spec: withPolicyDefaults(policy.spec) }),
   prepare: countingChangesOf('spec'),
@@ -289,7 +257,7 @@ function addAuditAnnotationErrors(
     );
 }
 
-function addStatusErrors(errors: FieldErrors, { typeChecking }: ValidatingPolicyStatus): void {
+function addStatusErrors(errors: FieldErrors, { typeChecking }: ValidatingAdmissionPolicy['status']): void {
   for (const [index, { fieldRef, warning }] of (typeChecking?.expressionWarnings ?? []).entries()) {
     const at = `status.typeChecking.expressionWarnings[${index}]`;
     if (warning === '') errors.add(() => required(`${at}.warning`));

@@ -1,35 +1,30 @@
-import { defineKind, field, list, object, publicationOf } from '@cluster-apiserver/model';
+import {
+  defineKind,
+  field,
+  list,
+  object,
+  publicationOf,
+  withNumber,
+  type ObjectOf,
+  type ValueOf,
+} from '@cluster-apiserver/model';
 import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
 import {
   matchConditions,
-  type Webhook,
   webhookColumns,
-  type WebhookConfiguration,
   webhookFields,
   webhookRequired,
   webhooksErrors,
   withWebhookDefaults,
 } from './webhook.ts';
 
-export type ValidatingWebhook = Webhook;
-export type ValidatingWebhookConfiguration = WebhookConfiguration<ValidatingWebhook>;
-
 const webhook = object(
-  { ...webhookFields, matchConditions },
   {
-    numbers: {
-      name: 1,
-      clientConfig: 2,
-      rules: 3,
-      failurePolicy: 4,
-      namespaceSelector: 5,
-      sideEffects: 6,
-      timeoutSeconds: 7,
-      admissionReviewVersions: 8,
-      matchPolicy: 9,
-      objectSelector: 10,
-      matchConditions: 11,
-    },
+    ...webhookFields,
+    objectSelector: withNumber(10, webhookFields.objectSelector),
+    matchConditions: withNumber(11, matchConditions),
+  },
+  {
     publication: publicationOf(
       { ...admissionRegistration, kind: 'ValidatingWebhook' },
       'A webhook that accepts or rejects requests.',
@@ -38,16 +33,20 @@ const webhook = object(
   },
 );
 
-export const validatingWebhookConfiguration = defineKind<ValidatingWebhookConfiguration>({
+const fields = {
+  webhooks: field(2, list(webhook, { key: 'name' }), 'Webhooks and the operations that they are called for.'),
+};
+
+export type ValidatingWebhook = ValueOf<typeof webhook>;
+export type ValidatingWebhookConfiguration = ObjectOf<typeof fields>;
+
+export const validatingWebhookConfiguration = defineKind({
   ...admissionKind,
   kind: 'ValidatingWebhookConfiguration',
   plural: 'validatingwebhookconfigurations',
   singular: 'validatingwebhookconfiguration',
   description: 'Webhooks that accept or reject objects without changing them.',
-  fields: {
-    webhooks: field(list(webhook, { key: 'name' }), 'Webhooks and the operations that they are called for.'),
-  },
-  numbers: { webhooks: 2 },
+  fields,
   defaults: (object) => (object.webhooks ? { ...object, webhooks: object.webhooks.map(withWebhookDefaults) } : object),
   prepare: countingChangesOf('webhooks'),
   validateInSteps: ({ webhooks = [] }) => webhooksErrors(webhooks),

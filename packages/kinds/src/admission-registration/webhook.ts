@@ -16,54 +16,50 @@ import {
   required,
   string,
   subdomainNames,
+  withNumber,
+  type FieldValues,
 } from '@cluster-apiserver/model';
-import { addClientConfigErrors, clientConfig, type WebhookClientConfig, withServicePort } from './client-config.ts';
+import { addClientConfigErrors, clientConfig, withServicePort } from './client-config.ts';
 import { type ExpressionChecker, expressionChecker, noNames } from './expressions.ts';
 import { failurePolicy, failurePolicyErrors } from './failure-policy.ts';
 import { addMatchConditionErrors, type MatchCondition, matchConditions } from './match-conditions.ts';
-import { selectorErrors, selectorFields, type Selectors, withSelectors } from './match-resources.ts';
-import { addRuleErrors, type RuleWithOperations, ruleWithOperations, withScopes } from './rules.ts';
-
-/** What validating and mutating webhooks have in common. */
-export interface Webhook extends Selectors {
-  name: string;
-  clientConfig: WebhookClientConfig;
-  rules?: RuleWithOperations[];
-  failurePolicy?: string;
-  sideEffects?: string;
-  timeoutSeconds?: number;
-  admissionReviewVersions: string[] | null;
-  matchConditions?: MatchCondition[];
-}
+import { selectorErrors, selectorFields, withSelectors } from './match-resources.ts';
+import { addRuleErrors, ruleWithOperations, withScopes } from './rules.ts';
 
 export interface WebhookConfiguration<T extends Webhook> extends KubeObject {
   webhooks?: T[];
 }
 
-/** In the order of upstream's answers, but for what is different in the two kinds. */
+/** In the order of upstream's responses. objectSelector has a different protobuf number in each kind. */
 export const webhookFields = {
-  name: field(string, 'Name of the webhook, fully qualified, such as imagepolicy.example.com.', 'always'),
-  clientConfig: field(clientConfig, 'How to call the webhook.', 'always'),
+  name: field(1, string, 'Name of the webhook, fully qualified, such as imagepolicy.example.com.', 'always'),
+  clientConfig: field(2, clientConfig, 'How to call the webhook.', 'always'),
   rules: field(
+    3,
     list(ruleWithOperations, 'atomic'),
     'Operations on resources that the webhook is called for. At least one of the rules must match.',
   ),
-  failurePolicy,
-  matchPolicy: selectorFields.matchPolicy,
-  namespaceSelector: selectorFields.namespaceSelector,
+  failurePolicy: withNumber(4, failurePolicy),
+  matchPolicy: withNumber(9, selectorFields.matchPolicy),
+  namespaceSelector: withNumber(5, selectorFields.namespaceSelector),
   objectSelector: selectorFields.objectSelector,
   sideEffects: field(
+    6,
     string,
     'Side effects of the webhook: None, or NoneOnDryRun if it has none for dry runs.',
     'given',
   ),
-  timeoutSeconds: field(int32, 'Timeout of a call in seconds, 1 to 30. Defaults to 10.', 'given'),
+  timeoutSeconds: field(7, int32, 'Timeout of a call in seconds, 1 to 30. Defaults to 10.', 'given'),
   admissionReviewVersions: field(
+    8,
     list(string, 'atomic'),
     'Versions of AdmissionReview that the webhook accepts, in order of preference.',
     'nullIfEmpty',
   ),
 };
+
+/** The fields of validating and mutating webhooks. */
+export type Webhook = FieldValues<typeof webhookFields> & { matchConditions?: MatchCondition[] };
 
 export const webhookRequired = ['name', 'clientConfig', 'sideEffects', 'admissionReviewVersions'];
 
@@ -71,7 +67,7 @@ export { matchConditions };
 
 const defaultTimeoutSeconds = 10;
 
-/** Adds what a writer leaves out. */
+/** Fills in defaults. */
 export function withWebhookDefaults<T extends Webhook>(webhook: T): T {
   return {
     ...withSelectors(webhook),

@@ -17,7 +17,7 @@ const event = (fields: Partial<Event>): Event => ({
 const cells = (fields: Partial<Event>): Record<string, string | number> =>
   Object.fromEntries(eventColumns.map(({ name, value }) => [name, value(event(fields), now)]));
 
-test('an event shows what it is about and who reported it', () => {
+test('an event shows its object and its reporter', () => {
   expect(
     cells({
       involvedObject: { kind: 'Pod', name: 'web', fieldPath: 'spec.containers{c}' },
@@ -70,7 +70,7 @@ test.each<[string, Partial<Event>, object]>([
   expect(cells(fields)).toMatchObject(expected);
 });
 
-test('what a person asks for first is shown without asking for it all', () => {
+test('the most important columns are shown without -o wide', () => {
   expect(eventColumns.filter(({ wide }) => !wide).map(({ name }) => name)).toEqual([
     'Last Seen',
     'Type',

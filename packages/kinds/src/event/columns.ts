@@ -1,4 +1,4 @@
-import { age, type Column, nameColumn } from '@cluster-apiserver/model';
+import { formatAge, type Column, nameColumn } from '@cluster-apiserver/model';
 import type { Event } from './event.ts';
 
 /** How events are shown: the older and the newer form have the same things in different fields. */
@@ -7,7 +7,7 @@ export const eventColumns: readonly Column<Event>[] = [
     name: 'Last Seen',
     description: 'Time since the latest occurrence.',
     value: (event, nowMs) =>
-      age(event.series ? event.series.lastObservedTime : (event.lastTimestamp ?? first(event)), nowMs),
+      formatAge(event.series ? event.series.lastObservedTime : (event.lastTimestamp ?? firstTimestampOf(event)), nowMs),
   },
   { name: 'Type', description: 'Type of the event.', value: ({ type }) => type ?? '' },
   { name: 'Reason', description: 'Short machine-readable reason.', value: ({ reason }) => reason ?? '' },
@@ -22,13 +22,13 @@ export const eventColumns: readonly Column<Event>[] = [
     wide: true,
     value: ({ involvedObject }) => involvedObject.fieldPath ?? '',
   },
-  { name: 'Source', description: 'Component that reported the event.', wide: true, value: reporter },
+  { name: 'Source', description: 'Component that reported the event.', wide: true, value: formatReporter },
   { name: 'Message', description: 'What happened.', value: ({ message }) => (message ?? '').trim() },
   {
     name: 'First Seen',
     description: 'Time since the first occurrence.',
     wide: true,
-    value: (event, nowMs) => age(first(event), nowMs),
+    value: (event, nowMs) => formatAge(firstTimestampOf(event), nowMs),
   },
   {
     name: 'Count',
@@ -40,12 +40,12 @@ export const eventColumns: readonly Column<Event>[] = [
   { ...nameColumn, wide: true },
 ];
 
-const first = ({ firstTimestamp, eventTime }: Event): string | null => firstTimestamp ?? eventTime;
+const firstTimestampOf = ({ firstTimestamp, eventTime }: Event): string | null => firstTimestamp ?? eventTime;
 
 const about = ({ kind = '', name }: Event['involvedObject']): string =>
   name ? `${kind.toLowerCase()}/${name}` : kind.toLowerCase();
 
-function reporter({ source, reportingComponent, reportingInstance }: Event): string {
+function formatReporter({ source, reportingComponent, reportingInstance }: Event): string {
   const instance = source.host || reportingInstance;
   const component = source.component || reportingComponent;
   return instance ? `${component}, ${instance}` : component;

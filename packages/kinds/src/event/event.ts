@@ -5,7 +5,6 @@ import {
   int32,
   invalidValue,
   type Kind,
-  type KubeObject,
   microTime,
   object,
   objectReference,
@@ -15,50 +14,24 @@ import {
   required,
   string,
   time,
+  type ObjectOf,
 } from '@cluster-apiserver/model';
 import type { KindServices } from '../services.ts';
 import { eventColumns } from './columns.ts';
-
-interface ObjectReference {
-  kind?: string;
-  namespace?: string;
-  name?: string;
-  uid?: string;
-  apiVersion?: string;
-  resourceVersion?: string;
-  fieldPath?: string;
-}
-
-export interface Event extends KubeObject {
-  involvedObject: ObjectReference;
-  reason?: string;
-  message?: string;
-  series?: { count?: number; lastObservedTime: string | null };
-  source: { component?: string; host?: string };
-  firstTimestamp: string | null;
-  lastTimestamp: string | null;
-  count?: number;
-  type?: string;
-  eventTime: string | null;
-  action?: string;
-  reportingComponent: string;
-  reportingInstance: string;
-}
 
 const core = { group: '', version: 'v1' };
 
 export const eventSource = object(
   {
-    component: field(string, 'Component that reported the event.'),
-    host: field(string, 'Name of the node that the component runs on.'),
+    component: field(1, string, 'Component that reported the event.'),
+    host: field(2, string, 'Name of the node that the component runs on.'),
   },
   {
     publication: publicationOf({ ...core, kind: 'EventSource' }, 'The component that reports an event.'),
-    numbers: { component: 1, host: 2 },
   },
 );
 
-/** What the fields are called in events.k8s.io/v1, each with its name here. */
+/** The field names of events.k8s.io/v1, each with its name in core/v1. */
 export const namesInEventsV1 = {
   reportingController: 'reportingComponent',
   regarding: 'involvedObject',
@@ -69,59 +42,47 @@ export const namesInEventsV1 = {
   deprecatedCount: 'count',
 };
 
-/** A line in the cluster's diary: best effort, about some object, and gone after a while. */
+const fields = {
+  involvedObject: field(2, objectReference, 'The object the event is about.', 'always'),
+  reason: field(3, string, 'Short machine-readable reason of the event.'),
+  message: field(4, string, 'Human-readable description of the status of the operation.'),
+  source: field(5, eventSource, 'The component reporting the event.', 'always'),
+  firstTimestamp: field(6, time, 'When the event was first recorded.', 'always'),
+  lastTimestamp: field(7, time, 'Time at which the latest occurrence of a core/v1 event was recorded.', 'always'),
+  count: field(8, int32, 'How often the event has occurred.'),
+  type: field(9, string, 'Type of the event: Normal, Warning, or others to come.'),
+  eventTime: field(10, microTime, 'When the event was first observed.', 'always'),
+  series: field(
+    11,
+    object(
+      {
+        count: field(1, int32, 'Occurrences up to the last heartbeat.'),
+        lastObservedTime: field(2, microTime, 'Time of the last occurrence observed.', 'always'),
+      },
+      {
+        publication: publicationOf({ ...core, kind: 'EventSeries' }, 'A series of identical events.'),
+      },
+    ),
+    'Set if this event is part of a series of identical events; absent for a single occurrence.',
+  ),
+  action: field(12, string, 'Action that was taken or failed on the object.'),
+  related: field(13, objectReference, 'Secondary object of the action, if any.'),
+  reportingComponent: field(14, string, 'Name of the controller that reported the event.', 'always'),
+  reportingInstance: field(15, string, 'Instance of the controller that reported the event.', 'always'),
+};
+
+export type Event = ObjectOf<typeof fields>;
+
+/** A best-effort report about an object, which expires after a while. */
 export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
-  defineKind<Event>({
+  defineKind({
     ...core,
     kind: 'Event',
     plural: 'events',
     singular: 'event',
     shortNames: ['ev'],
     description: 'A report of something that happened in the cluster, retained for a limited time.',
-    fields: {
-      involvedObject: field(objectReference, 'The object the event is about.', 'always'),
-      reason: field(string, 'Short machine-readable reason of the event.'),
-      message: field(string, 'Human-readable description of the status of the operation.'),
-      source: field(eventSource, 'The component reporting the event.', 'always'),
-      firstTimestamp: field(time, 'When the event was first recorded.', 'always'),
-      lastTimestamp: field(time, 'Time at which the latest occurrence of a core/v1 event was recorded.', 'always'),
-      count: field(int32, 'How often the event has occurred.'),
-      type: field(string, 'Type of the event: Normal, Warning, or others to come.'),
-      eventTime: field(microTime, 'When the event was first observed.', 'always'),
-      series: field(
-        object(
-          {
-            count: field(int32, 'Occurrences up to the last heartbeat.'),
-            lastObservedTime: field(microTime, 'Time of the last occurrence observed.', 'always'),
-          },
-          {
-            publication: publicationOf({ ...core, kind: 'EventSeries' }, 'A series of identical events.'),
-            numbers: { count: 1, lastObservedTime: 2 },
-          },
-        ),
-        'Set if this event is part of a series of identical events; absent for a single occurrence.',
-      ),
-      action: field(string, 'Action that was taken or failed on the object.'),
-      related: field(objectReference, 'Secondary object of the action, if any.'),
-      reportingComponent: field(string, 'Name of the controller that reported the event.', 'always'),
-      reportingInstance: field(string, 'Instance of the controller that reported the event.', 'always'),
-    },
-    numbers: {
-      involvedObject: 2,
-      reason: 3,
-      message: 4,
-      source: 5,
-      firstTimestamp: 6,
-      lastTimestamp: 7,
-      count: 8,
-      type: 9,
-      eventTime: 10,
-      series: 11,
-      action: 12,
-      related: 13,
-      reportingComponent: 14,
-      reportingInstance: 15,
-    },
+    fields,
     otherVersions: { 'events.k8s.io/v1': namesInEventsV1 },
     requiredFields: ['involvedObject'],
     names: pathSegmentNames,
@@ -151,11 +112,11 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
   });
 
 /**
- * Events with an eventTime are of the newer form, which asks for more and is shorter. Who reported them is told under
+ * Events with an eventTime are validated by the rules of events.k8s.io/v1. Errors about the reporter have
  * the name that the client knows.
  */
 export function validateEvent(event: Event, reporter: 'reportingComponent' | 'reportingController'): FieldError[] {
-  const errors = event.eventTime === null ? olderForm(event) : newerForm(event, reporter);
+  const errors = event.eventTime === null ? validateCoreEvent(event) : validateNewEvent(event, reporter);
   // The reference lets an event about nothing pass in some namespaces; the specification requires the field.
   if (Object.keys(event.involvedObject).length === 0 && errors.every(({ field }) => field !== involvedNamespace))
     errors.unshift(required('involvedObject'));
@@ -166,14 +127,14 @@ const involvedNamespace = 'involvedObject.namespace';
 const wrongNamespace = (event: Event): FieldError =>
   invalidValue(involvedNamespace, event.involvedObject.namespace ?? '', 'does not match event.namespace');
 
-function olderForm(event: Event): FieldError[] {
+function validateCoreEvent(event: Event): FieldError[] {
   const about = event.involvedObject.namespace ?? '';
   // Objects without a namespace have their events in `default`.
   const fits = about === '' ? event.metadata.namespace === 'default' : about === event.metadata.namespace;
   return fits ? [] : [wrongNamespace(event)];
 }
 
-function newerForm(event: Event, reporter: string): FieldError[] {
+function validateNewEvent(event: Event, reporter: string): FieldError[] {
   const {
     metadata,
     involvedObject,
@@ -190,14 +151,14 @@ function newerForm(event: Event, reporter: string): FieldError[] {
     ...(reportingComponent === '' ? [required(reporter)] : []),
     ...qualifiedName(reportingComponent).map((problem) => invalidValue(reporter, reportingComponent, problem)),
     ...(reportingInstance === '' ? [required('reportingInstance')] : []),
-    ...atMost('reportingInstance', reportingInstance, 128),
+    ...maxLengthErrors('reportingInstance', reportingInstance, 128),
     ...(action === '' ? [required('action')] : []),
-    ...atMost('action', action, 128),
+    ...maxLengthErrors('action', action, 128),
     ...(reason === '' ? [required('reason')] : []),
-    ...atMost('reason', reason, 128),
-    ...atMost('message', message, 1024),
+    ...maxLengthErrors('reason', reason, 128),
+    ...maxLengthErrors('message', message, 1024),
   ];
 }
 
-const atMost = (field: string, text: string, bytesMax: number): FieldError[] =>
+const maxLengthErrors = (field: string, text: string, bytesMax: number): FieldError[] =>
   Buffer.byteLength(text) > bytesMax ? [invalidValue(field, '', `can have at most ${bytesMax} characters`)] : [];

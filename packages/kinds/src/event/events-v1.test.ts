@@ -6,7 +6,7 @@ import { kinds } from '../index.ts';
 
 const served = kinds({ eventLifetimeSeconds: 3600 });
 const view = served.find(({ apiVersion }) => apiVersion === 'events.k8s.io/v1')?.view;
-const { fromStored, toStored, behind, of } = view as NonNullable<typeof view>;
+const { fromStored, toStored, rules, of } = view as NonNullable<typeof view>;
 
 const good = {
   metadata: { name: 'a', namespace: 'n' },
@@ -21,13 +21,13 @@ const good = {
 };
 const event = (changes: object): KubeObject => toStored({ ...good, ...changes });
 const faults = (changes: object, current?: KubeObject): string[] => [
-  ...new Set((behind.validate?.(event(changes), current) ?? []).map(({ field, reason }) => `${field} ${reason}`)),
+  ...new Set((rules.validate?.(event(changes), current) ?? []).map(({ field, reason }) => `${field} ${reason}`)),
 ];
 const series = (count: number, lastObservedTime: string | null = good.eventTime) => ({
   series: { count, lastObservedTime },
 });
 
-test('an event says the same in both forms, whichever it comes in', () => {
+test('an event is the same in both versions, whichever it was written in', () => {
   const random = seededRandom(3);
   for (let round = 0; round < 300; round++) {
     const names = { kind: of.kind, apiVersion: of.apiVersion };
@@ -56,7 +56,7 @@ test.each<[string, object, string[]]>([
     { deprecatedCount: 1, deprecatedSource: { host: 'h' }, deprecatedLastTimestamp: '2026-01-01T00:00:00Z' },
     ['lastTimestamp FieldValueInvalid', 'count FieldValueInvalid', 'source FieldValueInvalid'],
   ],
-])('a new event with %s is told its mistakes by the names of the stored form', (_, changes, mistakes) => {
+])('a new event with %s is rejected with the stored field names', (_, changes, mistakes) => {
   expect(faults(changes).toSorted()).toEqual(mistakes.toSorted());
 });
 
@@ -73,7 +73,7 @@ test.each<[object, string[]]>([
     ['reportingController FieldValueInvalid', 'type FieldValueInvalid'],
   ],
   [{ deprecatedCount: 2 }, ['count FieldValueInvalid']],
-])('of an event that is there, %j changes what may not change: %j', (changes, mistakes) => {
+])('an update of an event by %j changes immutable fields: %j', (changes, mistakes) => {
   expect(faults(changes, event({})).toSorted()).toEqual(mistakes.toSorted());
 });
 
@@ -81,7 +81,7 @@ test('a series that an update leaves alone may stay as another version wrote it'
   expect(faults({ ...series(1), note: good.note }, event(series(1)))).toEqual([]);
 });
 
-test('an event of the older form, which lacks what is asked of new ones, may go on', () => {
+test('an event of core/v1 without fields that new ones require can be updated', () => {
   const older = { eventTime: null, type: '', deprecatedCount: 3 };
   expect(faults({ ...older, ...series(3) }, event(older))).toEqual([]);
 });

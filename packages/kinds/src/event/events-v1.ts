@@ -21,59 +21,48 @@ const group = { group: 'events.k8s.io', version: 'v1' };
 
 const series = object(
   {
-    count: field(int32, 'Occurrences up to the last heartbeat.'),
-    lastObservedTime: field(microTime, 'Time of the last occurrence observed.', 'always'),
+    count: field(1, int32, 'Occurrences up to the last heartbeat.'),
+    lastObservedTime: field(2, microTime, 'Time of the last occurrence observed.', 'always'),
   },
   {
     publication: publicationOf({ ...group, kind: 'EventSeries' }, 'A series of identical events.'),
-    numbers: { count: 1, lastObservedTime: 2 },
   },
 );
 
-/** Events as reporters of today write them. What only older ones had is still shown, and no longer taken. */
+/** Events in events.k8s.io/v1. Fields that only core/v1 events have are shown, but cannot be set. */
 export const eventOfEvents = (stored: Kind): Kind =>
   defineView<Event>({
     of: stored,
     ...group,
     description: stored.description,
     fields: {
-      eventTime: field(microTime, 'When the event was first observed.', 'always'),
+      eventTime: field(2, microTime, 'When the event was first observed.', 'always'),
       series: field(
+        3,
         series,
         'Set if this event is part of a series of identical events; absent for a single occurrence.',
       ),
-      reportingController: field(string, 'Name of the controller that reported the event, such as example.com/robots.'),
-      reportingInstance: field(string, 'Instance of the controller that reported the event.'),
-      action: field(string, 'Action that was taken or failed on the object.'),
-      reason: field(string, 'Machine-readable reason for the action.'),
-      regarding: field(objectReference, 'The object the event is about.', 'always'),
-      related: field(objectReference, 'Secondary object of the action, if any.'),
-      note: field(string, 'Human-readable description of what happened.'),
-      type: field(string, 'Type of the event: Normal or Warning.'),
-      deprecatedSource: field(eventSource, 'Component that reported a core/v1 event.', 'always'),
-      deprecatedFirstTimestamp: field(time, 'Time at which a core/v1 event was first recorded.', 'always'),
+      reportingController: field(
+        4,
+        string,
+        'Name of the controller that reported the event, such as example.com/robots.',
+      ),
+      reportingInstance: field(5, string, 'Instance of the controller that reported the event.'),
+      action: field(6, string, 'Action that was taken or failed on the object.'),
+      reason: field(7, string, 'Machine-readable reason for the action.'),
+      regarding: field(8, objectReference, 'The object the event is about.', 'always'),
+      related: field(9, objectReference, 'Secondary object of the action, if any.'),
+      note: field(10, string, 'Human-readable description of what happened.'),
+      type: field(11, string, 'Type of the event: Normal or Warning.'),
+      deprecatedSource: field(12, eventSource, 'Component that reported a core/v1 event.', 'always'),
+      deprecatedFirstTimestamp: field(13, time, 'Time at which a core/v1 event was first recorded.', 'always'),
       deprecatedLastTimestamp: field(
+        14,
         time,
         'Time at which the latest occurrence of a core/v1 event was recorded.',
         'always',
       ),
-      deprecatedCount: field(int32, 'Number of occurrences of a core/v1 event.'),
-    },
-    numbers: {
-      eventTime: 2,
-      series: 3,
-      reportingController: 4,
-      reportingInstance: 5,
-      action: 6,
-      reason: 7,
-      regarding: 8,
-      related: 9,
-      note: 10,
-      type: 11,
-      deprecatedSource: 12,
-      deprecatedFirstTimestamp: 13,
-      deprecatedLastTimestamp: 14,
-      deprecatedCount: 15,
+      deprecatedCount: field(15, int32, 'Number of occurrences of a core/v1 event.'),
     },
     requiredFields: ['eventTime'],
     renamed: namesInEventsV1,
@@ -120,7 +109,7 @@ const validateSeries = (series: Event['series']): FieldError[] => [
   ...(series?.lastObservedTime === null ? [required('series.lastObservedTime')] : []),
 ];
 
-/** Fields that an update must leave alone: all but the series. Upstream names them as the stored version does, except for one. */
+/** Immutable fields: all except the series. Upstream reports them by their stored names, except for one. */
 const unchanging: Readonly<Record<string, keyof Event & string>> = {
   involvedObject: 'involvedObject',
   reason: 'reason',

@@ -5,7 +5,6 @@ import {
   field,
   finalizersErrors,
   invalidValue,
-  type KubeObject,
   labelNames,
   list,
   nameColumn,
@@ -13,25 +12,14 @@ import {
   publicationOf,
   string,
   time,
+  type ObjectOf,
+  type ValueOf,
 } from '@cluster-apiserver/model';
 
-export interface Namespace extends KubeObject {
-  spec: { finalizers?: string[] };
-  status: { phase?: string; conditions?: NamespaceCondition[] };
-}
-
-export interface NamespaceCondition {
-  type?: string;
-  status?: string;
-  lastTransitionTime: string | null;
-  reason?: string;
-  message?: string;
-}
-
-/** Stands in `spec.finalizers` for as long as the namespace is not known to be empty. */
+/** In `spec.finalizers` until the namespace controller has found the namespace empty. */
 export const contentFinalizer = 'kubernetes';
 
-/** By this label a selector finds a namespace by its name, so it always says the name. */
+/** The label by which selectors find a namespace by its name. The server sets it. */
 const nameLabel = 'kubernetes.io/metadata.name';
 
 const core = { group: '', version: 'v1' };
@@ -39,46 +27,53 @@ const core = { group: '', version: 'v1' };
 const spec = object(
   {
     finalizers: field(
+      1,
       list(string, 'atomic'),
       'Finalizers that must be removed, through the subresource finalize, before the namespace is deleted.',
     ),
   },
   {
     publication: publicationOf({ ...core, kind: 'NamespaceSpec' }, 'Finalizers of a namespace.'),
-    numbers: { finalizers: 1 },
   },
 );
 
 const condition = object(
   {
-    type: field(string, 'Type of the condition.'),
-    status: field(string, 'True, False or Unknown.'),
-    lastTransitionTime: field(time, 'Time at which the status last changed.', 'always'),
-    reason: field(string, 'Machine-readable reason of the status, in CamelCase.'),
-    message: field(string, 'Human-readable message about the status.'),
+    type: field(1, string, 'Type of the condition.'),
+    status: field(2, string, 'True, False or Unknown.'),
+    lastTransitionTime: field(4, time, 'Time at which the status last changed.', 'always'),
+    reason: field(5, string, 'Machine-readable reason of the status, in CamelCase.'),
+    message: field(6, string, 'Human-readable message about the status.'),
   },
   {
     publication: publicationOf({ ...core, kind: 'NamespaceCondition' }, 'A condition of the deletion of a namespace.', [
       'type',
       'status',
     ]),
-    numbers: { type: 1, status: 2, lastTransitionTime: 4, reason: 5, message: 6 },
   },
 );
+
+export type NamespaceCondition = ValueOf<typeof condition>;
 
 const status = object(
   {
-    phase: field(string, 'Active, or Terminating once the namespace is being deleted.'),
-    conditions: field(list(condition, { key: 'type' }), 'Conditions of the deletion, such as remaining content.'),
+    phase: field(1, string, 'Active, or Terminating once the namespace is being deleted.'),
+    conditions: field(2, list(condition, { key: 'type' }), 'Conditions of the deletion, such as remaining content.'),
   },
   {
     publication: publicationOf({ ...core, kind: 'NamespaceStatus' }, 'Current state of a namespace.'),
-    numbers: { phase: 1, conditions: 2 },
   },
 );
 
-/** A scope for names, and for what users may do. */
-export const namespace = defineKind<Namespace>({
+const fields = {
+  spec: field(2, spec, 'Finalizers of the namespace.', 'always'),
+  status: field(3, status, 'Current state of the namespace.', 'always'),
+};
+
+export type Namespace = ObjectOf<typeof fields>;
+
+/** A scope for names and permissions. */
+export const namespace = defineKind({
   ...core,
   kind: 'Namespace',
   plural: 'namespaces',
@@ -87,11 +82,7 @@ export const namespace = defineKind<Namespace>({
   namespaced: false,
   verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
   description: 'A scope for names: two objects of one kind may have the same name in different namespaces.',
-  fields: {
-    spec: field(spec, 'Finalizers of the namespace.', 'always'),
-    status: field(status, 'Current state of the namespace.', 'always'),
-  },
-  numbers: { spec: 2, status: 3 },
+  fields,
   names: labelNames,
   qualifiedFinalizers: true,
   createOnReplace: false,
@@ -102,13 +93,13 @@ export const namespace = defineKind<Namespace>({
     { name: 'finalize', verbs: ['update'], fields: ['spec'], givenOnCreate: true },
     { name: 'status', verbs: ['get', 'patch', 'update'], fields: ['status'], givenOnCreate: false },
   ],
-  defaults: named,
-  prepare: (namespace, current) => named(current ? namespace : born(namespace)),
+  defaults: withNameLabel,
+  prepare: (namespace, current) => withNameLabel(current ? namespace : withInitialState(namespace)),
   validate: (namespace) => [...finalizerErrors(namespace), ...phaseErrors(namespace)],
   deletion: {
     isHeld: ({ spec }) => (spec.finalizers ?? []).length > 0,
-    begun: (namespace) => {
-      // Unlike other objects it never says how long its deletion may take.
+    begin: (namespace) => {
+      // As in kube-apiserver, a namespace has no deletionGracePeriodSeconds.
       const { deletionGracePeriodSeconds: _, ...metadata } = namespace.metadata;
       return { ...namespace, metadata, status: { ...namespace.status, phase: 'Terminating' } };
     },
@@ -126,14 +117,14 @@ export const namespace = defineKind<Namespace>({
   unknownSelectorField: (name) => `field label not supported: ${name}`,
 });
 
-/** Without a name yet, it is labelled when it has one. */
-function named(namespace: Namespace): Namespace {
+/** A namespace whose name is not generated yet gets the label later. */
+function withNameLabel(namespace: Namespace): Namespace {
   const { name, labels } = namespace.metadata;
   if (!name) return namespace;
   return { ...namespace, metadata: { ...namespace.metadata, labels: { ...labels, [nameLabel]: name } } };
 }
 
-const born = (namespace: Namespace): Namespace => {
+const withInitialState = (namespace: Namespace): Namespace => {
   const finalizers = namespace.spec.finalizers ?? [];
   return {
     ...namespace,

@@ -5,7 +5,6 @@ import {
   field,
   FieldErrors,
   invalidValue,
-  type KubeObject,
   list,
   nameColumn,
   notSupported,
@@ -17,24 +16,21 @@ import {
   type RoleRef,
   string,
   subdomainNames,
+  type ObjectOf,
 } from '@cluster-apiserver/model';
 import { rbac } from './rbac.ts';
 
-/** What RoleBinding and ClusterRoleBinding have in common. */
-export interface Binding extends KubeObject {
-  subjects?: RbacSubject[];
-  roleRef: RoleRef;
-}
-
 const subject = object(
   {
-    kind: field(string, 'User, Group or ServiceAccount.', 'always'),
+    kind: field(1, string, 'User, Group or ServiceAccount.', 'always'),
     apiGroup: field(
+      2,
       string,
       'API group of the subject: rbac.authorization.k8s.io for users and groups, empty for service accounts. Filled in by the server if absent.',
     ),
-    name: field(string, 'Name of the user, group or service account.', 'always'),
+    name: field(3, string, 'Name of the user, group or service account.', 'always'),
     namespace: field(
+      4,
       string,
       "Namespace of a service account. A RoleBinding may leave it out and then means the binding's own namespace.",
     ),
@@ -46,36 +42,39 @@ const subject = object(
       'A user, a group or a service account that a binding grants permissions to.',
       ['kind', 'name'],
     ),
-    numbers: { kind: 1, apiGroup: 2, name: 3, namespace: 4 },
   },
 );
 
 const roleRef = object(
   {
     apiGroup: field(
+      1,
       string,
       'API group of the role: rbac.authorization.k8s.io. Filled in by the server if absent.',
       'always',
     ),
-    kind: field(string, 'Role or ClusterRole. A ClusterRoleBinding can refer to a ClusterRole only.', 'always'),
-    name: field(string, 'Name of the role.', 'always'),
+    kind: field(2, string, 'Role or ClusterRole. A ClusterRoleBinding can refer to a ClusterRole only.', 'always'),
+    name: field(3, string, 'Name of the role.', 'always'),
   },
   {
     atomic: true,
     publication: publicationOf({ ...rbac, kind: 'RoleRef' }, 'Names the role that a binding grants.', ['kind', 'name']),
-    numbers: { apiGroup: 1, kind: 2, name: 3 },
   },
 );
 
 /** In the order of upstream's answers. */
 const fields = {
-  subjects: field(list(subject, 'atomic'), 'Users, groups and service accounts that the role is granted to.'),
+  subjects: field(2, list(subject, 'atomic'), 'Users, groups and service accounts that the role is granted to.'),
   roleRef: field(
+    3,
     roleRef,
     'Role that is granted. It cannot be changed: delete the binding and create another one instead.',
     'always',
   ),
 };
+
+/** The fields of RoleBinding and ClusterRoleBinding. */
+export type Binding = ObjectOf<typeof fields>;
 
 /** Fills in the API groups. The namespace of a service account stays as it was sent: authorization completes it. */
 function withApiGroups<T extends Binding>(binding: T): T {
@@ -92,7 +91,7 @@ const withApiGroup = (subject: RbacSubject): RbacSubject =>
     ? { ...subject, apiGroup: rbac.group }
     : subject;
 
-/** What is wrong with a binding that may refer to roles of these kinds. */
+/** Errors of a binding that may refer to roles of these kinds. */
 export function bindingErrors(
   { roleRef, subjects = [] }: Binding,
   current: Binding | undefined,
@@ -168,10 +167,9 @@ const columns: readonly Column<Binding>[] = [
   subjectsColumn('ServiceAccounts', 'ServiceAccount', 'Service accounts'),
 ];
 
-/** What the declarations of both kinds share. */
+/** The shared part of both declarations. */
 export const bindingKind = {
   fields,
-  numbers: { subjects: 2, roleRef: 3 },
   requiredFields: ['roleRef'],
   defaults: withApiGroups<Binding>,
   columns,

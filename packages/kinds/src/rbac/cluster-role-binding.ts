@@ -5,7 +5,7 @@ import { clusterScoped, rbacKind } from './rbac.ts';
 export type ClusterRoleBinding = Binding;
 
 /** Grants a role everywhere. */
-export const clusterRoleBinding = defineKind<ClusterRoleBinding>({
+export const clusterRoleBinding = defineKind({
   ...rbacKind,
   ...bindingKind,
   kind: 'ClusterRoleBinding',

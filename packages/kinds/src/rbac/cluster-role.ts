@@ -4,32 +4,23 @@ import {
   type FieldError,
   field,
   invalidValue,
-  type KubeObject,
-  type LabelSelectorField,
   labelSelector,
   labelSelectorErrors,
   list,
   nameColumn,
   object,
-  type PolicyRule,
   publicationOf,
   required,
+  type ObjectOf,
+  type ValueOf,
 } from '@cluster-apiserver/model';
 import { policyRuleErrors, policyRules } from './policy-rule.ts';
 import { clusterScoped, rbac, rbacKind } from './rbac.ts';
 
-export interface ClusterRole extends KubeObject {
-  rules: PolicyRule[] | null;
-  aggregationRule?: AggregationRule;
-}
-
-export interface AggregationRule {
-  clusterRoleSelectors?: LabelSelectorField[];
-}
-
 const aggregationRule = object(
   {
     clusterRoleSelectors: field(
+      1,
       list(labelSelector, 'atomic'),
       'Label selectors of ClusterRoles. The rules of every ClusterRole that matches at least one of them are included.',
     ),
@@ -39,12 +30,24 @@ const aggregationRule = object(
       { ...rbac, kind: 'AggregationRule' },
       'Selects the ClusterRoles whose rules a ClusterRole combines.',
     ),
-    numbers: { clusterRoleSelectors: 1 },
   },
 );
 
+export type AggregationRule = ValueOf<typeof aggregationRule>;
+
+const fields = {
+  rules: field(2, policyRules, 'Permissions that the role contains.', 'nullIfEmpty'),
+  aggregationRule: field(
+    3,
+    aggregationRule,
+    'Makes the server fill in the rules from other ClusterRoles; it overwrites rules that are set by hand.',
+  ),
+};
+
+export type ClusterRole = ObjectOf<typeof fields>;
+
 /** Permissions in all namespaces, on cluster-scoped resources and on URL paths. */
-export const clusterRole = defineKind<ClusterRole>({
+export const clusterRole = defineKind({
   ...rbacKind,
   kind: 'ClusterRole',
   plural: 'clusterroles',
@@ -52,14 +55,7 @@ export const clusterRole = defineKind<ClusterRole>({
   ...clusterScoped,
   description:
     'A cluster-scoped set of permissions. A ClusterRoleBinding grants them everywhere, a RoleBinding in its own namespace.',
-  fields: {
-    rules: field(policyRules, 'Permissions that the role contains.', 'nullIfEmpty'),
-    aggregationRule: field(
-      aggregationRule,
-      'Makes the server fill in the rules from other ClusterRoles; it overwrites rules that are set by hand.',
-    ),
-  },
-  numbers: { rules: 2, aggregationRule: 3 },
+  fields,
   validate: ({ rules, aggregationRule }) => {
     const errors = policyRuleErrors(rules ?? [], { namespaced: false });
     for (const error of aggregationRule ? aggregationErrors(aggregationRule) : []) errors.add(() => error);

@@ -13,20 +13,24 @@ import { rbac } from './rbac.ts';
 
 const policyRule = object(
   {
-    verbs: field(list(string, 'atomic'), 'Verbs that are granted, such as get or create. * grants all verbs.'),
+    verbs: field(1, list(string, 'atomic'), 'Verbs that are granted, such as get or create. * grants all verbs.'),
     apiGroups: field(
+      2,
       list(string, 'atomic'),
       'API groups of the resources. The empty string is the core group; * matches all groups.',
     ),
     resources: field(
+      3,
       list(string, 'atomic'),
       'Resources by their plural name, such as events, or with a subresource, such as serviceaccounts/token. * matches all resources.',
     ),
     resourceNames: field(
+      4,
       list(string, 'atomic'),
       'Names of the objects that the rule is limited to. Empty means that the rule applies to all objects.',
     ),
     nonResourceURLs: field(
+      5,
       list(string, 'atomic'),
       'URL paths that are no resources, such as /metrics. A final * matches any rest of the path. Allowed in ClusterRoles only, and effective only through a ClusterRoleBinding. A rule has either resources or nonResourceURLs.',
     ),
@@ -37,13 +41,12 @@ const policyRule = object(
       'Grants verbs on resources or on URL paths. It does not say to whom.',
       ['verbs'],
     ),
-    numbers: { verbs: 1, apiGroups: 2, resources: 3, resourceNames: 4, nonResourceURLs: 5 },
   },
 );
 
 export const policyRules = list(policyRule, 'atomic');
 
-/** What is wrong with the rules of a role. Only rules of ClusterRoles may grant URL paths. */
+/** Errors of the rules of a role. Only rules of ClusterRoles may grant URL paths. */
 export function policyRuleErrors(rules: readonly PolicyRule[], { namespaced }: { namespaced: boolean }): FieldErrors {
   const errors = new FieldErrors();
   for (const [index, { verbs, apiGroups, resources, resourceNames, nonResourceURLs = [] }] of rules.entries()) {

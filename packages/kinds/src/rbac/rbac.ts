@@ -1,12 +1,12 @@
 import { pathSegment } from '@cluster-apiserver/model';
 
-/** The group of the four kinds, and what subjects and role references of it name as their apiGroup. */
+/** The group of the four kinds, and the apiGroup of subjects and role references. */
 export const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1' };
 
 /** Unlike namespaces, these can be selected by their namespace, which is empty. */
 export const clusterScoped = { namespaced: false, selectableFields: { 'metadata.namespace': () => '' } };
 
-/** What the four kinds have in common. */
+/** The shared part of the four declarations. */
 export const rbacKind = {
   ...rbac,
   shortNames: [],

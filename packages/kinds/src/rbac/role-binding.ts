@@ -5,7 +5,7 @@ import { rbacKind } from './rbac.ts';
 export type RoleBinding = Binding;
 
 /** Grants a role in one namespace. */
-export const roleBinding = defineKind<RoleBinding>({
+export const roleBinding = defineKind({
   ...rbacKind,
   ...bindingKind,
   kind: 'RoleBinding',

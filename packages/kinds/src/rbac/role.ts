@@ -1,28 +1,20 @@
-import {
-  createdAtColumn,
-  defineKind,
-  field,
-  type KubeObject,
-  nameColumn,
-  type PolicyRule,
-} from '@cluster-apiserver/model';
+import { createdAtColumn, defineKind, field, nameColumn, type ObjectOf } from '@cluster-apiserver/model';
 import { policyRuleErrors, policyRules } from './policy-rule.ts';
 import { rbacKind } from './rbac.ts';
 
-export interface Role extends KubeObject {
-  rules: PolicyRule[] | null;
-}
+const fields = { rules: field(2, policyRules, 'Permissions that the role contains.', 'nullIfEmpty') };
+
+export type Role = ObjectOf<typeof fields>;
 
 /** Permissions in one namespace. */
-export const role = defineKind<Role>({
+export const role = defineKind({
   ...rbacKind,
   kind: 'Role',
   plural: 'roles',
   singular: 'role',
   description:
     'A set of permissions in one namespace. A RoleBinding grants them to users, groups and service accounts.',
-  fields: { rules: field(policyRules, 'Permissions that the role contains.', 'nullIfEmpty') },
-  numbers: { rules: 2 },
+  fields,
   validate: ({ rules }) => policyRuleErrors(rules ?? [], { namespaced: true }).all,
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},

@@ -17,106 +17,81 @@ import {
   type SelectorAttributes,
   sharedPublication,
   string,
+  type FieldValues,
+  type ValueOf,
 } from '@cluster-apiserver/model';
 
 export const authorization = { group: 'authorization.k8s.io', version: 'v1' };
 
-/** What somebody wants to do: with a resource, or at a path that is none. Exactly one of them is meant to be there. */
-export interface AccessAttributes {
-  resourceAttributes?: ResourceAttributes;
-  nonResourceAttributes?: { path?: string; verb?: string };
-}
-
-interface ResourceAttributes {
-  namespace?: string;
-  verb?: string;
-  group?: string;
-  version?: string;
-  resource?: string;
-  subresource?: string;
-  name?: string;
-  fieldSelector?: SelectorAttributes;
-  labelSelector?: SelectorAttributes;
-}
-
 const fieldSelectorRequirement = object(
   {
-    key: field(string, 'Field selector key that the requirement applies to.', 'always'),
-    operator: field(string, 'In, NotIn, Exists or DoesNotExist.', 'always'),
-    values: field(list(string, 'atomic'), 'Values for In and NotIn.'),
+    key: field(1, string, 'Field selector key that the requirement applies to.', 'always'),
+    operator: field(2, string, 'In, NotIn, Exists or DoesNotExist.', 'always'),
+    values: field(3, list(string, 'atomic'), 'Values for In and NotIn.'),
   },
   {
     publication: {
       ...sharedPublication('FieldSelectorRequirement', 'A requirement that a field of an object must meet.'),
       required: ['key', 'operator'],
     },
-    numbers: { key: 1, operator: 2, values: 3 },
   },
 );
 
-const selectorAttributes = (kind: string, requirements: ObjectSchema, what: string): ObjectSchema =>
+const selectorAttributes = <Requirement>(kind: string, requirements: ObjectSchema<Requirement>, what: string) =>
   object(
     {
-      rawSelector: field(string, 'Selector as in a query parameter. Excludes requirements.'),
-      requirements: field(list(requirements, 'atomic'), 'Parsed selector. All requirements must be met.'),
+      rawSelector: field(1, string, 'Selector as in a query parameter. Excludes requirements.'),
+      requirements: field(2, list(requirements, 'atomic'), 'Parsed selector. All requirements must be met.'),
     },
     {
       publication: publicationOf({ ...authorization, kind }, `Limits the check to some objects by their ${what}.`),
-      numbers: { rawSelector: 1, requirements: 2 },
     },
   );
 
 const resourceAttributes = object(
   {
-    namespace: field(string, 'Namespace; empty means all namespaces, or none for a cluster-scoped resource.'),
-    verb: field(string, 'Verb, such as get, list, watch, create, update, patch or delete; * means all.'),
-    group: field(string, 'The group of the resource; * means all.'),
-    version: field(string, 'The version of the resource; * means all.'),
-    resource: field(string, 'The resource; * means all.'),
-    subresource: field(string, 'The subresource; empty means none.'),
-    name: field(string, 'The name of the object; empty means all.'),
+    namespace: field(1, string, 'Namespace; empty means all namespaces, or none for a cluster-scoped resource.'),
+    verb: field(2, string, 'Verb, such as get, list, watch, create, update, patch or delete; * means all.'),
+    group: field(3, string, 'The group of the resource; * means all.'),
+    version: field(4, string, 'The version of the resource; * means all.'),
+    resource: field(5, string, 'The resource; * means all.'),
+    subresource: field(6, string, 'The subresource; empty means none.'),
+    name: field(7, string, 'The name of the object; empty means all.'),
     fieldSelector: field(
+      8,
       selectorAttributes('FieldSelectorAttributes', fieldSelectorRequirement, 'fields'),
       'Limits the check to objects with such fields. It can only narrow the check.',
     ),
     labelSelector: field(
+      9,
       selectorAttributes('LabelSelectorAttributes', labelSelectorRequirement, 'labels'),
       'Limits the check to objects with such labels. It can only narrow the check.',
     ),
   },
   {
     publication: publicationOf({ ...authorization, kind: 'ResourceAttributes' }, 'An action on a resource.'),
-    numbers: {
-      namespace: 1,
-      verb: 2,
-      group: 3,
-      version: 4,
-      resource: 5,
-      subresource: 6,
-      name: 7,
-      fieldSelector: 8,
-      labelSelector: 9,
-    },
   },
 );
 
+type ResourceAttributes = ValueOf<typeof resourceAttributes>;
+
 const nonResourceAttributes = object(
   {
-    path: field(string, 'The path of the URL.'),
-    verb: field(string, 'The method of the request in lower case.'),
+    path: field(1, string, 'The path of the URL.'),
+    verb: field(2, string, 'The method of the request in lower case.'),
   },
   {
     publication: publicationOf({ ...authorization, kind: 'NonResourceAttributes' }, 'An action on a non-resource URL.'),
-    numbers: { path: 1, verb: 2 },
   },
 );
 
 export const accessFields = {
-  resourceAttributes: field(resourceAttributes, 'Action on a resource.'),
-  nonResourceAttributes: field(nonResourceAttributes, 'Action on a non-resource URL.'),
+  resourceAttributes: field(1, resourceAttributes, 'Action on a resource.'),
+  nonResourceAttributes: field(2, nonResourceAttributes, 'Action on a non-resource URL.'),
 };
 
-export const accessNumbers = { resourceAttributes: 1, nonResourceAttributes: 2 };
+/** The action to check: on a resource or on a non-resource URL. Exactly one of them must be set. */
+export type AccessAttributes = FieldValues<typeof accessFields>;
 
 export function accessErrors({
   resourceAttributes: resource,
@@ -169,7 +144,7 @@ const addFieldRequirementErrors: typeof addLabelRequirementErrors = (errors, at,
   addRequirementValuesErrors(errors, at, requirement);
 };
 
-/** What authorization is asked, and what of the review could not be made a question. */
+/** The attributes for authorization, and the problems of the review that could not be converted. */
 export function accessQuestion(
   user: AccessQuestion['user'],
   { resourceAttributes: resource, nonResourceAttributes: path }: AccessAttributes,

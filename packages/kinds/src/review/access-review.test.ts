@@ -119,7 +119,7 @@ describe.each(kinds)('a selector in a %s', (kind) => {
         },
       },
     ],
-  ])('of %s is told to authorizers as requirements and stays in the answer', async (_, selectors, requirements) => {
+  ])('of %s becomes requirements for authorizers and stays in the response', async (_, selectors, requirements) => {
     const spec = asked(kind, selectors);
     const answered = await answer(kind, spec);
     expect(answered.spec).toEqual(spec);
@@ -134,7 +134,7 @@ describe.each(kinds)('a selector in a %s', (kind) => {
     ['raw fields that are none', { fieldSelector: { rawSelector: 'a' } }, `${fieldSelector} ignored`],
     ['an unknown operator for a label', { labelSelector: one('a', 'Gt', '1') }, `${labelSelector} ignored`],
     ['raw labels that are none', { labelSelector: { rawSelector: 'a==(' } }, `${labelSelector} ignored`],
-  ])('with %s is left out, and the answer says so', async (_, selectors, problem) => {
+  ])('with %s is left out, and the response has an evaluationError', async (_, selectors, problem) => {
     const { status, asked: questions } = await answer(kind, asked(kind, selectors));
     expect(status).toMatchObject({ allowed: false, evaluationError: `${problem} due to parse error` });
     expect(questions[0]?.resource).toEqual(questionOf);
@@ -218,7 +218,7 @@ test.each<[AccessDecision, object]>([
   for (const kind of kinds) expect((await answer(kind, asked(kind, {}), decision)).status).toEqual(status);
 });
 
-test('a question carries all that the review says of the user and of what is to be done', async () => {
+test('authorizers get all attributes of the user and the action', async () => {
   const user = { user: 'bob', groups: ['devs'], uid: 'u7', extra: { 'acme.com/project': ['x', 'y'] } };
   const what = {
     group: 'apps',

@@ -11,44 +11,25 @@ import {
   list,
   listMap,
   object,
+  type ObjectOf,
   publicationOf,
   type Review,
   string,
   type UserInfo,
 } from '@cluster-apiserver/model';
-import {
-  type AccessAttributes,
-  accessErrors,
-  accessFields,
-  accessNumbers,
-  accessQuestion,
-  authorization,
-} from './access-attributes.ts';
+import { accessErrors, accessFields, accessQuestion, authorization } from './access-attributes.ts';
 import type { ReviewServices } from './services.ts';
-
-/** May somebody do something? Asked about oneself, about anybody, and about anybody inside of one namespace. */
-
-interface AccessReview extends KubeObject {
-  spec: AccessAttributes & Subject;
-  status: { allowed?: boolean; denied?: boolean; reason?: string; evaluationError?: string };
-}
-
-interface Subject {
-  user?: string;
-  groups?: readonly string[];
-  extra?: Readonly<Record<string, readonly string[]>>;
-  uid?: string;
-}
 
 const status = object(
   {
-    allowed: field(boolean, 'True if the action is allowed.', 'always'),
+    allowed: field(1, boolean, 'True if the action is allowed.', 'always'),
     denied: field(
+      4,
       boolean,
       'True if an authorizer denied the action. If neither allowed nor denied is true, no authorizer had an opinion.',
     ),
-    reason: field(string, 'Reason of the decision.'),
-    evaluationError: field(string, 'Error during the evaluation. The decision may still be valid.'),
+    reason: field(2, string, 'Reason of the decision.'),
+    evaluationError: field(3, string, 'Error during the evaluation. The decision may still be valid.'),
   },
   {
     publication: publicationOf(
@@ -56,7 +37,6 @@ const status = object(
       'True if the action is allowed.',
       ['allowed'],
     ),
-    numbers: { allowed: 1, reason: 2, evaluationError: 3, denied: 4 },
   },
 );
 
@@ -65,69 +45,71 @@ const selfSpec = object(accessFields, {
     { ...authorization, kind: 'SelfSubjectAccessReviewSpec' },
     'Action to check: exactly one of resourceAttributes and nonResourceAttributes.',
   ),
-  numbers: accessNumbers,
 });
 
 const spec = object(
   {
     ...accessFields,
-    user: field(string, 'User whose permission is checked. If groups are empty, the user has no groups.'),
-    groups: field(list(string, 'atomic'), 'Groups of the user.'),
-    extra: field(listMap, 'Further attributes of the user.'),
-    uid: field(string, 'The UID of the user.'),
+    user: field(3, string, 'User whose permission is checked. If groups are empty, the user has no groups.'),
+    groups: field(4, list(string, 'atomic'), 'Groups of the user.'),
+    extra: field(5, listMap, 'Further attributes of the user.'),
+    uid: field(6, string, 'The UID of the user.'),
   },
   {
     publication: publicationOf(
       { ...authorization, kind: 'SubjectAccessReviewSpec' },
       'Action to check: exactly one of resourceAttributes and nonResourceAttributes.',
     ),
-    numbers: { ...accessNumbers, user: 3, groups: 4, extra: 5, uid: 6 },
   },
 );
 
 const common = {
   ...authorization,
-  numbers: { spec: 2, status: 3 },
   requiredFields: ['spec'],
 };
-const fields = { status: field(status, 'Filled by the server.', 'always') };
+const statusField = field(3, status, 'Filled by the server.', 'always');
+const fields = { spec: field(2, spec, 'What is asked.', 'always'), status: statusField };
+const selfFields = { spec: field(2, selfSpec, 'What is asked.', 'always'), status: statusField };
+
+/** A question of the requester about any user; about itself, it has no subject. */
+type AccessReview = ObjectOf<typeof fields>;
 
 export const selfSubjectAccessReview = (services: ReviewServices): Review =>
-  defineReview<AccessReview>({
+  defineReview({
     ...common,
     kind: 'SelfSubjectAccessReview',
     plural: 'selfsubjectaccessreviews',
     singular: 'selfsubjectaccessreview',
     namespaced: false,
     description: 'Checks whether the requester may perform an action.',
-    fields: { spec: field(selfSpec, 'What is asked.', 'always'), ...fields },
+    fields: selfFields,
     answer: (review, asker, call) => {
       requireValid([...accessErrors(review.spec), ...metadataErrors(review, 'must be empty')]);
-      return decided(services, review, asker, call);
+      return answerReview(services, review, asker, call);
     },
   });
 
 export const subjectAccessReview = (services: ReviewServices): Review =>
-  defineReview<AccessReview>({
+  defineReview({
     ...common,
     kind: 'SubjectAccessReview',
     plural: 'subjectaccessreviews',
     singular: 'subjectaccessreview',
     namespaced: false,
     description: 'Checks whether a user may perform an action.',
-    fields: { spec: field(spec, 'What is asked.', 'always'), ...fields },
+    fields,
     answer: (review, _, call) => {
       requireValid([
         ...accessErrors(review.spec),
         ...subjectErrors(review.spec),
         ...metadataErrors(review, 'must be empty'),
       ]);
-      return decided(services, review, subjectOf(review.spec), call);
+      return answerReview(services, review, subjectOf(review.spec), call);
     },
   });
 
 export const localSubjectAccessReview = (services: ReviewServices): Review =>
-  defineReview<AccessReview>({
+  defineReview({
     ...common,
     kind: 'LocalSubjectAccessReview',
     plural: 'localsubjectaccessreviews',
@@ -135,14 +117,14 @@ export const localSubjectAccessReview = (services: ReviewServices): Review =>
     namespaced: true,
     description:
       'Checks whether a user may perform an action in one namespace, so that the right to check can be granted by namespace.',
-    fields: { spec: field(spec, 'What is asked.', 'always'), ...fields },
+    fields,
     answer: (review, _, call) => {
       requireValid(localErrors(review));
-      return decided(services, review, subjectOf(review.spec), call);
+      return answerReview(services, review, subjectOf(review.spec), call);
     },
   });
 
-async function decided(
+async function answerReview(
   { authorize }: ReviewServices,
   review: AccessReview,
   user: UserInfo,
@@ -163,9 +145,14 @@ async function decided(
   };
 }
 
-const subjectOf = ({ user = '', groups = [], extra, uid }: Subject): UserInfo => ({ name: user, groups, extra, uid });
+const subjectOf = ({ user = '', groups = [], extra, uid }: AccessReview['spec']): UserInfo => ({
+  name: user,
+  groups,
+  extra,
+  uid,
+});
 
-const subjectErrors = ({ user = '', groups = [] }: Subject): FieldError[] =>
+const subjectErrors = ({ user = '', groups = [] }: AccessReview['spec']): FieldError[] =>
   user === '' && groups.length === 0
     ? [invalidValue('spec.user', '', 'at least one of user or group must be specified')]
     : [];
@@ -186,9 +173,9 @@ function localErrors({ spec, ...review }: AccessReview): FieldError[] {
   ];
 }
 
-/** A question has no name, and what is only there for a moment has no labels. */
+/** Reviews are not stored, so they have no metadata. */
 function metadataErrors({ metadata }: Pick<KubeObject, 'metadata'>, rule: string): FieldError[] {
-  const { managedFields: _, ...given } = metadata; // those are ours
+  const { managedFields: _, ...given } = metadata; // the server has set them
   return Object.keys(given).length > 0 ? [invalidValue('metadata', given, rule)] : [];
 }
 

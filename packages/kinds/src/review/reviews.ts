@@ -14,5 +14,5 @@ const all = [
   subjectAccessReview,
 ];
 
-/** What the server can be asked about users and their rights: a review exists by its line here. */
+/** The reviews that the server serves. A review is served by its line here. */
 export const reviews = (services: ReviewServices): readonly Review[] => all.map((review) => review(services));

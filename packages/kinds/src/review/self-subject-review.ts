@@ -2,37 +2,35 @@ import {
   defineReview,
   field,
   formatTime,
-  type KubeObject,
   object,
   publicationOf,
   type Review,
+  type ObjectOf,
 } from '@cluster-apiserver/model';
 import type { ReviewServices } from './services.ts';
-import { authentication, type WrittenUserInfo, userInfo, userInfoOf } from './user-info.ts';
-
-interface SelfSubjectReview extends KubeObject {
-  status: { userInfo?: WrittenUserInfo };
-}
+import { authentication, userInfo, userInfoOf } from './user-info.ts';
 
 const status = object(
-  { userInfo: field(userInfo, 'Identity of the requester, after impersonation if there is any.', 'always') },
+  { userInfo: field(1, userInfo, 'Identity of the requester, after impersonation if there is any.', 'always') },
   {
     publication: publicationOf({ ...authentication, kind: 'SelfSubjectReviewStatus' }, 'Identity of the requester.'),
-    numbers: { userInfo: 1 },
   },
 );
 
-/** Who am I? */
+const fields = { status: field(2, status, 'Filled by the server.', 'always') };
+
+export type SelfSubjectReview = ObjectOf<typeof fields>;
+
+/** Answers the identity of the requester. */
 export const selfSubjectReview = ({ clock }: ReviewServices): Review =>
-  defineReview<SelfSubjectReview>({
+  defineReview({
     ...authentication,
     kind: 'SelfSubjectReview',
     plural: 'selfsubjectreviews',
     singular: 'selfsubjectreview',
     namespaced: false,
     description: 'Returns the identity of the requester.',
-    fields: { status: field(status, 'Filled by the server.', 'always') },
-    numbers: { status: 2 },
+    fields,
     requiredFields: [],
     // Nothing of the metadata that was sent: it is about another object.
     answer: (review, asker) => ({

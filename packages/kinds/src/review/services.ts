@@ -1,14 +1,14 @@
 import type { Call, Clock } from '@cluster-apiserver/base';
 import type { AccessDecision, AccessQuestion, AccessRules, UserInfo } from '@cluster-apiserver/model';
 
-/** What reviews ask of the server. */
+/** The services of the server that reviews use. */
 export interface ReviewServices {
   readonly clock: Clock;
   /** Whose a token is, for one of the audiences, or for this API where none are named. */
   authenticateToken(token: string, audiences: readonly string[], call: Call): Promise<TokenHolder>;
-  /** May this user do this? */
+  /** The attributes of a request that authorizers decide by. */
   authorize(question: AccessQuestion, call: Call): AccessDecision | Promise<AccessDecision>;
-  /** What a user may do in a namespace, as far as it can be listed. */
+  /** The rules that apply to a user in a namespace, as far as they can be listed. */
   rulesOf(user: UserInfo, namespace: string, call: Call): AccessRules | Promise<AccessRules>;
 }
 

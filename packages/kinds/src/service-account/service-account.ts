@@ -3,24 +3,39 @@ import {
   defineKind,
   field,
   type Kind,
-  type KubeObject,
   list,
   localObjectReference,
   objectReference,
   subdomainNames,
+  type ObjectOf,
 } from '@cluster-apiserver/model';
 import type { KindServices } from '../services.ts';
 import { tokenRequest } from './token-request.ts';
 
-export interface ServiceAccount extends KubeObject {
-  secrets?: { name?: string }[];
-  imagePullSecrets?: { name?: string }[];
-  automountServiceAccountToken?: boolean;
-}
+const fields = {
+  secrets: field(
+    2,
+    list(objectReference, { key: 'name' }),
+    'Secrets in the same namespace that pods running as this service account may use. Not a place to find tokens for use elsewhere: request those directly.',
+  ),
+  imagePullSecrets: field(
+    3,
+    list(localObjectReference, 'atomic'),
+    'Secrets in the same namespace for pulling the images of pods that run as this service account. They cannot be mounted.',
+  ),
+  automountServiceAccountToken: field(
+    4,
+    boolean,
+    'Whether pods running as this service account get a token mounted. Can be overridden by the pod.',
+    'given',
+  ),
+};
+
+export type ServiceAccount = ObjectOf<typeof fields>;
 
 /** An identity: a name that people know, a principal that can be authenticated, and the secrets that it may use. */
 export const serviceAccount = ({ serviceAccountTokens }: KindServices): Kind =>
-  defineKind<ServiceAccount>({
+  defineKind({
     group: '',
     version: 'v1',
     kind: 'ServiceAccount',
@@ -29,22 +44,7 @@ export const serviceAccount = ({ serviceAccountTokens }: KindServices): Kind =>
     shortNames: ['sa'],
     description:
       'Binds together a name for an identity, a principal that can be authenticated and authorized, and a set of secrets.',
-    fields: {
-      secrets: field(
-        list(objectReference, { key: 'name' }),
-        'Secrets in the same namespace that pods running as this service account may use. Not a place to find tokens for use elsewhere: request those directly.',
-      ),
-      imagePullSecrets: field(
-        list(localObjectReference, 'atomic'),
-        'Secrets in the same namespace for pulling the images of pods that run as this service account. They cannot be mounted.',
-      ),
-      automountServiceAccountToken: field(
-        boolean,
-        'Whether pods running as this service account get a token mounted. Can be overridden by the pod.',
-        'given',
-      ),
-    },
-    numbers: { secrets: 2, imagePullSecrets: 3, automountServiceAccountToken: 4 },
+    fields,
     names: subdomainNames,
     qualifiedFinalizers: true,
     createOnReplace: false,

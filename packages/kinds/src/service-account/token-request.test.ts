@@ -59,7 +59,7 @@ describe('a token is issued', () => {
     expect(warned).toEqual([]);
   });
 
-  test('for no longer than tokens live here, and whoever asks for more is told', async () => {
+  test('for at most the maximum lifetime, with a warning for longer requests', async () => {
     expect(await ask('{"expirationSeconds":7200}', 7200)).toMatchObject({ spec: { expirationSeconds: 7200 } });
     expect(warned).toEqual([]);
     expect(await ask('{"expirationSeconds":7201}', 7200)).toMatchObject({ spec: { expirationSeconds: 7200 } });

@@ -5,7 +5,6 @@ import {
   defineSubresource,
   field,
   formatTime,
-  type Integer,
   int64,
   invalid,
   invalidValue,
@@ -19,6 +18,8 @@ import {
   string,
   type Subresource,
   time,
+  type ObjectOf,
+  type ValueOf,
 } from '@cluster-apiserver/model';
 import type { ServiceAccountTokens } from '../services.ts';
 
@@ -27,29 +28,32 @@ const tokenRequestNames = { ...authentication, kind: 'TokenRequest' };
 
 const boundObjectReference = object(
   {
-    kind: field(string, 'Kind of the object: Pod, Secret or Node.'),
-    apiVersion: field(string, 'API version of the object.'),
-    name: field(string, 'Name of the object.'),
-    uid: field(string, 'UID of the object.'),
+    kind: field(1, string, 'Kind of the object: Pod, Secret or Node.'),
+    apiVersion: field(2, string, 'API version of the object.'),
+    name: field(3, string, 'Name of the object.'),
+    uid: field(4, string, 'UID of the object.'),
   },
   {
     publication: publicationOf(
       { ...authentication, kind: 'BoundObjectReference' },
       'Names an object that a token is bound to.',
     ),
-    numbers: { kind: 1, apiVersion: 2, name: 3, uid: 4 },
   },
 );
+
+type BoundObjectReference = ValueOf<typeof boundObjectReference>;
 
 const spec = object(
   {
     audiences: field(
+      1,
       list(string, 'atomic'),
       'Intended audiences. A recipient must reject the token unless it is one of them. Defaults to the API server.',
       'always',
     ),
-    expirationSeconds: field(int64, 'Requested lifetime in seconds. The response has the actual one.', 'given'),
+    expirationSeconds: field(4, int64, 'Requested lifetime in seconds. The response has the actual one.', 'given'),
     boundObjectRef: field(
+      3,
       boundObjectReference,
       'Object that the token is bound to: the token is valid only while the object exists.',
       'given',
@@ -59,49 +63,36 @@ const spec = object(
     publication: publicationOf({ ...authentication, kind: 'TokenRequestSpec' }, 'Properties of the requested token.', [
       'audiences',
     ]),
-    numbers: { audiences: 1, boundObjectRef: 3, expirationSeconds: 4 },
   },
 );
 
 const status = object(
   {
-    token: field(string, 'The token.', 'always'),
-    expirationTimestamp: field(time, 'Time at which the token expires.', 'always'),
+    token: field(1, string, 'The token.', 'always'),
+    expirationTimestamp: field(2, time, 'Time at which the token expires.', 'always'),
   },
   {
     publication: publicationOf({ ...authentication, kind: 'TokenRequestStatus' }, 'The issued token.', [
       'token',
       'expirationTimestamp',
     ]),
-    numbers: { token: 1, expirationTimestamp: 2 },
   },
 );
 
-interface TokenRequest extends KubeObject {
-  readonly spec: {
-    readonly audiences: readonly string[];
-    readonly expirationSeconds?: Integer;
-    readonly boundObjectRef?: BoundObjectReference;
-  };
-}
+const fields = {
+  spec: field(2, spec, 'Properties of the requested token.', 'always'),
+  status: field(3, status, 'Filled by the server.', 'always'),
+};
 
-interface BoundObjectReference {
-  readonly kind?: string;
-  readonly apiVersion?: string;
-  readonly name?: string;
-}
+export type TokenRequest = ObjectOf<typeof fields>;
 
-/** Asks for a token with which to act as the service account. */
+/** Issues a token for the service account. */
 export const tokenRequest = (tokens: ServiceAccountTokens): Subresource =>
-  defineSubresource<TokenRequest>({
+  defineSubresource({
     name: 'token',
     ...tokenRequestNames,
     description: 'Requests a token for a service account.',
-    fields: {
-      spec: field(spec, 'Properties of the requested token.', 'always'),
-      status: field(status, 'Filled by the server.', 'always'),
-    },
-    numbers: { spec: 2, status: 3 },
+    fields,
     requiredFields: ['spec'],
     create: (account, request, warn) => issued(tokens, account, request, warn),
   });
@@ -118,8 +109,8 @@ async function issued(
 ): Promise<TokenRequest> {
   const { audiences: asked, boundObjectRef } = request.spec;
   requireUid(request, metadata);
-  const lifetime = lifetimeAsked(request);
-  if (boundObjectRef) throw cannotBind(boundObjectRef);
+  const lifetime = requestedLifetime(request);
+  if (boundObjectRef) throw unsupportedBinding(boundObjectRef);
   const lifetimeSeconds = Math.min(lifetime, tokens.lifetimeSecondsMax ?? lifetime);
   if (lifetimeSeconds < lifetime)
     warn(`requested expiration of ${lifetime} seconds shortened to ${lifetimeSeconds} seconds`);
@@ -129,12 +120,12 @@ async function issued(
   return {
     ...request,
     metadata: { ...request.metadata, creationTimestamp: formatTime(issuedAtMs) },
-    spec: { audiences, expirationSeconds: lifetimeSeconds },
+    spec: { audiences: [...audiences], expirationSeconds: lifetimeSeconds },
     status: { token, expirationTimestamp: formatTime(issuedAtMs + lifetimeSeconds * 1000) },
   };
 }
 
-/** Whoever names a UID means that incarnation of the account, and not one that has been created since. */
+/** A UID in the request is a precondition: the account must not have been recreated since. */
 function requireUid({ metadata: { uid: requested } }: TokenRequest, { name = '', uid }: KubeObject['metadata']): void {
   if (!requested || requested === uid) return;
   throw conflict(
@@ -144,7 +135,7 @@ function requireUid({ metadata: { uid: requested } }: TokenRequest, { name = '',
   );
 }
 
-function lifetimeAsked({ spec: { expirationSeconds = lifetimeSecondsFallback } }: TokenRequest): number {
+function requestedLifetime({ spec: { expirationSeconds = lifetimeSecondsFallback } }: TokenRequest): number {
   const seconds = numberOf(expirationSeconds);
   const problem =
     seconds < lifetimeSecondsLeast
@@ -159,7 +150,7 @@ function lifetimeAsked({ spec: { expirationSeconds = lifetimeSecondsFallback } }
 /** Kinds that a token may be bound to in Kubernetes. None of them is served here, so no such object exists. */
 const bindable: Readonly<Record<string, string>> = { Pod: 'pods', Secret: 'secrets', Node: 'nodes' };
 
-function cannotBind({ kind = '', apiVersion = '', name = '' }: BoundObjectReference): StatusError {
+function unsupportedBinding({ kind = '', apiVersion = '', name = '' }: BoundObjectReference): StatusError {
   const plural = apiVersion.includes('/') ? undefined : getOwn(bindable, kind);
   if (plural) return name === '' ? badRequest('Name parameter required.') : notFound({ group: '', kind, plural }, name);
   const type = `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;

@@ -1,18 +1,20 @@
+import type { JsonObject } from '../json/json-object.ts';
 import { invariant, setOwn } from '@cluster-apiserver/base';
-import { type Integer, isRawNumber, rawNumber } from '../schema/decode.ts';
+import { type Integer, isRawNumber, rawNumber } from '../json/raw-number.ts';
+import { zero } from '../schema/decode.ts';
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
-import { parseJson } from './json.ts';
-import { type JsonBounds, scanJson, storedBounds, TooManyValuesError } from './json-scan.ts';
+import { parseJson } from '../json/json.ts';
+import { type JsonBounds, scanJson, storedBounds, TooManyValuesError } from '../json/json-scan.ts';
 import {
   delimited,
-  encodedBy,
-  nested,
+  encodeWith,
+  writeNested,
   type Reader,
   type ReadField,
   readMessage,
   readNested,
   requireType,
-  tagged,
+  writeTag,
   varint,
   WireError,
   type ProtobufWriter,
@@ -23,15 +25,15 @@ import {
  * the value that the same object has as parsed JSON, so it is decoded, checked and made canonical like any other.
  */
 export const encodeMessage = (schema: ObjectSchema, value: object): Uint8Array =>
-  encodedBy((to) => writeObject(to, schema, value as Values));
+  encodeWith((to) => writeObject(to, schema, value as JsonObject));
 
 /** Entries of a list or map that are written in one step. */
 const stepEntries = 256;
-/** What is this deep inside is written in one step with what is around it. */
+/** Deeper values are encoded in one step with the value around them. */
 const stepLevels = 8;
 
 /**
- * The same message in steps, for a value that is so large that writing it at once would keep everybody waiting. Yields
+ * The same message in steps, for a value that is so large that encoding it at once would block the event loop. Yields
  * between the steps and returns the parts of the message.
  */
 export function* messageParts(
@@ -42,7 +44,7 @@ export function* messageParts(
   const parts: Uint8Array[] = [];
   for (const field of schema.fields.values()) {
     const { number, schema: held } = field;
-    const given = (value as Values)[field.name];
+    const given = (value as JsonObject)[field.name];
     if (number === undefined || given === undefined || given === null) continue;
     if (held.type === 'object' && levels > 0) {
       parts.push(...delimitedParts(number, yield* messageParts(held, given, levels - 1)));
@@ -50,12 +52,12 @@ export function* messageParts(
       parts.push(...(yield* itemParts(number, held.items, given as object[], levels - 1)));
     } else if (held.type === 'list') {
       for (const some of inBatches(given as unknown[])) {
-        parts.push(encodedBy((to) => writeItems(to, number, held, some)));
+        parts.push(encodeWith((to) => writeItems(to, number, held, some)));
         yield;
       }
     } else if (held.type === 'map') {
       for (const some of inBatches(Object.keys(given))) {
-        parts.push(encodedBy((to) => writeEntries(to, number, held, given as Values, some)));
+        parts.push(encodeWith((to) => writeEntries(to, number, held, given as JsonObject, some)));
         yield;
       }
     } else if (held.type === 'any') {
@@ -65,7 +67,7 @@ export function* messageParts(
         yield;
       }
       parts.push(...delimitedParts(number, delimitedParts(1, texts)));
-    } else parts.push(encodedBy((to) => writeValue(to, number, held, given)));
+    } else parts.push(encodeWith((to) => writeValue(to, number, held, given)));
     yield;
   }
   const { embedded } = schema;
@@ -85,7 +87,7 @@ function* itemParts(
     for (const item of list) parts.push(...delimitedParts(number, yield* messageParts(items, item, levels)));
   else
     for (const some of inBatches(list)) {
-      parts.push(encodedBy((to) => some.forEach((item) => writeValue(to, number, items, item))));
+      parts.push(encodeWith((to) => some.forEach((item) => writeValue(to, number, items, item))));
       yield;
     }
   return parts;
@@ -100,7 +102,7 @@ function* inBatches<T>(all: readonly T[]): Generator<readonly T[]> {
 /** A field that holds these parts. */
 function delimitedParts(number: number, parts: readonly Uint8Array[]): readonly Uint8Array[] {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
-  return [encodedBy((to) => tagged(to, number, delimited).uint32(length)), ...parts];
+  return [encodeWith((to) => writeTag(to, number, delimited).uint32(length)), ...parts];
 }
 
 /** JSON.stringify in steps. */
@@ -113,12 +115,12 @@ function* jsonTexts(value: unknown, levels: number): Generator<string> {
   for (const [at, key] of keys.entries()) {
     const name = isList ? '' : `${JSON.stringify(key)}:`;
     yield `${at === 0 ? '' : ','}${name}`;
-    yield* jsonTexts((value as Values)[key], levels - 1);
+    yield* jsonTexts((value as JsonObject)[key], levels - 1);
   }
   yield isList ? ']' : '}';
 }
 
-/** Throws WireError, or what the reader throws, when the bytes are no message of this form. */
+/** Throws WireError, or an error of the reader, if the bytes are no message of this schema. */
 export function decodeMessage(
   schema: ObjectSchema,
   message: Uint8Array,
@@ -140,39 +142,42 @@ function spend(budget: Budget, values: number): void {
   if (budget.left < 0) throw new TooManyValuesError(budget.bounds.valuesMax);
 }
 
-type Values = Readonly<Record<string, unknown>>;
-
-function writeObject(to: ProtobufWriter, schema: ObjectSchema, value: Values): void {
+function writeObject(to: ProtobufWriter, schema: ObjectSchema, value: JsonObject): void {
   for (const { name, number, schema: held } of schema.fields.values()) {
     const given = value[name];
-    // Kind and version of an object stand around its message, and not in it.
+    // Kind and apiVersion are part of the envelope, and not of the message.
     if (number === undefined || given === undefined || given === null) continue;
     if (held.type === 'list') writeItems(to, number, held, given as unknown[]);
-    else if (held.type === 'map') writeMap(to, number, held, given as Values);
+    else if (held.type === 'map') writeMap(to, number, held, given as JsonObject);
     else writeValue(to, number, held, given);
   }
   const { embedded } = schema;
-  if (embedded) nested(to, embedded.number, (message) => writeObject(message, embedded.schema, value));
+  if (embedded) writeNested(to, embedded.number, (message) => writeObject(message, embedded.schema, value));
 }
 
-const writeMap = (to: ProtobufWriter, number: number, schema: MapSchema, map: Values): void =>
+const writeMap = (to: ProtobufWriter, number: number, schema: MapSchema, map: JsonObject): void =>
   writeEntries(to, number, schema, map, Object.keys(map));
 
 function writeEntries(
   to: ProtobufWriter,
   number: number,
   { values }: MapSchema,
-  map: Values,
+  map: JsonObject,
   keys: readonly string[],
 ): void {
-  for (const key of keys) {
-    const value = map[key];
-    nested(to, number, (entry) => {
-      tagged(entry, 1, delimited).string(key);
-      if (values.type === 'string') writeValue(entry, 2, values, value);
-      else nested(entry, 2, (list) => writeItems(list, 1, values, value as unknown[]));
+  for (const key of keys)
+    writeNested(to, number, (entry) => {
+      writeTag(entry, 1, delimited).string(key);
+      writeMapValue(entry, values, map[key]);
     });
-  }
+}
+
+/** Every map value is the field with number 2. */
+function writeMapValue(entry: ProtobufWriter, schema: Schema, value: unknown): void {
+  // A map holds one value for each key, so a list or map in it is a message of its own, as Kubernetes declares them.
+  if (schema.type === 'list') writeNested(entry, 2, (inner) => writeItems(inner, 1, schema, value as unknown[]));
+  else if (schema.type === 'map') writeNested(entry, 2, (inner) => writeMap(inner, 1, schema, value as JsonObject));
+  else if (value !== null) writeValue(entry, 2, schema, value);
 }
 
 function writeItems(to: ProtobufWriter, number: number, { items }: ListSchema, list: readonly unknown[]): void {
@@ -182,27 +187,27 @@ function writeItems(to: ProtobufWriter, number: number, { items }: ListSchema, l
 function writeValue(to: ProtobufWriter, number: number, schema: Schema, value: unknown): void {
   switch (schema.type) {
     case 'string':
-      tagged(to, number, delimited).string(value as string);
+      writeTag(to, number, delimited).string(value as string);
       return;
     case 'bytes':
-      tagged(to, number, delimited).bytes(Buffer.from(value as string, 'base64'));
+      writeTag(to, number, delimited).bytes(Buffer.from(value as string, 'base64'));
       return;
     case 'boolean':
-      tagged(to, number, varint).bool(value as boolean);
+      writeTag(to, number, varint).bool(value as boolean);
       return;
     case 'int32':
     case 'int64':
-      tagged(to, number, varint).int64(isRawNumber(value) ? value.rawJSON : (value as number));
+      writeTag(to, number, varint).int64(isRawNumber(value) ? value.rawJSON : (value as number));
       return;
     case 'time':
     case 'microTime':
-      nested(to, number, (time) => writeTime(time, value as string));
+      writeNested(to, number, (time) => writeTime(time, value as string));
       return;
     case 'object':
-      nested(to, number, (object) => writeObject(object, schema, value as Values));
+      writeNested(to, number, (object) => writeObject(object, schema, value as JsonObject));
       return;
     case 'any':
-      nested(to, number, (any) => tagged(any, 1, delimited).string(JSON.stringify(value)));
+      writeNested(to, number, (any) => writeTag(any, 1, delimited).string(JSON.stringify(value)));
       return;
     case 'map':
     case 'list':
@@ -213,8 +218,8 @@ function writeValue(to: ProtobufWriter, number: number, schema: Schema, value: u
 /** Zeros are written too: a message with nothing in it is the time that is not set. */
 function writeTime(to: ProtobufWriter, text: string): void {
   const seconds = Date.parse(`${text.slice(0, 19)}Z`) / 1000;
-  tagged(to, 1, varint).int64(seconds);
-  tagged(to, 2, varint).int32(Number(text.slice(20, -1)) * 1000);
+  writeTag(to, 1, varint).int64(seconds);
+  writeTag(to, 2, varint).int32(Number(text.slice(20, -1)) * 1000);
 }
 
 const byNumbers = new WeakMap<ObjectSchema, ReadonlyMap<number, Field>>();
@@ -228,7 +233,7 @@ function byNumber(schema: ObjectSchema): ReadonlyMap<number, Field> {
   return fields;
 }
 
-/** A field that comes again goes on where it was, if it holds several values, and otherwise counts anew. */
+/** A repeated field appends to lists and maps, is merged into objects, and otherwise replaces the value. */
 function fieldsInto(value: Record<string, unknown>, schema: ObjectSchema, budget: Budget): ReadField {
   const fields = byNumber(schema);
   return (number, type, reader) => {
@@ -259,18 +264,36 @@ function wireType(schema: Schema): typeof varint | typeof delimited {
 
 function readEntry(reader: Reader, { values }: MapSchema, map: Record<string, unknown>, budget: Budget): void {
   let key = '';
-  let value: unknown = values.type === 'string' ? '' : [];
+  let value = zero(values);
   readNested(reader, (number, type) => {
     if (number > 2) return false;
-    requireType(type, delimited, 'the entry of a map');
+    requireType(type, number === 1 ? delimited : mapValueType(values), 'the entry of a map');
     if (number === 1) key = reader.string();
-    else value = values.type === 'string' ? reader.string() : readItems(reader, values, budget);
+    else value = readMapValue(reader, values, budget);
     return true;
   });
   setOwn(map, key, value);
 }
 
-/** A list inside a message of its own, because a map holds one value for each key. */
+const mapValueType = (values: Schema): ReturnType<typeof wireType> =>
+  values.type === 'list' || values.type === 'map' ? delimited : wireType(values);
+
+/** The opposite of `writeMapValue`. */
+function readMapValue(reader: Reader, schema: Schema, budget: Budget): unknown {
+  if (schema.type === 'list') return readItems(reader, schema, budget);
+  if (schema.type !== 'map') return readValue(reader, schema, 'the entry of a map', budget);
+  const map: Record<string, unknown> = {};
+  readNested(reader, (number, type) => {
+    if (number !== 1) return false;
+    requireType(type, delimited, 'the map of a map');
+    spend(budget, 1);
+    readEntry(reader, schema, map, budget);
+    return true;
+  });
+  return map;
+}
+
+/** The items of a list inside of a map. */
 function readItems(reader: Reader, { items }: ListSchema, budget: Budget): unknown[] {
   const list: unknown[] = [];
   readNested(reader, (number, type) => {
@@ -293,7 +316,7 @@ function readValue(reader: Reader, schema: Schema, name: string, budget: Budget)
       return reader.bool();
     case 'int32':
     case 'int64':
-      return integer(reader);
+      return readInteger(reader);
     case 'time':
       return readTime(reader, name, () => '');
     case 'microTime':
@@ -312,12 +335,12 @@ function readValue(reader: Reader, schema: Schema, name: string, budget: Budget)
 }
 
 /** A double where it is exact. */
-function integer(reader: Reader): Integer {
+function readInteger(reader: Reader): Integer {
   const digits = reader.int64().toString();
   return Number.isSafeInteger(Number(digits)) ? Number(digits) : rawNumber(digits);
 }
 
-/** The first second of year 0 and the last of year 9999: no text says more. */
+/** The first second of year 0 and the last of year 9999, the range of RFC 3339. */
 const secondsRange = [-62_167_219_200, 253_402_300_799] as const;
 
 function readTime(reader: Reader, name: string, fraction: (nanos: number) => string): string | null {

@@ -9,16 +9,16 @@ export type ProtobufWriter = protobuf.Writer;
 export const varint = 0;
 export const delimited = 2;
 
-export const tagged = (to: ProtobufWriter, number: number, type: typeof varint | typeof delimited): ProtobufWriter =>
+export const writeTag = (to: ProtobufWriter, number: number, type: typeof varint | typeof delimited): ProtobufWriter =>
   to.uint32((number << 3) | type);
 
-export function nested(to: ProtobufWriter, number: number, write: (to: ProtobufWriter) => void): void {
-  tagged(to, number, delimited).fork();
+export function writeNested(to: ProtobufWriter, number: number, write: (to: ProtobufWriter) => void): void {
+  writeTag(to, number, delimited).fork();
   write(to);
   to.ldelim();
 }
 
-export function encodedBy(write: (to: ProtobufWriter) => void): Uint8Array {
+export function encodeWith(write: (to: ProtobufWriter) => void): Uint8Array {
   const writer = protobuf.Writer.create();
   write(writer);
   return writer.finish();
@@ -29,7 +29,7 @@ export class WireError extends Error {
   override readonly name = 'WireError';
 }
 
-/** What follows is a field of this number, in this type. Says whether it has been read; what has not been is skipped. */
+/** Reads the field with this number and wire type. Returns false to skip it. */
 export type ReadField = (number: number, type: number, reader: Reader) => boolean;
 
 function readFields(reader: Reader, end: number, readField: ReadField): void {

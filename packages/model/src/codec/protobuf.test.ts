@@ -1,24 +1,24 @@
 import { describe, expect, test } from '@jest/globals';
 import { objectMeta, typeMeta } from '../schema/common.ts';
 import { any, boolean, field, int32, list, microTime, object, string, stringMap, time } from '../schema/schema.ts';
-import { MalformedTextError } from './json.ts';
+import { MalformedTextError } from '../json/json.ts';
 import { encodeProtobuf, parseProtobuf, watchFrame } from './protobuf.ts';
 import { decodeMessage, encodeMessage } from './protobuf-message.ts';
 
-const part = object({ size: field(int32, ''), name: field(string, '') }, { numbers: { size: 1, name: 2 } });
+const part = object({ size: field(1, int32, ''), name: field(2, string, '') });
 const schema = object(
   {
     ...typeMeta,
-    metadata: field(objectMeta, ''),
-    parts: field(list(part, 'atomic'), ''),
-    main: field(part, ''),
-    words: field(stringMap, ''),
-    born: field(time, ''),
-    seen: field(microTime, ''),
-    awake: field(boolean, '', 'given'),
-    extra: field(any, ''),
+    metadata: field(1, objectMeta, ''),
+    parts: field(2, list(part, 'atomic'), ''),
+    main: field(3, part, ''),
+    words: field(4, stringMap, ''),
+    born: field(5, time, ''),
+    seen: field(6, microTime, ''),
+    awake: field(7, boolean, '', 'given'),
+    extra: field(20, any, ''),
   },
-  { numbers: { metadata: 1, parts: 2, main: 3, words: 4, born: 5, seen: 6, awake: 7, extra: 20 } },
+  {},
 );
 const bytes = (...parts: (string | number[])[]): Buffer =>
   Buffer.concat(parts.map((part) => Buffer.from(part as string)));
@@ -31,12 +31,12 @@ test('an object is its message, with kind and version around it', () => {
   expect(parseProtobuf(written, () => schema)).toEqual({ value: robot, faults: [] });
 });
 
-test('what an envelope says besides is skipped, and a name that is empty is there and says nothing', () => {
+test('unknown fields of an envelope are skipped, and an empty name is kept', () => {
   const written = bytes('k8s\0', [10, 2, 18, 0, 18, 2, 56, 1, 26, 0, 34, 4], 'json', [42, 0]);
   expect(parseProtobuf(written, () => schema).value).toEqual({ kind: '', awake: true });
 });
 
-test('of what has no form here only the names are read', () => {
+test('of an unknown kind only kind and apiVersion are read', () => {
   const written = bytes('k8s\0', [10, 11, 10, 2], 'v2', [18, 5], 'Robot', [18, 2, 255, 255]);
   const asked: unknown[] = [];
   expect(parseProtobuf(written, (names) => void asked.push(names)).value).toEqual({ kind: 'Robot', apiVersion: 'v2' });

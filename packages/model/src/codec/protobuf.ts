@@ -1,12 +1,12 @@
 import type { ObjectSchema } from '../schema/schema.ts';
-import { MalformedTextError, type Parsed } from './json.ts';
-import { clientBounds, TooManyValuesError } from './json-scan.ts';
+import { MalformedTextError, type Parsed } from '../json/json.ts';
+import { clientBounds, TooManyValuesError } from '../json/json-scan.ts';
 import { decodeMessage, encodeMessage } from './protobuf-message.ts';
-import { delimited, encodedBy, nested, readMessage, readNested, requireType, tagged } from './protobuf-wire.ts';
+import { delimited, encodeWith, writeNested, readMessage, readNested, requireType, writeTag } from './protobuf-wire.ts';
 
 /**
- * An object as `application/vnd.kubernetes.protobuf`: four bytes that say so, and then a message that names kind and
- * version beside the object's own, because that does not name them.
+ * An object as `application/vnd.kubernetes.protobuf`: four magic bytes, and then an envelope message with kind, apiVersion
+ * and the message of the object.
  */
 const prefix = Buffer.from('k8s\0');
 
@@ -19,24 +19,24 @@ export interface TypeNames {
 
 export function encodeProtobuf(schema: ObjectSchema, value: TypeNames): Buffer {
   const message = encodeMessage(schema, value);
-  return Buffer.concat([envelope(value, message.length), message]);
+  return Buffer.concat([encodeEnvelope(value, message.length), message]);
 }
 
-/** What stands before the message of an object. */
-export function envelope({ kind, apiVersion }: TypeNames, messageBytes: number): Buffer {
-  const head = encodedBy((to) => {
-    nested(to, 1, (names) => {
-      tagged(names, 1, delimited).string(apiVersion);
-      tagged(names, 2, delimited).string(kind);
+/** The bytes before the message of an object. */
+export function encodeEnvelope({ kind, apiVersion }: TypeNames, messageBytes: number): Buffer {
+  const head = encodeWith((to) => {
+    writeNested(to, 1, (names) => {
+      writeTag(names, 1, delimited).string(apiVersion);
+      writeTag(names, 2, delimited).string(kind);
     });
-    tagged(to, 2, delimited).uint32(messageBytes);
+    writeTag(to, 2, delimited).uint32(messageBytes);
   });
   return Buffer.concat([prefix, head]);
 }
 
 /**
- * The value that the object has as parsed JSON. Of what has no schema here nothing is read but kind and version, which
- * tell the client what is wrong. Protobuf does not name fields, so there are none that nobody knows.
+ * Parses an object to the value that it has as parsed JSON. For an unknown kind only kind and apiVersion are read, for the
+ * error message. Unknown fields have no names in protobuf, so they are ignored.
  */
 export function parseProtobuf(
   bytes: Buffer,
@@ -46,17 +46,17 @@ export function parseProtobuf(
   if (!isProtobuf(bytes))
     throw new MalformedTextError('protobuf: it does not begin with the prefix that every object has');
   try {
-    const { names, message } = opened(bytes.subarray(prefix.length));
+    const { names, message } = openEnvelope(bytes.subarray(prefix.length));
     const schema = schemaOf(names);
     return { value: { ...names, ...(schema && decodeMessage(schema, message, bounds)) }, faults: [] };
   } catch (error) {
     if (error instanceof TooManyValuesError) throw error;
-    // Whatever the reader says of bytes is said about the bytes.
+    // Every error of the reader is an error in the bytes.
     throw new MalformedTextError(`protobuf: ${(error as Error).message}`, { cause: error });
   }
 }
 
-function opened(bytes: Buffer): { readonly names: Partial<TypeNames>; readonly message: Uint8Array } {
+function openEnvelope(bytes: Buffer): { readonly names: Partial<TypeNames>; readonly message: Uint8Array } {
   const names: Partial<Record<keyof TypeNames, string>> = {};
   let message: Uint8Array = new Uint8Array();
   readMessage(bytes, (number, type, reader) => {
@@ -77,12 +77,12 @@ function opened(bytes: Buffer): { readonly names: Partial<TypeNames>; readonly m
 
 /** An event of a watch. */
 export const watchEventMessage = (type: string, object: Uint8Array): Uint8Array =>
-  encodedBy((to) => {
-    tagged(to, 1, delimited).string(type);
-    nested(to, 2, (raw) => tagged(raw, 1, delimited).bytes(object));
+  encodeWith((to) => {
+    writeTag(to, 1, delimited).string(type);
+    writeNested(to, 2, (raw) => writeTag(raw, 1, delimited).bytes(object));
   });
 
-/** One of a stream of them. Its length stands before it, because nothing in it tells where it ends. */
+/** One event of a stream, with its length in front, because protobuf messages have no end mark. */
 export function watchFrame(type: string, object: Uint8Array): Buffer {
   const event = watchEventMessage(type, object);
   const length = Buffer.allocUnsafe(4);

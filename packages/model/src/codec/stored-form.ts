@@ -1,9 +1,9 @@
-import type { KubeObject } from '../object.ts';
-import { parseStoredJson } from './json.ts';
+import type { KubeObject } from '../kind/object.ts';
+import { parseStoredJson } from '../json/json.ts';
 
 /**
- * Bytes as a string with one character for each byte. Such strings are what the many objects in memory are kept in:
- * half the weight of a Buffer, moved together by the garbage collector, and written to a socket as they are.
+ * Bytes as a string with one character for each byte. The watch cache keeps objects as such strings: they take half the
+ * memory of a Buffer, the garbage collector can compact them, and a socket writes them without a conversion.
  */
 export type ByteString = string;
 
@@ -11,15 +11,15 @@ export const bytesOf = (bytes: ByteString): Buffer => Buffer.from(bytes, 'latin1
 export const byteString = (bytes: Buffer): ByteString => bytes.toString('latin1');
 
 /**
- * The same bytes in one piece. What is put together of parts keeps those parts, and what is cut out keeps the whole:
- * twice the memory for as long as it lives, and slow to compare.
+ * The same bytes as a flat string. V8 keeps the parts of a concatenated string and the parent of a slice: twice the memory
+ * for as long as it lives, and slow to compare.
  */
-export function inOnePiece(bytes: ByteString): ByteString {
+export function flatten(bytes: ByteString): ByteString {
   if (bytes.length > scratch.length) return byteString(bytesOf(bytes));
   return scratch.toString('latin1', 0, scratch.write(bytes, 'latin1'));
 }
 
-/** Most objects fit, and leave nothing behind for the collector. */
+/** Most objects fit, and leave no garbage. */
 const scratch = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** In ASCII, text and bytes are the same. */
@@ -43,37 +43,37 @@ function withoutResourceVersion(object: KubeObject): KubeObject {
 
 export function decodeStored(bytes: ByteString): KubeObject {
   const text = isAscii(bytes) ? bytes : bytesOf(bytes).toString();
-  // Ours: canonical when it was written, and checked by the transformer.
+  // This server wrote it in canonical form, and the transformer has authenticated it.
   return (longNumber.test(text) ? parseStoredJson(text).value : JSON.parse(text)) as KubeObject;
 }
 
 /** A number that a double may not hold. */
-const longNumber = /:-?[0-9]{16,}[,}]/;
+const longNumber = /[:[,]-?[0-9]{16,}[,}\]]/;
 
 /**
- * Where the resourceVersion belongs: behind the uid. The search is safe because a quote inside a JSON string is always
+ * The resourceVersion is inserted after the uid. The search is safe because a quote inside a JSON string is always
  * escaped, so these bytes can only be the member itself, and metadata is the first object that has one.
  */
 const uidMember = ',"uid":"';
 const versionMember = ',"resourceVersion":"';
 
-function behindUid(bytes: ByteString): number {
+function endOfUid(bytes: ByteString): number {
   return bytes.indexOf('"', bytes.indexOf(uidMember) + uidMember.length) + 1;
 }
 
-export function clientForm(stored: ByteString, resourceVersion: number): ByteString {
-  const at = behindUid(stored);
+export function toClientForm(stored: ByteString, resourceVersion: number): ByteString {
+  const at = endOfUid(stored);
   return `${stored.slice(0, at)}${versionMember}${resourceVersion}"${stored.slice(at)}`;
 }
 
 /** The client's form of the same object as of another revision. */
 export function withResourceVersion(client: ByteString, resourceVersion: number): ByteString {
-  return clientForm(storedForm(client), resourceVersion);
+  return toClientForm(toStoredForm(client), resourceVersion);
 }
 
 /** The way back from the client's form. */
-export function storedForm(client: ByteString): ByteString {
-  const at = behindUid(client);
+export function toStoredForm(client: ByteString): ByteString {
+  const at = endOfUid(client);
   const end = client.indexOf('"', at + versionMember.length) + 1;
   return `${client.slice(0, at)}${client.slice(end)}`;
 }
@@ -83,6 +83,6 @@ export function uidOf(bytes: ByteString): string {
   return bytes.slice(at, bytes.indexOf('"', at));
 }
 
-/** How the canonical form of a kind begins; inside a list, which says both for all, an item begins behind it. */
+/** The beginning of the canonical form of a kind. Items of a list leave it out. */
 export const typePrefix = (kind: string, apiVersion: string): ByteString =>
   `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;

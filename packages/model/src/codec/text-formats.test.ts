@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { parseJson } from './json.ts';
-import { indentedJson } from './json-indented.ts';
-import { endOfToken } from './json-tokens.ts';
+import { parseJson } from '../json/json.ts';
+import { indentedJson } from '../json/json-indented.ts';
+import { endOfToken } from '../json/json-tokens.ts';
 import { parseYaml } from './yaml.ts';
 import { formatYaml, yamlText } from './yaml-format.ts';
 

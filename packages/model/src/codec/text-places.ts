@@ -1,5 +1,5 @@
 import { type Event, EVENT_ID, getScalarValue, parseEvents, SCALAR_STYLE, type ScalarEvent } from 'js-yaml';
-import { nestingMax } from './json-scan.ts';
+import { nestingMax } from '../json/json-scan.ts';
 
 /** A place of a text, as editors count: from one. */
 export interface Place {
@@ -7,7 +7,7 @@ export interface Place {
   readonly column: number;
 }
 
-/** The places of what a YAML or JSON text holds. */
+/** The places of values in a YAML or JSON text. */
 export interface TextPlaces {
   /** Of the value at a path; of the nearest one around it if the text has none there. */
   of(path: readonly (string | number)[]): Place;
@@ -29,12 +29,12 @@ interface Node {
  * one that `parseYaml` has read. Of several documents the first one counts.
  */
 export function textPlaces(text: string): TextPlaces {
-  const { root, duplicateKeys } = treeOf(text);
+  const { root, duplicateKeys } = buildTree(text);
   const place = placesIn(text);
   const find = (path: readonly (string | number)[]): { readonly offset: number; readonly node: Node } => {
     let found = { offset: root.offset, node: root };
     for (const step of path) {
-      const next = typeof step === 'number' ? item(found.node, step) : member(found.node, step, text);
+      const next = typeof step === 'number' ? findItem(found.node, step) : findMember(found.node, step, text);
       if (!next) break;
       found = next;
     }
@@ -50,13 +50,13 @@ export function textPlaces(text: string): TextPlaces {
   };
 }
 
-const item = ({ items }: Node, index: number): { offset: number; node: Node } | undefined => {
+const findItem = ({ items }: Node, index: number): { offset: number; node: Node } | undefined => {
   const node = items[index];
   return node && { offset: node.offset, node };
 };
 
-/** What spans lines is found at its key, and the rest at the value, where what is wrong can be seen. */
-function member({ members }: Node, name: string, text: string): { offset: number; node: Node } | undefined {
+/** A value of several lines is located at its key, any other one at the value itself. */
+function findMember({ members }: Node, name: string, text: string): { offset: number; node: Node } | undefined {
   const found = members.get(name);
   if (!found) return undefined;
   const { keyOffset, node } = found;
@@ -94,7 +94,7 @@ const newNode = (offset: number, isBlockScalar = false): Node => ({
   members: new Map(),
 });
 
-function treeOf(text: string): { readonly root: Node; readonly duplicateKeys: readonly number[] } {
+function buildTree(text: string): { readonly root: Node; readonly duplicateKeys: readonly number[] } {
   const duplicateKeys: number[] = [];
   const anchors = new Map<string, Node>();
   const open: Open[] = [];
@@ -123,13 +123,13 @@ function treeOf(text: string): { readonly root: Node; readonly duplicateKeys: re
     if (parent.node.members.has(name)) duplicateKeys.push(offset);
     parent.key = { name, offset };
   };
-  for (const event of eventsOf(text)) {
+  for (const event of parseYamlEvents(text)) {
     if (event.type === EVENT_ID.MAPPING || event.type === EVENT_ID.SEQUENCE)
       begin(event, event.type === EVENT_ID.MAPPING);
     else if (event.type === EVENT_ID.SCALAR) scalar(event);
     else if (event.type === EVENT_ID.ALIAS) {
       const target = anchors.get(text.slice(event.anchorStart, event.anchorEnd)) ?? newNode(0);
-      // Found where the alias is; what lies below it, where it was written.
+      // The alias is located where it is; the values below it, where they were written.
       put({ ...target, offset: event.anchorStart - 1 }, { anchorStart: -1, anchorEnd: -1 });
     } else if (event.type === EVENT_ID.POP) {
       const ended = open.pop();
@@ -143,7 +143,7 @@ function treeOf(text: string): { readonly root: Node; readonly duplicateKeys: re
 }
 
 /** Of a text that cannot be read nothing is found. */
-function eventsOf(text: string): readonly Event[] {
+function parseYamlEvents(text: string): readonly Event[] {
   try {
     return parseEvents(text, { maxDepth: nestingMax });
   } catch {

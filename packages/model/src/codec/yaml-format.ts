@@ -4,10 +4,19 @@
  * of the event loop. Below a certain depth a value stands in one line, as JSON, which is YAML too: indentation alone
  * would make a deeply nested value larger than any bound.
  */
-import { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBracket, quote } from './json-tokens.ts';
+import {
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  endOfToken,
+  openBrace,
+  openBracket,
+  quote,
+} from '../json/json-tokens.ts';
 
 const blockDepthMax = 20;
-/** Readers need not look further ahead for the colon behind a key. */
+/** The distance within which YAML readers search for the colon after a key. */
 const keyCharactersMax = 1000;
 /** Characters that are handed on at a time: few enough for a step, and enough that steps are few. */
 const stepCharacters = 4096;
@@ -32,20 +41,20 @@ export function* yamlText(texts: Iterable<string | undefined>): Generator<string
   yield `${writer.take()}\n`;
 }
 
-/** A map or list whose entries stand on lines of their own. */
+/** A map or list in block style: each entry begins a line. */
 interface Level {
   readonly isMap: boolean;
   readonly indent: string;
-  /** Its first entry stands on the line that is begun: that of the dash before it, or the first of all. */
+  /** Its first entry continues the current line: that of the dash before it, or the first of all. */
   readonly isInline: boolean;
   entries: number;
-  /** In a map: a key comes next, and not the value of one. */
+  /** In a map: whether a key follows, and not a value. */
   expectsKey: boolean;
 }
 
 class BlockWriter {
   readonly #levels: Level[] = [];
-  /** Maps and lists that are open in a value that stands in one line. */
+  /** The open maps and lists of a value in flow style. */
   #openInLine = 0;
   #out = '';
 
@@ -67,7 +76,7 @@ class BlockWriter {
     if (this.#openInLine > 0) {
       if (opens) this.#openInLine++;
       if (closes) this.#openInLine--;
-      if (code > 0x20) this.#out += escaped(token);
+      if (code > 0x20) this.#out += escapeForYaml(token);
     } else if (opens) this.#open(code === openBrace, level);
     else if (closes) this.#close();
     else if (code === comma) {
@@ -76,7 +85,7 @@ class BlockWriter {
     else if (code !== colon && code > 0x20) {
       this.#beginValue(level);
       const space = level?.isMap ? ' ' : '';
-      this.#out += `${space}${code === quote ? scalar(textOf(token), indentBehind(level)) : token}`;
+      this.#out += `${space}${code === quote ? formatScalar(textOf(token), indentAfter(level)) : token}`;
     }
   }
 
@@ -88,7 +97,7 @@ class BlockWriter {
       return;
     }
     // Items need no indentation of their own below a key: their dashes are one.
-    const indent = outer?.isMap && !isMap ? outer.indent : indentBehind(outer);
+    const indent = outer?.isMap && !isMap ? outer.indent : indentAfter(outer);
     this.#levels.push({ isMap, indent, isInline: !outer?.isMap, entries: 0, expectsKey: isMap });
   }
 
@@ -100,7 +109,7 @@ class BlockWriter {
   #writeKey(key: string, level: Level): void {
     level.expectsKey = false;
     this.#beginEntry(level);
-    const name = inOneLine(key);
+    const name = formatInOneLine(key);
     this.#out += name.length > keyCharactersMax ? `? ${name}\n${level.indent}:` : `${name}:`;
   }
 
@@ -117,19 +126,20 @@ class BlockWriter {
   }
 }
 
-/** That of what stands behind a key or a dash. */
-const indentBehind = (level: Level | undefined): string => (level ? `${level.indent}  ` : '');
+/** The indentation of a value after a key or a dash. */
+const indentAfter = (level: Level | undefined): string => (level ? `${level.indent}  ` : '');
 
 const textOf = (token: string): string => (token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1));
 
 /** Several lines for a text that has them. */
-const scalar = (text: string, indent: string): string => (block.test(text) ? blockText(text, indent) : inOneLine(text));
+const formatScalar = (text: string, indent: string): string =>
+  block.test(text) ? formatBlock(text, indent) : formatInOneLine(text);
 
 /** No control characters but newlines, a first line that begins with a letter or a sign, and more than one line. */
 const block =
   /^[!-~\u00a0-\u2027\u202a-\ud7ff][\t -~\u00a0-\u2027\u202a-\ud7ff]*\n[\t\n -~\u00a0-\u2027\u202a-\ud7ff]*$/;
 
-function blockText(text: string, indent: string): string {
+function formatBlock(text: string, indent: string): string {
   const end = text.endsWith('\n\n') ? '+' : text.endsWith('\n') ? '' : '-';
   const body = text.endsWith('\n') ? text.slice(0, -1) : text;
   const inside = indent === '' ? '  ' : indent;
@@ -142,11 +152,11 @@ function blockText(text: string, indent: string): string {
 const plain = /^[A-Za-z_/](?:[A-Za-z0-9_./-]|:(?=[A-Za-z0-9])| (?=[A-Za-z0-9(]))*$/;
 const reserved = /^(?:y|n|yes|no|on|off|true|false|null)$/i;
 
-const inOneLine = (text: string): string =>
-  plain.test(text) && !reserved.test(text) ? text : escaped(JSON.stringify(text));
+const formatInOneLine = (text: string): string =>
+  plain.test(text) && !reserved.test(text) ? text : escapeForYaml(JSON.stringify(text));
 
 /** JSON leaves some characters as they are that no YAML may have. */
-const escaped = (json: string): string =>
+const escapeForYaml = (json: string): string =>
   json.replaceAll(
     /[\x7f-\x9f\u2028\u2029\ufeff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

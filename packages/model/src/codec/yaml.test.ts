@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { MalformedTextError } from './json.ts';
+import { MalformedTextError } from '../json/json.ts';
 import { parseYaml, YamlTooLargeError, yamlBytesMax } from './yaml.ts';
 import { formatYaml } from './yaml-format.ts';
 
@@ -35,7 +35,7 @@ test('a large number keeps its digits', () => {
   expect(JSON.stringify(value('a: 9007199254740993'))).toBe('{"a":9007199254740993}');
 });
 
-test('a key that a map says twice is told with its line, and the last one counts', () => {
+test('a duplicate key is reported with its line, and the last one counts', () => {
   const { value: parsed, faults } = parseYaml('a:\n  k: 1\n  k: 2\n');
   expect(parsed).toEqual({ a: { k: 2 } });
   expect(faults.map(({ message }) => message)).toEqual(['line 3: key "k" already set in map']);
@@ -47,7 +47,7 @@ test('__proto__ is plain data, merged or not', () => {
   expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
 });
 
-describe('what would hold up everybody else is refused', () => {
+describe('input that would block the event loop is rejected', () => {
   const bomb = [
     'a: &a [x,x,x,x,x,x,x,x,x,x]',
     ...'bcdefghi'.split('').map((name, i) => `${name}: &${name} [${Array(10).fill(`*${'abcdefgh'[i]}`).join(',')}]`),
@@ -72,7 +72,7 @@ describe('what would hold up everybody else is refused', () => {
   });
 });
 
-test('a name that is given twice stands for what bore it last before the alias', () => {
+test('an alias refers to the last anchor of its name before it', () => {
   expect(value('a: &x 1\nb: *x\nc: &x 2\nd: *x\ne: [&x 3, *x, {f: &x 4}, *x]')).toEqual({
     a: 1,
     b: 1,
@@ -141,7 +141,7 @@ test('thousands of levels are written without an end of the stack', () => {
   expect(() => formatYaml({ metadata: { managedFields: [{ fieldsV1: deep }] } })).not.toThrow();
 });
 
-test('what is written is read as the same', () => {
+test('formatted YAML is parsed to the same value', () => {
   const object = {
     a: 'yes',
     b: '1',

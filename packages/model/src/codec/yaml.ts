@@ -8,9 +8,9 @@ import {
   type ScalarEvent,
   YAMLException,
 } from 'js-yaml';
-import { isRawNumber, rawNumber } from '../schema/decode.ts';
-import { NestedTooDeepError, nestingMax } from './json-scan.ts';
-import { MalformedTextError, type Parsed, type TextFault, parseJson } from './json.ts';
+import { isRawNumber, rawNumber } from '../json/raw-number.ts';
+import { NestedTooDeepError, nestingMax } from '../json/json-scan.ts';
+import { MalformedTextError, type Parsed, type TextFault, parseJson } from '../json/json.ts';
 
 /**
  * YAML as the API's clients write it: version 1.1, as kubectl and its libraries read it (`yes` is true, `<<` merges).
@@ -18,14 +18,14 @@ import { MalformedTextError, type Parsed, type TextFault, parseJson } from './js
  * in one pass: so every alias is paid for each time that it is followed, and duplicate keys are found with their lines.
  */
 
-/** The most YAML that a client may send: about 10 ms of the thread that serves everybody. JSON may be larger. */
+/** The largest YAML body, which takes about 10 ms of the event loop. JSON may be larger. */
 export const yamlBytesMax = 64 * 1024;
 /**
  * What a document may grow to by its aliases, in nodes and characters, as a multiple of the largest text. Without
  * aliases no text passes the double.
  */
 const growthMax = 4;
-/** Beyond this many duplicate keys the list says nothing more that would help. */
+/** More duplicate keys than this are not listed. */
 const duplicatesMax = 100;
 /** The reader's words about a mistake may quote the text. */
 const problemCharactersMax = 200;
@@ -48,10 +48,10 @@ export function parseYaml(text: string, bytesMax = yamlBytesMax): Parsed {
     }
   }
   if (Buffer.byteLength(text) > bytesMax) throw new YamlTooLargeError(bytesMax);
-  return new Construction(text, growthMax * bytesMax).run(eventsOf(text));
+  return new Construction(text, growthMax * bytesMax).run(parseYamlEvents(text));
 }
 
-function eventsOf(text: string): readonly Event[] {
+function parseYamlEvents(text: string): readonly Event[] {
   try {
     return parseEvents(text, { maxDepth: nestingMax });
   } catch (error) {
@@ -61,7 +61,7 @@ function eventsOf(text: string): readonly Event[] {
   }
 }
 
-/** A value with what it costs to follow an alias to it. */
+/** A value with the cost of following an alias to it. */
 interface Node {
   readonly value: unknown;
   /** Nodes and characters. */
@@ -78,7 +78,7 @@ interface Open {
   height: number;
   /** In a map: the key whose value is next. */
   key: string | typeof merge | undefined;
-  /** In a map: what `<<` brings along. */
+  /** In a map: the maps that `<<` merges. */
   merged: Record<string, unknown>[] | undefined;
 }
 
@@ -129,7 +129,7 @@ class Construction {
     return { value: this.#document, faults: this.#faults };
   }
 
-  /** An empty document, such as one behind a last `---`, has one empty scalar. */
+  /** An empty document, such as one after a last `---`, has one empty scalar. */
   #isContent(event: Event): boolean {
     if (event.type === EVENT_ID.SCALAR) return getScalarValue(this.#text, event) !== '';
     return event.type !== EVENT_ID.DOCUMENT && event.type !== EVENT_ID.POP;
@@ -145,7 +145,7 @@ class Construction {
 
   #end(): void {
     const { value, anchor, size, height, merged } = this.#open.pop() as Open;
-    // What the map says itself wins over what it merges; of several merged maps the first wins.
+    // The map's own keys take precedence over merged ones, and the first of several merged maps over the others.
     for (const part of merged ?? [])
       for (const [key, entry] of Object.entries(part))
         if (!Object.hasOwn(value, key)) setOwn(value as Record<string, unknown>, key, entry);
@@ -209,7 +209,7 @@ class Construction {
     parent.key = undefined;
   }
 
-  /** A key has been read: the map may say it already. */
+  /** A key was read, which may be a duplicate. */
   #noteKey(parent: Open, offset: number): void {
     if (!Object.hasOwn(parent.value, parent.key as string) || this.#faults.length >= duplicatesMax) return;
     const line = this.#lineOf(offset);
@@ -240,15 +240,15 @@ function keyOf(value: unknown): string {
 const textTags: ReadonlySet<string> = new Set(['!', '!!str']);
 const coreTags: ReadonlySet<string> = new Set(['!!null', '!!bool', '!!int', '!!float']);
 
-/** What a scalar stands for. What JSON has no value for, such as a date, stays the text that was written. */
+/** The JSON value of a scalar. A scalar without one, such as a date, is the string as written. */
 function valueOf(written: string, plain: boolean, tag: string): unknown {
   if (coreTags.has(tag)) {
-    const value = plainValue(written);
+    const value = parsePlainScalar(written);
     if (typeof value === 'string') throw new MalformedTextError(`yaml: a value that is no ${tag}`);
     return value;
   }
   return plain && !textTags.has(tag) && (tag === '' || tag.startsWith('!!')) && !tag.startsWith('!!binary')
-    ? plainValue(written)
+    ? parsePlainScalar(written)
     : written.toWellFormed();
 }
 
@@ -266,7 +266,7 @@ const float = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const noJson = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 
 /** By the rules of the clients' libraries, which know octal and underscores but no base of sixty. */
-function plainValue(written: string): unknown {
+function parsePlainScalar(written: string): unknown {
   const word = words.get(written);
   if (word !== undefined) return word;
   if (!numberStart.test(written)) return written.toWellFormed();

@@ -8,7 +8,7 @@ export class PatchFailedError extends Error {
   override readonly name = 'PatchFailedError';
 }
 
-/** A test of a JSON patch found something else than it wants. */
+/** A `test` operation of a JSON patch failed. */
 export class PatchTestFailedError extends PatchFailedError {}
 
 /** More operations than one patch may have. */

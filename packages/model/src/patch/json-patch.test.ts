@@ -4,16 +4,16 @@ import { runSync, type Random, seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '../../../base/test/soak.ts';
 import { patchedByModel } from '../../test/json-patch-model.ts';
 import { oneOf, patienceMs, randomMap, randomName, randomValue } from '../../test/random-json.ts';
-import { parseJson } from '../codec/json.ts';
+import { parseJson } from '../json/json.ts';
 import { PatchFailedError, PatchFormError, TooManyOperationsError } from './errors.ts';
-import { patchedByOperations, readJsonPatch } from './json-patch.ts';
+import { applyJsonPatch, readJsonPatch } from './json-patch.ts';
 
 /** All from one seed, so that a soak begins with those of `npm test`. */
 const rounds = repetitions({ ci: 20_000, soak: 100_000 });
 
 const times = (count: number, operation: object): object[] => Array.from({ length: count }, () => operation);
 const patched = (document: unknown, operations: unknown): unknown =>
-  runSync(patchedByOperations(document, readJsonPatch(operations)));
+  runSync(applyJsonPatch(document, readJsonPatch(operations)));
 const add = (path: string, value: unknown) => ({ op: 'add', path, value });
 
 // The examples of RFC 6902, appendix A.
@@ -142,16 +142,16 @@ test('a path of more steps than any kind has is refused, and not quoted whole', 
   expect(() => patched({}, [{ op: 'test', path, value: null }])).toThrow('path has more than 100 steps');
 });
 
-test('members of operations that mean nothing are told', () => {
+test('unknown members of operations are reported', () => {
   expect(readJsonPatch([add('/a', { b: 1 }), { ...add('/b', 1), colour: 'blue' }]).unknownMembers).toEqual([
     '[1].colour',
   ]);
 });
 
-test('numbers are compared by what they are worth, digit by digit', () => {
+test('numbers are compared by value, digit by digit', () => {
   const holds = (document: string, value: string): void =>
     void runSync(
-      patchedByOperations(
+      applyJsonPatch(
         parseJson(document).value,
         readJsonPatch([{ op: 'test', path: '/n', value: parseJson(value).value }]),
       ),
@@ -171,7 +171,7 @@ test('__proto__ is plain data', () => {
   expect(({} as { polluted?: number }).polluted).toBeUndefined();
 });
 
-describe('what would hold up everybody else is refused', () => {
+describe('input that would block the event loop is rejected', () => {
   test('more than ten thousand operations', () => {
     const many = (count: number) => Array.from({ length: count }, () => ({ op: 'test', path: '', value: {} }));
     expect(patched({}, many(10_000))).toEqual({});

@@ -1,8 +1,9 @@
 import { getOwn, setOwn, type SyncTask } from '@cluster-apiserver/base';
-import { jsonValuesMax, nestingMax } from '../codec/json-scan.ts';
-import { isRawNumber } from '../schema/decode.ts';
+import { isJsonObject } from '../json/json-object.ts';
+import { jsonValuesMax, nestingMax } from '../json/json-scan.ts';
+import { isRawNumber } from '../json/raw-number.ts';
 import { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './errors.ts';
-import { sameJson } from './same-json.ts';
+import { sameJson } from '../json/same-json.ts';
 
 /**
  * JSON patch (RFC 6902): a list of operations, all of which happen or none. An absent member reads as null, as it does
@@ -25,7 +26,7 @@ const copiedValuesMax = jsonValuesMax;
 /** Entries that lists move up or down for insertions and removals, all together; each takes about a nanosecond. */
 const shiftedEntriesMax = 50_000_000;
 
-/** Values that all tests of one patch look at: one map may be tested ten thousand times. */
+/** The maximum number of values that all tests of a patch compare: one map may be tested ten thousand times. */
 const testedValuesMax = 1_000_000;
 /** Steps of a path. Kinds have a third of it at most, and a document could grow deeper with every operation. */
 const pathStepsMax = 100;
@@ -41,7 +42,7 @@ export function readJsonPatch(value: unknown): JsonPatch {
   }
   const unknownMembers: string[] = [];
   const operations = value.map((operation: unknown, index) => {
-    if (!isMap(operation)) throw new PatchFormError(`operation ${index} must be an object`);
+    if (!isJsonObject(operation)) throw new PatchFormError(`operation ${index} must be an object`);
     for (const name of Object.keys(operation)) if (!members.has(name)) unknownMembers.push(`[${index}].${name}`);
     for (const name of ['op', 'path', 'from']) {
       const member = getOwn(operation, name) ?? '';
@@ -53,7 +54,7 @@ export function readJsonPatch(value: unknown): JsonPatch {
 }
 
 /** The document after all operations. The document itself and the values of the patch stay as they are. */
-export function* patchedByOperations(document: unknown, { operations }: JsonPatch): SyncTask<unknown> {
+export function* applyJsonPatch(document: unknown, { operations }: JsonPatch): SyncTask<unknown> {
   const evaluation = new Evaluation(document);
   for (const [index, operation] of operations.entries()) {
     try {
@@ -72,7 +73,7 @@ type Container = Record<string, unknown> | unknown[];
 
 class Evaluation {
   document: unknown;
-  /** Containers that were made here and may be changed in place; all others belong to somebody else. */
+  /** Containers that this patch has created and may change in place. All others are shared. */
   readonly #own = new WeakSet<object>();
   #copiedBytes = 0;
   #copiedValues = 0;
@@ -149,7 +150,7 @@ class Evaluation {
     return path.reduce((value, key, depth) => memberOf(value, key, path, depth === path.length - 1), this.document);
   }
 
-  /** The container of the last step, made ours on the way; undefined for the whole document. */
+  /** The container of the last step, copied with the containers on the way; undefined for the whole document. */
   #placeOf(path: Path): { readonly container: Container; readonly key: string } | undefined {
     const key = path.at(-1);
     if (key === undefined) return undefined;
@@ -175,7 +176,7 @@ class Evaluation {
     return copy;
   }
 
-  /** A copy down to the ground: what happens to one of the two must not happen to the other. */
+  /** A deep copy, so that later operations do not change both. */
   #copyOf(value: unknown, levels = 0): unknown {
     if (levels > nestingMax) throw new PatchFailedError(`a copied value is nested deeper than ${nestingMax} levels`);
     this.#copiedBytes += typeof value === 'string' ? value.length + 2 : 4;
@@ -234,10 +235,10 @@ function valueOf(operation: Operation): unknown {
   return operation['value'];
 }
 
-/** What is one step down. An absent member at the end of a path is null; nothing can be below one. */
+/** The value one step down. An absent member is null at the end of a path, and an error before. */
 function memberOf(value: unknown, key: string, path: Path, last: boolean): unknown {
   if (Array.isArray(value)) return value[indexOf(key, value.length, path)] as unknown;
-  if (!isMap(value)) throw new PatchFailedError(`nothing is at ${shown(path)}`);
+  if (!isJsonObject(value)) throw new PatchFailedError(`nothing is at ${shown(path)}`);
   if (Object.hasOwn(value, key)) return value[key];
   if (last) return null;
   throw new PatchFailedError(`nothing is at ${shown(path)}`);
@@ -259,6 +260,3 @@ const shown = (path: Path): string =>
       .join('')
       .slice(0, shownCharactersMax),
   );
-
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);

@@ -1,21 +1,18 @@
 import { setOwn } from '@cluster-apiserver/base';
-import { isRawNumber } from '../schema/decode.ts';
+import { isJsonObject } from '../json/json-object.ts';
 
-/** JSON merge patch (RFC 7386): maps are merged, null takes away, anything else takes the place of what was there. */
-export function mergedBy(target: unknown, patch: unknown): unknown {
-  if (!isMap(patch)) return patch;
+/** JSON merge patch (RFC 7386): objects are merged, null removes a member, any other value replaces it. */
+export function applyMergePatch(target: unknown, patch: unknown): unknown {
+  if (!isJsonObject(patch)) return patch;
   const merged: Record<string, unknown> = {};
-  const before = isMap(target) ? target : {};
+  const before = isJsonObject(target) ? target : {};
   for (const [key, value] of Object.entries(before)) {
     const change = Object.hasOwn(patch, key) ? patch[key] : undefined;
     if (change === undefined) setOwn(merged, key, value);
-    else if (change !== null) setOwn(merged, key, mergedBy(value, change));
+    else if (change !== null) setOwn(merged, key, applyMergePatch(value, change));
   }
   for (const [key, value] of Object.entries(patch)) {
-    if (!Object.hasOwn(before, key) && value !== null) setOwn(merged, key, mergedBy(undefined, value));
+    if (!Object.hasOwn(before, key) && value !== null) setOwn(merged, key, applyMergePatch(undefined, value));
   }
   return merged;
 }
-
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);

@@ -4,10 +4,10 @@ import { type Random, seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '../../../base/test/soak.ts';
 import { mergedByModel, ModelRefusal, strategicModel } from '../../test/merge-models.ts';
 import { oneOf, patienceMs, randomMap, randomValue } from '../../test/random-json.ts';
-import { boolean, field, list, object, string, stringMap } from '../schema/schema.ts';
-import { mergedBy } from './merge-patch.ts';
+import { boolean, jsonField, list, object, string, stringMap } from '../schema/schema.ts';
+import { applyMergePatch } from './merge-patch.ts';
 import { PatchFormError } from './errors.ts';
-import { strategicallyMergedBy } from './strategic-merge-patch.ts';
+import { applyStrategicMergePatch } from './strategic-merge-patch.ts';
 
 /** All from one seed, so that a soak begins with those of `npm test`. */
 const rounds = repetitions({ ci: 20_000, soak: 100_000 });
@@ -35,11 +35,11 @@ describe('merge patch', () => {
     [[1, 2], { a: 'b', c: null }, { a: 'b' }],
     [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
   ])('%j with %j gives %j', (target, patch, expected) => {
-    expect(mergedBy(target, patch)).toEqual(expected);
+    expect(applyMergePatch(target, patch)).toEqual(expected);
   });
 
   test('__proto__ is plain data', () => {
-    const merged = mergedBy(
+    const merged = applyMergePatch(
       { a: 1 },
       JSON.parse('{"__proto__":{"x":1},"constructor":{"prototype":{"x":1}}}'),
     ) as object;
@@ -55,7 +55,7 @@ test(
     for (let round = 0; round < rounds; round++) {
       const [target, patch] = [randomMap(random, 3), randomValue(random, 3)];
       const before = JSON.stringify([target, patch]);
-      const [actual, expected] = [mergedBy(target, patch), mergedByModel(target, patch)];
+      const [actual, expected] = [applyMergePatch(target, patch), mergedByModel(target, patch)];
       if (!isDeepStrictEqual(actual, expected))
         throw new Error(`${before}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
       if (JSON.stringify([target, patch]) !== before) throw new Error(`${before}: changed in place`);
@@ -66,17 +66,17 @@ test(
 
 describe('strategic merge patch', () => {
   const entry = object(
-    { name: field(string, ''), value: field(string, ''), labels: field(stringMap, '') },
+    { name: jsonField(string, ''), value: jsonField(string, ''), labels: jsonField(stringMap, '') },
     { atomic: true },
   );
   const schema = object({
-    flag: field(boolean, '', 'given'),
-    labels: field(stringMap, ''),
-    inner: field(object({ a: field(string, ''), b: field(string, '') }), ''),
-    entries: field(list(entry, { key: 'name' }), ''),
-    words: field(list(string, 'set'), ''),
-    whole: field(list(string, 'atomic'), ''),
-    references: field(list(entry, 'atomic'), ''),
+    flag: jsonField(boolean, '', 'given'),
+    labels: jsonField(stringMap, ''),
+    inner: jsonField(object({ a: jsonField(string, ''), b: jsonField(string, '') }), ''),
+    entries: jsonField(list(entry, { key: 'name' }), ''),
+    words: jsonField(list(string, 'set'), ''),
+    whole: jsonField(list(string, 'atomic'), ''),
+    references: jsonField(list(entry, 'atomic'), ''),
   });
   const named = (...names: string[]) => names.map((name) => ({ name }));
 
@@ -193,12 +193,12 @@ describe('strategic merge patch', () => {
     ],
     ['an order for what is not there changes nothing', {}, { '$setElementOrder/entries': named('a') }, {}],
   ])('%s', (_, target, patch, expected) => {
-    expect(strategicallyMergedBy(schema, target, patch)).toEqual(expected);
+    expect(applyStrategicMergePatch(schema, target, patch)).toEqual(expected);
     const order = (merged: unknown): string =>
       JSON.stringify(
         (merged as { entries?: unknown; words?: unknown }).entries ?? (merged as { words?: unknown }).words,
       );
-    expect(order(strategicallyMergedBy(schema, target, patch))).toBe(order(expected));
+    expect(order(applyStrategicMergePatch(schema, target, patch))).toBe(order(expected));
   });
 
   test.each<[string, unknown]>([
@@ -221,13 +221,13 @@ describe('strategic merge patch', () => {
     ['an order of a list that is taken away', { '$setElementOrder/entries': named('a'), entries: null }],
   ])('%s is refused', (_, patch) => {
     const target = { labels: { k: '1' }, inner: { a: '1' }, entries: named('a') };
-    expect(() => strategicallyMergedBy(schema, target, patch)).toThrow(PatchFormError);
+    expect(() => applyStrategicMergePatch(schema, target, patch)).toThrow(PatchFormError);
   });
 
   test('the target is left as it was', () => {
     const target = { labels: { k: '1' }, entries: named('a', 'b'), words: ['w'] };
     const before = structuredClone(target);
-    strategicallyMergedBy(schema, target, {
+    applyStrategicMergePatch(schema, target, {
       labels: { l: '2' },
       entries: [{ name: 'a', value: 'x' }],
       '$deleteFromPrimitiveList/words': ['w'],
@@ -236,7 +236,7 @@ describe('strategic merge patch', () => {
   });
 
   test('__proto__ is plain data', () => {
-    strategicallyMergedBy(
+    applyStrategicMergePatch(
       schema,
       { labels: {} },
       JSON.parse('{"labels":{"__proto__":"x"},"__proto__":{"polluted":"y"}}'),
@@ -253,7 +253,7 @@ describe('strategic merge patch', () => {
       for (let round = 0; round < rounds; round++) {
         const [target, patch] = [randomTarget(random), randomPatch(random)];
         const before = JSON.stringify([target, patch]);
-        const actual = refused(PatchFormError, () => strategicallyMergedBy(schema, target, patch));
+        const actual = refused(PatchFormError, () => applyStrategicMergePatch(schema, target, patch));
         const expected = refused(ModelRefusal, () => strategicModel(form, target, patch));
         if (!isDeepStrictEqual(actual, expected))
           throw new Error(`${before}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);

@@ -1,5 +1,5 @@
 import { getOwn, setOwn } from '@cluster-apiserver/base';
-import { isRawNumber } from '../schema/decode.ts';
+import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { PatchFormError } from './errors.ts';
 
@@ -8,30 +8,25 @@ import { PatchFormError } from './errors.ts';
  * entry, sets value by value, and directives inside the patch (keys that begin with a dollar sign) say what a plain
  * merge cannot: replace, delete, retain, and in which order.
  */
-export function strategicallyMergedBy(schema: ObjectSchema, target: unknown, patch: unknown): unknown {
-  if (!isMap(patch)) throw new PatchFormError('the patch must be an object');
-  return mergeMaps(schema, isMap(target) ? target : {}, patch);
+export function applyStrategicMergePatch(schema: ObjectSchema, target: unknown, patch: unknown): unknown {
+  if (!isJsonObject(patch)) throw new PatchFormError('the patch must be an object');
+  return mergeMaps(schema, isJsonObject(target) ? target : {}, patch);
 }
-
-type Values = Readonly<Record<string, unknown>>;
 
 const patchDirective = '$patch';
 const retainKeysDirective = '$retainKeys';
 const orderPrefix = '$setElementOrder/';
 const deletePrefix = '$deleteFromPrimitiveList/';
 
-const isMap = (value: unknown): value is Values =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
-
-function mergeMaps(schema: Schema | undefined, target: Values, patch: Values): Values {
+function mergeMaps(schema: Schema | undefined, target: JsonObject, patch: JsonObject): JsonObject {
   const directive = getOwn(patch, patchDirective);
-  if (directive === 'replace') return withoutDirectives(patch) as Values;
+  if (directive === 'replace') return withoutDirectives(patch) as JsonObject;
   if (directive === 'delete') return {};
   if (directive !== undefined && directive !== 'merge')
     throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(directive)}`);
 
   const merged: Record<string, unknown> = {};
-  const kept = retained(target, patch);
+  const kept = retainKeys(target, patch);
   for (const key of Object.keys(kept)) setOwn(merged, key, kept[key]);
   const hasDirectives = Object.keys(patch).some((key) => key.startsWith('$'));
   for (const key of hasDirectives ? touchedKeys(patch) : Object.keys(patch)) {
@@ -43,8 +38,8 @@ function mergeMaps(schema: Schema | undefined, target: Values, patch: Values): V
   return merged;
 }
 
-/** The members of a patch that say something about the target, directives about them included. */
-function touchedKeys(patch: Values): Set<string> {
+/** The members that a patch changes, including those that only directives name. */
+function touchedKeys(patch: JsonObject): Set<string> {
   const keys = new Set<string>();
   for (const key of Object.keys(patch)) {
     if (key.startsWith(orderPrefix)) keys.add(key.slice(orderPrefix.length));
@@ -54,7 +49,7 @@ function touchedKeys(patch: Values): Set<string> {
   return keys;
 }
 
-function retained(target: Values, patch: Values): Values {
+function retainKeys(target: JsonObject, patch: JsonObject): JsonObject {
   const keys = getOwn(patch, retainKeysDirective);
   if (keys === undefined) return target;
   if (!Array.isArray(keys)) throw new PatchFormError('$retainKeys must be a list');
@@ -70,8 +65,8 @@ function schemaBelow(schema: Schema | undefined, key: string): Schema | undefine
   return schema?.type === 'map' ? schema.values : undefined;
 }
 
-/** What becomes of one member; undefined when it is taken away. */
-function mergeMember(schema: Schema | undefined, before: unknown, patch: Values, key: string): unknown {
+/** The new value of one member; undefined if it is removed. */
+function mergeMember(schema: Schema | undefined, before: unknown, patch: JsonObject, key: string): unknown {
   const order = listOf(getOwn(patch, orderPrefix + key), orderPrefix + key);
   const deleted = listOf(getOwn(patch, deletePrefix + key), deletePrefix + key);
   const change = getOwn(patch, key);
@@ -80,7 +75,7 @@ function mergeMember(schema: Schema | undefined, before: unknown, patch: Values,
   const base = deleted && Array.isArray(before) ? before.filter((value) => !gone.has(identityOf(value))) : before;
   const merged = mergeChange(schema, base, change);
   return order && Array.isArray(merged) && isShared(schema)
-    ? inOrder(schema, merged, order, Array.isArray(before) ? before : [])
+    ? orderEntries(schema, merged, order, Array.isArray(before) ? before : [])
     : merged;
 }
 
@@ -94,7 +89,7 @@ type SharedList = ListSchema & { readonly sharing: Exclude<ListSchema['sharing']
 const isShared = (schema: Schema | undefined): schema is SharedList =>
   schema?.type === 'list' && schema.sharing !== 'atomic';
 
-/** Throws unless the order is one of a list that is merged, and has the entries that the patch sets in the same order. */
+/** Throws unless the list is merged, and the order contains the entries that the patch sets, in the same order. */
 function requireFittingOrder(
   schema: Schema | undefined,
   key: string,
@@ -112,7 +107,7 @@ function requireFittingOrder(
   if (ordered.length === 0) return;
   let at = 0;
   for (const entry of (change ?? []) as readonly unknown[]) {
-    if (isMap(entry) && getOwn(entry, patchDirective) !== undefined) continue;
+    if (isJsonObject(entry) && getOwn(entry, patchDirective) !== undefined) continue;
     const wanted = identity(entry);
     while (at < ordered.length && ordered[at] !== wanted) at++;
     if (at++ >= ordered.length) refuse('it lacks an entry that the patch sets, or has it elsewhere');
@@ -125,9 +120,9 @@ function listOf(value: unknown, name: string): readonly unknown[] | undefined {
 }
 
 function mergeValues(schema: Schema | undefined, before: unknown, change: unknown): unknown {
-  if (isMap(change) && isMap(before)) return mergeMaps(schema, before, change);
+  if (isJsonObject(change) && isJsonObject(before)) return mergeMaps(schema, before, change);
   if (Array.isArray(change) && schema?.type === 'list') {
-    // A list that is not merged knows no directives: what looks like one is an unknown field, and not a deletion.
+    // An atomic list has no directives: what looks like one is an unknown field, and not a deletion.
     if (!isShared(schema)) return change;
     if (Array.isArray(before)) return mergeLists(schema, before, change);
   }
@@ -135,9 +130,10 @@ function mergeValues(schema: Schema | undefined, before: unknown, change: unknow
 }
 
 function mergeLists(schema: ListSchema, before: readonly unknown[], change: readonly unknown[]): unknown[] {
-  if (schema.sharing === 'set') return inOrder(schema, distinct([...before, ...change]), change, before);
+  if (schema.sharing === 'set') return orderEntries(schema, distinct([...before, ...change]), change, before);
   const { key } = schema.sharing as { readonly key: string };
-  const isDirective = (entry: unknown): entry is Values => isMap(entry) && getOwn(entry, patchDirective) !== undefined;
+  const isDirective = (entry: unknown): entry is JsonObject =>
+    isJsonObject(entry) && getOwn(entry, patchDirective) !== undefined;
   const directives = change.filter(isDirective);
   const entries = change.filter((entry) => !isDirective(entry));
   if (directives.some((entry) => entry[patchDirective] === 'replace')) return entries.map(withoutDirectives);
@@ -153,29 +149,30 @@ function mergeLists(schema: ListSchema, before: readonly unknown[], change: read
   // Of several entries with one key the first is the one that is merged.
   const places = new Map<string, number>();
   const append = (entry: unknown): void => {
-    const value = isMap(entry) ? getOwn(entry, key) : undefined;
+    const value = isJsonObject(entry) ? getOwn(entry, key) : undefined;
     const identity = identityOf(value);
     if (value !== undefined && !places.has(identity)) places.set(identity, merged.length);
     merged.push(entry);
   };
   for (const entry of before)
-    if (!isMap(entry) || getOwn(entry, key) === undefined || !gone.has(identityOf(getOwn(entry, key)))) append(entry);
+    if (!isJsonObject(entry) || getOwn(entry, key) === undefined || !gone.has(identityOf(getOwn(entry, key))))
+      append(entry);
   for (const entry of entries) {
     const value = keyOf(entry, key);
     const at = places.get(identityOf(value));
     if (at === undefined) append(withoutDirectives(entry));
-    else merged[at] = mergeMaps(schema.items, merged[at] as Values, entry as Values);
+    else merged[at] = mergeMaps(schema.items, merged[at] as JsonObject, entry as JsonObject);
   }
-  return inOrder(schema, merged, entries, before);
+  return orderEntries(schema, merged, entries, before);
 }
 
-/** Equal values have the same: what entries are found by without a look at all the others. */
+/** A key for maps: equal values have equal keys. */
 const identityOf = (value: unknown): string =>
   // No other JSON begins with a quote.
   typeof value === 'string' ? `"${value}` : (JSON.stringify(value) ?? '');
 
 function keyOf(entry: unknown, key: string): unknown {
-  const value = isMap(entry) ? getOwn(entry, key) : undefined;
+  const value = isJsonObject(entry) ? getOwn(entry, key) : undefined;
   if (value === undefined) throw new PatchFormError(`an entry of the patch does not contain the merge key ${key}`);
   return value;
 }
@@ -184,7 +181,7 @@ function keyOf(entry: unknown, key: string): unknown {
  * Entries that the patch names come in the patch's order, the others in theirs; where the two meet, an old entry goes
  * before a named one only if it did so before.
  */
-function inOrder(
+function orderEntries(
   schema: ListSchema,
   merged: readonly unknown[],
   wanted: readonly unknown[],
@@ -192,7 +189,7 @@ function inOrder(
 ): unknown[] {
   const key = schema.sharing === 'set' ? undefined : (schema.sharing as { readonly key: string }).key;
   const identity = (entry: unknown): string =>
-    identityOf(key !== undefined && isMap(entry) ? getOwn(entry, key) : entry);
+    identityOf(key !== undefined && isJsonObject(entry) ? getOwn(entry, key) : entry);
   const places = (entries: readonly unknown[]): Map<string, number> => {
     const first = new Map<string, number>();
     entries.forEach((entry, index) => {
@@ -222,9 +219,9 @@ function inOrder(
 function withoutDirectives(value: unknown): unknown {
   if (Array.isArray(value))
     return value
-      .filter((entry) => !(isMap(entry) && getOwn(entry, patchDirective) !== undefined))
+      .filter((entry) => !(isJsonObject(entry) && getOwn(entry, patchDirective) !== undefined))
       .map(withoutDirectives);
-  if (!isMap(value)) return value;
+  if (!isJsonObject(value)) return value;
   const out: Record<string, unknown> = {};
   for (const [key, entry] of Object.entries(value)) {
     if (

@@ -1,24 +1,25 @@
 import { expect, test } from '@jest/globals';
-import { decode, rawNumber, WrongTypeError } from './decode.ts';
-import { any, boolean, field, int32, int64, list, microTime, object, string, stringMap, time } from './schema.ts';
+import { rawNumber } from '../json/raw-number.ts';
+import { decode, WrongTypeError } from './decode.ts';
+import { any, boolean, jsonField, int32, int64, list, microTime, object, string, stringMap, time } from './schema.ts';
 
 const schema = object({
-  text: field(string, ''),
-  flag: field(boolean, '', 'given'),
-  small: field(int32, ''),
-  large: field(int64, ''),
-  when: field(time, '', 'always'),
-  exact: field(microTime, ''),
-  labels: field(stringMap, ''),
-  inner: field(object({ name: field(string, '') }), '', 'always'),
-  entries: field(list(object({ name: field(string, '') }), 'atomic'), ''),
-  words: field(list(string, 'set'), ''),
-  free: field(any, ''),
+  text: jsonField(string, ''),
+  flag: jsonField(boolean, '', 'given'),
+  small: jsonField(int32, ''),
+  large: jsonField(int64, ''),
+  when: jsonField(time, '', 'always'),
+  exact: jsonField(microTime, ''),
+  labels: jsonField(stringMap, ''),
+  inner: jsonField(object({ name: jsonField(string, '') }), '', 'always'),
+  entries: jsonField(list(object({ name: jsonField(string, '') }), 'atomic'), ''),
+  words: jsonField(list(string, 'set'), ''),
+  free: jsonField(any, ''),
 });
 
 const canonical = (value: unknown): string => JSON.stringify(decode(schema, value, () => {}));
 
-test('fields come in the order of the schema, and what holds nothing is left out', () => {
+test('fields are in the order of the schema, and empty ones are left out', () => {
   expect(
     canonical({ words: ['a'], small: 0, text: '', labels: {}, entries: [], flag: false, inner: { name: 'n' } }),
   ).toBe('{"flag":false,"when":null,"inner":{"name":"n"},"words":["a"]}');
@@ -51,8 +52,8 @@ test('null is the zero value inside lists and maps, and nothing elsewhere', () =
 
 test('a field that is null if it is empty is always shown', () => {
   const nullable = object({
-    rules: field(list(string, 'atomic'), '', 'nullIfEmpty'),
-    when: field(time, '', 'nullIfEmpty'),
+    rules: jsonField(list(string, 'atomic'), '', 'nullIfEmpty'),
+    when: jsonField(time, '', 'nullIfEmpty'),
   });
   const shown = (value: object): string => JSON.stringify(decode(nullable, value, () => {}));
   for (const rules of [undefined, null, []]) expect(shown({ rules })).toBe('{"rules":null,"when":null}');
@@ -61,7 +62,7 @@ test('a field that is null if it is empty is always shown', () => {
   expect(() => shown({ rules: 'a' })).toThrow(WrongTypeError);
 });
 
-test('unknown fields are told with their path and dropped', () => {
+test('unknown fields are reported with their path and dropped', () => {
   const unknown: string[] = [];
   decode(
     schema,

@@ -1,4 +1,5 @@
 import { setOwn } from '@cluster-apiserver/base';
+import { type Integer, isRawNumber, rawNumber } from '../json/raw-number.ts';
 import { parseMicroTime, parseTime } from '../time.ts';
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from './schema.ts';
 
@@ -21,25 +22,6 @@ export class WrongTypeError extends Error {
     super(`${path === '' ? 'the object' : path}: ${problem}`);
   }
 }
-
-/** An integer beyond 2^53 keeps its digits as raw JSON, which JSON.stringify writes as it is. */
-export type Integer = number | RawNumber;
-export interface RawNumber {
-  readonly rawJSON: string;
-}
-
-interface JsonWithRaw {
-  isRawJSON(value: unknown): value is RawNumber;
-  rawJSON(text: string): RawNumber;
-}
-const rawJson = JSON as unknown as JsonWithRaw; // in V8 since 11.4, not yet in TypeScript's library
-
-export const isRawNumber = (value: unknown): value is RawNumber =>
-  // V8's own test alone takes as long as all else that is done with most values.
-  typeof value === 'object' && value !== null && 'rawJSON' in value && rawJson.isRawJSON(value);
-/** As a double, which rounds what is beyond 2^53. */
-export const numberOf = (integer: Integer): number => Number(typeof integer === 'number' ? integer : integer.rawJSON);
-export const rawNumber = (digits: string): RawNumber => rawJson.rawJSON(digits);
 
 type Report = (path: string) => void;
 
@@ -130,7 +112,7 @@ function decodeMap({ values }: MapSchema, value: unknown, path: string, unknownF
     throw wrongType(path, `an object of ${values.type}s`, value);
   const entries = value as Readonly<Record<string, unknown>>;
   const out: Record<string, unknown> = {};
-  // The order of the keys says nothing, so equal maps have it from their keys.
+  // The order of keys has no meaning, so canonical maps are sorted.
   for (const key of Object.keys(entries).sort()) {
     const entry = entries[key];
     setOwn(out, key, entry === null ? zero(values) : decodeValue(values, entry, join(path, key), unknownField));
@@ -165,7 +147,8 @@ function decodeInteger(type: 'int32' | 'int64', value: unknown, path: string): I
   return Number.isSafeInteger(Number(exact)) ? Number(exact) : rawNumber(exact.toString());
 }
 
-function zero(schema: Schema): unknown {
+/** The value of an unset field that is part of a response all the same. */
+export function zero(schema: Schema): unknown {
   switch (schema.type) {
     case 'string':
     case 'bytes':

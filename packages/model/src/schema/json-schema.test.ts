@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { objectMeta } from './common.ts';
-import { definitions, type Dialect, jsonSchema } from './json-schema.ts';
+import { collectDefinitions, type Dialect, toJsonSchema } from './json-schema.ts';
 import { publicationOf, publishedName, sharedPublication } from './publication.ts';
-import { any, boolean, field, int32, int64, list, microTime, object, string, stringMap, time } from './schema.ts';
+import { any, boolean, jsonField, int32, int64, list, microTime, object, string, stringMap, time } from './schema.ts';
 
 const version2: Dialect = { references: '#/definitions/', describedReferences: true };
 const version3: Dialect = { references: '#/components/schemas/', describedReferences: false };
@@ -26,13 +26,13 @@ test.each([
       'x-kubernetes-patch-strategy': 'merge',
     },
   ],
-])('the form of %j is published with what clients need to merge it', (schema, expected) => {
-  expect(jsonSchema(schema, version3)).toEqual(expected);
+])('the schema of %j is published with the extensions for merging', (schema, expected) => {
+  expect(toJsonSchema(schema, version3)).toEqual(expected);
 });
 
-test('a list that is merged by a key says so to server-side apply and to strategic merge patches', () => {
-  const entries = list(object({ name: field(string, 'Its name.') }, { atomic: true }), { key: 'name' });
-  expect(jsonSchema(entries, version2)).toEqual({
+test('a keyed list has the extensions of server-side apply and of strategic merge patch', () => {
+  const entries = list(object({ name: jsonField(string, 'Its name.') }, { atomic: true }), { key: 'name' });
+  expect(toJsonSchema(entries, version2)).toEqual({
     type: 'array',
     items: {
       type: 'object',
@@ -48,13 +48,13 @@ test('a list that is merged by a key says so to server-side apply and to strateg
 
 const part = object({}, { publication: sharedPublication('Part', 'A part.') });
 const whole = object(
-  { one: field(part, 'The first.'), more: field(list(part, 'atomic'), 'The others.') },
+  { one: jsonField(part, 'The first.'), more: jsonField(list(part, 'atomic'), 'The others.') },
   { publication: publicationOf({ group: 'shop.example.com', version: 'v1', kind: 'Whole' }, 'A whole.', ['one']) },
 );
 
-test('what has a name is defined once and referred to, in the way of each version', () => {
+test('a named schema is defined once and referred to, as each version requires', () => {
   const reference = '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.Part';
-  expect(definitions([whole, whole], version3)).toEqual({
+  expect(collectDefinitions([whole, whole], version3)).toEqual({
     'com.example.shop.v1.Whole': {
       description: 'A whole.',
       type: 'object',
@@ -72,14 +72,14 @@ test('what has a name is defined once and referred to, in the way of each versio
     },
     'io.k8s.apimachinery.pkg.apis.meta.v1.Part': { description: 'A part.', type: 'object', properties: {} },
   });
-  expect(definitions([whole], version2)['com.example.shop.v1.Whole']?.properties?.one).toEqual({
+  expect(collectDefinitions([whole], version2)['com.example.shop.v1.Whole']?.properties?.one).toEqual({
     description: 'The first.',
     $ref: '#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.Part',
   });
 });
 
 test('whatever is referred to is defined', () => {
-  const found = definitions([objectMeta], version3);
+  const found = collectDefinitions([objectMeta], version3);
   const referred = [...JSON.stringify(found).matchAll(/#\/components\/schemas\/([^"]+)/g)].map(([, name]) => name);
   expect(referred.length).toBeGreaterThan(0);
   for (const name of referred) expect(found).toHaveProperty([name ?? '']);

@@ -14,23 +14,23 @@ export interface JsonSchema {
   readonly [extension: `x-kubernetes-${string}`]: unknown;
 }
 
-/** What differs between the versions of OpenAPI. */
+/** The differences between the versions of OpenAPI. */
 export interface Dialect {
-  /** What stands before the name of a definition in a reference. */
+  /** The prefix of a reference to a definition. */
   readonly references: string;
-  /** Whether a description may stand beside a reference. Where it may not, the reference is wrapped. */
+  /** Whether a reference may have a description. If not, the reference is wrapped. */
   readonly describedReferences: boolean;
 }
 
 /** The published forms that can be reached from these, each once, in the order of their names. */
-export function definitions(roots: Iterable<ObjectSchema>, dialect: Dialect): Record<string, JsonSchema> {
+export function collectDefinitions(roots: Iterable<ObjectSchema>, dialect: Dialect): Record<string, JsonSchema> {
   const found = new Map<string, JsonSchema>();
   const visit = (schema: ObjectSchema): void => {
     const name = schema.publication?.name;
     if (name !== undefined && found.has(name)) return;
-    if (name !== undefined) found.set(name, definition(schema, dialect));
+    if (name !== undefined) found.set(name, toDefinition(schema, dialect));
     for (const field of schema.fields.values()) {
-      const inside = field.schema.type === 'list' ? field.schema.items : field.schema;
+      const inside = innermost(field.schema);
       if (inside.type === 'object') visit(inside);
     }
   };
@@ -38,27 +38,35 @@ export function definitions(roots: Iterable<ObjectSchema>, dialect: Dialect): Re
   return Object.fromEntries([...found].sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-function definition(schema: ObjectSchema, dialect: Dialect): JsonSchema {
+/** The values inside of nested lists and maps. */
+function innermost(schema: Schema): Schema {
+  if (schema.type === 'list') return innermost(schema.items);
+  return schema.type === 'map' ? innermost(schema.values) : schema;
+}
+
+function toDefinition(schema: ObjectSchema, dialect: Dialect): JsonSchema {
   const { description, required = [], groupVersionKind } = schema.publication ?? {};
   return {
     ...(description && { description }),
     type: 'object',
     ...(required.length > 0 && { required }),
-    properties: Object.fromEntries([...schema.fields.values()].map((field) => [field.name, property(field, dialect)])),
+    properties: Object.fromEntries(
+      [...schema.fields.values()].map((field) => [field.name, toProperty(field, dialect)]),
+    ),
     ...(schema.atomic && { 'x-kubernetes-map-type': 'atomic' }),
     ...(groupVersionKind && { 'x-kubernetes-group-version-kind': [groupVersionKind] }),
   };
 }
 
-function property({ schema, description }: Field, dialect: Dialect): JsonSchema {
-  const form = jsonSchema(schema, dialect);
+function toProperty({ schema, description }: Field, dialect: Dialect): JsonSchema {
+  const form = toJsonSchema(schema, dialect);
   return form.$ref === undefined || dialect.describedReferences
     ? { description, ...form }
     : { description, allOf: [form] };
 }
 
 /** A reference where the form is published, and the form itself otherwise. */
-export function jsonSchema(schema: Schema, dialect: Dialect): JsonSchema {
+export function toJsonSchema(schema: Schema, dialect: Dialect): JsonSchema {
   switch (schema.type) {
     case 'string':
     case 'boolean':
@@ -72,18 +80,20 @@ export function jsonSchema(schema: Schema, dialect: Dialect): JsonSchema {
     case 'microTime':
       return { type: 'string', format: 'date-time' };
     case 'map':
-      return { type: 'object', additionalProperties: jsonSchema(schema.values, dialect) };
+      return { type: 'object', additionalProperties: toJsonSchema(schema.values, dialect) };
     case 'list':
-      return { type: 'array', items: jsonSchema(schema.items, dialect), ...sharing(schema) };
+      return { type: 'array', items: toJsonSchema(schema.items, dialect), ...sharingExtensions(schema) };
     case 'object':
-      return schema.publication ? { $ref: dialect.references + schema.publication.name } : definition(schema, dialect);
+      return schema.publication
+        ? { $ref: dialect.references + schema.publication.name }
+        : toDefinition(schema, dialect);
     case 'any':
       return { type: 'object' };
   }
 }
 
 /** Twice, because server-side apply reads the first words and strategic merge patches the others. */
-function sharing({ sharing }: ListSchema): JsonSchema {
+function sharingExtensions({ sharing }: ListSchema): JsonSchema {
   if (sharing === 'atomic') return { 'x-kubernetes-list-type': 'atomic' };
   if (sharing === 'set') return { 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' };
   return {

@@ -1,4 +1,4 @@
-import { isOfKubernetes } from '../kubernetes-groups.ts';
+import { isOfKubernetes } from '../kind/kubernetes-groups.ts';
 import type { GroupVersionKind, Publication } from './schema.ts';
 
 /** How the form of a kind is published. */

@@ -1,14 +1,16 @@
 import { invariant } from '@cluster-apiserver/base';
+import type { Integer } from '../json/raw-number.ts';
 
 /**
- * The form of an object, as data. From one schema follow decoding with its type errors, pruning of what is unknown,
- * the canonical order and omission of fields, field ownership, strategic merge and the published documents.
+ * Schemas of objects, as data. Decoding with its type errors, pruning of unknown fields, the canonical form, field
+ * ownership, strategic merge, protobuf and OpenAPI follow from one schema.
  */
 export type Schema =
   | StringSchema
   | BytesSchema
   | BooleanSchema
-  | IntegerSchema
+  | Int32Schema
+  | Int64Schema
   | TimeSchema
   | MapSchema
   | ListSchema
@@ -25,26 +27,32 @@ export interface BytesSchema {
 export interface BooleanSchema {
   readonly type: 'boolean';
 }
-export interface IntegerSchema {
-  readonly type: 'int32' | 'int64';
+export interface Int32Schema {
+  readonly type: 'int32';
 }
-/** `time` has whole seconds, `microTime` six digits behind the point; both are kept in UTC, and null when unset. */
+/** Beyond 2^53 a value is a raw number, see json/raw-number.ts. */
+export interface Int64Schema {
+  readonly type: 'int64';
+}
+/** `time` has whole seconds, `microTime` six decimal places. Both are in UTC, and null if unset. */
 export interface TimeSchema {
   readonly type: 'time' | 'microTime';
 }
 /** Keys chosen by the client, such as labels. */
-export interface MapSchema {
+export interface MapSchema<Values extends Schema = Schema> {
   readonly type: 'map';
-  readonly values: StringSchema | ListSchema;
+  readonly values: Values;
 }
-export interface ListSchema {
+export interface ListSchema<Items extends Schema = Schema> {
   readonly type: 'list';
-  readonly items: Schema;
-  /** How two writers share the list: one owns it whole, or each owns entries, told apart by value or by a key. */
+  readonly items: Items;
+  /** Ownership of the list: as a whole, or by entry, which its value or a key field identifies. */
   readonly sharing: 'atomic' | 'set' | { readonly key: string };
 }
-export interface ObjectSchema {
+export interface ObjectSchema<Value = unknown> {
   readonly type: 'object';
+  /** Exists for the compiler only: the type of the values, see `ValueOf`. */
+  readonly valueType?: Value;
   readonly fields: ReadonlyMap<string, Field>;
   /** One writer owns the whole object. */
   readonly atomic: boolean;
@@ -54,10 +62,10 @@ export interface ObjectSchema {
   /** The versions in which the fields of a kind may be named, by apiVersion; absent where any may. */
   readonly versions?: ReadonlyMap<string, FieldNames>;
 }
-/** Fields that stand among those of the object around them, and are a message of their own in protobuf. */
-export interface Embedded {
-  readonly schema: ObjectSchema;
-  /** What the message is called in protobuf. */
+/** Fields that are inlined in JSON, and a message of their own in protobuf, like an embedded struct in Go. */
+export interface Embedded<Value = unknown> {
+  readonly schema: ObjectSchema<Value>;
+  /** The number of the message in protobuf. */
   readonly number: number;
 }
 /** The fields that have another name in one version than in the stored one. */
@@ -65,9 +73,9 @@ export interface FieldNames {
   readonly toStored: ReadonlyMap<string, string>;
   readonly fromStored: ReadonlyMap<string, string>;
 }
-/** What published documents say of a form besides its fields. */
+/** What OpenAPI says about an object besides its fields. */
 export interface Publication {
-  /** As Kubernetes publishes it, so that what clients generated from its documents fits: `io.k8s.api.core.v1.Event`. */
+  /** The name in upstream's OpenAPI, which client generators rely on, such as `io.k8s.api.core.v1.Event`. */
   readonly name: string;
   readonly description: string;
   /** Fields without which the object is refused. */
@@ -89,59 +97,123 @@ export interface Field {
   readonly name: string;
   readonly schema: Schema;
   readonly description: string;
-  /**
-   * When a field is part of an answer. `filled`: when it holds something; zero, empty and null count as nothing.
-   * `given`: when the client gave it, so that false and 0 differ from unset. `always`: with its zero value if need be.
-   * `nullIfEmpty`: always, as null if it holds nothing; Go clients expect null where upstream has a nil slice.
-   */
-  readonly presence: 'filled' | 'given' | 'always' | 'nullIfEmpty';
-  /** What the field is called in protobuf. It never changes, and no other field of the object ever has it. */
+  readonly presence: Presence;
+  /** The number in protobuf. It never changes, and no other field of the object ever has it. */
   readonly number?: number;
 }
+
+/**
+ * When a field is part of a response. `filled`: unless it is zero, empty or null. `given`: if the client sent it, so that
+ * false and 0 differ from unset. `always`: with its zero value if it is unset. `nullIfEmpty`: always, as null if it is
+ * empty; Go clients expect null where upstream has a nil slice.
+ */
+export type Presence = 'filled' | 'given' | 'always' | 'nullIfEmpty';
+
+/** A field as it is declared; its name is its key in the declaration. */
+export interface FieldDeclaration<S extends Schema = Schema, P extends Presence = Presence> {
+  readonly schema: S;
+  readonly description: string;
+  readonly presence: P;
+  readonly number?: number;
+}
+export type FieldDeclarations = Readonly<Record<string, FieldDeclaration>>;
+
+/** The TypeScript type of the canonical values of a schema. */
+export type ValueOf<S extends Schema> = Schema extends S
+  ? unknown
+  : S extends StringSchema | BytesSchema | TimeSchema
+    ? string
+    : S extends BooleanSchema
+      ? boolean
+      : S extends Int32Schema
+        ? number
+        : S extends Int64Schema
+          ? Integer
+          : S extends MapSchema<infer Values>
+            ? Record<string, ValueOf<Values>>
+            : S extends ListSchema<infer Items>
+              ? ValueOf<Items>[]
+              : S extends ObjectSchema<infer Value>
+                ? Value
+                : unknown;
+
+/** The TypeScript type of an object with these fields. */
+export type FieldValues<F extends FieldDeclarations> = Flat<
+  { [Name in keyof F as IsAlwaysPresent<F[Name]> extends true ? Name : never]: FieldValue<F[Name]> } & {
+    [Name in keyof F as IsAlwaysPresent<F[Name]> extends true ? never : Name]?: FieldValue<F[Name]>;
+  }
+>;
+
+type FieldValue<F extends FieldDeclaration> = ValueOf<F['schema']> | (IsNullable<F> extends true ? null : never);
+type IsAlwaysPresent<F extends FieldDeclaration> = F['presence'] extends 'always' | 'nullIfEmpty' ? true : false;
+/** A time that is always present is null if it is unset. */
+type IsNullable<F extends FieldDeclaration> = F extends { readonly presence: 'nullIfEmpty' }
+  ? true
+  : F extends { readonly presence: 'always'; readonly schema: TimeSchema }
+    ? true
+    : false;
+/** One object type instead of an intersection: the compiler shows and compares it faster. */
+type Flat<T> = { [Name in keyof T]: T[Name] };
 
 export const string: StringSchema = { type: 'string' };
 export const bytes: BytesSchema = { type: 'bytes' };
 export const boolean: BooleanSchema = { type: 'boolean' };
-export const int32: IntegerSchema = { type: 'int32' };
-export const int64: IntegerSchema = { type: 'int64' };
+export const int32: Int32Schema = { type: 'int32' };
+export const int64: Int64Schema = { type: 'int64' };
 export const time: TimeSchema = { type: 'time' };
 export const microTime: TimeSchema = { type: 'microTime' };
 export const any: AnySchema = { type: 'any' };
-export const stringMap: MapSchema = { type: 'map', values: string };
 
-export const listMap: MapSchema = { type: 'map', values: { type: 'list', items: string, sharing: 'atomic' } };
-
-export const list = (items: Schema, sharing: ListSchema['sharing']): ListSchema => ({ type: 'list', items, sharing });
-
-export const field = (schema: Schema, description: string, presence: Field['presence'] = 'filled'): FieldForm => ({
-  schema,
-  description,
-  presence,
+export const list = <Items extends Schema>(items: Items, sharing: ListSchema['sharing']): ListSchema<Items> => ({
+  type: 'list',
+  items,
+  sharing,
 });
-export type FieldForm = Omit<Field, 'name' | 'number'>;
 
-/** The order of the fields here is their order in every answer. */
-export function object<Name extends string>(
-  forms: Readonly<Record<Name, FieldForm>>,
+export const map = <Values extends Schema>(values: Values): MapSchema<Values> => ({ type: 'map', values });
+export const stringMap = map(string);
+export const listMap = map(list(string, 'atomic'));
+
+/** A field with its protobuf number. */
+export const field = <S extends Schema, P extends Presence = 'filled'>(
+  number: number,
+  schema: S,
+  description: string,
+  presence: P = defaultPresence as P,
+): FieldDeclaration<S, P> => ({ schema, description, presence, number });
+
+/** A field without a protobuf number. Protobuf messages leave it out, and its kind is served as JSON and YAML only. */
+export const jsonField = <S extends Schema, P extends Presence = 'filled'>(
+  schema: S,
+  description: string,
+  presence: P = defaultPresence as P,
+): FieldDeclaration<S, P> => ({ schema, description, presence });
+
+const defaultPresence = 'filled'; // the default of P, where it is used
+
+/** A shared field with the number that it has in one of its messages. */
+export const withNumber = <F extends FieldDeclaration>(number: number, shared: F): F => ({ ...shared, number });
+
+/** The order of the fields here is their order in every response. */
+export function object<F extends FieldDeclarations, Embeds = unknown>(
+  declarations: F,
   options: {
     readonly atomic?: boolean;
     readonly publication?: Publication;
-    /** By field, in the order of the numbers. An object without them, or inside of one without them, has no protobuf. */
-    readonly numbers?: Readonly<Partial<Record<Name, number>>>;
     readonly versions?: ReadonlyMap<string, FieldNames>;
-    /** Its fields come behind the object's own. */
-    readonly embedded?: Embedded;
+    /** Its fields follow the object's own. */
+    readonly embedded?: Embedded<Embeds>;
   } = {},
-): ObjectSchema {
-  const numbers: Readonly<Record<string, number | undefined>> = options.numbers ?? {};
-  const fieldOf = ([name, form]: [string, FieldForm]): [string, Field] => {
-    invariant(!(name in Object.prototype), `${name} is what every object has: nobody could tell whether it was given`);
-    const number = numbers[name];
-    return [name, { name, ...form, ...(number !== undefined && { number }) }];
-  };
+): ObjectSchema<FieldValues<F> & Embeds> {
+  const fields = new Map<string, Field>();
+  for (const [name, declaration] of Object.entries(declarations)) {
+    invariant(!(name in Object.prototype), `every object inherits ${name}, so an absent field would look present`);
+    fields.set(name, { name, ...declaration });
+  }
+  for (const [name, field] of embeddedFields(options.embedded)) fields.set(name, field);
   return {
     type: 'object',
-    fields: new Map([...Object.entries<FieldForm>(forms).map(fieldOf), ...embeddedFields(options.embedded)]),
+    fields,
     atomic: options.atomic ?? false,
     ...(options.embedded && { embedded: options.embedded }),
     ...(options.publication && { publication: options.publication }),
@@ -149,7 +221,7 @@ export function object<Name extends string>(
   };
 }
 
-/** Without their numbers, which are those of another message. */
+/** Without their numbers, which belong to another message. */
 const embeddedFields = (embedded: Embedded | undefined): [string, Field][] =>
   [...(embedded?.schema.fields ?? [])].map(([name, { schema, description, presence }]) => [
     name,

@@ -12,7 +12,7 @@ test.each<[string, object[], boolean]>([
   ['a=b,c', [], true],
   ['a=b=c', [], true],
   ['__proto__=a', [requirement('__proto__', 'In', 'a')], false],
-])('the field selector %j is told to authorizers as %j', (rawSelector, requirements, isPartial) => {
+])('authorizers get the field selector %j as %j', (rawSelector, requirements, isPartial) => {
   const selector = requirements.length > 0 ? { requirements } : undefined;
   expect(readFieldSelector({ rawSelector })).toEqual({ selector, isPartial });
 });
@@ -32,7 +32,7 @@ test.each<[string, object[], boolean]>([
   ['a>3,b=c', [requirement('b', 'In', 'c')], false],
   ['a>3', [], false],
   ['a=(', [], true],
-])('the label selector %j is told to authorizers as %j', (rawSelector, requirements, isPartial) => {
+])('authorizers get the label selector %j as %j', (rawSelector, requirements, isPartial) => {
   const selector = requirements.length > 0 ? { requirements } : undefined;
   expect(readLabelSelector({ rawSelector })).toEqual({ selector, isPartial });
 });

@@ -2,13 +2,13 @@ import type { AccessRequirement, AccessSelector } from '../access.ts';
 import { parseFieldTerms } from './field-selector.ts';
 import { parseLabelSelector, SelectorSyntaxError } from './label-selector.ts';
 
-/** A selector as an access review carries it: as it stands in a query, or parsed. Never both. */
+/** A selector in an access review: raw as in a query, or parsed. Never both. */
 export interface SelectorAttributes {
   readonly rawSelector?: string | undefined;
   readonly requirements?: readonly Partial<AccessRequirement>[] | undefined;
 }
 
-/** What authorizers are told of a selector. All of its requirements must hold, so one that is left out widens it. */
+/** A selector for authorizers. All requirements must hold, so a dropped requirement widens it. */
 export interface ReadSelector {
   /** Undefined when nothing of it could be read: the question is then about all objects. */
   readonly selector: AccessSelector | undefined;
@@ -28,7 +28,7 @@ function read(
   isKnown: (requirement: AccessRequirement) => boolean,
 ): ReadSelector {
   try {
-    const all = rawSelector ? parse(rawSelector) : requirements.map(complete);
+    const all = rawSelector ? parse(rawSelector) : requirements.map(fillDefaults);
     const known = rawSelector ? all : all.filter(isKnown);
     return {
       selector: known.length > 0 ? { requirements: known } : undefined,
@@ -40,7 +40,7 @@ function read(
   }
 }
 
-const complete = ({ key = '', operator = '', values }: Partial<AccessRequirement>): AccessRequirement => ({
+const fillDefaults = ({ key = '', operator = '', values }: Partial<AccessRequirement>): AccessRequirement => ({
   key,
   operator,
   ...(values && values.length > 0 && { values }),

@@ -1,5 +1,5 @@
 import { getOwn } from '@cluster-apiserver/base';
-import type { Kind } from '../kind.ts';
+import type { Kind } from '../kind/kind.ts';
 import { SelectorSyntaxError } from './label-selector.ts';
 
 /** A parsed field selector: every term must hold. */
@@ -13,7 +13,7 @@ export interface FieldTerm {
   readonly value: string;
 }
 
-/** What a selector looks at: who the object is, and the values of its kind's selectable fields. */
+/** The values that a field selector reads: name, namespace and the selectable fields of the kind. */
 export interface Selectable {
   readonly name: string;
   readonly namespace: string;

@@ -44,10 +44,10 @@ export function labelMatcher({ requirements }: LabelSelector): (labels: Labels) 
   };
 }
 
-/** Keys of a selector are looked up in the labels up to here, and labels in the selector beyond. */
+/** Up to this many requirements look up their labels; with more, the labels look up their requirements. */
 const lookedUpKeysMax = 8;
 
-/** Labels are texts, and nothing that an object inherits is one: so there is no need to ask whose it is. */
+/** Labels are strings, and inherited properties of objects are not, so `Object.hasOwn` is not needed. */
 function labelOf(labels: Labels, key: string): string | undefined {
   const value = labels[key];
   return typeof value === 'string' ? value : undefined;
@@ -80,10 +80,10 @@ class KeyRule {
         this.#forbidden = true;
         return;
       case 'gt':
-        this.#above = larger(this.#above, BigInt(values[0] as string));
+        this.#above = maxOf(this.#above, BigInt(values[0] as string));
         return;
       case 'lt':
-        this.#below = smaller(this.#below, BigInt(values[0] as string));
+        this.#below = minOf(this.#below, BigInt(values[0] as string));
     }
   }
 
@@ -92,19 +92,19 @@ class KeyRule {
     if (this.#forbidden || this.#denied.has(value)) return false;
     if (this.#allowed && !this.#allowed.has(value)) return false;
     if (this.#above === undefined && this.#below === undefined) return true;
-    const number = int64Of(value);
+    const number = parseInt64(value);
     if (number === undefined) return false;
     return (this.#above === undefined || number > this.#above) && (this.#below === undefined || number < this.#below);
   }
 }
 
-const larger = (one: bigint | undefined, other: bigint): bigint => (one !== undefined && one > other ? one : other);
-const smaller = (one: bigint | undefined, other: bigint): bigint => (one !== undefined && one < other ? one : other);
+const maxOf = (one: bigint | undefined, other: bigint): bigint => (one !== undefined && one > other ? one : other);
+const minOf = (one: bigint | undefined, other: bigint): bigint => (one !== undefined && one < other ? one : other);
 
 const int64Max = 2n ** 63n - 1n;
 
 /** The number that a label value is; no label value begins with a sign. */
-function int64Of(value: string): bigint | undefined {
+function parseInt64(value: string): bigint | undefined {
   if (!/^[0-9]{1,63}$/.test(value)) return undefined;
   const number = BigInt(value);
   return number <= int64Max ? number : undefined;
@@ -116,14 +116,14 @@ export function parseLabelSelector(text: string): LabelSelector {
   const requirements: LabelRequirement[] = [];
   if (tokens.peek() === undefined) return { requirements };
   for (;;) {
-    requirements.push(checked(readRequirement(tokens)));
+    requirements.push(validateRequirement(readRequirement(tokens)));
     const next = tokens.take();
     if (next === undefined)
       return {
         requirements: requirements.sort((left, right) => (left.key < right.key ? -1 : left.key > right.key ? 1 : 0)),
       };
-    if (next !== ',') throw unexpected(next, "',' or the end");
-    if (tokens.peek() === undefined) throw unexpected(undefined, 'a key');
+    if (next !== ',') throw unexpectedToken(next, "',' or the end");
+    if (tokens.peek() === undefined) throw unexpectedToken(undefined, 'a key');
   }
 }
 
@@ -146,8 +146,8 @@ const symbols = new Set(['==', '!=', '=', '!', '(', ')', ',', '<', '>']);
 
 function readRequirement(tokens: Tokens): LabelRequirement {
   const first = tokens.take();
-  if (first === '!') return { key: word(tokens.take(), 'a key'), operator: 'absent', values: [] };
-  const key = word(first, 'a key');
+  if (first === '!') return { key: expectWord(tokens.take(), 'a key'), operator: 'absent', values: [] };
+  const key = expectWord(first, 'a key');
   const operator = tokens.peek();
   switch (operator) {
     case undefined:
@@ -167,46 +167,46 @@ function readRequirement(tokens: Tokens): LabelRequirement {
       tokens.take();
       return { key, operator, values: readValues(tokens) };
     default:
-      throw unexpected(operator, "'in', 'notin', '=', '==', '!=', '>' or '<'");
+      throw unexpectedToken(operator, "'in', 'notin', '=', '==', '!=', '>' or '<'");
   }
 }
 
-/** The value behind an operator; none is the empty one. */
+/** The value after an operator; a missing one is empty. */
 function readValue(tokens: Tokens): string {
   tokens.take();
   const value = tokens.peek();
   if (value === undefined || value === ',') return '';
-  if (symbols.has(value)) throw unexpected(value, 'a value');
+  if (symbols.has(value)) throw unexpectedToken(value, 'a value');
   return tokens.take() as string;
 }
 
 function readValues(tokens: Tokens): string[] {
-  if (tokens.take() !== '(') throw unexpected(tokens.peek(), "'('");
+  if (tokens.take() !== '(') throw unexpectedToken(tokens.peek(), "'('");
   const values: string[] = [];
   for (;;) {
     const value = tokens.peek();
     if (value === ',' || value === ')') values.push('');
-    else values.push(word(tokens.take(), 'a value'));
+    else values.push(expectWord(tokens.take(), 'a value'));
     const next = tokens.take();
     if (next === ')') return [...new Set(values)];
-    if (next !== ',') throw unexpected(next, "',' or ')'");
+    if (next !== ',') throw unexpectedToken(next, "',' or ')'");
   }
 }
 
-function word(token: string | undefined, wanted: string): string {
-  if (token === undefined || symbols.has(token)) throw unexpected(token, wanted);
+function expectWord(token: string | undefined, wanted: string): string {
+  if (token === undefined || symbols.has(token)) throw unexpectedToken(token, wanted);
   return token;
 }
 
-const unexpected = (token: string | undefined, wanted: string): SelectorSyntaxError =>
+const unexpectedToken = (token: string | undefined, wanted: string): SelectorSyntaxError =>
   new SelectorSyntaxError(`unable to parse requirement: found '${token ?? ''}', expected: ${wanted}`);
 
-function checked(requirement: LabelRequirement): LabelRequirement {
+function validateRequirement(requirement: LabelRequirement): LabelRequirement {
   const { key, operator, values } = requirement;
   const [badKey] = qualifiedName(key);
   if (badKey) throw new SelectorSyntaxError(`key: Invalid value: ${JSON.stringify(key)}: ${badKey}`);
   if (operator === 'gt' || operator === 'lt') {
-    if (int64Of(values[0] as string) === undefined)
+    if (parseInt64(values[0] as string) === undefined)
       throw new SelectorSyntaxError(
         `values[0]: Invalid value: ${JSON.stringify(values[0])}: for 'Gt', 'Lt' operators, the value must be an integer that a label can have`,
       );

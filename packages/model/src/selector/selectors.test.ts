@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { defineKind } from '../kind.ts';
-import type { KubeObject } from '../object.ts';
+import { defineKind } from '../kind/kind.ts';
+import { jsonField, string as stringSchema } from '../schema/schema.ts';
 import { pathSegmentNames } from '../validation/names.ts';
 import { fieldMatcher, parseFieldSelector } from './field-selector.ts';
 import { labelMatcher, parseLabelSelector, SelectorSyntaxError } from './label-selector.ts';
@@ -35,7 +35,7 @@ describe('labels', () => {
     expect(labelMatcher(parseLabelSelector(selector))(labels)).toBe(selects);
   });
 
-  test('many requirements mean what few mean, and each counts', () => {
+  test('many requirements are evaluated like few, and each counts', () => {
     const others = Array.from({ length: 20 }, (_, i) => `!other${i}`).join(',');
     for (const [selector, selects] of [
       ['app=web', true],
@@ -85,7 +85,7 @@ describe('labels', () => {
 });
 
 describe('fields', () => {
-  const kind = defineKind<KubeObject & { reason?: string }>({
+  const kind = defineKind({
     group: '',
     version: 'v1',
     kind: 'Note',
@@ -93,7 +93,7 @@ describe('fields', () => {
     singular: 'note',
     shortNames: [],
     description: '',
-    fields: {},
+    fields: { reason: jsonField(stringSchema, '') },
     names: pathSegmentNames,
     qualifiedFinalizers: false,
     createOnReplace: false,

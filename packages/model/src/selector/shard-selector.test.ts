@@ -23,7 +23,7 @@ test('the hash in halves is the hash in one', () => {
   }
 });
 
-test('consecutive ranges part the space: every hash lies in exactly one', () => {
+test('consecutive ranges partition the space: every hash is in exactly one', () => {
   const bounds = [
     '0x0',
     '0x1',

@@ -1,6 +1,6 @@
 import { SelectorSyntaxError } from './label-selector.ts';
 
-/** A parsed shard selector: the hash of one field must lie in one of the ranges. */
+/** A parsed shard selector: the hash of one field must be in one of the ranges. */
 export interface ShardSelector {
   readonly path: ShardPath;
   readonly ranges: readonly ShardRange[];
@@ -23,11 +23,12 @@ const termForm = /^\s*shardRange\s*\(\s*([^\s,()']+)\s*,\s*'([^']*)'\s*,\s*'([^'
 /** Reads a selector such as `shardRange(object.metadata.uid, '0x0', '0x8000000000000000') || shardRange(…)`. */
 export function parseShardSelector(text: string): ShardSelector {
   const texts = text.split('||');
-  if (texts.length > rangesMax) throw wrong(`it has ${texts.length} ranges, and at most ${rangesMax} are taken`);
+  if (texts.length > rangesMax)
+    throw invalidSelector(`it has ${texts.length} ranges, and at most ${rangesMax} are taken`);
   const terms = texts.map(parseTerm);
   const [first] = terms as [Term, ...Term[]];
   const other = terms.find(({ path }) => path !== first.path);
-  if (other) throw wrong(`all ranges must be of one path, not of ${first.path} and ${other.path}`);
+  if (other) throw invalidSelector(`all ranges must be of one path, not of ${first.path} and ${other.path}`);
   return { path: first.path, ranges: terms.map(({ range }) => range) };
 }
 
@@ -38,25 +39,26 @@ interface Term {
 
 function parseTerm(text: string): Term {
   const match = termForm.exec(text);
-  if (!match) throw wrong(`${JSON.stringify(text.trim())} is no shardRange(path, '0x…', '0x…')`);
+  if (!match) throw invalidSelector(`${JSON.stringify(text.trim())} is no shardRange(path, '0x…', '0x…')`);
   const [, path, from, to] = match as unknown as [string, string, string, string];
-  if (!paths.includes(path)) throw wrong(`the path ${path} is none of ${paths.join(', ')}`);
+  if (!paths.includes(path)) throw invalidSelector(`the path ${path} is none of ${paths.join(', ')}`);
   const [start, end] = [parseBound(from), parseBound(to)];
-  if (start >= end) throw wrong(`the range from ${from} to ${to} is empty`);
-  return { path: path as ShardPath, range: { start: hex(start), end: hex(end) } };
+  if (start >= end) throw invalidSelector(`the range from ${from} to ${to} is empty`);
+  return { path: path as ShardPath, range: { start: formatBound(start), end: formatBound(end) } };
 }
 
 function parseBound(text: string): bigint {
   if (!/^0x[0-9a-fA-F]{1,17}$/.test(text))
-    throw wrong(`the bound '${text}' is no hexadecimal number that begins with 0x`);
+    throw invalidSelector(`the bound '${text}' is no hexadecimal number that begins with 0x`);
   const bound = BigInt(text);
-  if (bound > spaceEnd) throw wrong(`the bound '${text}' is greater than 2^64`);
+  if (bound > spaceEnd) throw invalidSelector(`the bound '${text}' is greater than 2^64`);
   return bound;
 }
 
-const hex = (bound: bigint): string => bound.toString(16).padStart(16, '0');
+const formatBound = (bound: bigint): string => bound.toString(16).padStart(16, '0');
 
-const wrong = (problem: string): SelectorSyntaxError => new SelectorSyntaxError(`invalid shard selector: ${problem}`);
+const invalidSelector = (problem: string): SelectorSyntaxError =>
+  new SelectorSyntaxError(`invalid shard selector: ${problem}`);
 
 /** The selector in the form that an answer repeats it in. */
 export const formatShardSelector = ({ path, ranges }: ShardSelector): string =>

@@ -14,7 +14,7 @@ export interface SelectorRequirementField {
   readonly values?: readonly string[] | undefined;
 }
 
-/** What is wrong with a label selector; nothing means that it can be evaluated. */
+/** Errors about a label selector; without any it can be evaluated. */
 export function labelSelectorErrors(
   field: string,
   { matchLabels = {}, matchExpressions = [] }: LabelSelectorField,
@@ -33,7 +33,7 @@ export function labelSelectorErrors(
   return errors.all;
 }
 
-/** What is wrong with the key and the values of one requirement. Operators that are not known here ask for nothing. */
+/** Errors about the key and the values of a requirement. Unknown operators have no rules. */
 export function addLabelRequirementErrors(
   errors: FieldErrors,
   at: string,
@@ -45,7 +45,7 @@ export function addLabelRequirementErrors(
     errors.addAll(labelValueRule(value), (problem) => invalidValue(`${at}.values[${position}]`, value, problem));
 }
 
-/** Whether a requirement has values, as its operator says. */
+/** Errors unless the requirement has values exactly if its operator needs them. */
 export function addRequirementValuesErrors(
   errors: FieldErrors,
   at: string,

@@ -1,6 +1,5 @@
 /**
- * The rules for names, each as a function from a text to what is wrong with it: nothing is an empty list. Lengths are
- * counted in bytes, as the reference does.
+ * The rules for names. Each is a function that returns the problems of a text. As in kube-apiserver, lengths are in bytes.
  */
 export type NameRule = (name: string) => readonly string[];
 
@@ -22,13 +21,13 @@ const tooLong = (max: number): string => `must be no more than ${max} bytes`;
 /** Nearly all names are right, and each write has many of them. */
 const none: readonly string[] = [];
 
-function problems(one: string | false, other: string | false = false): readonly string[] {
+function collectProblems(one: string | false, other: string | false = false): readonly string[] {
   if (one) return other ? [one, other] : [one];
   return other ? [other] : none;
 }
 
 export const dnsLabel: NameRule = (name) =>
-  problems(
+  collectProblems(
     isLonger(name, 63) && tooLong(63),
     !labelForm.test(name) &&
       `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '${label}')`,
@@ -36,14 +35,14 @@ export const dnsLabel: NameRule = (name) =>
 
 /** A label that begins with a letter, as versions do. */
 export const dnsWordLabel: NameRule = (name) =>
-  problems(
+  collectProblems(
     isLonger(name, 63) && tooLong(63),
     !wordLabelForm.test(name) &&
       `a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '${wordLabel}')`,
   );
 
 export const dnsSubdomain: NameRule = (name) =>
-  problems(
+  collectProblems(
     isLonger(name, 253) && tooLong(253),
     !matchesSubdomain(name) &&
       `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${label}(\\.${label})*')`,
@@ -54,9 +53,9 @@ const matchesSubdomain = (name: string): boolean =>
   name.length < 64 ? subdomainForm.test(name) : name.split('.').every((part) => labelForm.test(part));
 
 const partOfPathSegment: NameRule = (name) =>
-  problems(name.includes('/') && `may not contain '/'`, name.includes('%') && `may not contain '%'`);
+  collectProblems(name.includes('/') && `may not contain '/'`, name.includes('%') && `may not contain '%'`);
 
-/** Anything that can stand between two slashes of a path. */
+/** A segment of a URL path. */
 export const pathSegment: NameRule = (name) =>
   name === '.' || name === '..' ? [`may not be '${name}'`] : partOfPathSegment(name);
 
@@ -69,7 +68,7 @@ export interface NameRules {
 
 export const pathSegmentNames: NameRules = { whole: pathSegment, prefix: partOfPathSegment };
 
-/** A dash at the end is covered by the letters behind it. */
+/** A dash at the end is allowed, because generated characters follow. */
 const namesBy = (rule: NameRule): NameRules => ({
   whole: rule,
   prefix: (prefix) => rule(prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -1)}a` : prefix),
@@ -87,7 +86,7 @@ export const qualifiedName: NameRule = (name) => {
     ];
   }
   const part = name.slice(slash + 1);
-  const ofPart = problems(
+  const ofPart = collectProblems(
     part === '' ? 'name part must be non-empty' : isLonger(part, 63) && `name part ${tooLong(63)}`,
     !qualifiedPartForm.test(part) &&
       `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${qualifiedPart}')`,
@@ -98,7 +97,7 @@ export const qualifiedName: NameRule = (name) => {
 };
 
 export const labelValueRule: NameRule = (value) =>
-  problems(
+  collectProblems(
     isLonger(value, 63) && tooLong(63),
     !labelValueForm.test(value) &&
       `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '${labelValue}')`,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { fieldErrorsMax, invalidValue } from '../field-error.ts';
-import type { KubeObject, ObjectMeta } from '../object.ts';
-import { rawNumber } from '../schema/decode.ts';
+import type { KubeObject, ObjectMeta } from '../kind/object.ts';
+import { rawNumber } from '../json/raw-number.ts';
 import { invalid } from '../status.ts';
 import { subdomainNames } from './names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from './object-meta.ts';
@@ -13,7 +13,7 @@ const many = <T>(count: number, make: (index: number) => T): T[] => Array.from({
 
 const owner = { apiVersion: 'v1', kind: 'Robot', name: 'r', uid: 'u' };
 
-describe('what is wrong a thousand times is listed a hundred times and counted', () => {
+describe('of a thousand errors a hundred are listed, and the others counted', () => {
   test.each<[string, Partial<ObjectMeta>]>([
     ['labels', { labels: Object.fromEntries(many(1000, (i) => [`-${i}`, ''])) }],
     ['annotations', { annotations: Object.fromEntries(many(1000, (i) => [`-${i}`, ''])) }],
@@ -72,7 +72,7 @@ test.each<[string, Partial<ObjectMeta>]>([
   ['labels', { labels: Object.fromEntries(many(1000, (i) => [`k${i}`, ''])) }],
   ['finalizers', { finalizers: many(5_000, (i) => `a/${i}`) }],
   ['owners', { ownerReferences: many(1_000, (i) => ({ ...owner, uid: `00000000-0000-0000-0000-${i}` })) }],
-])('%s in thousands are taken', (_, meta) => {
+])('thousands of %s are accepted', (_, meta) => {
   expect(validate(meta)).toEqual([]);
 });
 
@@ -90,7 +90,7 @@ test('integers beyond 2^53 are compared by their digits', () => {
   ]);
 });
 
-test('an object that has grown beyond what one body may hold is refused', () => {
+test('an object that has grown beyond the limit of a request body is rejected', () => {
   const object = (count: number): object => ({ metadata: {}, secrets: many(count, (i) => ({ name: `${i}` })) });
   expect(() => requireBoundedValues(object(12_000))).not.toThrow();
   expect(() => requireBoundedValues(object(13_000))).toThrow(/more than 25000 values/);

@@ -4,13 +4,13 @@ import {
   forbidden,
   invalidValue,
   required,
-  shown,
+  formatValue,
   tooLong,
   tooMany,
   tooManyCharacters,
 } from '../field-error.ts';
-import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../object.ts';
-import { type Integer, numberOf } from '../schema/decode.ts';
+import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../kind/object.ts';
+import { type Integer, numberOf } from '../json/raw-number.ts';
 import { dnsLabel, labelValueRule, type NameRules, qualifiedName } from './names.ts';
 
 /** All annotations of an object together, keys and values. */
@@ -31,7 +31,7 @@ export interface ObjectMetaRules {
   readonly qualifiedFinalizers: boolean;
 }
 
-/** What must hold for the metadata of every object, whoever wrote it. */
+/** Validates the metadata of any object. */
 export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
   return [
     ...nameErrors(meta, rules.names),
@@ -45,7 +45,7 @@ export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): Fi
   ];
 }
 
-/** What an update may not do to metadata. System fields that the client left out are filled in before. */
+/** Validates a change of metadata. Absent system fields must be filled in before. */
 export function validateObjectMetaUpdate(
   { metadata: next }: KubeObject,
   { metadata: current }: KubeObject,
@@ -58,7 +58,7 @@ export function validateObjectMetaUpdate(
       errors.push(
         forbidden(
           'metadata.finalizers',
-          `no new finalizers can be added if the object is being deleted, found new finalizers ${shown(added)}`,
+          `no new finalizers can be added if the object is being deleted, found new finalizers ${formatValue(added)}`,
         ),
       );
   }
@@ -102,7 +102,7 @@ const generationErrors = ({ generation }: ObjectMeta): FieldError[] =>
     ? [invalidValue('metadata.generation', generation, 'must be greater than or equal to 0')]
     : [];
 
-/** What is wrong with the number of labels, which is asked before anything is done for each of them. */
+/** Errors about the number of labels, to be checked before any work for each of them. */
 export function labelCountErrors({ labels }: ObjectMeta): FieldError[] {
   const count = labels === undefined ? 0 : Object.keys(labels).length;
   return count > labelsMax ? [tooMany('metadata.labels', count, labelsMax)] : [];
@@ -166,7 +166,7 @@ function ownerReferenceErrors(owner: OwnerReference): FieldError[] {
     ...mustNotBeEmpty('kind'),
     ...mustNotBeEmpty('name'),
     ...mustNotBeEmpty('uid'),
-    // Events come and go by themselves: what they owned would go with them.
+    // Events expire: their dependents would be deleted with them.
     ...(owner.apiVersion === 'v1' && owner.kind === 'Event'
       ? [invalidValue('metadata.ownerReferences', owner, '/v1, Kind=Event is disallowed from being an owner')]
       : []),
@@ -189,7 +189,7 @@ function finalizerErrors({ finalizers = [] }: ObjectMeta, rules: ObjectMetaRules
   return errors.all;
 }
 
-/** What is wrong with finalizers that stand elsewhere than in the metadata. */
+/** Errors about finalizers outside of the metadata. */
 export function finalizersErrors(field: string, finalizers: readonly string[]): FieldError[] {
   if (isBeyondBound(finalizers)) return [tooLong(field, referenceBytesMax)];
   const errors = new FieldErrors();
@@ -205,7 +205,7 @@ const isKnownFinalizer = (finalizer: string): boolean => finalizer.includes('/')
 const unknownFinalizer = (field: string, finalizer: string): FieldError =>
   invalidValue(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified');
 
-/** Short texts count for what an entry takes besides its text. */
+/** The overhead of an entry besides its text. */
 const entryBytes = 8;
 
 const isBeyondBound = (texts: readonly string[]): boolean =>
@@ -235,12 +235,12 @@ function managedFieldsEntryErrors(entry: ManagedFieldsEntry, index: number): Fie
   ];
 }
 
-/** As kube-apiserver has it, in characters as the specification says, so that what the query may name may be kept. */
+/** As in kube-apiserver, but in characters, like the query parameter, as the specification says. */
 const managerCharactersMax = 128;
-/** As kube-apiserver has it; no subresource of ours has a longer name. */
+/** As in kube-apiserver; no subresource has a longer name. */
 const subresourceBytesMax = 256;
 
-/** Who writes: a short printable name. */
+/** Errors about the name of a field manager. */
 export function managerErrors(field: string, manager: string, charactersMax: number): FieldError[] {
   // No text has more characters than it has code units, so most need no count.
   if (manager.length > charactersMax && Array.from(manager).length > charactersMax)

@@ -1,7 +1,7 @@
-import { jsonValuesMax } from '../codec/json-scan.ts';
+import { jsonValuesMax } from '../json/json-scan.ts';
 import { StatusError } from '../status.ts';
 
-/** Throws an answer when an object has grown, patch by patch, beyond what a client may send at once. */
+/** Throws a StatusError if an object has grown by patches beyond the limits of a request. */
 export function requireBoundedValues(object: object): void {
   if (hasMoreValues(object, jsonValuesMax))
     throw new StatusError('RequestEntityTooLarge', `the object would hold more than ${jsonValuesMax} values`);

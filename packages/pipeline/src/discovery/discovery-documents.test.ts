@@ -10,7 +10,6 @@ const light = defineSubresource({
   kind: 'LightRequest',
   description: 'For these tests.',
   fields: {},
-  numbers: {},
   requiredFields: [],
   create: async (_, request) => request,
 });

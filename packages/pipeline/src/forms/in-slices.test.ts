@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Clock, systemClock } from '@cluster-apiserver/base';
 import {
-  asServed,
-  clientForm,
+  toServed,
+  toClientForm,
   decode,
   decodeStored,
   defineKind,
@@ -34,7 +34,7 @@ import { listSchema, objectSchema, shownList, shownObject } from './shown.ts';
 
 /** What is made in slices is, byte for byte, what the value would be if it was written at once. */
 
-const part = object({ name: field(string, '') }, { numbers: { name: 1 } });
+const part = object({ name: field(1, string, '') });
 const robot = defineKind({
   group: '',
   version: 'v1',
@@ -43,8 +43,7 @@ const robot = defineKind({
   singular: 'robot',
   shortNames: [],
   description: 'For these tests.',
-  fields: { arms: field(int32, ''), words: field(stringMap, ''), parts: field(list(part, 'atomic'), '') },
-  numbers: { arms: 2, words: 3, parts: 4 },
+  fields: { arms: field(2, int32, ''), words: field(3, stringMap, ''), parts: field(4, list(part, 'atomic'), '') },
   names: pathSegmentNames,
   qualifiedFinalizers: false,
   createOnReplace: false,
@@ -59,8 +58,7 @@ const machine = defineView<KubeObject>({
   group: 'machines.example',
   version: 'v2',
   description: 'For these tests.',
-  fields: { limbs: field(int32, ''), words: field(stringMap, ''), parts: field(list(part, 'atomic'), '') },
-  numbers: { limbs: 3, words: 2, parts: 4 },
+  fields: { limbs: field(3, int32, ''), words: field(2, stringMap, ''), parts: field(4, list(part, 'atomic'), '') },
   renamed: { limbs: 'arms' },
   selectableFields: {},
   validate: () => [],
@@ -69,7 +67,7 @@ const machine = defineView<KubeObject>({
 const stored = (name: string, more: object = {}, metadata: object = {}): string => {
   const known = { name, namespace: 'n', uid: `uid-${name}`, creationTimestamp: '2026-01-01T00:00:00Z' };
   const made = { kind: 'Robot', apiVersion: 'v1', metadata: { ...known, ...metadata }, ...more };
-  return clientForm(encodeStored(decode(robot.schema, made, () => {}) as KubeObject), 7);
+  return toClientForm(encodeStored(decode(robot.schema, made, () => {}) as KubeObject), 7);
 };
 const many = <T>(count: number, of: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => of(i));
 const strings = (count: number, of: string): Record<string, string> =>
@@ -169,7 +167,7 @@ const cases = [robot, machine].flatMap((kind) =>
 
 describe.each(cases)('%s of %s as %s', (_, __, ___, kind, form) => {
   test.each(Object.entries(lists))('a list of %s', async (____, items) => {
-    const objects = items.map((json) => asServed(kind, decodeStored(json)));
+    const objects = items.map((json) => toServed(kind, decodeStored(json)));
     const { empty, members } = shownList(kind, metadata, form.shown, nowMs);
     const value = { ...empty, [form.shown?.as === 'Table' ? 'rows' : 'items']: members(objects) };
     const expected = atOnce(form.encoding, value, listSchema(kind, form.shown));
@@ -181,7 +179,7 @@ describe.each(cases)('%s of %s as %s', (_, __, ___, kind, form) => {
     const shown: Shown | undefined =
       form.shown?.as === 'PartialObjectMetadataList' ? { ...form.shown, as: 'PartialObjectMetadata' } : form.shown;
     for (const json of [small[0] as string, ...large]) {
-      const served = asServed(kind, decodeStored(json));
+      const served = toServed(kind, decodeStored(json));
       const value = shown ? shownObject(kind, served, shown, { nowMs }) : served;
       const expected = atOnce(form.encoding, value, objectSchema(kind, shown));
       const body = objectBody(resourceOf(kind), { encoding: form.encoding, ...(shown && { shown }) }, {

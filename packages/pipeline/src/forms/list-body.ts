@@ -1,7 +1,7 @@
 import { schedulerOf } from '@cluster-apiserver/base';
 import {
   encodeMessage,
-  envelope,
+  encodeEnvelope,
   formatShardSelector,
   type Kind,
   type KubeObject,
@@ -96,7 +96,7 @@ function* protobufSteps(
       if (part) kept.add(part);
       yield;
     }
-    yield envelope(empty, length);
+    yield encodeEnvelope(empty, length);
     yield head;
     yield* kept.take() ?? protobufItems(kind, shown, list, nowMs);
   } finally {

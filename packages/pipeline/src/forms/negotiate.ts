@@ -1,7 +1,7 @@
 import {
   badRequest,
   type MetaVersion,
-  type SpokenKind,
+  type EncodableKind,
   StatusError,
   type TableOptions,
 } from '@cluster-apiserver/model';
@@ -45,7 +45,7 @@ const objectsAsText: Offer = { ...objects, types: texts };
 const madeObjects: Offer = { ...errors, shows: metadataAlone };
 const madeObjectsAsText: Offer = { ...madeObjects, types: texts };
 
-function offerOf({ hasProtobuf, columns }: SpokenKind): Offer {
+function offerOf({ hasProtobuf, columns }: EncodableKind): Offer {
   if (columns.length > 0) return hasProtobuf ? objects : objectsAsText;
   return hasProtobuf ? madeObjects : madeObjectsAsText;
 }
@@ -58,14 +58,14 @@ export const documentEncoding = (facts: Understood): Encoding =>
   negotiated(facts.request, facts.info.query, documents).encoding;
 
 /** The form of one object, or of a Status in its place. */
-export function objectForm({ request, info }: Understood, kind: SpokenKind): Form {
+export function objectForm({ request, info }: Understood, kind: EncodableKind): Form {
   const form = negotiated(request, info.query, offerOf(kind));
   if (form.shown?.as === 'PartialObjectMetadataList')
     throw notAcceptable('you requested PartialObjectMetadataList, but the requested object is not a list');
   return form;
 }
 
-export function listForm({ request, info }: Understood, kind: SpokenKind): Form {
+export function listForm({ request, info }: Understood, kind: EncodableKind): Form {
   const form = negotiated(request, info.query, offerOf(kind));
   if (form.shown?.as === 'PartialObjectMetadata')
     throw notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (${kind.kind}List)`);
@@ -73,7 +73,7 @@ export function listForm({ request, info }: Understood, kind: SpokenKind): Form 
 }
 
 /** The form of each event of a watch: on one line, whoever asks. */
-export function watchForm(facts: Understood, kind: SpokenKind): Form {
+export function watchForm(facts: Understood, kind: EncodableKind): Form {
   const form = objectForm(facts, kind);
   switch (form.encoding) {
     case 'json':

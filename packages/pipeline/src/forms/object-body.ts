@@ -2,11 +2,11 @@ import { type Clock, schedulerOf } from '@cluster-apiserver/base';
 import {
   type ByteString,
   encodeMessage,
-  envelope,
+  encodeEnvelope,
   type Kind,
   type KubeObject,
   messageParts,
-  type SpokenKind,
+  type EncodableKind,
   type TypeNames,
 } from '@cluster-apiserver/model';
 import type { Outcome, Resource } from '@cluster-apiserver/registry';
@@ -33,7 +33,7 @@ export function objectBody(
 
 /** An object that was made for one answer: it is no longer than what its client has sent. */
 export function madeObjectBody(
-  kind: SpokenKind,
+  kind: EncodableKind,
   { encoding, shown }: Form,
   object: KubeObject,
   clock: Clock,
@@ -45,11 +45,15 @@ export function madeObjectBody(
   return bodyInSlices(schedulerOf(clock), begin, text.length);
 }
 
-export const madeObjectText = (kind: SpokenKind, shown: Shown | undefined, object: KubeObject, clock: Clock): string =>
-  JSON.stringify(shown ? shownObject(kind, object, shown, { nowMs: clock.now() }) : object);
+export const madeObjectText = (
+  kind: EncodableKind,
+  shown: Shown | undefined,
+  object: KubeObject,
+  clock: Clock,
+): string => JSON.stringify(shown ? shownObject(kind, object, shown, { nowMs: clock.now() }) : object);
 
 function* protobufSteps(
-  kind: SpokenKind,
+  kind: EncodableKind,
   shown: Shown | undefined,
   object: KubeObject,
   characters: number,
@@ -58,7 +62,7 @@ function* protobufSteps(
   const schema = objectSchema(kind, shown);
   const value = (shown ? shownObject(kind, object, shown, { nowMs }) : object) as TypeNames; // all that is answered names its kind
   const parts = characters > largeCharacters ? yield* messageParts(schema, value) : [encodeMessage(schema, value)];
-  yield envelope(
+  yield encodeEnvelope(
     value,
     parts.reduce((sum, { length }) => sum + length, 0),
   );

@@ -1,5 +1,5 @@
 import {
-  asServed,
+  toServed,
   type ByteString,
   bytesOf,
   decodeStored,
@@ -26,9 +26,9 @@ const textOf = (json: ByteString): string =>
 
 /** The object as clients of the kind see it. */
 export function* servedObject(kind: Kind, json: ByteString): Generator<undefined, KubeObject> {
-  if (json.length <= largeCharacters) return asServed(kind, decodeStored(json));
+  if (json.length <= largeCharacters) return toServed(kind, decodeStored(json));
   const object = (yield* parsed(textOf(json))) as KubeObject; // ours, and an object when it was stored
-  return kind.view ? { ...asServed(kind, withoutMetadata(object)), metadata: object.metadata } : object;
+  return kind.view ? { ...toServed(kind, withoutMetadata(object)), metadata: object.metadata } : object;
 }
 
 /** Metadata is the same in every view of an object, and all else is small. */
@@ -43,7 +43,7 @@ export function* objectText(
 ): Generator<string | undefined> {
   if (!shown) return yield* servedText(kind, json);
   if (json.length <= largeCharacters)
-    return yield JSON.stringify(shownObject(kind, asServed(kind, decodeStored(json)), shown, { nowMs }));
+    return yield JSON.stringify(shownObject(kind, toServed(kind, decodeStored(json)), shown, { nowMs }));
   if (shown.as !== 'Table') return yield* partialText(shown, json);
   const object = yield* servedObject(kind, json);
   const table = shownObject(kind, { metadata: object.metadata }, shown, { nowMs }) as ReturnType<typeof tableOf>;
@@ -60,7 +60,7 @@ export function* memberText(
   nowMs: number,
 ): Generator<string | undefined> {
   if (json.length <= largeCharacters && (shown || kind.view)) {
-    yield JSON.stringify(members([asServed(kind, decodeStored(json))])[0]);
+    yield JSON.stringify(members([toServed(kind, decodeStored(json))])[0]);
   } else if (!shown) {
     // The list says kind and version for all.
     const names = typePrefix(kind.kind, kind.apiVersion).length;
@@ -76,11 +76,11 @@ export function* memberText(
 /** Its first part has kind and version, and no part of it ends inside of a token. */
 function* servedText(kind: Kind, json: ByteString): Generator<string | undefined> {
   if (!kind.view) return yield textOf(json);
-  if (json.length <= largeCharacters) return yield JSON.stringify(asServed(kind, decodeStored(json)));
+  if (json.length <= largeCharacters) return yield JSON.stringify(toServed(kind, decodeStored(json)));
   const text = textOf(json);
   const metadata = yield* textOfMember(text, 'metadata');
   const object = (yield* parsed(text)) as KubeObject; // ours, and an object when it was stored
-  const served = JSON.stringify(asServed(kind, withoutMetadata(object)));
+  const served = JSON.stringify(toServed(kind, withoutMetadata(object)));
   const replaced = `"metadata":${yield* textOfMember(served, 'metadata')}`;
   const at = served.indexOf(`,${replaced}`) + 1;
   yield served.slice(0, at);

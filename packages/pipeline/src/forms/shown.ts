@@ -7,7 +7,7 @@ import {
   partialMetadataSchema,
   partialObjectMetadata,
   partialObjectMetadataList,
-  type SpokenKind,
+  type EncodableKind,
   tableOf,
   type TypeNames,
 } from '@cluster-apiserver/model';
@@ -15,7 +15,7 @@ import type { Shown } from './negotiate.ts';
 
 /** What is shown in the place of one object. A watch names the columns of a table only once. */
 export const shownObject = (
-  kind: SpokenKind,
+  kind: EncodableKind,
   object: KubeObject,
   shown: Shown,
   { nowMs, namesColumns = true }: { readonly nowMs: number; readonly namesColumns?: boolean },
@@ -28,7 +28,7 @@ const versionOf = ({ metadata: { resourceVersion } }: KubeObject): ListMetadata 
   resourceVersion === undefined ? {} : { resourceVersion };
 
 /** The form of what is shown of one object, where protobuf can say it. */
-export const objectSchema = (kind: SpokenKind, shown: Shown | undefined): ObjectSchema =>
+export const objectSchema = (kind: EncodableKind, shown: Shown | undefined): ObjectSchema =>
   shown ? partialMetadataSchema : kind.schema;
 
 export const listSchema = (kind: Kind, shown: Shown | undefined): ObjectSchema =>

@@ -1,5 +1,5 @@
 import {
-  asServed,
+  toServed,
   type ByteString,
   bytesOf,
   decode,
@@ -106,7 +106,7 @@ const errorIn =
     frame('ERROR', error.toStatus(), statusSchema);
 
 const objectOf = (kind: Kind, event: WatchEvent): KubeObject =>
-  event.type === 'BOOKMARK' ? bookmarkObject(kind, event) : asServed(kind, decodeStored(event.outcome.json));
+  event.type === 'BOOKMARK' ? bookmarkObject(kind, event) : toServed(kind, decodeStored(event.outcome.json));
 
 /** Under the name of the specification, and under the one that clients of today wait for. */
 const initialEventsEnd = { 'k8s.io/initial-events-end': 'true', 'platform.io/initial-events-end': 'true' };

@@ -2,7 +2,7 @@ import { getOwn, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserve
 import {
   type Applied,
   badRequest,
-  writableOf,
+  dropUnwritable,
   type Kind,
   type Part,
   partOf,
@@ -57,7 +57,7 @@ function* readConfiguration(
   requireForm(kind, value);
   audit?.requestObject(value, body.length);
   try {
-    const configuration = readApplied(kind.schema, writableOf(kind, part, value), (path) => unknown.push(path));
+    const configuration = readApplied(kind.schema, dropUnwritable(kind, part, value), (path) => unknown.push(path));
     report([...faults.map(({ message }) => message), ...unknown.map(unknownField)], validation, warn);
     yield;
     return kind.view ? readApplied(kind.view.of.schema, storedNames(kind.view, value), () => {}) : configuration;
@@ -69,7 +69,7 @@ function* readConfiguration(
 }
 
 /** What was read once already, and is a configuration, in the form in which the object is stored. */
-const storedNames = ({ of, renamed }: View, configuration: unknown): object => ({
+const storedNames = ({ of, renameFields: renamed }: View, configuration: unknown): object => ({
   ...renamed(configuration as object),
   kind: of.kind,
   apiVersion: of.apiVersion,

@@ -1,5 +1,5 @@
 import type { Clock } from '@cluster-apiserver/base';
-import { asStored, type KubeObject, partOf, type SpokenKind } from '@cluster-apiserver/model';
+import { toStored, type KubeObject, partOf, type EncodableKind } from '@cluster-apiserver/model';
 import type { Resource, WriteOptions } from '@cluster-apiserver/registry';
 import { bodyFormat, readBody, readObject } from '../body.ts';
 import type { Authenticated } from '../facts.ts';
@@ -24,7 +24,7 @@ export async function incomingObject(
   const { object, options, form } = await incomingForm(served, facts, parameters, clock);
   const place = { namespace: namespaceOf(facts), part: partOf(served, facts.info.resource?.subresource) };
   return {
-    object: asStored(served, object),
+    object: toStored(served, object),
     options: { ...options, ...place, requester: requesterOf(facts, checks, operationOptions(parameters, facts.info)) },
     form,
   };
@@ -32,7 +32,7 @@ export async function incomingObject(
 
 /** An object of any kind as the client sends it. What is asked in vain is refused before the body is read. */
 export async function incomingForm(
-  kind: SpokenKind,
+  kind: EncodableKind,
   facts: Authenticated,
   parameters: 'CreateOptions' | 'UpdateOptions',
   clock: Clock,

@@ -3,13 +3,13 @@ import {
   badRequest,
   type Kind,
   type KubeObject,
-  mergedBy,
+  applyMergePatch,
   PatchFormError,
   type Parsed,
-  patchedByOperations,
+  applyJsonPatch,
   readJsonPatch,
   StatusError,
-  strategicallyMergedBy,
+  applyStrategicMergePatch,
   TooManyOperationsError,
 } from '@cluster-apiserver/model';
 import { json, readable } from '../body.ts';
@@ -29,17 +29,17 @@ export const patchTypes: Readonly<Record<string, (kind: Kind, body: Buffer) => S
     const patch = answering(() => readJsonPatch(value));
     const unknown = patch.unknownMembers.map((path) => `unknown field "${path}"`);
     return {
-      change: (current) => patchedByOperations(current, patch),
+      change: (current) => applyJsonPatch(current, patch),
       faults: [...faults.map(({ message }) => message), ...unknown].map((fault) => `json patch ${fault}`),
     };
   },
   'application/merge-patch+json': function* (_, body) {
     const { patch, faults } = yield* mapPatch(body);
-    return { change: toSyncTask((current) => mergedBy(current, patch)), faults };
+    return { change: toSyncTask((current) => applyMergePatch(current, patch)), faults };
   },
   'application/strategic-merge-patch+json': function* ({ schema }, body) {
     const { patch, faults } = yield* mapPatch(body);
-    const change = (current: KubeObject): unknown => answering(() => strategicallyMergedBy(schema, current, patch));
+    const change = (current: KubeObject): unknown => answering(() => applyStrategicMergePatch(schema, current, patch));
     return { change: toSyncTask(change), faults };
   },
 };

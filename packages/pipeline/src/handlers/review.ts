@@ -1,6 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
 import type { Review } from '@cluster-apiserver/model';
-import { answerReview } from '@cluster-apiserver/registry';
+import { createReview } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 import { madeResponse } from '../respond.ts';
@@ -13,6 +13,6 @@ export const reviewHandler =
     const { object, options, form } = await incomingForm(review, facts, 'CreateOptions', clock);
     const requester = requesterOf(facts, checks, operationOptions('CreateOptions', facts.info));
     const place = { namespace: facts.info.resource?.namespace };
-    const answered = await answerReview(review, object, { ...options, ...place, requester }, clock);
+    const answered = await createReview(review, object, { ...options, ...place, requester }, clock);
     return madeResponse(facts, review, form, 201, answered, clock);
   };

@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
-import { decode, type KubeObject, parseProtobuf, statusSchema, type UserInfo } from '@cluster-apiserver/model';
+import {
+  decode,
+  type KubeObject,
+  type ObjectSchema,
+  parseProtobuf,
+  statusSchema,
+  type UserInfo,
+} from '@cluster-apiserver/model';
 import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { type ApiRequest, type Sink, StalledClientError } from '../exchange.ts';
@@ -319,7 +326,7 @@ test('as protobuf each event is a frame with its length before it, what ends the
     ['ERROR', { kind: 'Status', code: 504, reason: 'Timeout' }],
   ]);
 });
-const objectSchemaOf = (type: string): typeof statusSchema => (type === 'ERROR' ? statusSchema : kind.schema);
+const objectSchemaOf = (type: string): ObjectSchema => (type === 'ERROR' ? statusSchema : kind.schema);
 
 test.each([
   ['as JSON', undefined, 0x1],

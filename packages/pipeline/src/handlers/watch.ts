@@ -1,6 +1,6 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { badRequest, type FieldSelector } from '@cluster-apiserver/model';
-import { Batch, Bookmark, type Resource, type Watching, watch } from '@cluster-apiserver/registry';
+import { Batch, Bookmark, type Resource, type WatchReader, watch } from '@cluster-apiserver/registry';
 import { type Handler, type Sink, StalledClientError } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
 import { watchForm } from '../forms/negotiate.ts';
@@ -138,7 +138,7 @@ interface Ending {
 
 /** Takes from a watch what there is, as fast as its client reads, until one of them or the time is at its end. */
 class Stream implements WatchStream {
-  readonly #watching: Watching;
+  readonly #watching: WatchReader;
   readonly #sink: Sink;
   readonly #frames: Frames;
   readonly #ending: Ending;
@@ -153,7 +153,7 @@ class Stream implements WatchStream {
   #giveUpDraining: (() => void) | undefined;
   #cancelBookmark: (() => void) | undefined;
 
-  constructor(watching: Watching, sink: Sink, frames: Frames, ending: Ending) {
+  constructor(watching: WatchReader, sink: Sink, frames: Frames, ending: Ending) {
     this.#watching = watching;
     this.#sink = sink;
     this.#frames = frames;
@@ -251,7 +251,7 @@ class Stream implements WatchStream {
   #write(batch: Batch): void {
     const write = this.#begun ? this.#frames.later : this.#frames.first;
     this.#begun = true;
-    const bytes = batch.in(write, write);
+    const bytes = batch.encodedAs(write, write);
     this.#ending.measures.sent(batch.events.length, bytes.length);
     this.#send(bytes);
   }

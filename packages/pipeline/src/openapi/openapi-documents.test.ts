@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { defineKind, defineSubresource, field, string, subdomainNames } from '@cluster-apiserver/model';
+import { defineKind, defineSubresource, jsonField, string, subdomainNames } from '@cluster-apiserver/model';
 import { askDocuments } from '../../test/ask-documents.ts';
 import { openApiDocuments } from './openapi-documents.ts';
 import type { Document3 } from './version-3.ts';
@@ -14,7 +14,7 @@ const kind = (group: string, createOnReplace: boolean, deletedAnswer: 'object' |
     singular: 'lamp',
     shortNames: [],
     description: 'Gives light <b>&</b> warmth.',
-    fields: { color: field(string, 'What light it gives.') },
+    fields: { color: jsonField(string, 'What light it gives.') },
     requiredFields: ['color'],
     names: subdomainNames,
     qualifiedFinalizers: true,
@@ -29,7 +29,6 @@ const kind = (group: string, createOnReplace: boolean, deletedAnswer: 'object' |
         kind: 'LightRequest',
         description: 'Asks for light.',
         fields: {},
-        numbers: {},
         requiredFields: [],
         create: async (_, request) => request,
       }),

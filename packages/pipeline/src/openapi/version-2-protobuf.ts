@@ -1,9 +1,9 @@
 import {
   delimited,
-  encodedBy,
+  encodeWith,
   type JsonSchema,
-  nested,
-  tagged,
+  writeNested,
+  writeTag,
   varint,
   type ProtobufWriter,
 } from '@cluster-apiserver/model';
@@ -20,14 +20,14 @@ export const protobuf2Types = [
  * client reads. kubectl falls back to it for whatever version 3 does not describe, such as a file with a `List`.
  */
 export const encodeDocument2 = ({ swagger, info, paths, definitions }: Document2): Uint8Array =>
-  encodedBy((document) => {
+  encodeWith((document) => {
     text(document, 1, swagger);
-    nested(document, 2, (message) => {
+    writeNested(document, 2, (message) => {
       text(message, 1, info.title);
       text(message, 2, info.version);
     });
-    nested(document, 8, (message) => named(message, 2, paths, pathItem));
-    nested(document, 9, (message) => named(message, 1, definitions, schema));
+    writeNested(document, 8, (message) => named(message, 2, paths, pathItem));
+    writeNested(document, 9, (message) => named(message, 1, definitions, schema));
   });
 
 type PathItem = Document2['paths'][string];
@@ -40,7 +40,7 @@ const methods = { get: 2, put: 3, post: 4, delete: 5, patch: 8 } as const;
 function pathItem(to: ProtobufWriter, item: PathItem): void {
   for (const [method, number] of Object.entries(methods)) {
     const found = item[method as keyof typeof methods];
-    if (found) nested(to, number, (message) => operation(message, found));
+    if (found) writeNested(to, number, (message) => operation(message, found));
   }
   parameters(to, 9, item.parameters);
 }
@@ -52,34 +52,36 @@ function operation(to: ProtobufWriter, one: Operation): void {
   texts(to, 6, one.produces);
   texts(to, 7, one.consumes);
   parameters(to, 8, one.parameters);
-  nested(to, 9, (responses) =>
-    named(responses, 1, one.responses, (value, answer) => nested(value, 1, (message) => response(message, answer))),
+  writeNested(to, 9, (responses) =>
+    named(responses, 1, one.responses, (value, answer) =>
+      writeNested(value, 1, (message) => response(message, answer)),
+    ),
   );
   extensions(to, 13, one);
 }
 
 function response(to: ProtobufWriter, answer: Response): void {
   text(to, 1, answer.description);
-  nested(to, 2, (item) => nested(item, 1, (message) => schema(message, answer.schema)));
+  writeNested(to, 2, (item) => writeNested(item, 1, (message) => schema(message, answer.schema)));
 }
 
 function parameters(to: ProtobufWriter, number: number, all: readonly Parameter[] = []): void {
-  for (const one of all) nested(to, number, (item) => nested(item, 1, (message) => parameter(message, one)));
+  for (const one of all) writeNested(to, number, (item) => writeNested(item, 1, (message) => parameter(message, one)));
 }
 
 /** Each place of a parameter has a message of its own. */
 function parameter(to: ProtobufWriter, one: Parameter): void {
   if (one.in === 'body')
-    return nested(to, 1, (body) => {
+    return writeNested(to, 1, (body) => {
       text(body, 1, one.description);
       text(body, 2, one.name);
       text(body, 3, one.in);
       flag(body, 4, one.required);
-      nested(body, 5, (message) => schema(message, one.schema ?? {}));
+      writeNested(body, 5, (message) => schema(message, one.schema ?? {}));
     });
   const [place, type] = one.in === 'query' ? [3, 6] : [4, 5];
-  nested(to, 2, (elsewhere) =>
-    nested(elsewhere, place, (message) => {
+  writeNested(to, 2, (elsewhere) =>
+    writeNested(elsewhere, place, (message) => {
       flag(message, 1, one.required);
       text(message, 2, one.in);
       text(message, 3, one.description);
@@ -96,11 +98,11 @@ function schema(to: ProtobufWriter, form: JsonSchema): void {
   text(to, 4, description);
   texts(to, 19, required);
   if (additionalProperties)
-    nested(to, 21, (item) => nested(item, 1, (message) => schema(message, additionalProperties)));
-  if (type !== undefined) nested(to, 22, (item) => text(item, 1, type));
-  if (items) nested(to, 23, (item) => nested(item, 1, (message) => schema(message, items)));
-  for (const one of allOf ?? []) nested(to, 24, (message) => schema(message, one));
-  if (properties) nested(to, 25, (message) => named(message, 1, properties, schema));
+    writeNested(to, 21, (item) => writeNested(item, 1, (message) => schema(message, additionalProperties)));
+  if (type !== undefined) writeNested(to, 22, (item) => text(item, 1, type));
+  if (items) writeNested(to, 23, (item) => writeNested(item, 1, (message) => schema(message, items)));
+  for (const one of allOf ?? []) writeNested(to, 24, (message) => schema(message, one));
+  if (properties) writeNested(to, 25, (message) => named(message, 1, properties, schema));
   extensions(to, 31, form);
 }
 
@@ -117,14 +119,14 @@ function named<T>(
   write: (to: ProtobufWriter, value: T) => void,
 ): void {
   for (const [name, value] of Object.entries(all))
-    nested(to, number, (pair) => {
+    writeNested(to, number, (pair) => {
       text(pair, 1, name);
-      nested(pair, 2, (message) => write(message, value));
+      writeNested(pair, 2, (message) => write(message, value));
     });
 }
 
 function text(to: ProtobufWriter, number: number, value: string | undefined): void {
-  if (value !== undefined) tagged(to, number, delimited).string(value);
+  if (value !== undefined) writeTag(to, number, delimited).string(value);
 }
 
 function texts(to: ProtobufWriter, number: number, values: readonly string[] = []): void {
@@ -132,5 +134,5 @@ function texts(to: ProtobufWriter, number: number, values: readonly string[] = [
 }
 
 function flag(to: ProtobufWriter, number: number, value: boolean | undefined): void {
-  if (value) tagged(to, number, varint).bool(true);
+  if (value) writeTag(to, number, varint).bool(true);
 }

@@ -1,4 +1,4 @@
-import { definitions, type Dialect, type JsonSchema, jsonSchema } from '@cluster-apiserver/model';
+import { collectDefinitions, type Dialect, type JsonSchema, toJsonSchema } from '@cluster-apiserver/model';
 import { type Operation, pathParameters, schemasOf } from './operations.ts';
 import type { Parameter } from './parameters.ts';
 
@@ -40,7 +40,7 @@ export const document2 = (operations: readonly Operation[], version: string): Do
   paths: Object.fromEntries(
     [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, pathItem(path, atPath)]),
   ),
-  definitions: definitions(operations.flatMap(schemasOf), dialect),
+  definitions: collectDefinitions(operations.flatMap(schemasOf), dialect),
 });
 
 const pathItem = (path: string, operations: readonly Operation[]): PathItem2 => ({
@@ -56,7 +56,7 @@ const operation = (one: Operation): Operation2 => ({
   produces: one.produces,
   parameters: [...bodyParameter(one), ...one.parameters.map(parameter('query'))],
   responses: Object.fromEntries(
-    one.answers.map(({ code, description, schema }) => [code, { description, schema: jsonSchema(schema, dialect) }]),
+    one.answers.map(({ code, description, schema }) => [code, { description, schema: toJsonSchema(schema, dialect) }]),
   ),
   'x-kubernetes-action': one.action,
   'x-kubernetes-group-version-kind': one.target,
@@ -70,7 +70,7 @@ const bodyParameter = ({ body }: Operation): Parameter2[] =>
           in: 'body',
           ...(body.required && { required: true }),
           description: 'What is sent.',
-          schema: body.schema ? jsonSchema(body.schema, dialect) : { type: 'object' },
+          schema: body.schema ? toJsonSchema(body.schema, dialect) : { type: 'object' },
         },
       ]
     : [];

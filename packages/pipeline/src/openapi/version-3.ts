@@ -1,4 +1,10 @@
-import { definitions, type Dialect, type JsonSchema, jsonSchema, type ObjectSchema } from '@cluster-apiserver/model';
+import {
+  collectDefinitions,
+  type Dialect,
+  type JsonSchema,
+  toJsonSchema,
+  type ObjectSchema,
+} from '@cluster-apiserver/model';
 import { type Operation, pathParameters, schemasOf } from './operations.ts';
 import type { Parameter } from './parameters.ts';
 
@@ -40,7 +46,7 @@ export function document3(operations: readonly Operation[], version: string): Do
     paths: Object.fromEntries(
       [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, pathItem(path, atPath)]),
     ),
-    components: { schemas: definitions(operations.flatMap(schemasOf), dialect) },
+    components: { schemas: collectDefinitions(operations.flatMap(schemasOf), dialect) },
   };
 }
 
@@ -70,7 +76,7 @@ const parameter =
   ({ name, type, description }: Parameter): Parameter3 => ({ name, in: place, description, schema: { type } });
 
 const content = (types: readonly string[], schema: ObjectSchema | undefined): Content =>
-  Object.fromEntries(types.map((type) => [type, { schema: schema ? jsonSchema(schema, dialect) : patch(type) }]));
+  Object.fromEntries(types.map((type) => [type, { schema: schema ? toJsonSchema(schema, dialect) : patch(type) }]));
 
 /** A list of operations, or an object that looks like what it changes. */
 const patch = (type: string): JsonSchema =>

@@ -1,7 +1,7 @@
 import type { Task } from '@cluster-apiserver/base';
 import { Budget, Evaluation, requestStepsMax } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
-import { forbiddenName, type ServedKind, StatusError } from '@cluster-apiserver/model';
+import { forbiddenResource, type ServedKind, StatusError } from '@cluster-apiserver/model';
 import type { AdmissionWebhookMeasures } from '../measures.ts';
 import { meetsConditions, type Outcome, secondsSince } from '../outcomes.ts';
 import { nameOf, type PolicyRequest } from '../request.ts';
@@ -47,7 +47,7 @@ export function* matchWebhook(
   }
   if (met.error === undefined) return met.value ? matched : undefined;
   if (webhook.isIgnoredOnFailure) return undefined;
-  throw forbiddenName(resource, nameOf(request.context), met.error);
+  throw forbiddenResource(resource, nameOf(request.context), met.error);
 }
 
 /** Calls one webhook by `work`, and counts it. Undefined if the call failed and that is ignored; else throws the answer. */

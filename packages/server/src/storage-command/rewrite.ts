@@ -1,6 +1,6 @@
 import { callUntil, sleep } from '@cluster-apiserver/base';
 import { bytesOf, type Kind } from '@cluster-apiserver/model';
-import { type Cached, cachedForm, type StoredObject } from '@cluster-apiserver/registry';
+import { type CachedObject, collectionFormOf, type StoredObject } from '@cluster-apiserver/registry';
 import { CorruptValueError, type Entry, itemKey, RevisionMismatchError } from '@cluster-apiserver/storage';
 import { pages, type Walk } from './walk.ts';
 
@@ -45,8 +45,8 @@ export async function rewrite(work: Rewrite): Promise<number> {
 }
 
 /** Reads objects as the server does, and so finds out whether it can. */
-function reader({ kinds, keyPrefix }: Rewrite): (entry: Entry) => { kind: Kind; object: Cached } | undefined {
-  const forms = kinds.map((kind) => ({ kind, form: cachedForm(kind, keyPrefix) }));
+function reader({ kinds, keyPrefix }: Rewrite): (entry: Entry) => { kind: Kind; object: CachedObject } | undefined {
+  const forms = kinds.map((kind) => ({ kind, form: collectionFormOf(kind, keyPrefix) }));
   return (entry) => {
     for (const { kind, form } of forms)
       if (entry.key.startsWith(form.prefix))

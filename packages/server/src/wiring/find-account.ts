@@ -1,6 +1,6 @@
 import type { FindAccount, FoundAccount } from '@cluster-apiserver/gates';
 import { StatusError, uidOf } from '@cluster-apiserver/model';
-import { get, getRemembered, type Resource } from '@cluster-apiserver/registry';
+import { get, getAnyVersion, type Resource } from '@cluster-apiserver/registry';
 
 /** Looks for service accounts where they are served from. There are none when they are not served. */
 export function findAccountIn(resources: readonly Resource[]): FindAccount {
@@ -8,7 +8,7 @@ export function findAccountIn(resources: readonly Resource[]): FindAccount {
   return (place, freshly, call) => {
     if (!accounts) return undefined;
     try {
-      const found = freshly ? get(accounts, place, undefined, call) : getRemembered(accounts, place, call);
+      const found = freshly ? get(accounts, place, undefined, call) : getAnyVersion(accounts, place, call);
       return found instanceof Promise ? found.then(foundIn, orNone) : foundIn(found);
     } catch (error) {
       return orNone(error);
@@ -25,7 +25,7 @@ function orNone(error: unknown): undefined {
 const absent: readonly StatusError['reason'][] = ['NotFound', 'BadRequest'];
 
 /** Taking an object apart costs more than the rest of the question, and hardly any is on its way out. */
-function foundIn(account: Awaited<ReturnType<typeof getRemembered>>): FoundAccount | undefined {
+function foundIn(account: Awaited<ReturnType<typeof getAnyVersion>>): FoundAccount | undefined {
   if (!account) return undefined;
   const uid = uidOf(account.json);
   if (!account.json.includes(',"deletionTimestamp":"')) return { uid, deletedAtMs: undefined };

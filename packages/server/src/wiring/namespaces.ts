@@ -10,7 +10,7 @@ import {
 } from '@cluster-apiserver/base';
 import type { Namespaces } from '@cluster-apiserver/gates';
 import { decode, type KubeObject, StatusError } from '@cluster-apiserver/model';
-import { create, known, type Resource } from '@cluster-apiserver/registry';
+import { create, getCached, type Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 
@@ -39,7 +39,7 @@ export function namespacesIn(resource: Resource, clock: Clock): Namespaces {
   };
   return {
     known: (name) => {
-      const found = known(resource, undefined, name);
+      const found = getCached(resource, undefined, name);
       return (
         found && {
           terminating: found.fields?.['status.phase'] === 'Terminating',

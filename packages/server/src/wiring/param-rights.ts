@@ -1,5 +1,5 @@
 import { type AdmissionPlugin, type Authorizer, paramRights } from '@cluster-apiserver/gates';
-import { known, type Resource } from '@cluster-apiserver/registry';
+import { getCached, type Resource } from '@cluster-apiserver/registry';
 
 /** Checks who writes policies with parameters; nothing where none are served. */
 export function openParamRights(
@@ -18,7 +18,7 @@ export function openParamRights(
           .plural,
       policyNamed: (kind, name) => {
         const found = resourceNamed(kind);
-        return found && known(found, undefined, name)?.object;
+        return found && getCached(found, undefined, name)?.object;
       },
       // One memory follows all kinds.
       refresh: async (call) => policies.collection.waitUntilFresh(undefined, call),

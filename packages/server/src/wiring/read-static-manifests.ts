@@ -8,7 +8,7 @@ import {
   type StaticProblems,
   staticSuffix,
 } from '@cluster-apiserver/policies';
-import { buildNew, type ResourceKind } from '@cluster-apiserver/registry';
+import { buildObject, type ResourceKind } from '@cluster-apiserver/registry';
 import type { Files } from '../surroundings.ts';
 
 /** The objects of a directory, as if they had just been created. */
@@ -152,7 +152,7 @@ async function objectIn(
     const decoded = decode(resource.kind.schema, value, (field) =>
       problems.push({ path: field, message: `unknown field ${JSON.stringify(field)}`, saysPath: true }),
     ) as KubeObject;
-    return { resource, object: await buildNew(resource, decoded, options) };
+    return { resource, object: await buildObject(resource, decoded, options) };
   } catch (error) {
     if (error instanceof WrongTypeError) problems.push(split(error.message));
     else if (error instanceof StatusError) problems.push(...problemsOf(error));

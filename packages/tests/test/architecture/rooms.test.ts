@@ -24,7 +24,7 @@ const tools = Object.keys(manifestOf().devDependencies ?? {});
 
 test('the sources are found, with what they import', () => {
   const index = sources.find((source) => source.path === 'registry/src/index.ts');
-  expect(index?.imports.map(({ from }) => from)).toContain('./create.ts');
+  expect(index?.imports.map(({ from }) => from)).toContain('./verbs/create.ts');
   expect(new Set(sources.map(({ room }) => room)).size).toBeGreaterThan(8);
 });
 

@@ -13,7 +13,7 @@ const counter = new StepCounter(/\/packages\/(?!tests\/test\/hostile\/step-count
 const model = await import('@cluster-apiserver/model');
 const cel = await import('@cluster-apiserver/expressions');
 const { runSync } = await import('@cluster-apiserver/base');
-const { kinds } = await import('@cluster-apiserver/kinds');
+const { kinds: kinds } = await import('@cluster-apiserver/kinds');
 
 afterAll(() => counter.close());
 
@@ -202,7 +202,7 @@ const patches: readonly Case[] = [
   [
     'merge',
     (n) => () =>
-      model.mergedBy(
+      model.applyMergePatch(
         mapOf(
           n,
           (i) => `a${i}`,
@@ -284,7 +284,7 @@ const patches: readonly Case[] = [
   ['JSON: unknown members', (n) => operations(n, (i) => ({ op: 'test', path: '/map', [`x${i}`]: 0 }))],
 ];
 function strategic(target: object, patch: object): () => unknown {
-  return () => model.strategicallyMergedBy(schema, target, patch);
+  return () => model.applyStrategicMergePatch(schema, target, patch);
 }
 /** A patch of `count` operations: where each of them may take as long as the document is large, their number is bounded. */
 function operations(n: number, operation: (i: number) => object, count = n): () => unknown {
@@ -297,7 +297,7 @@ function operations(n: number, operation: (i: number) => object, count = n): () 
     ),
   };
   const value = numbers(count).map(operation);
-  return () => runSync(model.patchedByOperations(document, model.readJsonPatch(value)));
+  return () => runSync(model.applyJsonPatch(document, model.readJsonPatch(value)));
 }
 
 const kubectlAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';

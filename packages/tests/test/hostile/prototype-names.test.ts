@@ -11,17 +11,17 @@ import {
   type KubeObject,
   labelMatcher,
   managedFieldsAfterUpdate,
-  mergedBy,
+  applyMergePatch,
   parseFieldSelector,
   parseJson,
   parseLabelSelector,
   parseProtobuf,
   parseYaml,
-  patchedByOperations,
+  applyJsonPatch,
   readApplied,
   readJsonPatch,
   SelectorSyntaxError,
-  strategicallyMergedBy,
+  applyStrategicMergePatch,
 } from '@cluster-apiserver/model';
 import { kinds } from '@cluster-apiserver/kinds';
 
@@ -63,23 +63,23 @@ describe.each(names)('%s', (name) => {
     const before = { ...empty, metadata: { ...empty.metadata, annotations: {} } };
     const patch = { metadata: { annotations: plain } };
     const change = (result: unknown): unknown => (result as KubeObject).metadata.annotations;
-    expect(change(mergedBy(before, patch))).toEqual(plain);
-    expect(change(strategicallyMergedBy(schema, before, patch))).toEqual(plain);
+    expect(change(applyMergePatch(before, patch))).toEqual(plain);
+    expect(change(applyStrategicMergePatch(schema, before, patch))).toEqual(plain);
     const path = `/metadata/annotations/${name}`;
     const add = readJsonPatch([
       { op: 'test', path, value: null },
       { op: 'add', path, value: 'x' },
     ]);
-    expect(change(runSync(patchedByOperations(before, add)))).toEqual(plain);
+    expect(change(runSync(applyJsonPatch(before, add)))).toEqual(plain);
     const remove = readJsonPatch([{ op: 'remove', path }]);
-    expect(() => runSync(patchedByOperations(before, remove))).toThrow('nothing is at');
+    expect(() => runSync(applyJsonPatch(before, remove))).toThrow('nothing is at');
     const unknown = readJsonPatch([{ op: name, path, value: 1 }]);
-    expect(() => runSync(patchedByOperations(before, unknown))).toThrow('op must be');
-    expect(() => strategicallyMergedBy(schema, before, { $patch: name })).toThrow('unknown $patch directive');
+    expect(() => runSync(applyJsonPatch(before, unknown))).toThrow('op must be');
+    expect(() => applyStrategicMergePatch(schema, before, { $patch: name })).toThrow('unknown $patch directive');
   });
 
   test('is a key of an entry of a list', () => {
-    const merged = strategicallyMergedBy(schema, { secrets: [{ name: 'a' }] }, { secrets: [{ name }, { name }] });
+    const merged = applyStrategicMergePatch(schema, { secrets: [{ name: 'a' }] }, { secrets: [{ name }, { name }] });
     expect((merged as { secrets: unknown }).secrets).toEqual([{ name }, { name: 'a' }]);
   });
 

@@ -21,7 +21,7 @@ import {
   validatingAdmissionWebhook,
   WebhookClients,
 } from '@cluster-apiserver/policies';
-import { known, type Resource } from '@cluster-apiserver/registry';
+import { getCached, type Resource } from '@cluster-apiserver/registry';
 import type { Store } from '@cluster-apiserver/storage';
 import { textOf, warningsOf } from '../answers/places.ts';
 import { openPipeline } from '../../../pipeline/test/open-pipeline.ts';
@@ -168,7 +168,7 @@ export async function openPolicyServer({
       resources.find(({ served }) => served.apiVersion === apiVersion && served.kind === kind)?.served.plural,
     policyNamed: (kind, name) => {
       const found = resources.find((resource) => resource.kind.kind === kind);
-      return found && known(found, undefined, name)?.object;
+      return found && getCached(found, undefined, name)?.object;
     },
     refresh: async (call) => resourceOf(policiesOf.validating).collection.waitUntilFresh(undefined, call),
   });

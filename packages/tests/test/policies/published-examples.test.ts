@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   defineKind,
-  field,
+  jsonField,
   int32,
   type Kind,
   list,
@@ -16,25 +16,25 @@ import { openPolicyServer, type PolicyAnswer, type PolicyServer, registration } 
 const strings: Schema = { type: 'map', values: string };
 const container = object(
   {
-    name: field(string, ''),
-    image: field(string, ''),
-    args: field(list(string, 'atomic'), ''),
-    restartPolicy: field(string, ''),
+    name: jsonField(string, ''),
+    image: jsonField(string, ''),
+    args: jsonField(list(string, 'atomic'), ''),
+    restartPolicy: jsonField(string, ''),
   },
-  { numbers: {} },
+  {},
 );
 const podSpec = object(
   {
-    containers: field(list(container, { key: 'name' }), ''),
-    initContainers: field(list(container, { key: 'name' }), ''),
+    containers: jsonField(list(container, { key: 'name' }), ''),
+    initContainers: jsonField(list(container, { key: 'name' }), ''),
   },
-  { numbers: {} },
+  {},
 );
-const template = object({ spec: field(podSpec, '') }, { numbers: {} });
-const ofTemplate = object({ labels: field(strings, '') }, { numbers: {} });
+const template = object({ spec: jsonField(podSpec, '') });
+const ofTemplate = object({ labels: jsonField(strings, '') });
 const deploymentSpec = object(
-  { replicas: field(int32, ''), template: field(template, ''), metadata: field(ofTemplate, '') },
-  { numbers: {} },
+  { replicas: jsonField(int32, ''), template: jsonField(template, ''), metadata: jsonField(ofTemplate, '') },
+  {},
 );
 
 /** As much of the kinds of the examples as they look at. */
@@ -59,9 +59,9 @@ const kindOf = (group: string, kind: string, fields: Parameters<typeof defineKin
     unknownSelectorField: (name) => name,
   });
 const moreKinds = [
-  kindOf('apps', 'Deployment', { spec: field(deploymentSpec, '') }),
-  kindOf('', 'Pod', { spec: field(podSpec, '') }),
-  kindOf('rules.example.com', 'ReplicaLimit', { maxReplicas: field(int32, '') }),
+  kindOf('apps', 'Deployment', { spec: jsonField(deploymentSpec, '') }),
+  kindOf('', 'Pod', { spec: jsonField(podSpec, '') }),
+  kindOf('rules.example.com', 'ReplicaLimit', { maxReplicas: jsonField(int32, '') }),
 ];
 
 let server: PolicyServer;

@@ -1,0 +1,106 @@
+import type { Clock, Random } from '@cluster-apiserver/base';
+import type { CachedObject, Resource } from '@cluster-apiserver/registry';
+import { type Call, type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
+import type { ControllerMeasures } from './measures.ts';
+import { callsOf, followAll, isLoaded, itemsWithin, unreadableCount } from './memory.ts';
+import { createPace, type Pace } from './pace.ts';
+import { createPasses } from './passes.ts';
+import { retryQueue } from './retry-queue.ts';
+
+/** What every controller receives. */
+export interface ControllerOptions<Event> {
+  readonly resources: readonly Resource[];
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Aborts when this replica loses leadership. */
+  readonly signal: AbortSignal;
+  readonly report: (event: Event) => void;
+  readonly measures: ControllerMeasures;
+}
+
+/** A controller that reconciles the objects of one kind, each by its key. */
+export interface Controller {
+  /** How many objects are reconciled at a time. */
+  readonly workers: number;
+  /** The resource that the keys are of. */
+  readonly reconciled: Resource;
+  /** The resources whose changes it follows. */
+  readonly followed: readonly Resource[];
+  /** Reports a failure; the object is reconciled again after a pause. */
+  readonly failed: (name: string, failure: { readonly tries: number; readonly cause: unknown }) => void;
+  readonly start: (context: ControllerContext) => Reconciler;
+}
+
+export interface ControllerContext {
+  readonly enqueue: (key: string) => void;
+  /** Visits the key of every object of the reconciled resource. */
+  readonly forEachKey: (visit: (key: string) => void) => Promise<void>;
+  /** A call to the storage that ends with the term of leadership. */
+  readonly call: () => Call;
+  readonly pace: Pace;
+}
+
+export interface Reconciler {
+  /** Brings one object to its desired state. An error makes it run again after a pause. */
+  readonly reconcile: (key: string) => Promise<void>;
+  readonly changed: (resource: Resource, change: ItemChange<CachedObject>) => void;
+  /** Enqueues what has to be reconciled: at the start, and after changes were missed. */
+  readonly sync: () => Promise<void>;
+}
+
+/** Pauses after failures, which are nearly always those of the storage. */
+const pauses = { firstMs: 50, maxMs: 5_000 };
+
+/**
+ * Runs a controller until the signal aborts, and resolves when no work is running any more. Rejects with what `changed`
+ * or `sync` throws.
+ */
+export async function runController(
+  { clock, random, signal, measures }: Omit<ControllerOptions<unknown>, 'resources' | 'report'>,
+  { workers, reconciled, followed, failed, start }: Controller,
+): Promise<void> {
+  const pace = createPace(clock, signal);
+  const queue = retryQueue<string>({
+    clock,
+    random,
+    workers,
+    pauses,
+    work: (key) => reconciler.reconcile(key),
+    failed: (key, failure) => {
+      measures.retried();
+      failed(textOfItemKey(key), failure);
+    },
+    measures,
+  });
+  const forEachKey = async (visit: (key: string) => void): Promise<void> => {
+    for (const { key } of itemsWithin(reconciled.collection.view(), '')) {
+      visit(key);
+      if (pace.isDue()) await pace.pause();
+    }
+  };
+  const reconciler = start({ enqueue: queue.add, forEachKey, call: callsOf(clock, signal), pace });
+  const measureUnreadable = (): void => measures.unreadable(unreadableCount([reconciled]));
+  const passes = createPasses(clock, signal);
+  const unfollow = followAll(followed, {
+    changed: (resource, change) => {
+      const isUnreadable = change.previous?.unreadable || change.current?.unreadable;
+      if (resource === reconciled && isUnreadable) measureUnreadable();
+      reconciler.changed(resource, change);
+    },
+    interrupted: passes.request,
+    failed: passes.fail,
+  });
+  passes.request();
+  try {
+    await passes.run(async () => {
+      // Before the collections are loaded there is nothing to sync, and the load interrupts the followers.
+      if (!isLoaded(followed)) return;
+      measureUnreadable();
+      await reconciler.sync();
+    });
+  } finally {
+    unfollow();
+    measures.unreadable(0);
+    await queue.close();
+  }
+}

@@ -1,0 +1,62 @@
+import { expect, test } from '@jest/globals';
+import { clientBounds, NestedTooDeepError, nestingMax, scanJson, storedBounds } from './json-scan.ts';
+
+test.each([
+  ['a key twice', '{"a":1,"a":2}', ['a']],
+  ['a key twice, once escaped', '{"a":1,"\\u0061":2}', ['a']],
+  ['a key twice in an object of a list', '{"l":[{"x":1},{"x":1,"x":2}]}', ['l[1].x']],
+  ['a key three times', '{"a":1,"a":2,"a":3}', ['a', 'a']],
+  ['the same key in two objects', '{"a":{"b":1},"c":{"b":1}}', []],
+  ['a value that looks like a key', '{"a":"b","c":"a"}', []],
+  ['a key that ends in a backslash', '{"a\\\\":1,"a\\\\":2}', ['a\\']],
+  ['keys behind a text with quotes and braces', '{"t":"\\"}{\\\\","k":1,"k":2}', ['k']],
+  ['the key __proto__ twice', '{"__proto__":1,"__proto__":2}', ['__proto__']],
+])('duplicates: %s', (_, text, duplicates) => {
+  expect(scanJson(text).duplicates).toEqual(duplicates);
+});
+
+test('duplicates among more keys than are compared one by one are found too', () => {
+  const keys = Array.from({ length: 100 }, (_, i) => `"k${i}":0`);
+  expect(scanJson(`{${keys.join(',')},"k99":1,"k0":1}`).duplicates).toEqual(['k99', 'k0']);
+});
+
+test.each([
+  ['{"a":1}', false],
+  ['{"a":-123456789012345}', false],
+  ['{"a":1234567890123456}', true],
+  ['{"a":1.5}', true],
+  ['{"a":1e3}', true],
+  ['{"a":3.0}', true],
+  ['{"a":"1.5"}', false],
+])('%s needs exact numbers: %s', (text, needed) => {
+  expect(scanJson(text).exactNumbersNeeded).toBe(needed);
+});
+
+test.each([
+  ['sent', clientBounds],
+  ['stored', storedBounds],
+])('in a %s text 10,000 levels are accepted and one more is rejected with its path', (_, bounds) => {
+  const levels = 10_000;
+  expect(() => scanJson('['.repeat(levels), bounds)).not.toThrow();
+  expect(() => scanJson('['.repeat(levels + 1), bounds)).toThrow(NestedTooDeepError);
+  const told = new RegExp(`^a\\.x\\.x.{1,110}: nested deeper than ${levels} levels$`);
+  expect(() => scanJson(`{"a":${'{"x":'.repeat(levels)}`, bounds)).toThrow(told);
+});
+
+test('values deeper than 500 levels are reported by their paths, and too many of them are rejected', () => {
+  const deep = '['.repeat(nestingMax) + ']'.repeat(nestingMax);
+  expect(scanJson(`{"a":${deep.slice(1, -1)}}`).deepPaths).toEqual([]);
+  const { deepPaths } = scanJson(`{"a":${deep},"b":1,"c":{"d":${deep}}}`);
+  expect(deepPaths).toEqual([expect.stringMatching(/^a\[0\]/), expect.stringMatching(/^c\.d\[0\]/)]);
+  const beforeParsing = () =>
+    scanJson(`{"a":[${new Array(102).fill('['.repeat(40) + ']'.repeat(40)).join()}]}`, {
+      ...clientBounds,
+      nestingMax: 40,
+    });
+  expect(beforeParsing).toThrow(NestedTooDeepError);
+});
+
+test('a text that is no JSON ends the scan all the same', () => {
+  for (const text of ['', '"', '{"', '{"a', ']}', '{"a":"\\', '\\', '{,,}', '-', '{"a"}', '[[['])
+    expect(() => scanJson(text)).not.toThrow();
+});

@@ -1,0 +1,180 @@
+/**
+ * One pass over a JSON text before it is parsed. JSON.parse accepts any depth, silently keeps the last of duplicate keys,
+ * rounds numbers and accepts lone surrogates; this pass finds all four. It does not check the grammar, which the parser
+ * does.
+ */
+export interface JsonScan {
+  /** Paths of the keys that an object holds twice, in the order of the text. */
+  readonly duplicates: readonly string[];
+  /** Whether a number is written with a point, an exponent or so many digits that a double may not hold it. */
+  readonly exactNumbersNeeded: boolean;
+  readonly mayHoldLoneSurrogate: boolean;
+  readonly values: number;
+  /** Paths of values deeper than `nestingMax`. */
+  readonly deepPaths: readonly string[];
+}
+
+/**
+ * Objects and lists within one another in what a client sends, as in YAML. No kind has a third of it; functions that
+ * walk through a value call themselves at each level, so the stack ends at some thousands.
+ */
+export const nestingMax = 500;
+/**
+ * The same in what is stored, which the reference may have written, and in fields that no kind has, which are dropped
+ * without being looked into. As in kube-apiserver.
+ */
+const deepestMax = 10_000;
+/** More deep values than this are not listed. */
+const deepPathsMax = 100;
+/** More duplicates than this are not listed. */
+const duplicatesMax = 100;
+/** A path is cut here: the names in it are the client's. */
+const pathCharactersMax = 1024;
+/** An integer of fifteen digits always fits into a double. */
+const safeDigits = 15;
+/** Keys of an object are compared one by one up to here, and through a set beyond. */
+const comparedKeysMax = 16;
+
+/**
+ * Objects, lists and the commas between their members. Each costs a microsecond or less in every pass over an object, and
+ * a pass is one turn of the event loop. An object with 6,200 references has this many, its managedFields among them.
+ */
+export const jsonValuesMax = 25_000;
+
+export class TooManyValuesError extends Error {
+  override readonly name = 'TooManyValuesError';
+  constructor(valuesMax: number) {
+    super(`it holds more than ${valuesMax} values`);
+  }
+}
+
+export class NestedTooDeepError extends Error {
+  override readonly name = 'NestedTooDeepError';
+  constructor(path: string, levelsMax: number) {
+    super(
+      `${path.length <= shownPathMax ? path : `${path.slice(0, shownPathMax)}…`}: nested deeper than ${levelsMax} levels`,
+    );
+  }
+}
+
+/** A path is as long as the value is deep, and its beginning identifies the field. */
+const shownPathMax = 100;
+
+/** How much a text may hold. */
+export interface JsonBounds {
+  readonly valuesMax: number;
+  readonly nestingMax: number;
+}
+
+export const clientBounds: JsonBounds = { valuesMax: jsonValuesMax, nestingMax };
+/** Stored values were bounded when they were written. */
+export const storedBounds: JsonBounds = { valuesMax: Number.POSITIVE_INFINITY, nestingMax: deepestMax };
+
+interface Level {
+  /** Undefined in a list. */
+  keys: string[] | undefined;
+  seen: Set<string> | undefined;
+  /** The key or index that the scan is at. */
+  at: string | number;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+export function scanJson(text: string, { valuesMax, nestingMax }: JsonBounds = clientBounds): JsonScan {
+  const duplicates: string[] = [];
+  const deepPaths: string[] = [];
+  const levels: Level[] = [];
+  let level: Level | undefined;
+  let keyExpected = false;
+  let values = 0;
+  let exactNumbersNeeded = false;
+  let nextBackslash = text.indexOf('\\');
+  const mayHoldLoneSurrogate = nextBackslash >= 0 && /\\u[dD][89a-fA-F]/.test(text);
+
+  /** The index of the quote that ends the string begun at `start`, or the text's length. */
+  const endOfString = (start: number): number => {
+    let end = text.indexOf('"', start + 1);
+    while (end > 0) {
+      if (nextBackslash < start && nextBackslash >= 0) nextBackslash = text.indexOf('\\', start);
+      if (nextBackslash < 0 || nextBackslash > end) return end;
+      let escapes = 0;
+      while (text.charCodeAt(end - 1 - escapes) === backslash) escapes++;
+      if (escapes % 2 === 0) return end;
+      end = text.indexOf('"', end + 1);
+    }
+    return text.length;
+  };
+
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === quote) {
+      const end = endOfString(i);
+      if (keyExpected && level?.keys) {
+        const raw = text.slice(i + 1, end);
+        const key = raw.includes('\\') ? unescaped(raw) : raw;
+        level.at = key;
+        if (isKnown(level, key)) {
+          if (duplicates.length < duplicatesMax) duplicates.push(pathOf(levels));
+        } else level.keys.push(key);
+        keyExpected = false;
+      }
+      i = end;
+    } else if (code === 0x7b /* { */ || code === 0x5b /* [ */) {
+      if (levels.length === nestingMax) deepPaths.push(pathOf(levels));
+      if (levels.length >= deepestMax || deepPaths.length > deepPathsMax)
+        throw new NestedTooDeepError(pathOf(levels), Math.min(levels.length, deepestMax));
+      if (++values > valuesMax) throw new TooManyValuesError(valuesMax);
+      keyExpected = code === 0x7b;
+      level = { keys: keyExpected ? [] : undefined, seen: undefined, at: keyExpected ? '' : 0 };
+      levels.push(level);
+    } else if (code === 0x7d /* } */ || code === 0x5d /* ] */) {
+      levels.pop();
+      level = levels.at(-1);
+      keyExpected = false;
+    } else if (code === 0x2c /* , */) {
+      if (++values > valuesMax) throw new TooManyValuesError(valuesMax);
+      if (level?.keys) keyExpected = true;
+      else if (level) level.at = (level.at as number) + 1;
+    } else if (code === 0x2d /* - */ || (code >= 0x30 && code <= 0x39)) {
+      const start = i;
+      while (i + 1 < text.length && isNumberPart(text.charCodeAt(i + 1))) {
+        i++;
+        const part = text.charCodeAt(i);
+        if (part < 0x30 || part > 0x39) exactNumbersNeeded = true;
+      }
+      if (i + 1 - start - (code === 0x2d ? 1 : 0) > safeDigits) exactNumbersNeeded = true;
+    }
+  }
+  return { duplicates, exactNumbersNeeded, mayHoldLoneSurrogate, values, deepPaths };
+}
+
+const isNumberPart = (code: number): boolean =>
+  (code >= 0x30 && code <= 0x39) || code === 0x2e || code === 0x2b || code === 0x2d || code === 0x45 || code === 0x65;
+
+function isKnown(level: Level, key: string): boolean {
+  const keys = level.keys as string[];
+  if (keys.length <= comparedKeysMax) return keys.includes(key);
+  level.seen ??= new Set(keys);
+  if (level.seen.has(key)) return true;
+  level.seen.add(key);
+  return false;
+}
+
+function unescaped(raw: string): string {
+  try {
+    return JSON.parse(`"${raw}"`) as string;
+  } catch {
+    return raw; // not JSON: the parser reports that
+  }
+}
+
+function pathOf(levels: readonly Level[]): string {
+  let path = '';
+  for (const { keys, at } of levels) {
+    if (keys === undefined) path += `[${at}]`;
+    else path += path === '' ? at : `.${at}`;
+    if (path.length > pathCharactersMax) return `${path.slice(0, pathCharactersMax)}…`;
+  }
+  return path;
+}

@@ -1,0 +1,37 @@
+import type { KubeObject } from './object.ts';
+import type { GroupVersionKind, ObjectSchema } from '../schema/schema.ts';
+import type { Column } from './table/column.ts';
+
+/** The properties of a kind that decoding and encoding its objects need. */
+export interface EncodableKind extends GroupVersionKind {
+  /** `v1`, or `group/version`. */
+  readonly apiVersion: string;
+  readonly schema: ObjectSchema;
+  /** Whether objects can be read and written as protobuf. */
+  readonly hasProtobuf: boolean;
+  /** The columns of its table; none where it is not shown as one. */
+  readonly columns: readonly Column<KubeObject>[];
+}
+
+/** The properties of a kind that clients see, whether its objects are stored or only answered. */
+export interface ServedKind extends EncodableKind {
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly categories?: readonly string[];
+  readonly namespaced: boolean;
+  /** The supported verbs in alphabetical order. */
+  readonly verbs: readonly string[];
+  readonly subresourceForms: readonly ServedSubresource[];
+  /** The version in which its objects are stored; absent if they are not stored. */
+  readonly storedAs?: GroupVersionKind;
+}
+
+/** The properties of a subresource that clients see. */
+export interface ServedSubresource extends GroupVersionKind {
+  /** The last segment of its path. */
+  readonly name: string;
+  readonly verbs: readonly string[];
+  /** The schema of its requests and responses. */
+  readonly schema: ObjectSchema;
+}

@@ -1,0 +1,32 @@
+import { type UnstoredKindDeclaration, defineUnstoredKind } from './unstored-kind.ts';
+import type { FieldDeclarations } from '../schema/schema.ts';
+import type { ObjectOf } from './kind.ts';
+import type { KubeObject } from './object.ts';
+import type { EncodableKind } from './served-kind.ts';
+
+/**
+ * A subresource with a kind of its own, which is created, answered and never stored. Routes, discovery,
+ * documents, decoding and forms follow from the declaration.
+ */
+export interface SubresourceDeclaration<F extends FieldDeclarations> extends UnstoredKindDeclaration<F> {
+  /** The last segment of its path. */
+  readonly name: string;
+  /** Answers a request, which has the name and the namespace of the object. Throws a StatusError. */
+  readonly create: (object: KubeObject, request: ObjectOf<F>, warn: (text: string) => void) => Promise<KubeObject>;
+}
+
+export interface Subresource extends EncodableKind {
+  readonly name: string;
+  readonly verbs: readonly string[];
+  readonly create: (object: KubeObject, request: KubeObject, warn: (text: string) => void) => Promise<KubeObject>;
+}
+
+export const defineSubresource = <F extends FieldDeclarations>(
+  declaration: SubresourceDeclaration<F>,
+): Subresource => ({
+  ...defineUnstoredKind(declaration),
+  name: declaration.name,
+  verbs: ['create'],
+  // It only ever sees objects that the schema has decoded, which makes them ObjectOf<F>.
+  create: declaration.create as unknown as Subresource['create'],
+});

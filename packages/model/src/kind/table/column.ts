@@ -1,0 +1,40 @@
+import type { KubeObject } from '../object.ts';
+import { formatAge } from './age.ts';
+
+/** A column of the table that a kind is shown as. */
+export interface Column<T extends KubeObject> {
+  readonly name: string;
+  readonly description: string;
+  /** `name` marks the column by which a person names the object. */
+  readonly format?: 'name';
+  /** The type of the cells, if it is not text. */
+  readonly type?: 'date' | 'integer';
+  /** Whether it is only shown by `kubectl get -o wide`. */
+  readonly wide?: boolean;
+  /** Depends on the time, because tables show ages. */
+  readonly value: (object: T, nowMs: number) => string | number;
+}
+
+export const nameColumn: Column<KubeObject> = {
+  name: 'Name',
+  description: 'Name of the object, unique for its kind within a namespace.',
+  format: 'name',
+  value: ({ metadata }) => metadata.name ?? '',
+};
+
+export const ageColumn: Column<KubeObject> = {
+  name: 'Age',
+  description: 'How long ago the object was created.',
+  value: ({ metadata }, nowMs) => formatAge(metadata.creationTimestamp, nowMs),
+};
+
+/** The time itself, for kinds whose tables upstream shows without an age. */
+export const createdAtColumn: Column<KubeObject> = {
+  name: 'Created At',
+  description: 'When the object was created.',
+  type: 'date',
+  value: ({ metadata }) => metadata.creationTimestamp ?? '',
+};
+
+/** How a kind is shown that declares no columns. */
+export const plainColumns: readonly Column<KubeObject>[] = [nameColumn, ageColumn];

@@ -1,0 +1,115 @@
+import type { JsonObject } from '../json/json-object.ts';
+import { getOwn } from '@cluster-apiserver/base';
+import type { KubeObject } from '../kind/object.ts';
+import { PatchFormError } from '../patch/errors.ts';
+import { decode } from '../schema/decode.ts';
+import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import { stepOfEntry, UnkeyedEntryError } from './compare.ts';
+import { type FieldSet, fieldStep, GrowingFieldSet, stepText } from './field-set.ts';
+
+/** An applied configuration: the fields that it mentions, and their values. */
+export interface Applied {
+  readonly fields: FieldSet;
+  /** Canonical values. A field that is mentioned and has none here is to be unset. */
+  readonly values: KubeObject;
+  /** As it was written. */
+  readonly configuration: unknown;
+}
+
+/**
+ * Reads a configuration. Throws WrongTypeError for values of a type that their field does not take, PatchFormError for
+ * lists whose entries cannot be told apart.
+ */
+export function readApplied(
+  schema: ObjectSchema,
+  configuration: unknown,
+  unknownField: (path: string) => void,
+): Applied {
+  const values = decode(schema, configuration, unknownField);
+  const fields = new GrowingFieldSet();
+  addMentionedFields(schema, (configuration ?? {}) as JsonObject, values, [], fields);
+  return { fields, values: values as KubeObject, configuration };
+}
+
+/** Follows the raw configuration, because canonical values do not distinguish null from absent. */
+function addMentioned(schema: Schema, written: unknown, value: unknown, path: string[], fields: GrowingFieldSet): void {
+  if (isEmptyMention(written)) return fields.add(path);
+  switch (schema.type) {
+    case 'object':
+      if (schema.atomic) return fields.add(path);
+      return addMentionedFields(schema, written as JsonObject, value as JsonObject | undefined, path, fields);
+    case 'map':
+      return addMentionedMembers(schema.values, written as JsonObject, value as JsonObject | undefined, path, fields);
+    case 'list':
+      if (schema.sharing === 'atomic') return fields.add(path);
+      return addMentionedEntries(schema, written as unknown[], (value ?? []) as unknown[], path, fields);
+    default:
+      return fields.add(path);
+  }
+}
+
+function addMentionedFields(
+  schema: ObjectSchema,
+  written: JsonObject,
+  value: JsonObject | undefined,
+  path: string[],
+  fields: GrowingFieldSet,
+): void {
+  for (const name of Object.keys(written)) {
+    const field = schema.fields.get(name);
+    if (!field) continue;
+    path.push(fieldStep(name));
+    addMentioned(field.schema, written[name], value?.[name], path, fields);
+    path.pop();
+  }
+}
+
+function addMentionedMembers(
+  schema: Schema,
+  written: JsonObject,
+  value: JsonObject | undefined,
+  path: string[],
+  fields: GrowingFieldSet,
+): void {
+  for (const name of Object.keys(written)) {
+    path.push(fieldStep(name));
+    addMentioned(schema, written[name], value && getOwn(value, name), path, fields);
+    path.pop();
+  }
+}
+
+/** Whether the place itself is mentioned, and nothing below it. */
+const isEmptyMention = (written: unknown): boolean =>
+  written === null ||
+  written === undefined ||
+  (typeof written === 'object' && !Array.isArray(written) && Object.keys(written).length === 0);
+
+function addMentionedEntries(
+  schema: ListSchema,
+  written: readonly unknown[],
+  entries: readonly unknown[],
+  path: string[],
+  fields: GrowingFieldSet,
+): void {
+  const seen = new Set<string>();
+  written.forEach((entry, index) => {
+    const step = entry === null ? undefined : findStep(schema, entries[index]);
+    if (step === undefined)
+      throw new PatchFormError(`${path.map(stepText).join('')}: entry ${index} has nothing that tells it from others`);
+    if (seen.has(step)) throw new PatchFormError(`${path.map(stepText).join('')}: several entries ${stepText(step)}`);
+    seen.add(step);
+    path.push(step);
+    fields.add(path);
+    addMentioned(schema.items, entry, entries[index], path, fields);
+    path.pop();
+  });
+}
+
+function findStep(schema: ListSchema, entry: unknown): string | undefined {
+  try {
+    return stepOfEntry(schema, entry);
+  } catch (error) {
+    if (error instanceof UnkeyedEntryError) return undefined;
+    throw error;
+  }
+}

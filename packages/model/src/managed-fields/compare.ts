@@ -1,0 +1,158 @@
+import type { JsonObject } from '../json/json-object.ts';
+import { sameJson } from '../json/same-json.ts';
+import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import { emptySet, type FieldSet, fieldStep, keyStep, leaf as place, valueStep } from './field-set.ts';
+
+/** The difference of two values of one schema, as sets of fields. */
+export interface Comparison {
+  readonly added: FieldSet;
+  readonly modified: FieldSet;
+  readonly removed: FieldSet;
+}
+
+/** An entry of a keyed list has no key, so ownership of its entries cannot be tracked. */
+export class UnkeyedEntryError extends Error {
+  override readonly name = 'UnkeyedEntryError';
+}
+
+/** Compares down to the smallest values that can have an owner. Undefined stands for an absent value. */
+export function compare(schema: Schema, left: unknown, right: unknown): Comparison {
+  if (left === undefined && right === undefined) return nothing;
+  switch (schema.type) {
+    case 'object':
+      return schema.atomic ? leaf(left, right) : compareObjects(schema, left as JsonObject, right as JsonObject);
+    case 'map':
+      return compareMaps(schema.values, left as JsonObject | undefined, right as JsonObject | undefined);
+    case 'list':
+      return schema.sharing === 'atomic'
+        ? leaf(left, right)
+        : compareLists(schema, left as unknown[] | undefined, right as unknown[] | undefined);
+    default:
+      return leaf(left, right);
+  }
+}
+
+const nothing: Comparison = { added: emptySet, modified: emptySet, removed: emptySet };
+const added: Comparison = { ...nothing, added: place };
+const modified: Comparison = { ...nothing, modified: place };
+const removed: Comparison = { ...nothing, removed: place };
+
+function leaf(left: unknown, right: unknown): Comparison {
+  if (left === undefined) return added;
+  if (right === undefined) return removed;
+  return sameJson(left, right) ? nothing : modified;
+}
+
+/** The differences below one place, by step. */
+class Below {
+  #added: Map<string, FieldSet> | undefined;
+  #modified: Map<string, FieldSet> | undefined;
+  #removed: Map<string, FieldSet> | undefined;
+
+  put(step: string, { added, modified, removed }: Comparison): void {
+    if (added !== emptySet) (this.#added ??= new Map()).set(step, added);
+    if (modified !== emptySet) (this.#modified ??= new Map()).set(step, modified);
+    if (removed !== emptySet) (this.#removed ??= new Map()).set(step, removed);
+  }
+
+  /** A place that appears or disappears is named itself, and so is everything below it. */
+  of(left: unknown, right: unknown): Comparison {
+    return {
+      added: setOf(left === undefined, this.#added),
+      modified: setOf(false, this.#modified),
+      removed: setOf(right === undefined, this.#removed),
+    };
+  }
+}
+
+function setOf(member: boolean, below: ReadonlyMap<string, FieldSet> | undefined): FieldSet {
+  if (below) return { member, below };
+  return member ? place : emptySet;
+}
+
+function compareObjects(schema: ObjectSchema, left: JsonObject | undefined, right: JsonObject | undefined): Comparison {
+  const below = new Below();
+  for (const { name, schema: inner } of schema.fields.values()) {
+    const [one, other] = [left?.[name], right?.[name]];
+    // Of the fields that there could be, few are there.
+    if (one !== undefined || other !== undefined) below.put(fieldStep(name), compare(inner, one, other));
+  }
+  return below.of(left, right);
+}
+
+function compareMaps(values: Schema, left: JsonObject | undefined, right: JsonObject | undefined): Comparison {
+  const below = new Below();
+  for (const key of Object.keys(left ?? {})) below.put(fieldStep(key), compare(values, left?.[key], own(right, key)));
+  for (const key of Object.keys(right ?? {}))
+    if (own(left, key) === undefined) below.put(fieldStep(key), compare(values, undefined, right?.[key]));
+  return below.of(left, right);
+}
+
+const own = (values: JsonObject | undefined, key: string): unknown =>
+  values && Object.hasOwn(values, key) ? values[key] : undefined;
+
+function compareLists(
+  schema: ListSchema,
+  left: readonly unknown[] | undefined,
+  right: readonly unknown[] | undefined,
+): Comparison {
+  const below = new Below();
+  const before = byIdentity(schema, left ?? []);
+  const after = byIdentity(schema, right ?? []);
+  const put = (entry: unknown, comparison: Comparison): void => {
+    if (comparison !== nothing) below.put(stepOfEntry(schema, firstOf(entry)), comparison);
+  };
+  for (const [identity, one] of before) put(one, compareEntries(schema, one, after.get(identity)));
+  for (const [identity, other] of after)
+    if (!before.has(identity)) put(other, compareEntries(schema, undefined, other));
+  return below.of(left, right);
+}
+
+/** Entries that share a key cannot have different owners: the key stands for all of them. */
+class Several {
+  readonly entries: unknown[];
+  constructor(...entries: unknown[]) {
+    this.entries = entries;
+  }
+}
+
+function compareEntries({ items }: ListSchema, one: unknown, other: unknown): Comparison {
+  if (!(one instanceof Several || other instanceof Several)) return compare(items, one, other);
+  return leaf(listOf(one), listOf(other));
+}
+
+const firstOf = (entry: unknown): unknown => (entry instanceof Several ? entry.entries[0] : entry);
+
+const listOf = (entry: unknown): readonly unknown[] | undefined =>
+  entry === undefined ? undefined : entry instanceof Several ? entry.entries : [entry];
+
+function byIdentity(schema: ListSchema, entries: readonly unknown[]): Map<unknown, unknown> {
+  const found = new Map<unknown, unknown>();
+  for (const entry of entries) {
+    const identity = identityOfEntry(schema, entry);
+    const known = found.get(identity);
+    if (known === undefined) found.set(identity, entry);
+    else if (known instanceof Several) known.entries.push(entry);
+    else found.set(identity, new Several(known, entry));
+  }
+  return found;
+}
+
+/** The value that identifies an entry in its list. Unlike a step it is not serialized. */
+export function identityOfEntry({ sharing }: ListSchema, entry: unknown): unknown {
+  const value = sharing === 'set' ? entry : keyValueOf(entry, (sharing as { key: string }).key);
+  return typeof value === 'object' ? valueStep(value) : value;
+}
+
+/** The step to an entry of a list that writers share. */
+export function stepOfEntry({ sharing }: ListSchema, entry: unknown): string {
+  if (sharing === 'set') return valueStep(entry);
+  const { key } = sharing as { key: string };
+  return keyStep(key, keyValueOf(entry, key));
+}
+
+function keyValueOf(entry: unknown, key: string): unknown {
+  const value = (entry as JsonObject)[key];
+  if (value === undefined) throw new UnkeyedEntryError(`an entry has no ${key}`);
+  return value;
+}

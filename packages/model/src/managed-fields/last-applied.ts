@@ -1,0 +1,89 @@
+import type { SyncTask } from '@cluster-apiserver/base';
+import type { KubeObject } from '../kind/object.ts';
+import { PatchFormError } from '../patch/errors.ts';
+import { WrongTypeError } from '../schema/decode.ts';
+import type { ObjectSchema } from '../schema/schema.ts';
+import { type Applied, readApplied } from './applied.ts';
+import { type Applier, ApplyConflictError, apply } from './apply.ts';
+import { compare } from './compare.ts';
+import { difference, emptySet, type FieldSet, isEmptySet, union } from './field-set.ts';
+import { mergeApplied } from './merge-applied.ts';
+import { withoutManagedFields } from './ownership.ts';
+
+/**
+ * Client-side apply of kubectl keeps the applied configuration in an annotation. A user who changes over with
+ * `kubectl apply --server-side` owns the fields that are still as client-side apply left them, without conflicts. The
+ * annotation is updated, so that the user can change back.
+ */
+const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
+/** Others may call themselves differently and are then not taken for kubectl. */
+const kubectl = 'kubectl';
+/** Beyond it all annotations of an object would be refused. */
+const annotationBytesMax = 256 * 1024;
+
+export function* applyAsKubectlDid(
+  schema: ObjectSchema,
+  live: KubeObject,
+  empty: KubeObject,
+  applied: Applied,
+  applier: Applier,
+): SyncTask<KubeObject> {
+  if (applier.manager !== kubectl || live.metadata.annotations?.[annotation] === undefined)
+    return yield* apply(schema, live, empty, applied, applier);
+  return withLastApplied(yield* applyWithoutOwnConflicts(schema, live, empty, applied, applier), applied);
+}
+
+function* applyWithoutOwnConflicts(
+  schema: ObjectSchema,
+  live: KubeObject,
+  empty: KubeObject,
+  applied: Applied,
+  applier: Applier,
+): SyncTask<KubeObject> {
+  try {
+    return yield* apply(schema, live, empty, applied, applier);
+  } catch (error) {
+    if (!(error instanceof ApplyConflictError)) throw error;
+    const own = yield* findUnchangedFields(schema, live);
+    const foreign = error.conflicts
+      .map((conflict) => ({ ...conflict, fields: difference(conflict.fields, own) }))
+      .filter(({ fields }) => !isEmptySet(fields));
+    if (foreign.length > 0) throw new ApplyConflictError(foreign);
+    return yield* apply(schema, live, empty, applied, { ...applier, force: true });
+  }
+}
+
+/** The fields of the annotation's configuration whose values have not changed since. */
+function* findUnchangedFields(schema: ObjectSchema, live: KubeObject): SyncTask<FieldSet> {
+  try {
+    const text = live.metadata.annotations?.[annotation] ?? '{}';
+    const { fields, values } = readApplied(schema, JSON.parse(text), () => {});
+    yield;
+    const before = withoutManagedFields(live);
+    const { added, modified, removed } = compare(schema, before, mergeApplied(schema, before, values, fields));
+    yield;
+    return difference(fields, union(removed, union(added, modified)));
+  } catch (error) {
+    // Users can write anything into the annotation; an invalid one has no effect.
+    if (error instanceof SyntaxError || error instanceof WrongTypeError || error instanceof PatchFormError)
+      return emptySet;
+    throw error;
+  }
+}
+
+function withLastApplied(object: KubeObject, { configuration }: Applied): KubeObject {
+  const annotations = { ...object.metadata.annotations };
+  if (annotations[annotation] === undefined) return object;
+  annotations[annotation] = `${JSON.stringify(withoutAnnotation(configuration))}\n`;
+  const bytes = Object.entries(annotations).reduce((sum, entry) => sum + Buffer.byteLength(entry.join('')), 0);
+  if (bytes > annotationBytesMax) delete annotations[annotation];
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+/** An annotation that held itself would double with every apply. */
+function withoutAnnotation(configuration: unknown): unknown {
+  const { metadata, ...rest } = configuration as { metadata?: { annotations?: Record<string, string> | null } };
+  if (!metadata?.annotations) return configuration;
+  const { [annotation]: _, ...annotations } = metadata.annotations;
+  return { ...rest, metadata: { ...metadata, annotations } };
+}

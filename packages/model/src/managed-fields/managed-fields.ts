@@ -1,0 +1,175 @@
+import type { SyncTask } from '@cluster-apiserver/base';
+import { invalidValue } from '../field-error.ts';
+import type { KubeObject, ManagedFieldsEntry } from '../kind/object.ts';
+import { sameJson } from '../json/same-json.ts';
+import type { ObjectSchema } from '../schema/schema.ts';
+import { invalid } from '../status.ts';
+import { compare, UnkeyedEntryError } from './compare.ts';
+import { difference, emptySet, fieldsDepthMax, isEmptySet, isTooDeep, union, unionOf } from './field-set.ts';
+import {
+  compareTexts,
+  decodeEntries,
+  encodeEntries,
+  dropUnknownVersions,
+  type Ownership,
+  serverFields,
+  withoutManagedFields,
+} from './ownership.ts';
+
+/**
+ * The owner of each field after a write. Each writer has an entry with the fields that it set last; fields that another
+ * writer changes or removes are removed from the entry.
+ */
+export interface Writer {
+  readonly manager: string;
+  readonly apiVersion: string;
+  readonly subresource?: string | undefined;
+  /** The moment of the write, as a canonical time. */
+  readonly time: string;
+}
+
+/** An object keeps this many entries of updates; older ones are put together, so that many writers cannot bloat it. */
+const updateEntriesMax = 10;
+const ancientManager = 'ancient-changes';
+
+/**
+ * The managedFields of an object after an update or a create. `live` is what is stored (for a create: the empty
+ * object), `next` what will be, with the managedFields that the client sent, if any.
+ */
+export function* managedFieldsAfterUpdate(
+  schema: ObjectSchema,
+  live: KubeObject,
+  next: KubeObject,
+  writer: Writer,
+): SyncTask<ManagedFieldsEntry[] | undefined> {
+  const tracked = yield* readOwnership(schema, live, next, writer);
+  // Objects that were never tracked stay so: half a history would be worse than none.
+  if (tracked.length === 0 && live.metadata.uid !== undefined) return undefined;
+  const owned = dropUnknownVersions(schema, tracked);
+  const changes = changesBetween(schema, live, next);
+  yield;
+  if (!changes) return yield* encodeEntries(schema, owned);
+  const changed = union(changes.added, changes.modified);
+  const taken = difference(changed, serverFields);
+  yield;
+  const lost = owned.length > 0 ? union(changes.removed, changed) : emptySet;
+  yield;
+
+  const kept: Ownership[] = [];
+  for (const ownership of owned) {
+    kept.push({ ...ownership, fields: difference(ownership.fields, lost) });
+    yield;
+  }
+  if (isEmptySet(taken)) return yield* encodeEntries(schema, kept);
+  const mine = kept.find(({ entry }) => isWrittenBy(entry, writer));
+  const entry: ManagedFieldsEntry = {
+    manager: writer.manager,
+    operation: 'Update',
+    apiVersion: writer.apiVersion,
+    time: writer.time,
+    ...(writer.subresource && { subresource: writer.subresource }),
+  };
+  const others = kept.filter((ownership) => ownership !== mine);
+  const all = [...others, { entry, fields: mine ? union(mine.fields, taken) : taken }];
+  yield;
+  return yield* encodeEntries(schema, mergeOldestEntries(all, writer.apiVersion));
+}
+
+/** Whether the entries of an object can be read, so that the next write can go on from them. */
+export function* hasValidManagedFields(schema: ObjectSchema, { metadata }: KubeObject): SyncTask<boolean> {
+  return (yield* decodeEntries(schema, metadata.managedFields ?? [])) !== undefined;
+}
+
+/** Whether two lists of entries are equal except for their times. */
+export function sameOwnership(
+  left: readonly ManagedFieldsEntry[] = [],
+  right: readonly ManagedFieldsEntry[] = [],
+): boolean {
+  const timeless = (entries: readonly ManagedFieldsEntry[]): object[] =>
+    entries.map((entry) => ({ ...entry, time: '' }));
+  return left.length === right.length && sameJson(timeless(left), timeless(right));
+}
+
+function changesBetween(
+  schema: ObjectSchema,
+  live: KubeObject,
+  next: KubeObject,
+): ReturnType<typeof compare> | undefined {
+  try {
+    return compare(schema, withoutManagedFields(live), withoutManagedFields(next));
+  } catch (error) {
+    // A list has entries without a key: the write succeeds, and ownership stays as it is.
+    if (error instanceof UnkeyedEntryError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * The entries to start from: those that the client sent, so that tools may rewrite them; the stored ones when the
+ * client sent none or invalid ones, or wrote through a subresource; none if it requests a reset.
+ */
+function* readOwnership(
+  schema: ObjectSchema,
+  live: KubeObject,
+  next: KubeObject,
+  writer: Writer,
+): SyncTask<readonly Ownership[]> {
+  const sent = next.metadata.managedFields;
+  if (sent && !writer.subresource) {
+    if (isReset(sent)) return [];
+    const decoded = yield* decodeEntries(schema, sent);
+    if (decoded) return decoded;
+    requireDepth(schema, live, next);
+  }
+  return (yield* decodeEntries(schema, live.metadata.managedFields ?? [])) ?? [];
+}
+
+const isReset = ([first, ...others]: readonly ManagedFieldsEntry[]): boolean =>
+  others.length === 0 && Object.keys(first ?? {}).length === 0;
+
+/**
+ * An object as it was sent, with its empty managedFields as the one empty entry that means the same: a reset. Canonical
+ * objects have no empty lists, and a client that does not know the field sends none.
+ */
+export function withExplicitReset(value: unknown): unknown {
+  const metadata = isObject(value) ? value['metadata'] : undefined;
+  const entries = isObject(metadata) ? metadata['managedFields'] : undefined;
+  if (!isObject(value) || !Array.isArray(entries) || entries.length > 0) return value;
+  return { ...value, metadata: { ...(metadata as object), managedFields: [{}] } };
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Refuses fields nested too deeply, but not those that were stored before there was a bound and come back unchanged. */
+function requireDepth(schema: ObjectSchema, live: KubeObject, { metadata }: KubeObject): void {
+  const stored = new Set(live.metadata.managedFields?.map(({ fieldsV1 }) => fieldsV1));
+  const at = metadata.managedFields?.findIndex(({ fieldsV1 }) => !stored.has(fieldsV1) && isTooDeep(fieldsV1)) ?? -1;
+  if (at < 0) return;
+  const problem = `must not be nested deeper than ${fieldsDepthMax} levels`;
+  const form = schema.publication?.groupVersionKind ?? { group: '', kind: '' };
+  throw invalid(form, metadata.name ?? '', [
+    invalidValue(`metadata.managedFields[${at}].fieldsV1`, metadata.managedFields?.[at]?.fieldsV1, problem),
+  ]);
+}
+
+const isWrittenBy = (entry: ManagedFieldsEntry, writer: Writer): boolean =>
+  entry.operation === 'Update' &&
+  entry.manager === writer.manager &&
+  entry.apiVersion === writer.apiVersion &&
+  (entry.subresource ?? '') === (writer.subresource ?? '');
+
+/** Puts the oldest updates of one version together once there are too many. */
+function mergeOldestEntries(owned: readonly Ownership[], apiVersion: string): Ownership[] {
+  const updates = owned.filter(({ entry }) => entry.operation === 'Update');
+  if (updates.length <= updateEntriesMax) return [...owned];
+  const byAge = updates
+    .filter(({ entry }) => entry.apiVersion === apiVersion)
+    .sort((left, right) => compareTexts(left.entry.time ?? '', right.entry.time ?? ''));
+  const merged = new Set(byAge.slice(0, updates.length - updateEntriesMax + 1));
+  const ancient: Ownership = {
+    entry: { manager: ancientManager, operation: 'Update', apiVersion, time: [...merged].at(-1)?.entry.time ?? '' },
+    fields: unionOf([...merged].map(({ fields }) => fields)),
+  };
+  return [...owned.filter((ownership) => !merged.has(ownership)), ancient];
+}

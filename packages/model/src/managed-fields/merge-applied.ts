@@ -1,0 +1,101 @@
+import type { JsonObject } from '../json/json-object.ts';
+import { getOwn, setOwn } from '@cluster-apiserver/base';
+import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import { identityOfEntry, stepOfEntry } from './compare.ts';
+import type { FieldSet } from './field-set.ts';
+
+/** `live` with the values of all fields that a configuration mentions. What is mentioned without a value is unset. */
+export function mergeApplied<T extends object>(schema: ObjectSchema, live: T, applied: T, fields: FieldSet): T {
+  return mergeObject(schema, live as JsonObject, applied as JsonObject, fields) as T;
+}
+
+const nameIn = (step: string): string => step.slice('f:'.length);
+
+function mergeValue(schema: Schema, live: unknown, applied: unknown, fields: FieldSet): unknown {
+  switch (schema.type) {
+    case 'object':
+      return schema.atomic
+        ? applied
+        : mergeObject(schema, live as JsonObject | undefined, applied as JsonObject, fields);
+    case 'map':
+      return mergeMap(schema.values, live as JsonObject | undefined, applied as JsonObject, fields);
+    case 'list':
+      return schema.sharing === 'atomic'
+        ? applied
+        : mergeList(schema, (live ?? []) as unknown[], (applied ?? []) as unknown[], fields);
+    default:
+      return applied;
+  }
+}
+
+function mergeObject(
+  schema: ObjectSchema,
+  live: JsonObject | undefined,
+  applied: JsonObject | undefined,
+  fields: FieldSet,
+): JsonObject | undefined {
+  if (fields.below.size === 0) return live ?? applied;
+  const merged: Record<string, unknown> = { ...live };
+  for (const [step, below] of fields.below) {
+    const name = nameIn(step);
+    const field = schema.fields.get(name);
+    const value = field && mergeValue(field.schema, live?.[name], applied?.[name], below);
+    if (value === undefined) delete merged[name];
+    else merged[name] = value;
+  }
+  return merged;
+}
+
+function mergeMap(
+  values: Schema,
+  live: JsonObject | undefined,
+  applied: JsonObject | undefined,
+  fields: FieldSet,
+): JsonObject | undefined {
+  if (fields.below.size === 0) return live;
+  const merged: Record<string, unknown> = { ...live };
+  for (const [step, below] of fields.below) {
+    const name = nameIn(step);
+    setOwn(merged, name, mergeValue(values, getOwn(live ?? {}, name), getOwn(applied ?? {}, name), below));
+  }
+  return merged;
+}
+
+/**
+ * Applied entries come in the order of the configuration; an entry that only the live list has stays before the one
+ * that it was before.
+ */
+function mergeList(
+  schema: ListSchema,
+  live: readonly unknown[],
+  applied: readonly unknown[],
+  fields: FieldSet,
+): unknown[] | undefined {
+  const wanted = placesOf(schema, applied);
+  const before = placesOf(schema, live);
+  const shared: number[] = [];
+  for (const [identity, index] of wanted) if (before.has(identity)) shared.push(index);
+  const merged: unknown[] = [];
+  let [next, nextShared] = [0, 0];
+  const takeThrough = (last: number): void => {
+    for (; next <= last; next++) {
+      const entry = applied[next];
+      const below = fields.below.get(stepOfEntry(schema, entry));
+      const at = before.get(identityOfEntry(schema, entry));
+      merged.push(below ? mergeValue(schema.items, at === undefined ? undefined : live[at], entry, below) : entry);
+    }
+  };
+  live.forEach((entry) => {
+    const at = wanted.get(identityOfEntry(schema, entry));
+    if (at === undefined) merged.push(entry);
+    else if (at === shared[nextShared]) {
+      takeThrough(at);
+      nextShared += 1;
+    }
+  });
+  takeThrough(applied.length - 1);
+  return merged.length > 0 ? merged : undefined;
+}
+
+const placesOf = (schema: ListSchema, entries: readonly unknown[]): Map<unknown, number> =>
+  new Map(entries.map((entry, index) => [identityOfEntry(schema, entry), index]));

@@ -1,0 +1,151 @@
+import { type TaskScheduler, schedulerOf } from '@cluster-apiserver/base';
+import type { SortedSet, View } from '@cluster-apiserver/storage';
+import type { Resource } from '../resource.ts';
+import {
+  candidatesOf,
+  endOfPart,
+  isWithin,
+  matcherOf,
+  requireReadable,
+  type Scope,
+  type Selected,
+  type Selection,
+  scopeOf,
+  startOf,
+} from './selection.ts';
+import type { CachedObject, StoredObject } from '../stored-object.ts';
+
+/** Without a selector, this many objects are taken in one step: most lists are shorter. */
+const unselectedMax = 1000;
+
+/**
+ * Selects objects of a view in slices, in turns with other long work: a selector over 100,000 objects would block the
+ * event loop. The view is immutable. Throws CorruptValueError if some of its objects are unreadable.
+ */
+export async function selectInSlices(
+  { kind, clock }: Pick<Resource, 'kind' | 'clock'>,
+  view: View<CachedObject>,
+  selection: Selection,
+  after: string | undefined,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Selected> {
+  const scope = scopeOf(selection);
+  if (selection.readableOnly) return selectReadable({ kind, clock }, view, selection, after, limit);
+  // Where one part follows the other, only this one has to be whole, and where it ends is not known yet.
+  const isRest = limit === Number.POSITIVE_INFINITY;
+  if (isRest) requireReadable(view, scope, { after, upTo: undefined });
+  const selected = await selectReadable({ kind, clock }, view, selection, after, limit);
+  if (!isRest) requireReadable(view, scope, { after, upTo: endOfPart(selected) });
+  return selected;
+}
+
+async function selectReadable(
+  { kind, clock }: Pick<Resource, 'kind' | 'clock'>,
+  view: View<CachedObject>,
+  selection: Selection,
+  after: string | undefined,
+  limit: number,
+): Promise<Selected> {
+  const scope = scopeOf(selection);
+  const matches = matcherOf(selection);
+  const items = candidatesOf(view, kind, selection);
+  const turns = schedulerOf(clock);
+  const walk = new SelectionScan(items, scope, matches, startOf(scope, after), limit);
+  if (matches) return walk.finish(turns);
+  const isWhole = after === undefined && limit === Number.POSITIVE_INFINITY;
+  const known = isWhole ? sharedSelectionsOf(items).get(scope.within) : undefined;
+  if (known) {
+    const selected = await known;
+    // The lists that waited for it continue one after the other, and not in one turn.
+    return turns.runOrSchedule(() => selected);
+  }
+  // Hundreds of lists that waited for the same revision become ready in one moment.
+  await turns.runOrSchedule(() => walk.visit((visited) => visited === unselectedMax));
+  if (walk.isOver) return walk;
+  return isWhole ? shareSelection(items, scope.within, () => walk.finish(turns)) : walk.finish(turns);
+}
+
+/** A selection that can be interrupted and continued. */
+class SelectionScan implements Selected {
+  readonly objects: StoredObject[] = [];
+  more = false;
+  readonly #items: SortedSet<CachedObject>;
+  readonly #scope: Scope;
+  readonly #matches: ((object: StoredObject) => boolean) | undefined;
+  readonly #limit: number;
+  #next: string | undefined;
+
+  constructor(
+    items: SortedSet<CachedObject>,
+    scope: Scope,
+    matches: ((object: StoredObject) => boolean) | undefined,
+    start: string,
+    limit: number,
+  ) {
+    this.#items = items;
+    this.#scope = scope;
+    this.#matches = matches;
+    this.#next = start;
+    this.#limit = limit;
+  }
+
+  get isOver(): boolean {
+    return this.#next === undefined;
+  }
+
+  visit(isOver: (visited: number) => boolean): void {
+    const from = this.#next as string; // callers check isOver
+    const matches = this.#matches;
+    let visited = 0;
+    this.#next = undefined;
+    this.#items.visit(from, (item) => {
+      if (!isWithin(this.#scope, item.key)) return false;
+      if (isOver(visited++)) {
+        this.#next = item.key;
+        return false;
+      }
+      if (item.unreadable || (matches && !matches(item))) return true;
+      this.more = this.objects.length === this.#limit;
+      if (!this.more) this.objects.push(item);
+      return !this.more;
+    });
+  }
+
+  async finish(turns: TaskScheduler): Promise<Selected> {
+    // The first of a slice is always looked at, however late it is.
+    while (!this.isOver) await turns.schedule((isOver) => this.visit((visited) => visited > 0 && isOver()));
+    return this;
+  }
+}
+
+/**
+ * Long lists of the same objects share one selection, by the prefix of their keys. Otherwise a client that sends
+ * thousands of requests and reads no response would make the process hold as many arrays.
+ */
+const shared = new WeakMap<SortedSet<CachedObject>, Map<string, Promise<Selected>>>();
+
+/** For each state of a kind: all of it, and a few large namespaces. */
+const sharedMax = 4;
+
+const none: ReadonlyMap<string, Promise<Selected>> = new Map();
+const sharedSelectionsOf = (items: SortedSet<CachedObject>): ReadonlyMap<string, Promise<Selected>> =>
+  shared.get(items) ?? none;
+
+function shareSelection(
+  items: SortedSet<CachedObject>,
+  within: string,
+  select: () => Promise<Selected>,
+): Promise<Selected> {
+  const known = sharedSelectionsOf(items).get(within);
+  // Another one has begun meanwhile.
+  if (known) return known;
+  const ofItems = shared.get(items) ?? new Map<string, Promise<Selected>>();
+  const selected = select();
+  ofItems.set(within, selected);
+  for (const oldest of ofItems.keys()) {
+    if (ofItems.size <= sharedMax) break;
+    ofItems.delete(oldest);
+  }
+  shared.set(items, ofItems);
+  return selected;
+}

@@ -1,0 +1,45 @@
+import { expect, test } from '@jest/globals';
+import { StatusError } from '@cluster-apiserver/model';
+import {
+  CorruptValueError,
+  KeyUnavailableError,
+  RevisionCompactedError,
+  revision,
+  StorageUnavailableError,
+} from '@cluster-apiserver/storage';
+import { toStatusError } from './storage-errors.ts';
+
+const keys = Array.from({ length: 300 }, (_, at) => `/registry/events/n/${at}`);
+
+test.each<[string, Error, string, RegExp]>([
+  [
+    'a storage that does not answer',
+    new StorageUnavailableError(),
+    'ServiceUnavailable',
+    /^the storage does not answer/,
+  ],
+  [
+    'a plugin that does not answer while something is encrypted',
+    new KeyUnavailableError(),
+    'ServiceUnavailable',
+    /^the key management plugin .* does not answer/,
+  ],
+  [
+    'a plugin that does not answer while something is decrypted',
+    new CorruptValueError(['/a'], { cause: new KeyUnavailableError() }),
+    'ServiceUnavailable',
+    /\/a at present$/,
+  ],
+  ['a value that is wrong for good', new CorruptValueError(['/a']), 'InternalError', /\/a$/],
+  ['a version that is gone', new RevisionCompactedError(revision(7)), 'Expired', /^too old resource version: .*7/],
+])('%s becomes a StatusError with its own reason', (_, error, reason, message) => {
+  const answer = toStatusError(error);
+  expect(answer).toBeInstanceOf(StatusError);
+  expect(answer).toMatchObject({ reason, message: expect.stringMatching(message), cause: error });
+});
+
+test('a list names its unreadable objects, up to a bound', () => {
+  const answer = toStatusError(new CorruptValueError(keys), 'collection') as StatusError;
+  expect([answer.reason, answer.code]).toEqual(['StorageReadError', 500]);
+  expect(answer.details?.causes?.map(({ field }) => field)).toEqual(keys.slice(0, 100));
+});

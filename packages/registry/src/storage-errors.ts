@@ -1,0 +1,88 @@
+import { fieldErrorsMax, type StatusCause, StatusError } from '@cluster-apiserver/model';
+import {
+  CorruptValueError,
+  KeyUnavailableError,
+  RevisionCompactedError,
+  RevisionTooLargeError,
+  StorageFullError,
+  StorageUnavailableError,
+  ValueTooLargeError,
+  WriteInDoubtError,
+} from '@cluster-apiserver/storage';
+
+/** As in kube-apiserver, lists and watches have another reason for unreadable objects. */
+export type ReadScope = 'object' | 'collection';
+
+/** Converts an error of the storage to a StatusError for the client; returns any other error as it is. */
+export function toStatusError(error: unknown, scope: ReadScope = 'object'): unknown {
+  const options = { cause: error };
+  // Without Retry-After: clients would repeat the write, which may have been applied.
+  if (error instanceof WriteInDoubtError)
+    return new StatusError(
+      'Timeout',
+      'the storage did not tell in time whether the object was written; read it before you try again',
+      undefined,
+      options,
+    );
+  if (error instanceof KeyUnavailableError)
+    return new StatusError(
+      'ServiceUnavailable',
+      'the key management plugin that encrypts what is stored does not answer at present; please try again',
+      { retryAfterSeconds: 1 },
+      options,
+    );
+  if (error instanceof StorageUnavailableError)
+    return new StatusError(
+      'ServiceUnavailable',
+      'the storage does not answer at present; please try again',
+      { retryAfterSeconds: 1 },
+      options,
+    );
+  if (error instanceof StorageFullError)
+    return new StatusError(
+      'ServiceUnavailable',
+      'the storage is full: only reads and deletions work until its operator has made room',
+      { retryAfterSeconds: 10 },
+      options,
+    );
+  if (error instanceof ValueTooLargeError)
+    return new StatusError('RequestEntityTooLarge', 'the object is larger than the storage takes', undefined, options);
+  if (error instanceof RevisionCompactedError)
+    return new StatusError('Expired', `too old resource version: ${error.message}`, undefined, options);
+  if (error instanceof RevisionTooLargeError) return tooLargeResourceVersion(error.message, options);
+  if (error instanceof CorruptValueError && !error.isPermanent)
+    return new StatusError('ServiceUnavailable', `${error.message} at present`, { retryAfterSeconds: 1 }, options);
+  if (error instanceof CorruptValueError)
+    return scope === 'collection'
+      ? new StatusError(
+          'StorageReadError',
+          error.message,
+          { causes: error.keys.slice(0, fieldErrorsMax).map(unreadableCause) },
+          options,
+        )
+      : new StatusError('InternalError', error.message, undefined, options);
+  return error;
+}
+
+const unreadableCause = (key: string): StatusCause => ({
+  reason: 'UnexpectedServerResponse',
+  message: 'the stored value cannot be decrypted or decoded',
+  field: key,
+});
+
+export const tooLargeResourceVersion = (message: string, options?: ErrorOptions): StatusError =>
+  new StatusError(
+    'Timeout',
+    message,
+    { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1 },
+    options,
+  );
+
+/** Runs a verb, and converts errors of the storage to StatusErrors. */
+export async function withStatusErrors<T>(verb: () => Promise<T>, scope?: ReadScope): Promise<T> {
+  try {
+    return await verb();
+  } catch (error) {
+    throw toStatusError(error, scope);
+  }
+}

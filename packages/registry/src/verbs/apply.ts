@@ -1,0 +1,97 @@
+import type { Call, SyncTask, Task } from '@cluster-apiserver/base';
+import {
+  type Applied,
+  ApplyConflictError,
+  applyAsKubectlDid,
+  keepOtherParts,
+  conflict,
+  conflictCauses,
+  formatTime,
+  type KubeObject,
+  notFound,
+  StatusError,
+} from '@cluster-apiserver/model';
+import { emptyObjectOf, requireBoundedLabels } from '../write/new-object.ts';
+import type { Outcome } from '../outcome.ts';
+import { withPatchErrors } from '../write/patch-errors.ts';
+import { admitUpdate, answerAsUpdate, createInstead, requireExpectedVersion } from '../write/updated-object.ts';
+import type { Resource } from '../resource.ts';
+import { withStatusErrors } from '../storage-errors.ts';
+import {
+  canonical,
+  inNamespace,
+  requireName,
+  withDistinctOwners,
+  withIdentity,
+  withoutSystemFields,
+} from '../write/system-fields.ts';
+import type { WriteOptions } from '../write/write-options.ts';
+import { type Decision, type UpdateResult, guaranteedUpdate } from '../write/guaranteed-update.ts';
+
+export interface ApplyOptions extends WriteOptions {
+  /** Takes over fields of other managers instead of reporting a conflict. */
+  readonly force: boolean;
+}
+
+/** Implements server-side apply for every kind: the configuration has all fields that its manager wants to own. */
+export function apply(
+  resource: Resource,
+  name: string,
+  configuration: Applied,
+  options: ApplyOptions,
+  call: Call,
+): Promise<UpdateResult> {
+  return withStatusErrors(async () => {
+    const written = await guaranteedUpdate(resource, { namespace: options.namespace, name }, options, call, (current) =>
+      withPatchErrors(decideApply(resource, name, configuration, current, options)),
+    );
+    return answerAsUpdate(written);
+  });
+}
+
+function* decideApply(
+  resource: Resource,
+  name: string,
+  configuration: Applied,
+  current: Outcome | undefined,
+  options: ApplyOptions,
+): Task<Decision> {
+  const { kind } = resource;
+  requireBoundedLabels(kind, configuration.values);
+  const applied = yield* applyConfiguration(resource, configuration, current, options);
+  // Defaults have no owner: the configuration does not contain them.
+  const whole = kind.defaults?.(canonical(kind, applied)) ?? applied;
+  const next = withDistinctOwners(inNamespace(whole, options.namespace), options.warn);
+  requireName(next, name);
+  if (current) {
+    requireExpectedVersion(kind, next, current);
+    return yield* admitUpdate(resource, keepOtherParts(kind, options.part, next, current.object), current, options);
+  }
+  if (options.part) throw notFound(kind, name);
+  if (next.metadata.uid !== undefined)
+    throw conflict(
+      kind,
+      name,
+      `uid mismatch: the provided object specified uid ${next.metadata.uid}, and no existing object was found`,
+    );
+  return yield* createInstead(resource, withIdentity(withoutSystemFields(next), resource), options);
+}
+
+function* applyConfiguration(
+  { kind, served, clock }: Resource,
+  configuration: Applied,
+  current: Outcome | undefined,
+  { manager, force, part }: ApplyOptions,
+): SyncTask<KubeObject> {
+  const empty = emptyObjectOf(kind);
+  const { apiVersion } = served;
+  const applier = { manager, force, apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
+  try {
+    return yield* applyAsKubectlDid(kind.schema, current?.object ?? empty, empty, configuration, applier);
+  } catch (error) {
+    if (!(error instanceof ApplyConflictError)) throw error;
+    yield;
+    const { message, causes } = conflictCauses(error.conflicts);
+    throw new StatusError('Conflict', message, { causes }, { cause: error });
+  }
+}

@@ -1,0 +1,36 @@
+import type { Call } from '@cluster-apiserver/base';
+import { decode, invalid, invalidValue, type KubeObject, type Subresource } from '@cluster-apiserver/model';
+import { runAdmission } from '../write/admission.ts';
+import { get } from './get.ts';
+import type { Resource } from '../resource.ts';
+import { withStatusErrors } from '../storage-errors.ts';
+import { inNamespace } from '../write/system-fields.ts';
+import type { WriteOptions } from '../write/write-options.ts';
+
+/** Implements "create" for subresources with a kind of their own: the object is read, and nothing is stored. */
+export function createSubresource(
+  resource: Resource,
+  form: Subresource,
+  name: string,
+  incoming: KubeObject,
+  options: WriteOptions,
+  call: Call,
+): Promise<KubeObject> {
+  return withStatusErrors(async () => {
+    const { namespace, warn } = options;
+    const given = withNameOfPath(resource, form, name, inNamespace(incoming, namespace));
+    const { object } = await get(resource, { namespace, name }, undefined, call);
+    const request = await runAdmission({ served: resource.served, kind: form }, options, given, name);
+    return decode(form.schema, await form.create(object, request, warn), () => {}) as KubeObject;
+  });
+}
+
+/** Sets the name of the URL. A body that names another object is rejected. */
+function withNameOfPath({ served }: Resource, form: Subresource, name: string, request: KubeObject): KubeObject {
+  const given = request.metadata.name ?? name;
+  if (given !== name)
+    throw invalid(form, name, [
+      invalidValue('metadata.name', given, `must match the name of the ${served.singular} if specified`),
+    ]);
+  return { ...request, metadata: { ...request.metadata, name } };
+}

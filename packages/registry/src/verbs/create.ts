@@ -1,0 +1,60 @@
+import { type Call, runTask, type Task } from '@cluster-apiserver/base';
+import { encodeStored, type KubeObject, StatusError } from '@cluster-apiserver/model';
+import type { Outcome } from '../outcome.ts';
+import type { Resource } from '../resource.ts';
+import { withStatusErrors } from '../storage-errors.ts';
+import { generatedName } from '../write/generated-name.ts';
+import { initializeObject, mutateNewObject, validateNewObject } from '../write/new-object.ts';
+import { type NewWrite, storeNewObject } from '../write/store-new-object.ts';
+import type { WriteOptions } from '../write/write-options.ts';
+
+/** How many names are tried for one `generateName`: with 27^5 of them a second try is rare and an eighth a sign. */
+const generatedNameTriesMax = 8;
+
+/** Implements "create" for every kind. */
+export function create(resource: Resource, incoming: KubeObject, options: WriteOptions, call: Call): Promise<Outcome> {
+  return withStatusErrors(async () => {
+    const { clock, random } = resource;
+    const draft = await runTask(clock, call, draftObject(resource, incoming, options));
+    const store = async (named: KubeObject): Promise<Outcome> =>
+      storeNewObject(resource, await runTask(clock, call, prepareWrite(resource, named, options)), options, call);
+    const { name: given, generateName } = draft.metadata;
+    // A client that sends both a name and generateName gets the same conflict as for a generated name.
+    if (given !== undefined) return generateName ? store(draft).catch(throwNameConflict) : store(draft);
+    for (let tries = 1; ; tries++) {
+      const name = generateName && generatedName(generateName, random);
+      const named = { ...draft, metadata: { ...draft.metadata, ...(name && { name }) } };
+      try {
+        return await store(named);
+      } catch (error) {
+        if (!isTaken(error)) throw error;
+        if (tries === generatedNameTriesMax) throw generatedNameConflict(error);
+      }
+    }
+  });
+}
+
+function* draftObject(resource: Resource, incoming: KubeObject, options: WriteOptions): Task<KubeObject> {
+  return yield* mutateNewObject(resource, yield* initializeObject(resource, incoming, options), options);
+}
+
+function* prepareWrite(resource: Resource, named: KubeObject, options: WriteOptions): Task<NewWrite> {
+  const object = yield* validateNewObject(resource, named, options);
+  yield;
+  return { object, bytes: options.dryRun ? undefined : encodeStored(object) };
+}
+
+const isTaken = (error: unknown): error is StatusError =>
+  error instanceof StatusError && error.reason === 'AlreadyExists';
+
+function throwNameConflict(error: unknown): never {
+  throw isTaken(error) ? generatedNameConflict(error) : error;
+}
+
+const generatedNameConflict = (last: StatusError): StatusError =>
+  new StatusError(
+    'AlreadyExists',
+    `${last.message}, the server was not able to generate a unique name for the object`,
+    { ...last.details, retryAfterSeconds: 1 },
+    { cause: last },
+  );

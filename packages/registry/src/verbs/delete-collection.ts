@@ -1,0 +1,71 @@
+import { type Call, throwIfAborted, schedulerOf } from '@cluster-apiserver/base';
+import { badRequest, type Status, StatusError, success } from '@cluster-apiserver/model';
+import { type DeleteOptions, deleteObject } from './delete.ts';
+import { type ListOptions, list } from './list.ts';
+import type { Resource } from '../resource.ts';
+import { matcherOf, scopeOf, unreadableNames } from '../read/selection.ts';
+
+export interface CollectionDeletion {
+  readonly list: ListOptions;
+  readonly delete: Omit<DeleteOptions, 'namespace'>;
+  /** How many objects are deleted at a time. */
+  readonly workers: number;
+}
+
+/**
+ * Implements "deletecollection" for every kind: lists the objects and deletes each. The response has the number of
+ * deleted objects, and a continue token if there was a limit.
+ */
+export async function deleteCollection(
+  resource: Resource,
+  { list: options, delete: deletion, workers }: CollectionDeletion,
+  call: Call,
+): Promise<Status> {
+  const { ignoreReadErrors } = deletion;
+  const found = await list(resource, { ...options, readableOnly: ignoreReadErrors }, call);
+  const unreadable = ignoreReadErrors ? unreadableSelected(resource, options) : [];
+  const todo = [...found.items.map(({ name }) => name), ...unreadable].values();
+  let deleted = 0;
+  const failures: unknown[] = [];
+  const turns = schedulerOf(resource.clock);
+  const work = async (): Promise<void> => {
+    for (const name of todo) {
+      try {
+        throwIfAborted(call);
+        // A dry run never waits for etcd, and would take the whole collection in one turn of the event loop.
+        await turns.schedule(() => {});
+        await deleteObject(resource, name, { ...deletion, namespace: options.namespace, ofCollection: true }, call);
+        deleted++;
+      } catch (error) {
+        // Another client has deleted it.
+        if (!(error instanceof StatusError && error.reason === 'NotFound')) failures.push(error);
+      }
+      // All workers stop together: none deletes on after the request has been answered with the failure.
+      if (failures.length > 0) return;
+    }
+  };
+  await Promise.all(Array.from({ length: workers }, work));
+  if (failures.length > 0) throw failures[0];
+  const { kind } = resource;
+  const { continue: token, remainingItemCount } = found;
+  return success(
+    { ...(kind.group && { group: kind.group }), kind: kind.plural },
+    {
+      message: `deleted ${deleted} ${deleted === 1 ? kind.singular : kind.plural}${deletion.dryRun ? ' (dry run)' : ''}`,
+      metadata: {
+        ...(token !== undefined && { continue: token }),
+        ...(remainingItemCount !== undefined && { remainingItemCount }),
+      },
+    },
+  );
+}
+
+/** Only the names of unreadable objects are known, so they cannot be selected, only deleted with the whole collection. */
+function unreadableSelected({ collection }: Resource, options: ListOptions): string[] {
+  const names = unreadableNames(collection.view(), scopeOf(options));
+  if (names.length > 0 && (matcherOf(options) || options.limit || options.continue))
+    throw badRequest(
+      `objects that cannot be read cannot be selected: delete the whole collection without selectors, limit and continue, or each object by its name, the first of ${names.length} being ${JSON.stringify(names[0])}`,
+    );
+  return names;
+}

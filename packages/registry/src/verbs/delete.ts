@@ -1,0 +1,190 @@
+import type { Task } from '@cluster-apiserver/base';
+import {
+  type FieldError,
+  foregroundFinalizer,
+  formatTime,
+  type Integer,
+  invalid,
+  invalidValue,
+  type Kind,
+  type KubeObject,
+  notFound,
+  notSupported,
+  numberOf,
+  orphanFinalizer,
+  type Status,
+  StatusError,
+  success,
+} from '@cluster-apiserver/model';
+import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
+import { type Requester, admitDeletion } from '../write/admission.ts';
+import { deleteUnreadable } from '../write/delete-unreadable.ts';
+import type { Outcome } from '../outcome.ts';
+import { isHeld } from '../write/updated-object.ts';
+import type { Resource } from '../resource.ts';
+import { withStatusErrors } from '../storage-errors.ts';
+import { canonical } from '../write/system-fields.ts';
+import { type Decision, guaranteedUpdate } from '../write/guaranteed-update.ts';
+
+export interface DeleteOptions {
+  /** Undefined for cluster-scoped kinds. */
+  readonly namespace: string | undefined;
+  /** Undefined for writes of the server itself. */
+  readonly requester?: Requester | undefined;
+  readonly dryRun: boolean;
+  readonly gracePeriodSeconds?: Integer | undefined;
+  readonly preconditions?:
+    | { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined }
+    | undefined;
+  readonly orphanDependents?: boolean | undefined;
+  readonly propagationPolicy?: string | undefined;
+  /** For a deletion of a collection: admission gets no name, because the request has none. */
+  readonly ofCollection?: boolean | undefined;
+  /** Unreadable objects are removed, too, regardless of finalizers and preconditions. */
+  readonly ignoreReadErrors?: boolean | undefined;
+}
+
+export interface Deletion {
+  readonly answer: Outcome | Status;
+  /** False while something holds the object. */
+  readonly gone: boolean;
+}
+
+const propagationPolicies = ['Foreground', 'Background', 'Orphan'];
+
+/** Implements "delete" for every kind. */
+export function deleteObject(resource: Resource, name: string, options: DeleteOptions, call: Call): Promise<Deletion> {
+  return withStatusErrors(async () => {
+    validateDeleteOptions(options);
+    try {
+      return await deleteReadable(resource, name, options, call);
+    } catch (error) {
+      // An object whose key is only unavailable at present is intact.
+      if (!options.ignoreReadErrors || !(error instanceof CorruptValueError) || !error.isPermanent) throw error;
+      return { answer: await deleteUnreadable(resource, { ...options, name }, call), gone: true };
+    }
+  });
+}
+
+async function deleteReadable(resource: Resource, name: string, options: DeleteOptions, call: Call): Promise<Deletion> {
+  const { kind } = resource;
+  const { outcome, removed } = await guaranteedUpdate(
+    resource,
+    { namespace: options.namespace, name },
+    options,
+    call,
+    (current) => decideDelete(resource, name, current, options),
+  );
+  return { answer: kind.deletedAnswer === 'object' ? outcome : deletedStatus(kind, outcome.object), gone: removed };
+}
+
+function* decideDelete(
+  resource: Resource,
+  name: string,
+  current: Outcome | undefined,
+  options: DeleteOptions,
+): Task<Decision> {
+  const { kind } = resource;
+  if (!current) throw notFound(kind, name);
+  requirePreconditions(kind, current, options);
+  const { object } = current;
+  const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options);
+  const next = withFinalizers(kind, object, finalizers);
+  const decision = isHeld(kind, next) ? { write: markForDeletion(resource, next) } : { remove: next };
+  const asked = options.ofCollection ? undefined : name;
+  yield* admitDeletion(resource, options, { name: asked, oldObject: object });
+  return decision;
+}
+
+const deletedStatus = (kind: Kind, { metadata }: KubeObject): Status =>
+  success({
+    ...(metadata.name && { name: metadata.name }),
+    ...(kind.group && { group: kind.group }),
+    kind: kind.plural,
+    ...(metadata.uid && { uid: metadata.uid }),
+  });
+
+function validateDeleteOptions(options: DeleteOptions): void {
+  const { gracePeriodSeconds, orphanDependents, propagationPolicy } = options;
+  const errors: FieldError[] = [];
+  if (gracePeriodSeconds !== undefined && numberOf(gracePeriodSeconds) < 0)
+    errors.push(invalidValue('gracePeriodSeconds', gracePeriodSeconds, 'must be greater than or equal to 0'));
+  if (orphanDependents !== undefined && propagationPolicy !== undefined) {
+    errors.push(
+      invalidValue(
+        'propagationPolicy',
+        propagationPolicy,
+        'orphanDependents and deletionPropagation cannot be both set',
+      ),
+    );
+  } else if (propagationPolicy !== undefined && !propagationPolicies.includes(propagationPolicy)) {
+    errors.push(notSupported('propagationPolicy', propagationPolicy, [...propagationPolicies, 'nil']));
+  }
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
+}
+
+function requirePreconditions(kind: Kind, current: Outcome, { preconditions }: DeleteOptions): void {
+  const { name = '', uid } = current.object.metadata;
+  if (preconditions?.uid !== undefined && preconditions.uid !== uid) {
+    throw preconditionFailed(
+      kind,
+      name,
+      `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
+    );
+  }
+  if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== String(current.revision)) {
+    throw preconditionFailed(
+      kind,
+      name,
+      `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${current.revision}). The object might have been modified`,
+    );
+  }
+}
+
+/** As in kube-apiserver, this conflict names the kind and not the resource. */
+const preconditionFailed = ({ group, kind }: Kind, name: string, problem: string): StatusError =>
+  new StatusError('Conflict', `Operation cannot be fulfilled on ${kind} "${name}": ${problem}`, {
+    name,
+    ...(group && { group }),
+    kind,
+  });
+
+/** The propagation policy is stored as a finalizer, which the garbage collector executes and removes. */
+function finalizersAfter(kind: Kind, finalizers: readonly string[], options: DeleteOptions): string[] {
+  const others = finalizers.filter((finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer);
+  if (!kind.ownsOthers) return others;
+  const policy = propagationPolicyOf(finalizers, options);
+  return policy === 'Orphan'
+    ? [...others, orphanFinalizer]
+    : policy === 'Foreground'
+      ? [...others, foregroundFinalizer]
+      : others;
+}
+
+function propagationPolicyOf(
+  finalizers: readonly string[],
+  { orphanDependents, propagationPolicy }: DeleteOptions,
+): string {
+  if (orphanDependents !== undefined) return orphanDependents ? 'Orphan' : 'Background';
+  if (propagationPolicy !== undefined) return propagationPolicy;
+  if (finalizers.includes(orphanFinalizer)) return 'Orphan';
+  return finalizers.includes(foregroundFinalizer) ? 'Foreground' : 'Background';
+}
+
+const withFinalizers = (kind: Kind, object: KubeObject, finalizers: string[]): KubeObject =>
+  canonical(kind, { ...object, metadata: { ...object.metadata, finalizers } });
+
+/** Marks an object that finalizers hold as being deleted. A repeated deletion keeps the first timestamp. */
+function markForDeletion({ kind, clock }: Resource, object: KubeObject): KubeObject {
+  const { generation, deletionTimestamp } = object.metadata;
+  const metadata = {
+    ...object.metadata,
+    ...(deletionTimestamp === undefined &&
+      typeof generation === 'number' &&
+      generation > 0 && { generation: generation + 1 }),
+    deletionTimestamp: deletionTimestamp ?? formatTime(clock.now()),
+    deletionGracePeriodSeconds: 0,
+  };
+  const begun = { ...object, metadata };
+  return canonical(kind, kind.deletion?.begin(begun) ?? begun);
+}

@@ -1,0 +1,42 @@
+import { notFound } from '@cluster-apiserver/model';
+import type { Call } from '@cluster-apiserver/storage';
+import { waitUntilFresh } from '../read/wait-until-fresh.ts';
+import { getCached, placeOf, type Resource } from '../resource.ts';
+import { parseResourceVersion } from '../resource-version.ts';
+import { toStatusError, withStatusErrors } from '../storage-errors.ts';
+import type { StoredObject } from '../stored-object.ts';
+
+/** Implements "get" for every kind. `resourceVersion` requests a state at least that new. */
+export function get(
+  resource: Resource,
+  { namespace, name }: { readonly namespace: string | undefined; readonly name: string },
+  resourceVersion: string | undefined,
+  call: Call,
+): Promise<StoredObject> {
+  return withStatusErrors(async () => {
+    const { itemKey } = placeOf(resource, namespace, name);
+    await waitUntilFresh(resource.collection, parseResourceVersion(resourceVersion), call);
+    const found = resource.collection.get(itemKey);
+    if (!found) throw notFound(resource.kind, name);
+    if (found.unreadable) throw found.unreadable;
+    return found;
+  });
+}
+
+/**
+ * The cached object, or undefined if there is none, like a get with resourceVersion 0. It nearly always returns without
+ * waiting: authentication calls it for nearly every request.
+ */
+export function getAnyVersion(
+  resource: Resource,
+  { namespace, name }: { readonly namespace: string | undefined; readonly name: string },
+  call: Call,
+): StoredObject | undefined | Promise<StoredObject | undefined> {
+  const find = (): StoredObject | undefined => getCached(resource, namespace, name);
+  try {
+    const reaching = waitUntilFresh(resource.collection, 'any', call);
+    return reaching ? withStatusErrors(() => reaching.then(find)) : find();
+  } catch (error) {
+    throw toStatusError(error);
+  }
+}

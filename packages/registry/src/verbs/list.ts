@@ -1,0 +1,182 @@
+import { schedulerOf } from '@cluster-apiserver/base';
+import {
+  badRequest,
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  type ShardSelector,
+  StatusError,
+} from '@cluster-apiserver/model';
+import {
+  type Call,
+  itemKey,
+  type Revision,
+  RevisionCompactedError,
+  textOfItemKey,
+  type View,
+} from '@cluster-apiserver/storage';
+import { type Continuation, decodeContinue, encodeContinue } from '../read/continue-token.ts';
+import { waitUntilFresh } from '../read/wait-until-fresh.ts';
+import { validateNamespace, type Resource } from '../resource.ts';
+import { parseResourceVersion } from '../resource-version.ts';
+import { selectInSlices } from '../read/select-in-slices.ts';
+import { countAfter, matcherOf, requireAllReadable, scopeOf, type Selection } from '../read/selection.ts';
+import { withStatusErrors } from '../storage-errors.ts';
+import type { CachedObject, StoredObject } from '../stored-object.ts';
+
+export interface ListOptions extends Selection {
+  readonly resourceVersion: string | undefined;
+  readonly resourceVersionMatch: string | undefined;
+  readonly limit: number | undefined;
+  readonly continue: string | undefined;
+  readonly sendInitialEvents: boolean | undefined;
+}
+
+export interface ObjectList {
+  readonly items: readonly StoredObject[];
+  readonly revision: Revision;
+  /** The token for the rest of the list; undefined if the list is complete. */
+  readonly continue?: string;
+  /** How many objects follow, if that is known without evaluating selectors. */
+  readonly remainingItemCount?: number;
+  /** The shard that the list is of. */
+  readonly shards?: ShardSelector;
+}
+
+/** Implements "list" for every kind. */
+export function list(resource: Resource, options: ListOptions, call: Call): Promise<ObjectList> {
+  return withStatusErrors(async () => {
+    const errors = listOptionsErrors(options);
+    if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+    validateNamespace(options.namespace);
+    const wanted = parseResourceVersion(options.resourceVersion);
+    if (options.continue && typeof wanted === 'number') {
+      throw badRequest('specifying resource version is not allowed when using continue');
+    }
+    const from = options.continue ? decodeContinue(options.continue) : undefined;
+    const exact = typeof wanted === 'number' && isExactRead(options) ? wanted : from?.revision;
+    const { collection } = resource;
+    await waitUntilFresh(collection, exact ?? (from ? undefined : wanted), call);
+    const after = from && scopeOf(options).within + itemKey(from.after);
+    const view = exact === undefined ? collection.view() : await collection.viewAt(exact);
+    const shards = options.shards && { shards: options.shards };
+    if (view) return { ...(await listFromMemory(resource, view, options, after)), ...shards };
+    try {
+      return { ...(await listFromHistory(resource, options, after, exact as Revision, call)), ...shards };
+    } catch (error) {
+      if (from && error instanceof RevisionCompactedError) throw expiredToken(from, error);
+      throw error;
+    }
+  }, 'collection');
+}
+
+/** A limit without resourceVersionMatch means Exact, as in kube-apiserver. */
+const isExactRead = (options: ListOptions): boolean =>
+  options.resourceVersionMatch === 'Exact' || (!options.resourceVersionMatch && limitOf(options) !== undefined);
+
+/** A chunk from memory. */
+async function listFromMemory(
+  resource: Resource,
+  view: View<CachedObject>,
+  options: ListOptions,
+  after: string | undefined,
+): Promise<ObjectList> {
+  const { collection } = resource;
+  const { objects, more } = await selectInSlices(resource, view, options, after, limitOf(options));
+  if (!more) return { items: objects, revision: view.revision };
+  collection.retainView(view);
+  return {
+    items: objects,
+    revision: view.revision,
+    ...continuationOf(options, objects, view.revision, (last) => countAfter(view, options, last)),
+  };
+}
+
+const limitOf = ({ limit }: ListOptions): number | undefined => (limit !== undefined && limit > 0 ? limit : undefined);
+
+/** How a list continues after its last object. With a selector the remaining objects are not counted. */
+function continuationOf(
+  options: ListOptions,
+  objects: readonly StoredObject[],
+  revision: Revision,
+  remaining: (last: string) => number,
+): Pick<ObjectList, 'continue' | 'remainingItemCount'> {
+  const { key } = objects.at(-1) as StoredObject; // a list that goes on has as many as its limit
+  const { within } = scopeOf(options);
+  return {
+    continue: encodeContinue({ after: textOfItemKey(key.slice(within.length)), revision }),
+    ...(!matcherOf(options) && { remainingItemCount: remaining(key) }),
+  };
+}
+
+/** Selectors skip objects, so a chunk may need several pages of the store. */
+const pageKeysMin = 500;
+
+/** How many objects are matched before other work gets a turn. */
+const matchedAtOnce = 16;
+
+/** A chunk at an old revision that memory no longer holds. */
+async function listFromHistory(
+  { collection, clock }: Resource,
+  options: ListOptions,
+  start: string | undefined,
+  revision: Revision,
+  call: Call,
+): Promise<ObjectList> {
+  const { within } = scopeOf(options);
+  const limit = limitOf(options);
+  const matches = matcherOf(options);
+  const turns = schedulerOf(clock);
+  const items: StoredObject[] = [];
+  for (let after = start; ; ) {
+    const pageKeys = limit && (matches ? Math.max(limit, pageKeysMin) : limit);
+    const page = await collection.listFromStore({ within, after, limit: pageKeys }, revision, call);
+    if (!options.readableOnly) requireAllReadable(page.items.flatMap(({ unreadable }) => unreadable ?? []));
+    for (const [index, item] of page.items.entries()) {
+      if (matches && index % matchedAtOnce === 0) await turns.schedule(() => {});
+      after = item.key;
+      if (item.unreadable || (matches && !matches(item))) continue;
+      items.push(item);
+      const remaining = page.items.length - 1 - index + page.remaining;
+      if (items.length !== limit || remaining === 0) continue;
+      return { items, revision, ...continuationOf(options, items, revision, () => remaining) };
+    }
+    if (page.remaining === 0) return { items, revision };
+  }
+}
+
+/** The error for a compacted snapshot. Its token continues with the latest revision, for clients that accept that. */
+function expiredToken({ after }: Continuation, cause: RevisionCompactedError): StatusError {
+  const message =
+    'The provided continue parameter is too old to display a consistent list result. Start a new list without it, or use the continue token of this answer for the rest of the list as it is now, which may not fit what came before.';
+  return new StatusError(
+    'Expired',
+    message,
+    { causes: [{ reason: 'ResourceExpired', message: cause.message }] },
+    { cause, continue: encodeContinue({ after, revision: undefined }) },
+  );
+}
+
+function listOptionsErrors({
+  resourceVersion,
+  resourceVersionMatch: match,
+  continue: token,
+  sendInitialEvents,
+}: ListOptions): FieldError[] {
+  const errors: FieldError[] = [];
+  if (sendInitialEvents !== undefined)
+    errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'));
+  if (!match) return errors;
+  if (!resourceVersion)
+    errors.push(
+      forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided'),
+    );
+  if (token)
+    errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
+  if (match !== 'Exact' && match !== 'NotOlderThan')
+    errors.push(notSupported('resourceVersionMatch', match, ['Exact', 'NotOlderThan', '']));
+  if (match === 'Exact' && resourceVersion === '0')
+    errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'));
+  return errors;
+}

@@ -1,0 +1,85 @@
+import type { Call, SyncTask, Task } from '@cluster-apiserver/base';
+import {
+  toServed,
+  toStored,
+  decode,
+  invalid,
+  invalidValue,
+  type Kind,
+  type KubeObject,
+  notFound,
+  withExplicitReset,
+  WrongTypeError,
+} from '@cluster-apiserver/model';
+import type { Outcome } from '../outcome.ts';
+import { answerAsUpdate, requireExpectedVersion, updateObject } from '../write/updated-object.ts';
+import type { Resource } from '../resource.ts';
+import { withStatusErrors } from '../storage-errors.ts';
+import { inNamespace, requireName, withDistinctOwners } from '../write/system-fields.ts';
+import { withPatchErrors } from '../write/patch-errors.ts';
+import type { WriteOptions } from '../write/write-options.ts';
+import { type Decision, type UpdateResult, guaranteedUpdate } from '../write/guaranteed-update.ts';
+
+export interface PatchOptions extends WriteOptions {
+  /** Patches the object as clients see it, without changing it in place. Called again after a conflict. */
+  readonly change: (current: KubeObject) => SyncTask<unknown>;
+  /** Reports fields of the patched object that its kind does not have. */
+  readonly unknownFields: (paths: readonly string[]) => void;
+}
+
+/** Implements "patch" for every kind and every type of patch except apply. */
+export function patch(resource: Resource, name: string, options: PatchOptions, call: Call): Promise<UpdateResult> {
+  return withStatusErrors(async () => {
+    const { kind } = resource;
+    const written = await guaranteedUpdate(
+      resource,
+      { namespace: options.namespace, name },
+      options,
+      call,
+      (current) => {
+        if (!current) throw notFound(kind, name);
+        return withPatchErrors(decidePatch(resource, name, current, options));
+      },
+    );
+    return answerAsUpdate(written);
+  });
+}
+
+function* decidePatch(resource: Resource, name: string, current: Outcome, options: PatchOptions): Task<Decision> {
+  const next = yield* patchObject(resource, name, current, options);
+  requireExpectedVersion(resource.kind, next, current);
+  yield;
+  return yield* updateObject(resource, next, current, options);
+}
+
+function* patchObject(
+  { served }: Resource,
+  name: string,
+  current: Outcome,
+  options: PatchOptions,
+): SyncTask<KubeObject> {
+  const shown = toServedObject(served, current);
+  yield;
+  const result = yield* options.change(shown);
+  yield;
+  const unknown: string[] = [];
+  try {
+    const decoded = decode(served.schema, withExplicitReset(result), (path) => unknown.push(path)) as KubeObject;
+    const { kind = served.kind, apiVersion = served.apiVersion } = decoded;
+    if (kind !== served.kind || apiVersion !== served.apiVersion)
+      throw new WrongTypeError('kind', `cannot be changed to ${kind} in version ${JSON.stringify(apiVersion)}`);
+    // The path implies kind and apiVersion, so a patch may leave them out, as a body may.
+    const next = decoded.kind && decoded.apiVersion ? decoded : { ...decoded, kind, apiVersion };
+    requireName(next, name);
+    options.unknownFields(unknown);
+    yield;
+    return withDistinctOwners(inNamespace(toStored(served, next), options.namespace), options.warn);
+  } catch (error) {
+    if (error instanceof WrongTypeError)
+      throw invalid({ group: '', kind: '' }, '', [invalidValue('patch', '', error.message)]);
+    throw error;
+  }
+}
+
+const toServedObject = (served: Kind, { object, revision }: Outcome): KubeObject =>
+  toServed(served, { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } });

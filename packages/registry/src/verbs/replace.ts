@@ -1,0 +1,70 @@
+import type { Call, Task } from '@cluster-apiserver/base';
+import {
+  conflict,
+  invalid,
+  invalidValue,
+  type Kind,
+  type KubeObject,
+  notFound,
+  type StatusError,
+} from '@cluster-apiserver/model';
+import type { Outcome } from '../outcome.ts';
+import type { Resource } from '../resource.ts';
+import { parseResourceVersion } from '../resource-version.ts';
+import { withStatusErrors } from '../storage-errors.ts';
+import { type Decision, guaranteedUpdate, type UpdateResult } from '../write/guaranteed-update.ts';
+import { initializeObject } from '../write/new-object.ts';
+import { inNamespace, requireName, withDistinctOwners } from '../write/system-fields.ts';
+import { answerAsUpdate, createInstead, modifiedMessage, updateObject } from '../write/updated-object.ts';
+import type { WriteOptions } from '../write/write-options.ts';
+
+/** Implements "update" (PUT) for every kind. */
+export function replace(
+  resource: Resource,
+  name: string,
+  incoming: KubeObject,
+  options: WriteOptions,
+  call: Call,
+): Promise<UpdateResult> {
+  return withStatusErrors(async () => {
+    const next = withDistinctOwners(inNamespace(incoming, options.namespace), options.warn);
+    requireName(next, name);
+    parseResourceVersion(next.metadata.resourceVersion); // refused before anything is read
+    const written = await guaranteedUpdate(resource, { namespace: options.namespace, name }, options, call, (current) =>
+      decideReplace(resource, name, next, current, options),
+    );
+    return answerAsUpdate(written);
+  });
+}
+
+function* decideReplace(
+  resource: Resource,
+  name: string,
+  next: KubeObject,
+  current: Outcome | undefined,
+  options: WriteOptions,
+): Task<Decision> {
+  const { kind } = resource;
+  const expected = parseResourceVersion(next.metadata.resourceVersion);
+  const { uid } = next.metadata;
+  if (uid !== undefined && uid !== current?.object.metadata.uid) {
+    throw conflict(
+      kind,
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current?.object.metadata.uid ?? ''}`,
+    );
+  }
+  if (!current) {
+    if (!kind.createOnReplace || options.part) throw notFound(kind, name);
+    const { resourceVersion: _, ...metadata } = next.metadata;
+    return yield* createInstead(resource, yield* initializeObject(resource, { ...next, metadata }, options), options);
+  }
+  if (kind.replaceNeedsVersion && !options.part && typeof expected !== 'number') throw versionMissing(kind, name);
+  if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modifiedMessage);
+  return yield* updateObject(resource, next, current, options);
+}
+
+const versionMissing = ({ group, plural }: Kind, name: string): StatusError =>
+  invalid({ group, kind: plural }, name, [
+    invalidValue('metadata.resourceVersion', 0, 'must be specified for an update'),
+  ]);

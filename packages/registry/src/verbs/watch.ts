@@ -1,0 +1,93 @@
+import { type FieldError, forbidden, invalid, notSupported, StatusError } from '@cluster-apiserver/model';
+import type { Call } from '@cluster-apiserver/storage';
+import { requireReadable, scopeOf, type Selection } from '../read/selection.ts';
+import { waitUntilFresh } from '../read/wait-until-fresh.ts';
+import { type Resource, validateNamespace } from '../resource.ts';
+import { parseResourceVersion } from '../resource-version.ts';
+import { withStatusErrors } from '../storage-errors.ts';
+import type { Channel } from '../watch/channels.ts';
+import { InitialEvents } from '../watch/initial-events.ts';
+import { Watcher, type WatchReader } from '../watch/watcher.ts';
+
+export interface WatchOptions extends Selection {
+  readonly resourceVersion: string | undefined;
+  readonly resourceVersionMatch: string | undefined;
+  readonly sendInitialEvents: boolean | undefined;
+  readonly allowWatchBookmarks: boolean;
+  readonly continue: string | undefined;
+}
+
+/**
+ * Implements "watch" for every kind. Without a resourceVersion, or if the client requests it, the watch begins with the
+ * current state as ADDED events.
+ */
+export function watch(resource: Resource, options: WatchOptions, call: Call): Promise<WatchReader> {
+  return withStatusErrors(async () => {
+    const errors = watchOptionsErrors(options);
+    if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+    validateNamespace(options.namespace);
+    const { collection, channels } = resource;
+    const from = parseResourceVersion(options.resourceVersion);
+    const { sendInitialEvents, allowWatchBookmarks } = options;
+    collection.requireLoaded();
+    const channel = (): Channel => channels.subscribe(options);
+    if (typeof from === 'number' && !sendInitialEvents) return new Watcher(resource, channel(), from);
+    try {
+      await waitUntilFresh(collection, from, call);
+    } catch (error) {
+      // An error response would look to clients like a server that does not support initial events.
+      if (isTimeout(error)) return failedWatch(error);
+      throw error;
+    }
+    const view = collection.view();
+    if (sendInitialEvents === false) return new Watcher(resource, channel(), view.revision);
+    const endsWithBookmark = sendInitialEvents || allowWatchBookmarks;
+    requireReadable(view, scopeOf(options));
+    const subscribed = channel();
+    return new Watcher(
+      resource,
+      subscribed,
+      view.revision,
+      new InitialEvents(resource, subscribed, view, endsWithBookmark),
+    );
+  }, 'collection');
+}
+
+const isTimeout = (error: unknown): boolean => error instanceof StatusError && error.reason === 'Timeout';
+
+function failedWatch(error: unknown): WatchReader {
+  return {
+    take: () => {
+      throw error;
+    },
+    wait: () => {},
+    ended: true,
+    reached: undefined,
+    close: () => {},
+  };
+}
+
+function watchOptionsErrors({
+  resourceVersionMatch: match,
+  sendInitialEvents,
+  continue: token,
+}: WatchOptions): FieldError[] {
+  const errors: FieldError[] = [];
+  const supported = match === 'NotOlderThan';
+  if (sendInitialEvents !== undefined && !supported)
+    errors.push(
+      forbidden('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
+    );
+  if (match && sendInitialEvents === undefined)
+    errors.push(
+      forbidden(
+        'resourceVersionMatch',
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      ),
+    );
+  if (match && !supported) errors.push(notSupported('resourceVersionMatch', match, ['NotOlderThan']));
+  if (match && token)
+    errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
+  else if (token) errors.push(forbidden('continue', 'continue is forbidden for watch'));
+  return errors;
+}

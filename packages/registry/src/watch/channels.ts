@@ -1,0 +1,314 @@
+/**
+ * From one change to many watchers. Watchers with the same selection share a channel, which selects and encodes each
+ * change once for all of them, and sends the changes of one turn of the event loop together. Selecting and sending are
+ * steps of `turns`, so that neither many channels nor many watchers delay a request.
+ */
+import type { Clock } from '@cluster-apiserver/base';
+import { type Collection, type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
+import { ChannelIndex } from './channel-index.ts';
+import { matcherOf, type Scope, scopeOf, type Selection } from '../read/selection.ts';
+import type { StatePart } from './initial-events.ts';
+import type { ChangesPart } from './missed-changes.ts';
+import { SharedParts } from './shared-parts.ts';
+import { Snapshots } from './snapshots.ts';
+import type { CachedObject, StoredObject } from '../stored-object.ts';
+import type { WatchTurns } from './watch-turns.ts';
+import { Batch, batchBytesMax, type ObjectEvent, PendingChange } from './watch-event.ts';
+
+/** What the watches of all kinds share. */
+export interface ChannelsOptions {
+  readonly clock: Clock;
+  readonly turns: WatchTurns;
+}
+
+export class Channels {
+  readonly clock: Clock;
+  readonly turns: WatchTurns;
+  readonly snapshots = new Snapshots();
+  /** Parts of the initial state of watches, and of changes that watchers have missed. */
+  readonly stateParts: SharedParts<StatePart>;
+  readonly changesParts: SharedParts<ChangesPart>;
+  readonly #collection: Collection<CachedObject>;
+  readonly #byName = new Map<string, Channel>();
+  /** By scope: a whole collection, a namespace, or one object. A change is looked up three times. */
+  readonly #byScope = new Map<string, ChannelIndex>();
+  /** Channels with changes that are not flushed yet. */
+  readonly #touched = new Set<Channel>();
+  #flushing = false;
+  #channels = 0;
+
+  constructor(collection: Collection<CachedObject>, { clock, turns }: ChannelsOptions) {
+    this.#collection = collection;
+    this.clock = clock;
+    this.turns = turns;
+    this.stateParts = new SharedParts(clock);
+    this.changesParts = new SharedParts(clock);
+    collection.subscribe({
+      onChange: (change) => this.#changed(change),
+      onReset: (why) => {
+        if (why === 'reloaded') this.snapshots.releaseAll();
+        this.changesParts.clear();
+        for (const channel of this.#byName.values()) channel.interrupt();
+      },
+    });
+  }
+
+  /** The channel that all watchers with this selection share. Each of them unsubscribes in the end. */
+  subscribe(selection: Selection): Channel {
+    const name = nameOf(selection);
+    let channel = this.#byName.get(name);
+    if (!channel) {
+      channel = new Channel(this.#channels++, selection, this.#collection, {
+        clock: this.clock,
+        turns: this.turns,
+        sent: () => this.#flushSoon(),
+        forgotten: () => this.#forget(name, channel as Channel),
+      });
+      this.#byName.set(name, channel);
+      const scope = keyOfScope(channel.scope);
+      let index = this.#byScope.get(scope);
+      if (!index) this.#byScope.set(scope, (index = new ChannelIndex()));
+      index.add(channel);
+    }
+    channel.subscribers++;
+    return channel;
+  }
+
+  #forget(name: string, channel: Channel): void {
+    this.#byName.delete(name);
+    this.#touched.delete(channel);
+    const scope = keyOfScope(channel.scope);
+    const index = this.#byScope.get(scope);
+    index?.delete(channel);
+    if (index?.isEmpty) this.#byScope.delete(scope);
+  }
+
+  #changed(change: ItemChange<CachedObject>): void {
+    this.snapshots.changed(change);
+    const { key } = change;
+    const sighting = new PendingChange(change);
+    // The key of a cluster-scoped object has no namespace.
+    const within = key.slice(0, key.indexOf('/') + 1);
+    for (const scope of within === '' ? ['', key] : ['', within, key])
+      this.#byScope.get(scope)?.forEach(change, (channel) => {
+        channel.enqueue(sighting);
+        this.#touched.add(channel);
+      });
+    this.#flushSoon();
+  }
+
+  #flushSoon(): void {
+    if (this.#flushing || this.#touched.size === 0) return;
+    this.#flushing = true;
+    this.turns.wait(this.#flush);
+  }
+
+  /**
+   * After sending to many watchers, a channel pauses for as long as that took. So a channel with many watchers never
+   * takes more than half of the event loop, and batches become larger under load.
+   */
+  readonly #flush = (): void => {
+    this.#flushing = false;
+    let restMs = Number.POSITIVE_INFINITY;
+    for (const channel of this.#touched) {
+      // It calls back (`sent`) when all its watchers have taken the last batch.
+      if (channel.isSending) continue;
+      const nowMs = this.clock.monotonicMs();
+      if (nowMs < channel.restsUntilMs) {
+        restMs = Math.min(restMs, channel.restsUntilMs - nowMs);
+        continue;
+      }
+      if (!this.turns.hasTime) return this.#flushSoon();
+      this.#touched.delete(channel);
+      channel.flush();
+    }
+    if (restMs === Number.POSITIVE_INFINITY) return;
+    this.#flushing = true;
+    this.clock.after(restMs, this.#flush);
+  };
+}
+
+const nameOf = ({ namespace, name, labels, fields, shards }: Selection): string =>
+  JSON.stringify([namespace, name, labels, fields, shards]);
+
+const keyOfScope = ({ within, key }: Scope): string => key ?? within;
+
+/** A watcher that has missed more batches than this searches all changes in memory. */
+const beginningsMax = 64;
+
+/** Changes that wait for a flush. Beyond that watchers take them from the event window, which all channels share. */
+const unseenMax = 1_000;
+
+interface ChannelDependencies {
+  readonly clock: Clock;
+  readonly turns: WatchTurns;
+  /** Called when all waiting watchers have been called back. */
+  readonly sent: () => void;
+  readonly forgotten: () => void;
+}
+
+export class Channel {
+  readonly id: number;
+  readonly selection: Selection;
+  readonly scope: Scope;
+  readonly #collection: Collection<CachedObject>;
+  readonly #matches: ((object: StoredObject) => boolean) | undefined;
+  readonly #surroundings: ChannelDependencies;
+  subscribers = 0;
+  restsUntilMs = 0;
+  #unseen: PendingChange[] = [];
+  #waiting = new Set<() => void>();
+  /** Watchers of the last batch that have not been called back yet. */
+  #woken = new Set<() => void>();
+  #sendingMs = 0;
+  #last: Batch | undefined;
+  /** The number of the last batch. A watcher that has taken it needs only the next one. */
+  #count = 0;
+  /** Where each of the last batches began, by its number. */
+  readonly #beginnings = new Map<number, Revision>();
+
+  constructor(
+    id: number,
+    selection: Selection,
+    collection: Collection<CachedObject>,
+    surroundings: ChannelDependencies,
+  ) {
+    this.id = id;
+    this.#collection = collection;
+    this.selection = selection;
+    this.scope = scopeOf(selection);
+    this.#matches = matcherOf(selection);
+    this.#surroundings = surroundings;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Whether watchers are still to be called back for the last batch. */
+  get isSending(): boolean {
+    return this.#woken.size > 0;
+  }
+
+  /** The batch of this number, if it is the last one. */
+  batch(number: number): Batch | undefined {
+    return number === this.#count ? this.#last : undefined;
+  }
+
+  /** Everything up to this revision was sent before the batch of this number; undefined when that is too long ago. */
+  sentBefore(number: number): Revision | undefined {
+    const beginning = this.#beginnings.get(number);
+    return beginning && revision(beginning - 1);
+  }
+
+  /** The event that watchers of this channel get for a change. Throws CorruptValueError if the object is unreadable. */
+  eventOf(change: ItemChange<CachedObject>): ObjectEvent | undefined {
+    return this.covers(change.key) ? new PendingChange(change).eventFor(this.#matches) : undefined;
+  }
+
+  /** Whether an object in the scope of this channel is selected. */
+  selects(object: StoredObject): boolean {
+    return !this.#matches || this.#matches(object);
+  }
+
+  /** Keeps a change in the scope of this channel for the next flush. */
+  enqueue(sighting: PendingChange): void {
+    // An index may find a channel twice.
+    if (this.#unseen.at(-1) === sighting) return;
+    if (this.#unseen.length === unseenMax) this.#skip();
+    this.#unseen.push(sighting);
+  }
+
+  /** Sends the changes so far. Afterwards the channel holds no changes of its own. */
+  flush(): void {
+    if (this.#unseen.length === 0) return;
+    const events: ObjectEvent[] = [];
+    try {
+      for (const sighting of this.#unseen) {
+        const event = sighting.eventFor(this.#matches);
+        if (event) events.push(event);
+      }
+    } catch {
+      // Each watcher meets the unreadable object by itself, after the events before it.
+      return this.interrupt();
+    }
+    const [first] = events;
+    if (!first) {
+      this.#unseen = [];
+      return;
+    }
+    const bytes = events.reduce((sum, event) => sum + event.bytes, 0);
+    // Too much for one batch: watchers take it part by part from the window, and share the parts.
+    if (events.length > 1 && bytes > batchBytesMax) return this.#skip();
+    this.#unseen = [];
+    this.#begin(first.revision, new Batch(events, this.#collection.currentRevision, bytes));
+  }
+
+  /** Makes all watchers catch up from the revision that each has reached. */
+  interrupt(): void {
+    this.#unseen = [];
+    this.#begin(undefined, undefined);
+  }
+
+  /** Calls back once, with the next batch. */
+  wait(wake: () => void): void {
+    this.#waiting.add(wake);
+  }
+
+  /** Takes a wait back. */
+  cancelWait(wake: () => void): void {
+    this.#waiting.delete(wake);
+    this.#woken.delete(wake);
+  }
+
+  unsubscribe(): void {
+    this.subscribers--;
+    if (this.subscribers > 0) return;
+    this.#surroundings.turns.cancelWait(this.#send);
+    this.#surroundings.forgotten();
+  }
+
+  /** Drops the changes: watchers take them from the window. */
+  #skip(): void {
+    const [first] = this.#unseen;
+    this.#unseen = [];
+    this.#begin(first?.change.revision, undefined);
+  }
+
+  /** The next batch, which begins at this revision. */
+  #begin(first: Revision | undefined, batch: Batch | undefined): void {
+    this.#last = batch;
+    this.#count++;
+    if (first !== undefined) this.#beginnings.set(this.#count, first);
+    this.#beginnings.delete(this.#count - beginningsMax);
+    if (this.#waiting.size === 0) return;
+    if (this.#woken.size === 0) [this.#woken, this.#waiting] = [this.#waiting, this.#woken];
+    else {
+      for (const wake of this.#waiting) this.#woken.add(wake);
+      this.#waiting.clear();
+    }
+    this.#surroundings.turns.wait(this.#send);
+  }
+
+  readonly #send = (): void => {
+    const { clock, turns, sent } = this.#surroundings;
+    const beganMs = clock.monotonicMs();
+    for (const wake of this.#woken) {
+      this.#woken.delete(wake);
+      wake();
+      if (!turns.hasTime) break;
+    }
+    const endedMs = clock.monotonicMs();
+    this.#sendingMs += endedMs - beganMs;
+    if (this.#woken.size > 0) return turns.wait(this.#send);
+    this.restsUntilMs = endedMs + this.#sendingMs;
+    this.#sendingMs = 0;
+    sent();
+  };
+
+  /** Whether an object with this key is in the scope of the channel. */
+  covers(candidate: string): boolean {
+    const { within, key } = this.scope;
+    return key === undefined ? candidate.startsWith(within) : candidate === key;
+  }
+}

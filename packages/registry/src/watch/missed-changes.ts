@@ -1,0 +1,62 @@
+import { invariant } from '@cluster-apiserver/base';
+import type { Collection, ItemChange, Revision } from '@cluster-apiserver/storage';
+import type { Channel } from './channels.ts';
+import type { Part } from './shared-parts.ts';
+import { toStatusError } from '../storage-errors.ts';
+import type { CachedObject } from '../stored-object.ts';
+import { itemsPerClockRead, type WatchTurns } from './watch-turns.ts';
+import { Batch, batchBytesMax, type ObjectEvent } from './watch-event.ts';
+
+/** A part of the changes that a watcher has missed. */
+export interface ChangesPart extends Part {
+  /** Everything up to here is in it. */
+  readonly next: Revision;
+}
+
+/**
+ * The changes before the first one whose object cannot be read at present: events keep their order, so the others wait
+ * for it. A version that was replaced meanwhile is only waited for while it is still being read; afterwards the watch
+ * ends there.
+ */
+export function readablePrefix(
+  changes: readonly ItemChange<CachedObject>[],
+  channel: Channel,
+  collection: Collection<CachedObject>,
+): readonly ItemChange<CachedObject>[] {
+  const waitedFor = changes.find(
+    ({ key, current }) =>
+      current?.unreadable &&
+      !current.unreadable.isPermanent &&
+      channel.covers(key) &&
+      (current.isPending || collection.get(key)?.revision === current.revision),
+  );
+  return waitedFor ? changes.filter(({ revision }) => revision < waitedFor.revision) : changes;
+}
+
+/** The first of some changes, as many as fit. Throws the StatusError that ends the watch if the first is unreadable. */
+export function buildChangesPart(
+  missed: readonly ItemChange<CachedObject>[],
+  channel: Channel,
+  turns: WatchTurns,
+): ChangesPart {
+  const events: ObjectEvent[] = [];
+  let bytes = 0;
+  let next: Revision | undefined;
+  for (const [at, change] of missed.entries()) {
+    // The next part begins after a revision, so changes of one revision stay together.
+    const isNewRevision = at > 0 && change.revision > (missed[at - 1] as ItemChange<CachedObject>).revision;
+    if (isNewRevision && (bytes >= batchBytesMax || (at % itemsPerClockRead === 0 && !turns.hasTime))) break;
+    try {
+      const event = channel.eventOf(change);
+      if (event) events.push(event);
+      bytes += event?.bytes ?? 0;
+    } catch (error) {
+      // The changes before it are sent first.
+      if (isNewRevision) break;
+      throw toStatusError(error, 'collection');
+    }
+    next = change.revision;
+  }
+  invariant(next !== undefined, 'a part without a change would be taken again and again');
+  return { batch: events.length > 0 ? new Batch(events, next, bytes) : undefined, next };
+}

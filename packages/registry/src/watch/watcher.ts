@@ -1,0 +1,224 @@
+import { StatusError } from '@cluster-apiserver/model';
+import {
+  type CatchUpReader,
+  type Changes,
+  type ItemChange,
+  type Revision,
+  RevisionCompactedError,
+  revision,
+} from '@cluster-apiserver/storage';
+import type { Resource } from '../resource.ts';
+import { toStatusError } from '../storage-errors.ts';
+import type { CachedObject } from '../stored-object.ts';
+import type { Channel } from './channels.ts';
+import type { InitialEvents } from './initial-events.ts';
+import { buildChangesPart, readablePrefix } from './missed-changes.ts';
+import type { Batch, Step } from './watch-event.ts';
+
+/** A watch as its handler reads it: it takes events as fast as it can write them, and waits when there are none. */
+export interface WatchReader {
+  /** The next events; undefined if there are none now. Throws the StatusError that ends the watch. */
+  take(): Batch | undefined;
+  /** Calls back once when there may be events. Every wait follows a take that returned none. */
+  wait(wake: () => void): void;
+  /** No more events come, without an error: the reader is too far behind, and can come back. */
+  readonly ended: boolean;
+  /** The revision that the reader has reached, if it has taken everything. */
+  readonly reached: Revision | undefined;
+  close(): void;
+}
+
+/**
+ * Where the events of a watcher come from. A watcher begins with the initial state or the changes that it has missed,
+ * and then takes the batches that its channel makes for all its watchers. One that falls behind catches up again.
+ */
+type Phase =
+  | { readonly type: 'initial'; readonly events: InitialEvents }
+  /** From the changes in memory. */
+  | { readonly type: 'catchingUp' }
+  /** From the history in etcd, which watchers read together. */
+  | { readonly type: 'history'; readonly reader: CatchUpReader<CachedObject> }
+  /** It has taken all batches of its channel up to this number. */
+  | { readonly type: 'inStep'; batch: number };
+
+const catchingUp: Phase = { type: 'catchingUp' };
+
+/** So many changes are taken out of the window at a time. */
+const changesMax = 256;
+
+export class Watcher implements WatchReader {
+  readonly #resource: Resource;
+  readonly #channel: Channel;
+  #phase: Phase;
+  /** Everything up to this revision has been taken. */
+  #sent: Revision;
+  /** A watcher that was in step and lost it is too slow, and is ended instead of reading the history. */
+  #wasInStep = false;
+  /** There is more to take in another turn. */
+  #postponed = false;
+  #ended = false;
+  #wake: (() => void) | undefined;
+  /** What was sent belongs to this history of the store. */
+  readonly #storeHistory: number;
+
+  constructor(resource: Resource, channel: Channel, sent: Revision, initial?: InitialEvents) {
+    this.#resource = resource;
+    this.#storeHistory = resource.collection.historyNumber;
+    this.#channel = channel;
+    this.#sent = sent;
+    this.#phase = initial ? { type: 'initial', events: initial } : catchingUp;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  get reached(): Revision | undefined {
+    if (!this.#hasAllBatches()) return undefined;
+    // What the channel still has to send is older than what the memory has reached.
+    this.#channel.flush();
+    return this.#hasAllBatches() ? this.#resource.collection.currentRevision : undefined;
+  }
+
+  #hasAllBatches(): boolean {
+    return this.#phase.type === 'inStep' && this.#phase.batch === this.#channel.count;
+  }
+
+  take(): Batch | undefined {
+    if (this.#resource.collection.historyNumber !== this.#storeHistory) throw storageReplaced(this.#sent);
+    this.#postponed = false;
+    const phase = this.#phase;
+    if (phase.type === 'inStep') {
+      if (phase.batch === this.#channel.count) return undefined;
+      const batch = this.#channel.batch(phase.batch + 1);
+      if (batch) {
+        phase.batch++;
+        this.#sent = batch.revision;
+        return batch;
+      }
+      this.#sent = this.#channel.sentBefore(phase.batch + 1) ?? this.#sent;
+      this.#phase = catchingUp;
+    }
+    while (this.#resource.channels.turns.hasTime) {
+      const step = this.#step();
+      if (step !== 'more') return step;
+    }
+    this.#postponed = true;
+    return undefined;
+  }
+
+  wait(wake: () => void): void {
+    this.#wake = wake;
+    if (this.#postponed) this.#resource.channels.turns.wait(wake);
+    // The reader of the history calls back by itself.
+    else if (this.#phase.type !== 'history') this.#channel.wait(wake);
+  }
+
+  close(): void {
+    this.#ended = true;
+    if (this.#phase.type === 'initial') this.#phase.events.close();
+    if (this.#phase.type === 'history') this.#phase.reader.close();
+    if (this.#wake) {
+      this.#resource.channels.turns.cancelWait(this.#wake);
+      this.#channel.cancelWait(this.#wake);
+    }
+    this.#channel.unsubscribe();
+  }
+
+  #step(): Step {
+    const phase = this.#phase;
+    switch (phase.type) {
+      case 'initial':
+        return this.#takeInitial(phase.events);
+      case 'history':
+        return this.#takeHistory(phase.reader);
+      case 'catchingUp':
+        return this.#catchUp();
+      case 'inStep':
+        return undefined;
+    }
+  }
+
+  #takeInitial(events: InitialEvents): Step {
+    const step = events.take();
+    if (events.hasEnded) {
+      events.close();
+      this.#phase = catchingUp;
+      // Undefined before the end: the snapshot was released, and the client has to begin again.
+      this.#ended = step === undefined;
+    }
+    return step;
+  }
+
+  /** Takes missed changes from memory; afterwards the watcher is in step with its channel. */
+  #catchUp(): Step {
+    const { collection, channels } = this.#resource;
+    // The client knows a revision of another replica that has not arrived here yet.
+    if (this.#sent > collection.currentRevision) return undefined;
+    const missed = collection.changesAfter(this.#sent, changesMax);
+    if (!missed) {
+      if (this.#wasInStep) {
+        this.#ended = true;
+        return undefined;
+      }
+      const reader = collection.openCatchUp(this.#sent, () => this.#wake && channels.turns.wait(this.#wake));
+      this.#phase = { type: 'history', reader };
+      return 'more';
+    }
+    if (missed.length === 0) {
+      // What the channel has not sent yet is in memory already, and was taken from there.
+      this.#channel.flush();
+      this.#sent = collection.currentRevision;
+      this.#phase = { type: 'inStep', batch: this.#channel.count };
+      this.#wasInStep = true;
+      return undefined;
+    }
+    const readable = readablePrefix(missed, this.#channel, collection);
+    if (readable.length === 0) {
+      // The channel is interrupted, and wakes this watcher, when the unreadable object can be read.
+      this.#sent = revision((missed[0] as ItemChange<CachedObject>).revision - 1);
+      return undefined;
+    }
+    return this.#takePart(readable);
+  }
+
+  #takeHistory(reader: CatchUpReader<CachedObject>): Step {
+    const read = this.#readHistory(reader);
+    if (!read) return undefined;
+    const step = read.changes.length > 0 ? this.#takePart(read.changes) : 'more';
+    if (read.changes.length === 0) this.#sent = read.revision;
+    if (this.#resource.collection.changesAfter(this.#sent, 0)) {
+      reader.close();
+      this.#phase = catchingUp;
+    }
+    return step;
+  }
+
+  #readHistory(reader: CatchUpReader<CachedObject>): Changes<CachedObject> | undefined {
+    try {
+      const read = reader.take(this.#sent, changesMax);
+      if (read === 'refused') throw expiredVersion(this.#sent);
+      return read;
+    } catch (error) {
+      throw error instanceof RevisionCompactedError
+        ? expiredVersion(this.#sent, error)
+        : toStatusError(error, 'collection');
+    }
+  }
+
+  /** Takes the first of some changes. Watchers of one channel that missed the same changes share the part. */
+  #takePart(changes: readonly ItemChange<CachedObject>[]): Step {
+    const { changesParts, turns } = this.#resource.channels;
+    const name = `${this.#channel.id} ${this.#sent}`;
+    const { batch, next } = changesParts.getOrBuild(name, () => buildChangesPart(changes, this.#channel, turns));
+    this.#sent = next;
+    return batch ?? 'more';
+  }
+}
+
+const expiredVersion = (sent: Revision, cause?: RevisionCompactedError): StatusError =>
+  new StatusError('Expired', `too old resource version: ${sent}`, undefined, { cause });
+
+/** Clients relist: in another history, the versions that they know may mean something else. */
+const storageReplaced = (sent: Revision): StatusError =>
+  new StatusError('Expired', `too old resource version: ${sent}: the storage was restored or replaced`);

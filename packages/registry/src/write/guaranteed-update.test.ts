@@ -1,0 +1,78 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { callUntil, toSyncTask, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { badRequest, decode, type KubeObject } from '@cluster-apiserver/model';
+import { memoryStore, type Store } from '@cluster-apiserver/storage';
+import { robotKind } from '../../test/robot-kind.ts';
+import { create, openRegistry, patch, type Registry, type Resource } from '../index.ts';
+
+const call = callUntil(Number.POSITIVE_INFINITY);
+const options = { namespace: 'n', dryRun: false, manager: 'm', warn: () => {}, unknownFields: () => {} };
+/** No time passes, so that each write is one step. */
+const clock = { ...systemClock, monotonicMs: () => 0 };
+let registry: Registry;
+let resource: Resource;
+
+beforeEach(async () => {
+  registry = openRegistry({
+    kinds: [robotKind],
+    store: memoryStore(clock),
+    keyPrefix: '/registry',
+    clock,
+    random: seededRandom(7),
+    report: () => {},
+  });
+  resource = registry.resources[0] as Resource;
+  const robot = { kind: 'Robot', apiVersion: 'v1', metadata: { name: 'a' } };
+  await create(resource, decode(robotKind.schema, robot, () => {}) as KubeObject, options, call);
+  await resource.collection.waitUntilFresh(undefined, call);
+});
+afterEach(() => registry.cache.close());
+
+const decisions: readonly (readonly [string, (object: KubeObject) => unknown, unknown])[] = [
+  [
+    'a rejected patch',
+    () => {
+      throw badRequest('no');
+    },
+    { code: 400 },
+  ],
+  ['a patch without effect', (object) => object, { created: false, removed: false }],
+];
+
+/** How often a patch is decided on. `meanwhile` begins in the first decision and ends before the store is read. */
+async function countDecisions(
+  decide: (object: KubeObject) => unknown,
+  meanwhile: () => Promise<unknown>,
+): Promise<[number, unknown]> {
+  let times = 0;
+  let written: Promise<unknown> | undefined;
+  const change = toSyncTask((object: KubeObject) => {
+    if (++times === 1) written = meanwhile();
+    return decide(object);
+  });
+  const get: Store['get'] = async (key, call) => {
+    await written;
+    return resource.store.get(key, call);
+  };
+  const slowToRead: Resource = { ...resource, store: { ...resource.store, get } };
+  const result = await patch(slowToRead, 'a', { ...options, change }, call).catch((error: unknown) => error);
+  return [times, result];
+}
+
+test.each(decisions)('%s is decided once if the store holds the cached state', async (_, decide, expected) => {
+  const [times, result] = await countDecisions(decide, async () => {});
+  expect(result).toMatchObject(expected as object);
+  expect(times).toBe(1);
+});
+
+test.each(decisions)('%s is decided again if the cached state is stale', async (_, decide, expected) => {
+  const [times, result] = await countDecisions(decide, () => {
+    const label = toSyncTask(({ metadata, ...rest }: KubeObject) => ({
+      ...rest,
+      metadata: { ...metadata, labels: { b: 'c' } },
+    }));
+    return patch(resource, 'a', { ...options, change: label }, call);
+  });
+  expect(result).toMatchObject(expected as object);
+  expect(times).toBe(2);
+});

@@ -1,0 +1,133 @@
+/** Building, completing and validating the object that a create stores. */
+import { runTask, awaitValue, type Task } from '@cluster-apiserver/base';
+import {
+  badRequest,
+  keepOtherParts,
+  formatTime,
+  hasValidManagedFields,
+  invalid,
+  labelCountErrors,
+  type Kind,
+  type KubeObject,
+  managedFieldsAfterUpdate,
+  requireBoundedValues,
+  type ServedKind,
+  validateObjectMeta,
+  withoutManagedFields,
+  dropUnwritable,
+} from '@cluster-apiserver/model';
+import type { Resource, ResourceKind } from '../resource.ts';
+import { mutate } from './admission.ts';
+import {
+  canonical,
+  inNamespace,
+  withDistinctOwners,
+  withIdentity,
+  withoutSystemFields,
+  withSystemFieldsOf,
+} from './system-fields.ts';
+import type { WriteOptions } from './write-options.ts';
+
+/** Builds the object that a create would store, without a store. Throws a StatusError if its kind rejects it. */
+export const buildObject = async (
+  resource: ResourceKind,
+  incoming: KubeObject,
+  options: WriteOptions,
+): Promise<KubeObject> => runTask(resource.clock, undefined, initializeAndValidate(resource, incoming, options));
+
+function* initializeAndValidate(resource: ResourceKind, incoming: KubeObject, options: WriteOptions): Task<KubeObject> {
+  return yield* validateNewObject(resource, yield* initializeObject(resource, incoming, options), options);
+}
+
+/** Gives a new object defaults, managed fields and an identity. Its name may still have to be generated. */
+export function* initializeObject(
+  resource: ResourceKind,
+  incoming: KubeObject,
+  options: WriteOptions,
+): Task<KubeObject> {
+  const { kind, served, clock } = resource;
+  requireBoundedLabels(kind, incoming);
+  const version = incoming.metadata.resourceVersion;
+  if (version !== undefined && version !== '0')
+    throw badRequest('resourceVersion should not be set on objects to be created');
+  const given = dropUnwritable(kind, undefined, withoutSystemFields(incoming));
+  const own = withDistinctOwners(inNamespace(kind.defaults?.(given) ?? given, options.namespace), options.warn);
+  const writer = { manager: options.manager, apiVersion: served.apiVersion, time: formatTime(clock.now()) };
+  const managedFields = yield* managedFieldsAfterUpdate(kind.schema, emptyObjectOf(kind), own, writer);
+  return withIdentity(withManagedFields(own, managedFields), resource);
+}
+
+/** The new object in canonical form, prepared by its kind. Throws a StatusError that lists everything wrong with it. */
+export function* validateNewObject({ kind }: ResourceKind, draft: KubeObject, options: WriteOptions): Task<KubeObject> {
+  const object = canonical(kind, kind.prepare?.(draft, undefined) ?? draft);
+  yield;
+  requireBoundedValues(object);
+  const errors = [
+    ...validateObjectMeta(object.metadata, kind),
+    ...(kind.validate?.(object, undefined) ?? []),
+    ...(kind.validateInSteps ? yield* kind.validateInSteps(object, undefined) : []),
+  ];
+  if (errors.length > 0) throw invalid(errorKindOf(kind), object.metadata.name ?? '', errors);
+  for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
+  return object;
+}
+
+/** Rejects too many labels early: tracking the ownership of each would be much work for an object that is invalid anyway. */
+export function requireBoundedLabels(kind: Kind, { metadata }: KubeObject): void {
+  const errors = labelCountErrors(metadata);
+  if (errors.length > 0) throw invalid(errorKindOf(kind), metadata.name ?? '', errors);
+}
+
+/** The kind that validation errors name. For a view it is the stored kind, because the errors name its fields. */
+export const errorKindOf = ({ schema, ...kind }: Kind): { readonly group: string; readonly kind: string } =>
+  schema.publication?.groupVersionKind ?? kind;
+
+export function withManagedFields(
+  object: KubeObject,
+  managedFields: KubeObject['metadata']['managedFields'],
+): KubeObject {
+  return managedFields ? { ...object, metadata: { ...object.metadata, managedFields } } : withoutManagedFields(object);
+}
+
+const empties = new WeakMap<ServedKind, KubeObject>();
+
+/** The canonical object without any fields, to which a new object is compared. */
+export function emptyObjectOf(kind: ServedKind): KubeObject {
+  let empty = empties.get(kind);
+  if (!empty)
+    empties.set(kind, (empty = canonical(kind, { kind: kind.kind, apiVersion: kind.apiVersion, metadata: {} })));
+  return empty;
+}
+
+/** The new object as the mutating phase of admission leaves it, completed again. */
+export function* mutateNewObject(resource: Resource, fresh: KubeObject, options: WriteOptions): Task<KubeObject> {
+  const { name } = fresh.metadata;
+  const mutated = yield* awaitValue(
+    mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
+  );
+  return mutated === fresh ? fresh : yield* completeMutated(resource, mutated, fresh, options, false);
+}
+
+/**
+ * Applies the rules for writers to an object that admission has mutated: identity and fields of subresources stay, absent
+ * fields get defaults. If mutation has corrupted managedFields, they stay as before.
+ */
+export function* completeMutated(
+  resource: Resource,
+  mutated: KubeObject,
+  before: KubeObject,
+  options: WriteOptions,
+  isUpdate: boolean,
+): Task<KubeObject> {
+  const { kind } = resource;
+  const { namespace, part, warn } = options;
+  requireBoundedLabels(kind, mutated);
+  const bound = isUpdate ? keepOtherParts(kind, part, mutated, before) : dropUnwritable(kind, undefined, mutated);
+  const placed = inNamespace(withSystemFieldsOf(before, bound), namespace);
+  const object = withDistinctOwners(kind.defaults?.(placed) ?? placed, warn);
+  if (yield* hasValidManagedFields(kind.schema, object)) return object;
+  warn(
+    '.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests',
+  );
+  return withManagedFields(object, before.metadata.managedFields);
+}

@@ -1,0 +1,109 @@
+import { type Call, throwIfAborted } from '@cluster-apiserver/base';
+import {
+  alreadyExists,
+  type ByteString,
+  bytesOf,
+  type Kind,
+  type KubeObject,
+  StatusError,
+} from '@cluster-apiserver/model';
+import {
+  CorruptValueError,
+  KeyExistsError,
+  PreconditionFailedError,
+  type Revision,
+  type StoredValue,
+} from '@cluster-apiserver/storage';
+import { type Outcome, WrittenObject } from '../outcome.ts';
+import { placeOf, type Resource } from '../resource.ts';
+import { readStored } from '../stored-object.ts';
+import { admit, type AdmissionOptions } from './admission.ts';
+
+/** A new object that is ready to be stored. */
+export interface NewWrite {
+  readonly object: KubeObject;
+  /** Undefined in a dry run. */
+  readonly bytes: ByteString | undefined;
+}
+
+/** Admits and stores a new object. In a dry run it only looks whether the name is taken. */
+export async function storeNewObject(
+  resource: Resource,
+  { object, bytes }: NewWrite,
+  options: AdmissionOptions,
+  call: Call,
+): Promise<Outcome> {
+  const { kind, store } = resource;
+  const name = object.metadata.name as string; // validateNewObject rejects an object without one
+  const { key, itemKey } = placeOf(resource, options.namespace, name);
+  const taken = (current: StoredValue): StatusError =>
+    alreadyExists(kind, name, isBeingDeleted(kind, current, itemKey) ? 'object is being deleted: ' : '');
+  try {
+    if (bytes !== undefined) {
+      const revision = await createAdmitted(resource, key, object, bytes, options, call);
+      return new WrittenObject(object, revision, bytes);
+    }
+    await admit(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
+    const { stored: current } = await store.get(key, call);
+    if (current) throw taken(current);
+    return new WrittenObject(object, undefined);
+  } catch (error) {
+    if (error instanceof KeyExistsError) throw taken(error.current);
+    // An unreadable object takes its name, too.
+    if (error instanceof CorruptValueError && error.keys.includes(key)) throw alreadyExists(kind, name, '', error);
+    throw error;
+  }
+}
+
+function isBeingDeleted(kind: Kind, current: StoredValue, itemKey: ByteString): boolean {
+  try {
+    return readStored(kind, current, itemKey).object.metadata.deletionTimestamp !== undefined;
+  } catch (error) {
+    if (error instanceof CorruptValueError) return false;
+    throw error;
+  }
+}
+
+/** A try fails only if another write broke a precondition meanwhile, so this many tries are far beyond bad luck. */
+const triesMax = 20;
+
+/**
+ * Stores an object under the preconditions that admission returns, such as that its namespace is not terminating.
+ * Admits it again when another write has broken a precondition.
+ */
+export async function createAdmitted(
+  resource: Resource,
+  key: string,
+  object: KubeObject,
+  bytes: ByteString,
+  options: AdmissionOptions,
+  call: Call,
+): Promise<Revision> {
+  const { kind, store, collection } = resource;
+  const { timeToLiveSeconds } = kind;
+  const admission = { operation: 'CREATE', name: object.metadata.name, object, oldObject: undefined } as const;
+  for (let tries = 1; ; tries++) {
+    throwIfAborted(call);
+    const preconditions = await admit(resource, options, admission);
+    try {
+      const revision = await store.create(
+        key,
+        bytesOf(bytes),
+        { timeToLiveSeconds, source: object, preconditions },
+        call,
+      );
+      collection.noteLocalWrite(revision);
+      return revision;
+    } catch (error) {
+      if (!(error instanceof PreconditionFailedError)) throw error;
+      if (tries === triesMax)
+        throw new StatusError(
+          'ServiceUnavailable',
+          'what the object needs is changed all the time; please try again',
+          { retryAfterSeconds: 1 },
+          { cause: error },
+        );
+      await collection.waitUntilFresh(error.revision, call);
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import {
+  badRequest,
+  decode,
+  formatTime,
+  type KubeObject,
+  type ObjectMeta,
+  type ServedKind,
+} from '@cluster-apiserver/model';
+import type { Resource } from '../resource.ts';
+
+/** Removes fields, which may be absent but not undefined. */
+function omit<K extends keyof ObjectMeta>(meta: ObjectMeta, ...names: K[]): Omit<ObjectMeta, K> {
+  if (!names.some((name) => meta[name] !== undefined)) return meta;
+  const rest: ObjectMeta = { ...meta };
+  for (const name of names) delete rest[name];
+  return rest;
+}
+
+const systemFields = [
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'selfLink',
+  'resourceVersion',
+] as const;
+
+/** Drops the fields that only the server sets. Like kube-apiserver it does so without a warning. */
+export const withoutSystemFields = (object: KubeObject): KubeObject => ({
+  ...object,
+  metadata: omit(object.metadata, ...systemFields),
+});
+
+/** These fields, and the generation, from another state of the same object. */
+export function withSystemFieldsOf(before: KubeObject, object: KubeObject): KubeObject {
+  const metadata: ObjectMeta = omit(object.metadata, ...systemFields, 'generation');
+  const kept = Object.entries(before.metadata).filter(
+    ([name]) => name === 'generation' || systemFields.some((field) => field === name),
+  );
+  return { ...object, metadata: { ...metadata, ...Object.fromEntries(kept) } };
+}
+
+/** Sets the uid and the creation time of a new object. */
+export function withIdentity(object: KubeObject, { clock, random }: Pick<Resource, 'clock' | 'random'>): KubeObject {
+  return {
+    ...object,
+    metadata: { ...object.metadata, uid: random.uuid(), creationTimestamp: formatTime(clock.now()) },
+  };
+}
+
+/** Keeps the identity and the deletion state of the stored object. Validation rejects changes of other immutable fields. */
+export function withIdentityOf(current: KubeObject, object: KubeObject): KubeObject {
+  const before = current.metadata;
+  const metadata: ObjectMeta = {
+    ...omit(object.metadata, 'selfLink', 'resourceVersion', 'generation'),
+    ...(before.generation !== undefined && { generation: before.generation }),
+    ...(object.metadata.uid === undefined && before.uid !== undefined && { uid: before.uid }),
+    ...(before.creationTimestamp !== undefined && { creationTimestamp: before.creationTimestamp }),
+    ...(before.deletionTimestamp !== undefined && { deletionTimestamp: before.deletionTimestamp }),
+    ...(object.metadata.deletionGracePeriodSeconds === undefined &&
+      before.deletionGracePeriodSeconds !== undefined && {
+        deletionGracePeriodSeconds: before.deletionGracePeriodSeconds,
+      }),
+  };
+  return { ...object, metadata };
+}
+
+/** Sets the namespace of the URL, and rejects a body with another one. A cluster-scoped object loses its namespace. */
+export function inNamespace(object: KubeObject, namespace: string | undefined): KubeObject {
+  const given = object.metadata.namespace;
+  if (namespace === undefined)
+    return given === undefined ? object : { ...object, metadata: omit(object.metadata, 'namespace') };
+  if (given !== undefined && given !== namespace)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  return given === namespace ? object : { ...object, metadata: { ...object.metadata, namespace } };
+}
+
+/** Throws unless the object has the name of the URL. */
+export function requireName({ metadata }: KubeObject, name: string): void {
+  if (metadata.name === undefined)
+    throw badRequest('the name of the object (based on URL) was undeterminable: name must be provided');
+  if (metadata.name !== name)
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
+}
+
+/** Drops duplicates of owner references. Different references with the same uid stay: either may be the right one. */
+export function withDistinctOwners(object: KubeObject, warn: (text: string) => void): KubeObject {
+  const owners = object.metadata.ownerReferences;
+  if (!owners || owners.length < 2) return object;
+  const seen = new Set<string>();
+  const doubled = new Set<string>();
+  const distinct = owners.filter((owner) => {
+    const text = JSON.stringify(owner); // canonical, so equal ones have equal texts
+    if (seen.has(text)) doubled.add(owner.uid);
+    return !seen.has(text) && seen.add(text);
+  });
+  if (doubled.size === 0) return object;
+  warn(
+    `.metadata.ownerReferences contains duplicate entries, of which one each is kept; duplicate UID(s) observed: ${[...doubled].join(', ')}`,
+  );
+  return { ...object, metadata: { ...object.metadata, ownerReferences: distinct } };
+}
+
+/** Restores the canonical form after steps that have set fields. */
+export const canonical = ({ schema }: ServedKind, object: KubeObject): KubeObject =>
+  decode(schema, object, () => {}) as KubeObject;

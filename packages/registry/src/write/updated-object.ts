@@ -1,0 +1,129 @@
+/** Computing, admitting and validating the object that an update stores. */
+import { awaitValue, type Task } from '@cluster-apiserver/base';
+import {
+  keepOtherParts,
+  conflict,
+  formatTime,
+  invalid,
+  type Kind,
+  type KubeObject,
+  managedFieldsAfterUpdate,
+  requireBoundedValues,
+  sameJson,
+  sameOwnership,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from '@cluster-apiserver/model';
+import { WrittenObject, type Outcome } from '../outcome.ts';
+import type { Resource } from '../resource.ts';
+import { parseResourceVersion } from '../resource-version.ts';
+import { admit, mutate } from './admission.ts';
+import type { Decision, UpdateResult } from './guaranteed-update.ts';
+import {
+  completeMutated,
+  errorKindOf,
+  mutateNewObject,
+  requireBoundedLabels,
+  validateNewObject,
+  withManagedFields,
+} from './new-object.ts';
+import { canonical, requireName, withIdentityOf } from './system-fields.ts';
+import type { WriteOptions } from './write-options.ts';
+
+/** An update that removed the last finalizer, and so the object, is answered with the requested state like any update. */
+export const answerAsUpdate = (written: UpdateResult): UpdateResult =>
+  written.removed ? { ...written, outcome: new WrittenObject(written.outcome.object, written.over) } : written;
+
+/** Decides that PUT or apply creates an absent object, which needs the right to create, too. */
+export function* createInstead(resource: Resource, fresh: KubeObject, options: WriteOptions): Task<Decision> {
+  const draft = yield* mutateNewObject(resource, fresh, options);
+  // The path determines the key, so admission must not change the name.
+  requireName(draft, fresh.metadata.name ?? '');
+  const object = yield* validateNewObject(resource, draft, options);
+  yield* awaitValue(options.requester?.authorizeCreate());
+  return { write: object };
+}
+
+export const modifiedMessage =
+  'the object has been modified; please apply your changes to the latest version and try again';
+
+/** Decides on an update from the stored object to another state. */
+export function* updateObject(
+  resource: Resource,
+  incoming: KubeObject,
+  current: Outcome,
+  options: WriteOptions,
+): Task<Decision> {
+  const { kind, served, clock } = resource;
+  requireBoundedLabels(kind, incoming);
+  const { manager, part } = options;
+  const writer = { manager, apiVersion: served.apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
+  const bound = keepOtherParts(kind, part, incoming, current.object);
+  const next = kind.defaults?.(bound) ?? bound;
+  const managedFields = yield* managedFieldsAfterUpdate(kind.schema, current.object, next, writer);
+  return yield* admitUpdate(resource, withManagedFields(next, managedFields), current, options);
+}
+
+/** Like `updateObject`, for an object whose managedFields are already updated. */
+export function* admitUpdate(
+  resource: Resource,
+  owned: KubeObject,
+  current: Outcome,
+  options: WriteOptions,
+): Task<Decision> {
+  const live = current.object;
+  const write = { operation: 'UPDATE', name: live.metadata.name, oldObject: live } as const;
+  const asked = withIdentityOf(live, owned);
+  const wanted = yield* awaitValue(mutate(resource, options, { ...write, object: asked }));
+  const object = wanted === asked ? asked : yield* completeMutated(resource, wanted, asked, options, true);
+  yield;
+  const decision = yield* validateUpdate(resource, object, live, options);
+  yield* awaitValue(admit(resource, options, { ...write, object: decision.write ?? decision.remove }));
+  return decision;
+}
+
+/** Throws a StatusError that lists everything wrong with it. Removing the last finalizer decides to remove the object. */
+function* validateUpdate(
+  { kind }: Resource,
+  next: KubeObject,
+  live: KubeObject,
+  options: WriteOptions,
+): Task<Decision> {
+  const written = canonical(kind, kind.prepare?.(next, live) ?? next);
+  yield;
+  const object = keepTimesIfUnchanged(live, written);
+  yield;
+  requireBoundedValues(object);
+  const immutable = validateObjectMetaUpdate(object, live);
+  const errors = [
+    ...validateObjectMeta(object.metadata, kind),
+    // Twice, as kube-apiserver reports them: by the rules of all objects, and by those of the kind.
+    ...immutable,
+    ...immutable,
+    ...(kind.validate?.(object, live) ?? []),
+    ...(kind.validateInSteps ? yield* kind.validateInSteps(object, live) : []),
+  ];
+  if (errors.length > 0) throw invalid(errorKindOf(kind), object.metadata.name ?? '', errors);
+  for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);
+  yield;
+  const released = live.metadata.deletionTimestamp !== undefined && !isHeld(kind, object);
+  return released ? { remove: object } : { write: object };
+}
+
+/** Whether a deletion has to wait for finalizers. */
+export const isHeld = (kind: Kind, object: KubeObject): boolean =>
+  (object.metadata.finalizers ?? []).length > 0 || (kind.deletion?.isHeld(object) ?? false);
+
+/** Returns the stored object if nothing but times in managedFields would change, so that nothing is written. */
+function keepTimesIfUnchanged(live: KubeObject, next: KubeObject): KubeObject {
+  const [before, after] = [live.metadata.managedFields, next.metadata.managedFields];
+  const same = sameJson(withManagedFields(live, undefined), withManagedFields(next, undefined));
+  return same && sameOwnership(before, after) ? live : next;
+}
+
+/** A resourceVersion in the object is a precondition: the object must not have changed since. */
+export function requireExpectedVersion(kind: Kind, next: KubeObject, current: Outcome): void {
+  const expected = parseResourceVersion(next.metadata.resourceVersion);
+  if (typeof expected === 'number' && expected !== current.revision)
+    throw conflict(kind, current.object.metadata.name ?? '', modifiedMessage);
+}

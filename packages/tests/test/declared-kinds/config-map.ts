@@ -1,0 +1,48 @@
+import {
+  ageColumn,
+  boolean,
+  bytes,
+  defineKind,
+  field,
+  forbidden,
+  map,
+  nameColumn,
+  type ObjectOf,
+  sameJson,
+  stringMap,
+} from '@cluster-apiserver/model';
+
+const fields = {
+  immutable: field(4, boolean, 'If true, the data cannot be changed any more.', 'given'),
+  data: field(2, stringMap, 'Texts by key.'),
+  binaryData: field(3, map(bytes), 'Bytes by key, as base64 in JSON and YAML.'),
+};
+
+export type ConfigMap = ObjectOf<typeof fields>;
+
+export const configMap = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  singular: 'configmap',
+  shortNames: ['cm'],
+  description: 'Configuration data for pods.',
+  fields,
+  validate: (configMap, current) => {
+    if (!current?.immutable) return [];
+    const names = ['data', 'binaryData', 'immutable'] as const;
+    const changed = names.filter((name) => !sameJson(configMap[name], current[name]));
+    return changed.map((name) => forbidden(name, 'field is immutable when `immutable` is set'));
+  },
+  columns: [
+    nameColumn,
+    {
+      name: 'Data',
+      type: 'integer',
+      description: 'Number of keys.',
+      value: ({ data = {}, binaryData = {} }) => Object.keys(data).length + Object.keys(binaryData).length,
+    },
+    ageColumn,
+  ],
+});

@@ -1,0 +1,35 @@
+import {
+  defineKind,
+  field,
+  list,
+  object,
+  type ObjectOf,
+  publicationOf,
+  required,
+  string,
+} from '@cluster-apiserver/model';
+
+const group = { group: 'permissions.example.com', version: 'v1' };
+
+const rule = object(
+  {
+    verbs: field(1, list(string, 'atomic'), 'Verbs that are granted.', 'always'),
+    resources: field(2, list(string, 'atomic'), 'Resources that they are granted on.'),
+  },
+  { publication: publicationOf({ ...group, kind: 'Rule' }, 'Grants verbs on resources.', ['verbs']) },
+);
+
+const fields = { rules: field(2, list(rule, 'atomic'), 'Permissions of the role.', 'nullIfEmpty') };
+
+export type Role = ObjectOf<typeof fields>;
+
+export const role = defineKind({
+  ...group,
+  kind: 'Role',
+  plural: 'roles',
+  singular: 'role',
+  description: 'A set of permissions.',
+  fields,
+  validate: ({ rules }) =>
+    (rules ?? []).flatMap(({ verbs }, index) => (verbs.length === 0 ? [required(`rules[${index}].verbs`)] : [])),
+});
