@@ -2,6 +2,6 @@
 // npm run build: every room as JavaScript in its dist folder. Tests need none of it.
 import { prepare } from './prepare.mjs';
 import { main } from './project.mjs';
-import { buildRooms } from './rooms.mjs';
+import { buildPackages } from './packages.mjs';
 
-await main(async () => buildRooms(prepare()));
+await main(async () => buildPackages(prepare()));

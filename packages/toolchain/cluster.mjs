@@ -4,11 +4,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { handSignalsTo } from './child.mjs';
 import { Failure, root } from './project.mjs';
-import { buildRooms } from './rooms.mjs';
+import { buildPackages } from './packages.mjs';
 
 /** Builds what production runs, and gives the program of it that starts a cluster. */
 export function builtLauncher(tools) {
-  buildRooms(tools);
+  buildPackages(tools);
   return path.join('packages', 'devcluster', 'dist', 'main.js');
 }
 

@@ -12,7 +12,7 @@ import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
 import { reportSkipped, runJest } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { Failure, main, root } from './project.mjs';
-import { buildRooms } from './rooms.mjs';
+import { buildPackages } from './packages.mjs';
 
 const targets = {
   server: 'cluster-apiserver',
@@ -31,7 +31,7 @@ await main(async () => {
   }
   try {
     const tools = { node, env: { ...found.env, COMPOSE: JSON.stringify(found.compose) } };
-    buildRooms(tools);
+    buildPackages(tools);
     const docker = (args, options = {}) => step('docker', args, { env: tools.env, ...options });
     const etcd = await provisionEtcd();
     const programs = { etcd, etcdctl: await provisionEtcdctl(etcd) };

@@ -7,7 +7,7 @@ import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
 import { reportSlowest, runJest } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { main, root } from './project.mjs';
-import { buildRooms } from './rooms.mjs';
+import { buildPackages } from './packages.mjs';
 
 /** What a test imports that has two counts. */
 const countsOf = /from '[./]*(?:base\/test\/)?soak\.ts'/;
@@ -18,7 +18,7 @@ await main(async (patterns) => {
   const ETCD_BIN = await provisionEtcd();
   const ETCDCTL_BIN = await provisionEtcdctl(ETCD_BIN);
   const tools = { node, env: { ...env, ETCD_BIN, ...(ETCDCTL_BIN && { ETCDCTL_BIN }), SOAK: '1' } };
-  buildRooms(tools);
+  buildPackages(tools);
   const chosen = testsWithCounts().filter((file) => patterns.every((pattern) => new RegExp(pattern).test(file)));
   const tests = await runJest(tools, chosen, ['--runInBand', '--runTestsByPath'], soakMaxMs);
   reportSlowest(tests.files);

@@ -9,7 +9,7 @@ import { reportSkipped, reportSlowest, runJest, together } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { Failure, main } from './project.mjs';
 import { provisionPrometheus } from './prometheus.mjs';
-import { buildRooms } from './rooms.mjs';
+import { buildPackages } from './packages.mjs';
 import { mayRepeat, onBothEtcds, oneByOne, workers } from './test-plan.mjs';
 
 await main((patterns) => (patterns.length > 0 ? runMatching(patterns) : runAll()));
@@ -90,7 +90,7 @@ async function testTools() {
     node,
     env: { ...env, ...variablesOf(programs), ...(haproxy && { HAPROXY_BIN: haproxy }) },
   };
-  buildRooms(tools); // tests that start clusters run what is built
+  buildPackages(tools); // tests that start clusters run what is built
   Object.assign(tools.env, chartVariables(provisionChartTools(tools)));
   return { tools, etcd };
 }

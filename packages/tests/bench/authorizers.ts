@@ -14,7 +14,7 @@ import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { selfSigned } from '@cluster-apiserver/certificates';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { http1Client } from '../test/fault/client.ts';
-import { adminToken, compareUsers, type Side, startSide, thisCheckout } from './sides.ts';
+import { adminToken, compareUsers, type Side, startSide, thisCheckout } from './compared-servers.ts';
 
 const roles = 1_000;
 const bindings = 10_000;

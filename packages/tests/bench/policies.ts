@@ -1,6 +1,6 @@
 /** Policies for servers that are measured. */
 import { http1Client } from '../test/fault/client.ts';
-import { adminToken, type Side } from './sides.ts';
+import { adminToken, type Side } from './compared-servers.ts';
 
 /**
  * Puts ValidatingAdmissionPolicies into force: `COUNT` of which none matches, or `COUNT:matching` of which the last one

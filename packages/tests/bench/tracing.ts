@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { startReceiver } from '../../telemetry/test/otlp-receiver.ts';
-import { compare, type Side, startSide, thisCheckout } from './sides.ts';
+import { compare, type Side, startSide, thisCheckout } from './compared-servers.ts';
 
 const rounds = 2;
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tracing-'));

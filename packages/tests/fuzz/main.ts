@@ -8,7 +8,7 @@ import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { allKeys } from '../test/etcd.ts';
 import { clusterFiles, stateOf, untilReady } from '../test/hostile/server-process.ts';
 import type { FuzzContext } from './input.ts';
-import { errorLines, signatureOf } from './judge.ts';
+import { errorLines, signatureOf } from './check-response.ts';
 import { parseNumbers } from './numbers.ts';
 import { describeInput, type Fault, type Run, runInputs } from './run-inputs.ts';
 import { growthFaults, prepareContext, removeObjects, restedState, serverOf, startPoliteClient } from './server.ts';

@@ -3,12 +3,12 @@ import { shown } from '../test/hostile/case.ts';
 import type { Http2Target } from '../test/hostile/http2-connection.ts';
 import { send } from '../test/hostile/send.ts';
 import { inputAt } from './generate.ts';
-import { http1Lane } from './http1-lane.ts';
-import { http2Lane } from './http2-lane.ts';
+import { http1Lane } from './http1-connection.ts';
+import { http2Lane } from './http2-connection.ts';
 import type { Request } from '../test/hostile/requests.ts';
 import type { FuzzContext, RequestInput } from './input.ts';
-import { faultOf } from './judge.ts';
-import type { Lane, Outcome } from './lane.ts';
+import { faultOf } from './check-response.ts';
+import type { Lane, Outcome } from './connection.ts';
 import { openWebSocket } from './web-socket-connection.ts';
 
 export interface Fault {

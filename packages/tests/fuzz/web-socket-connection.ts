@@ -1,6 +1,6 @@
 import { connect } from 'node:tls';
 import { systemClock as clock } from '@cluster-apiserver/base';
-import { readAnswers, wrongWith } from '../test/hostile/answers.ts';
+import { readAnswers, wrongWith } from '../test/hostile/http1-responses.ts';
 import type { Http2Target } from '../test/hostile/http2-connection.ts';
 import type { WebSocketInput } from './input.ts';
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { ask as askAs } from '../authentication/caller.ts';
+import { ask as askAs } from '../authentication/send-request.ts';
 import { metric } from '../authorization/configuration.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { ServerResponse } from 'node:http';
 import { kinds } from '@cluster-apiserver/kinds';
 import { metric } from '../authorization/configuration.ts';
-import { ask } from '../authentication/caller.ts';
+import { ask } from '../authentication/send-request.ts';
 import { type Answer as Told, type ServedKinds, serveKinds } from '../serve-kinds.ts';
 import {
   type AdmissionWebhooks,

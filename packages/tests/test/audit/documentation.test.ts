@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { auditLevels, auditStages, loadAuditPolicy, loadKubeconfig } from '@cluster-apiserver/config';
 import { flagHelp, parseFlags } from '@cluster-apiserver/server';
-import type { AuditEvent } from './audited.ts';
+import type { AuditEvent } from './audited-server.ts';
 
 const page = fs.readFileSync(path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'audit.md'), 'utf8');
 const blocks = (language: string): string[] =>

@@ -8,7 +8,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type Audited, type AuditedOptions, type AuditEvent, policyOf, serveAudited } from './audited.ts';
+import { type Audited, type AuditedOptions, type AuditEvent, policyOf, serveAudited } from './audited-server.ts';
 
 let etcd: RealEtcd;
 let audited: Audited | undefined;

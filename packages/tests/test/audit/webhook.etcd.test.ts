@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type Audited, type AuditReceiver, policyOf, serveAudited, startAuditReceiver } from './audited.ts';
+import { type Audited, type AuditReceiver, policyOf, serveAudited, startAuditReceiver } from './audited-server.ts';
 
 let etcd: RealEtcd;
 let receiver: AuditReceiver;

@@ -6,7 +6,7 @@ import path from 'node:path';
 import tls from 'node:tls';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { ask, nameIn } from './caller.ts';
+import { ask, nameIn } from './send-request.ts';
 import { configuration, serve } from './configuration.ts';
 
 let etcd: RealEtcd;

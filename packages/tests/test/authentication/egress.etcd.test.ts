@@ -7,7 +7,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { Scope } from '@cluster-apiserver/base';
-import { ask, nameIn } from './caller.ts';
+import { ask, nameIn } from './send-request.ts';
 import { believes, configuration, serve } from './configuration.ts';
 import { type RealIssuer, startIssuer } from './issuer.ts';
 

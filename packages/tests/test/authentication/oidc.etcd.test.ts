@@ -6,7 +6,7 @@ import { type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { ask, nameIn } from './caller.ts';
+import { ask, nameIn } from './send-request.ts';
 import { believes, configuration, file, flag, reconfigure, serve } from './configuration.ts';
 import { audience, type RealIssuer, startIssuer } from './issuer.ts';
 

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { ask } from '../authentication/caller.ts';
+import { ask } from '../authentication/send-request.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
 import { askAs, configuration, metric, reconfigure, rewrite, serve } from './configuration.ts';
 

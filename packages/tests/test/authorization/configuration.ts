@@ -1,7 +1,7 @@
 /** Authorization configurations for tests. */
 import { until } from '../../../base/test/until.ts';
 import { kinds } from '@cluster-apiserver/kinds';
-import { ask, type Told } from '../authentication/caller.ts';
+import { ask, type Told } from '../authentication/send-request.ts';
 import { type ServedKinds, type ServeOptions, serveKinds } from '../serve-kinds.ts';
 
 const file = 'authorization.yaml';

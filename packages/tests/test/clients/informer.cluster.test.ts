@@ -5,7 +5,7 @@ import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
 import { type Client, http1Client } from '../fault/client.ts';
 import { mixedLoad } from '../fault/mixed-load.ts';
-import { replicaBack } from '../fault/replica-back.ts';
+import { replicaBack } from '../fault/replica-restart.ts';
 import { kubeConfig } from './kube-config.ts';
 
 // The informer of the JavaScript client, as its users write it: what it has in its cache and what it told its callbacks must

@@ -15,9 +15,9 @@ import { type Cluster, startCluster } from '../cluster.ts';
 import { changesBelow } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
 import { type Attempt, describe as inWords, leavesOpen } from './history.ts';
-import { judge } from './judge.ts';
+import { judge } from './check-history.ts';
 import { entriesOf, keyPrefix, type MixedLoad, mixedLoad } from './mixed-load.ts';
-import { replicaBack } from './replica-back.ts';
+import { replicaBack } from './replica-restart.ts';
 import { slowDisk } from './slow-disk.ts';
 
 const slowTestMs = 120_000;

@@ -6,7 +6,7 @@ import { until } from '../../../base/test/until.ts';
 import { changesBelow, memberAt } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
 import { type Attempt, describe as inWords, leavesOpen } from './history.ts';
-import { judge } from './judge.ts';
+import { judge } from './check-history.ts';
 import { aboveAllPatches, entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
 
 /** Three members of etcd and two replicas have to start, and up to five leaders to be found. */

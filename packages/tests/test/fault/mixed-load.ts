@@ -1,6 +1,6 @@
 import { type Random, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import type { Change } from '../etcd.ts';
-import { listed, outcomeOf, stateOf } from './answers.ts';
+import { listed, outcomeOf, stateOf } from './outcomes.ts';
 import { type Client, NoAnswerError } from './client.ts';
 import {
   type Action,

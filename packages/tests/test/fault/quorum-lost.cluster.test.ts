@@ -5,7 +5,7 @@ import { until } from '../../../base/test/until.ts';
 import { changesBelow, memberAt } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
 import { type Attempt, describe as inWords, type Outcome } from './history.ts';
-import { judge } from './judge.ts';
+import { judge } from './check-history.ts';
 import { entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
 
 const slowTestMs = 120_000;

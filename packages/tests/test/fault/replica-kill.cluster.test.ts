@@ -5,9 +5,9 @@ import { until } from '../../../base/test/until.ts';
 import { changesBelow } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
 import { type Attempt, describe as inWords } from './history.ts';
-import { judge } from './judge.ts';
+import { judge } from './check-history.ts';
 import { entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
-import { replicaBack } from './replica-back.ts';
+import { replicaBack } from './replica-restart.ts';
 
 const slowTestMs = 120_000;
 const kills = 4;

@@ -6,7 +6,7 @@ import { type Cluster, startCluster } from '../cluster.ts';
 import { changesBelow } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
 import { describe as inWords } from './history.ts';
-import { judge } from './judge.ts';
+import { judge } from './check-history.ts';
 import { entriesOf, keyPrefix, type MixedLoad, mixedLoad } from './mixed-load.ts';
 
 /** Replicas have to start, and etcd to be restored. */

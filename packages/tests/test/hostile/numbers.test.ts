@@ -1,7 +1,7 @@
 /** Numbers of clients around 2^31, 2^53, 2^63 and 2^64, wherever there is one: refused or understood, and no fault of ours. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
-import { type Place, places, whole } from '../answers/places.ts';
+import { type Place, places, whole } from '../responses/resources.ts';
 
 let server: InMemory;
 beforeEach(async () => {

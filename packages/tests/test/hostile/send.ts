@@ -2,7 +2,7 @@ import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { systemClock as clock } from '@cluster-apiserver/base';
-import { type HttpAnswer, readAnswers, wrongWith } from './answers.ts';
+import { type HttpAnswer, readAnswers, wrongWith } from './http1-responses.ts';
 import type { Case, PoliteCase, RawCase } from './case.ts';
 import { lastPing, isFinished } from './frames.ts';
 import type { Request } from './requests.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../../certificates/test/test-authority.ts';
 import { until } from '../../../base/test/until.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { asClient, type Client, protocols, type Shown, userIn } from './as-client.ts';
+import { asClient, type Client, protocols, type Shown, userIn } from './identity-client.ts';
 
 const ann: Wanted = {
   subject: [

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { asClient, type Client, protocols, userIn } from './as-client.ts';
+import { asClient, type Client, protocols, userIn } from './identity-client.ts';
 
 let clients: TestAuthority;
 let server: ServedKinds;

@@ -13,7 +13,7 @@ import { type TestAuthority, testAuthority } from '../../../certificates/test/te
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { asClient, type Told, userIn } from './as-client.ts';
+import { asClient, type Told, userIn } from './identity-client.ts';
 
 interface Asked {
   readonly apiVersion: string;

@@ -23,7 +23,7 @@ import {
 } from '@cluster-apiserver/policies';
 import { known, type Resource } from '@cluster-apiserver/registry';
 import type { Store } from '@cluster-apiserver/storage';
-import { textOf, warningsOf } from '../answers/places.ts';
+import { textOf, warningsOf } from '../responses/resources.ts';
 import { openPipeline } from '../../../pipeline/test/open-pipeline.ts';
 
 export interface PolicyServer {

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { Scope } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
 import { freePorts, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { million, serveTraced } from './traced.ts';
+import { million, serveTraced } from './traced-server.ts';
 
 const built = path.resolve(import.meta.dirname, '../../../../.cache/otel-collector/otel-collector');
 const program = process.env['OTEL_COLLECTOR_BIN'] ?? built;

@@ -5,8 +5,8 @@ import { Scope } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
 import { startEtcd } from '../../../storage/test/real-etcd.ts';
 import { startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
-import { ask } from '../authentication/caller.ts';
-import { million, serveTraced, spansOf } from './traced.ts';
+import { ask } from '../authentication/send-request.ts';
+import { million, serveTraced, spansOf } from './traced-server.ts';
 
 /** Since etcd 3.5; 3.6 has dropped the first word. */
 const { stdout, stderr } = spawnSync(process.env['ETCD_BIN'] ?? 'etcd', ['--help'], { encoding: 'utf8' });

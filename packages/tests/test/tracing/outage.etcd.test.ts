@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { type OtlpReceiver, startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
-import { ask } from '../authentication/caller.ts';
+import { ask } from '../authentication/send-request.ts';
 import type { ServedKinds } from '../serve-kinds.ts';
-import { million, serveTraced } from './traced.ts';
+import { million, serveTraced } from './traced-server.ts';
 
 let etcd: RealEtcd;
 let receiver: OtlpReceiver;

@@ -4,9 +4,9 @@ import { until } from '../../../base/test/until.ts';
 import { canary } from '../../../storage/test/leaks.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { type OtlpReceiver, type ReceivedSpan, startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
-import { type Asked, ask } from '../authentication/caller.ts';
+import { type Asked, ask } from '../authentication/send-request.ts';
 import type { ServedKinds } from '../serve-kinds.ts';
-import { million, requestSpan, serveTraced, spansOf, treeOf } from './traced.ts';
+import { million, requestSpan, serveTraced, spansOf, treeOf } from './traced-server.ts';
 
 let etcd: RealEtcd;
 let receiver: OtlpReceiver;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Request } from '../test/hostile/requests.ts';
 import type { Response } from './input.ts';
-import { errorLines, faultOf, signatureOf } from './judge.ts';
+import { errorLines, faultOf, signatureOf } from './check-response.ts';
 import { growthFaults } from './server.ts';
 import { webSocketFaults } from './web-socket-connection.ts';
 

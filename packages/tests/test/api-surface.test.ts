@@ -1,6 +1,6 @@
 /**
  * What clients see of the API, written down, so that a change of it shows in review. After one that is meant,
- * `npm test -- outward-face -u` writes it anew.
+ * `npm test -- api-surface -u` writes it anew.
  */
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
-import { judgeStreams, type Truth } from './judge-streams.ts';
-import { type LogEntry, type Sights, sightsOf } from './sights.ts';
+import { judgeStreams, type Truth } from './check-streams.ts';
+import { type LogEntry, type Sights, sightsOf } from './visible-events.ts';
 import { contentOf } from './content.ts';
 import type { Delivered, Ending, Opening, Segment, Stream } from './streams.ts';
 import type { ApiObject, View } from './view.ts';

@@ -1,7 +1,7 @@
 import { type Attempt, type Compaction, describe, type Entry, leavesOpen, mayBeForgotten } from './history.ts';
-import { misplacedIn, type Observation, type TimedWrite } from './order.ts';
-import { ownersOf } from './owners.ts';
-import { spansOf } from './spans.ts';
+import { misplacedIn, type Observation, type TimedWrite } from './real-time-order.ts';
+import { ownersOf } from './attribution.ts';
+import { spansOf } from './valid-intervals.ts';
 
 /**
  * Whether a history can be true, given etcd's own log. The log fixes the order of the writes, so nothing has to be

@@ -1,7 +1,7 @@
 /**
  * Which share of its processor time a server spends on policies and webhooks, by the profile that V8 makes while it is
  * under load. All is measured in one process, so other guests of the machine hardly change the outcome.
- * `node --conditions=source packages/tests/bench/share-of-policies.ts WORKLOAD POLICIES,POLICIES`, such as
+ * `node --conditions=source packages/tests/bench/policy-cpu-share.ts WORKLOAD POLICIES,POLICIES`, such as
  * `create-sa 0,10,1:matching` (see policies.ts). What collecting their garbage takes is not part of the share.
  */
 import fs from 'node:fs';
@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { enforcePolicies } from './policies.ts';
-import { adminToken, putUnderLoad, startSide, thisCheckout } from './sides.ts';
+import { adminToken, putUnderLoad, startSide, thisCheckout } from './compared-servers.ts';
 
 const [workload = '', counts = '0'] = process.argv.slice(2);
 const seconds = 4;

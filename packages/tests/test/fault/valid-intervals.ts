@@ -1,6 +1,6 @@
 import { type Attempt, type Entry, type Living, type Outcome, type Refusal, textOf } from './history.ts';
-import { isWrite, refusalOf } from './meaning.ts';
-import type { Span } from './order.ts';
+import { isWrite, refusalOf } from './write-semantics.ts';
+import type { Span } from './real-time-order.ts';
 
 export interface Spans {
   /**

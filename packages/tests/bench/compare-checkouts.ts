@@ -1,6 +1,6 @@
 /**
  * Two checkouts under the same load: what a request costs each of them, in processor time (see sides.ts).
- * `taskset -c 1 node --conditions=source packages/tests/bench/side-by-side.ts OTHER-CHECKOUT WORKLOAD,WORKLOAD [FLAG ...]`
+ * `taskset -c 1 node --conditions=source packages/tests/bench/compare-checkouts.ts OTHER-CHECKOUT WORKLOAD,WORKLOAD [FLAG ...]`
  * Flags are for the server of this checkout, but for `--policies=COUNT` and `--policies=COUNT:matching`: so many
  * ValidatingAdmissionPolicies are in force there, of which none matches, or the last one. OTHER-CHECKOUT may be this one.
  */
@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { enforcePolicies } from './policies.ts';
-import { compare, startSide, thisCheckout } from './sides.ts';
+import { compare, startSide, thisCheckout } from './compared-servers.ts';
 
 const [other = '', workloads = '', ...rest] = process.argv.slice(2);
 const policiesFlag = '--policies=';

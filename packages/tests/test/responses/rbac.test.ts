@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
-import { type Answer, ask } from './places.ts';
+import { type Answer, ask } from './resources.ts';
 
 let server: InMemory;
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 import { type Compaction, mayBeForgotten } from '../fault/history.ts';
-import { changesIn } from './judge-changes.ts';
-import { type LogEntry, type Sights, sightsOf } from './sights.ts';
+import { changesIn } from './check-changes.ts';
+import { type LogEntry, type Sights, sightsOf } from './visible-events.ts';
 import { type Delivered, initialEndNames, type Listing, type Segment, type Stream } from './streams.ts';
 import type { View } from './view.ts';
 

@@ -8,7 +8,7 @@ import {
   textOf,
   type Values,
 } from './history.ts';
-import { isWrite, refusalOf, resultOf } from './meaning.ts';
+import { isWrite, refusalOf, resultOf } from './write-semantics.ts';
 
 /** Finds the attempt behind each entry of the log, and what is wrong between the two. */
 export function ownersOf(

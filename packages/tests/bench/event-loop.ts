@@ -4,7 +4,7 @@
  * changes at once, reads the past out of memory and out of etcd, and lets returning watchers catch up. A turn is measured
  * in processor time of its thread, so that the other processes of a machine do not count.
  *
- *   node --conditions=source packages/tests/bench/long-turns.ts [objects, 100000 by default] [bytes of each, 500]
+ *   node --conditions=source packages/tests/bench/event-loop.ts [objects, 100000 by default] [bytes of each, 500]
  *
  * From some 500,000 objects on with --max-old-space-size, see docs/performance.md.
  */

@@ -10,7 +10,7 @@ import {
   type Values,
   type Write,
 } from './history.ts';
-import { refusalOf, resultOf } from './meaning.ts';
+import { refusalOf, resultOf } from './write-semantics.ts';
 
 export interface Told {
   readonly history: Attempt[];

@@ -9,7 +9,7 @@ import {
   type Values,
   type Write,
 } from './history.ts';
-import { refusalOf, resultOf } from './meaning.ts';
+import { refusalOf, resultOf } from './write-semantics.ts';
 
 // What the judge holds the server against has to be right by itself: so it is said once more, by examples.
 

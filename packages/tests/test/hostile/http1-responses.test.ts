@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { readAnswers, wrongWith } from './answers.ts';
+import { readAnswers, wrongWith } from './http1-responses.ts';
 
 const read = (text: string, method?: string) => readAnswers(Buffer.from(text, 'latin1'), method);
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi';

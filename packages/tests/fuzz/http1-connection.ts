@@ -1,10 +1,10 @@
 import { connect, type TLSSocket } from 'node:tls';
 import { type Random, systemClock as clock } from '@cluster-apiserver/base';
-import { readAnswers } from '../test/hostile/answers.ts';
+import { readAnswers } from '../test/hostile/http1-responses.ts';
 import { written } from '../test/hostile/http1-cases.ts';
 import type { Http2Target } from '../test/hostile/http2-connection.ts';
 import type { Response } from './input.ts';
-import { hangMs, type Lane, mayBeStream, type Outcome, streamPatienceMs } from './lane.ts';
+import { hangMs, type Lane, mayBeStream, type Outcome, streamPatienceMs } from './connection.ts';
 
 const headEnd = Buffer.from('\r\n\r\n');
 const chunksEnd = Buffer.from('\r\n0\r\n\r\n');

@@ -1,4 +1,4 @@
-import type { Sights } from './sights.ts';
+import type { Sights } from './visible-events.ts';
 import type { Delivered } from './streams.ts';
 
 export interface ChangeRules {

@@ -9,13 +9,13 @@ import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.t
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { type OtlpReceiver, type ReceivedSpan, startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
 import { base64, register } from '../admission/admission-webhook.ts';
-import { ask } from '../authentication/caller.ts';
+import { ask } from '../authentication/send-request.ts';
 import { configuration as authenticationConfiguration } from '../authentication/configuration.ts';
 import { configuration as authorizationConfiguration } from '../authorization/configuration.ts';
 import { configuration as encryptionConfiguration, plugins } from '../encryption/configuration.ts';
 import { type HttpsServer, startHttpsServer } from '../https-server.ts';
 import type { ServedKinds } from '../serve-kinds.ts';
-import { million, serveTraced, spansOf, treeOf } from './traced.ts';
+import { million, serveTraced, spansOf, treeOf } from './traced-server.ts';
 
 /** The trace context of each request to the others, by its path. */
 const received = new Map<string, string | undefined>();

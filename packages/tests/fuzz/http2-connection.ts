@@ -3,7 +3,7 @@ import { data, type Field, frame, frames, literals } from '../test/hostile/frame
 import { Http2Connection, type Http2Target, requestHeaders, resetStream } from '../test/hostile/http2-connection.ts';
 import type { Request } from '../test/hostile/requests.ts';
 import type { Response } from './input.ts';
-import { hangMs, type Lane, mayBeStream, type Outcome, streamPatienceMs } from './lane.ts';
+import { hangMs, type Lane, mayBeStream, type Outcome, streamPatienceMs } from './connection.ts';
 
 /** Of frames, until a server allows more; ours asks nobody to. */
 const frameBytesMax = 16_384;

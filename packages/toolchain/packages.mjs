@@ -7,7 +7,7 @@ import { binary, cache, Failure, root } from './project.mjs';
  * Makes JavaScript of every room, in its dist folder. It takes less than a second because types are only taken away:
  * whether they are right is what `npm run check` tells.
  */
-export function buildRooms({ env }) {
+export function buildPackages({ env }) {
   fs.mkdirSync(cache, { recursive: true });
   const built = fs.mkdtempSync(path.join(cache, 'build-'));
   try {

@@ -1,6 +1,6 @@
 /**
  * What a list costs in each form, and how long others wait while it is made:
- * `node --conditions=source packages/tests/bench/list-forms.ts https://127.0.0.1:6443 TOKEN CA-FILE [OBJECTS]`
+ * `node --conditions=source packages/tests/bench/list-encodings.ts https://127.0.0.1:6443 TOKEN CA-FILE [OBJECTS]`
  * It fills the namespace `list-forms` with events first.
  */
 import { once } from 'node:events';

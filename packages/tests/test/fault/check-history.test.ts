@@ -13,8 +13,8 @@ import {
   updates,
   type Write,
 } from './history.ts';
-import { judge } from './judge.ts';
-import { type Told, unanswered, world } from './world.ts';
+import { judge } from './check-history.ts';
+import { type Told, unanswered, world } from './simulated-history.ts';
 
 // The judge is only worth as much as the lies it finds. So a small world that is right by construction makes histories,
 // and each test breaks one in a way that a broken server would.

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '../../../base/test/soak.ts';
-import { hasSomeOrder } from './every-order.ts';
+import { hasSomeOrder } from './linearizability.ts';
 import { type Action, type Attempt, describe as inWords, type Entry, type Outcome, type Refusal } from './history.ts';
-import { judge } from './judge.ts';
-import { type Told, unanswered, world } from './world.ts';
+import { judge } from './check-history.ts';
+import { type Told, unanswered, world } from './simulated-history.ts';
 
 // The judge sorts where others search. That this is no less than the search is shown by searching: on histories so small
 // that every order can be tried, both must come to the same verdict, whether the history is possible or not.

@@ -1,6 +1,6 @@
 /**
  * Where the processor time of a replica goes, room by room, from a profile of V8: microseconds for each request.
- * `node --conditions=source packages/tests/bench/rooms.ts FILE.cpuprofile REQUESTS [SECONDS TO LEAVE OUT AT THE BEGINNING]`
+ * `node --conditions=source packages/tests/bench/cpu-by-package.ts FILE.cpuprofile REQUESTS [SECONDS TO LEAVE OUT AT THE BEGINNING]`
  * A server that is started with `--cpu-prof` writes the file when it stops.
  */
 import fs from 'node:fs';

@@ -1,4 +1,4 @@
-import { wrongWith } from '../test/hostile/answers.ts';
+import { wrongWith } from '../test/hostile/http1-responses.ts';
 import type { Request } from '../test/hostile/requests.ts';
 import { fieldOf, type Response } from './input.ts';
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import { deleteOptions, encodeProtobuf } from '@cluster-apiserver/model';
 import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
-import { type Answer, ask, type Place, places, warningsOf, whole } from './places.ts';
+import { type Answer, ask, type Place, places, warningsOf, whole } from './resources.ts';
 
 let server: InMemory;
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Attempt, type Entry, leavesOpen, type Living, type State } from './history.ts';
-import { isWrite, refusalOf, resultOf } from './meaning.ts';
+import { isWrite, refusalOf, resultOf } from './write-semantics.ts';
 
 /**
  * The plain meaning of what `judge` finds out by sorting: there is an order of all attempts, each at one moment between
