@@ -14,7 +14,7 @@ import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { selfSigned } from '@cluster-apiserver/certificates';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { http1Client } from '../test/fault/client.ts';
-import { adminToken, compareUsers, type Side, startSide, thisCheckout } from './compared-servers.ts';
+import { adminToken, compareUsers, type BenchServer, startBenchServer, thisCheckout } from './compared-servers.ts';
 
 const roles = 1_000;
 const bindings = 10_000;
@@ -35,7 +35,7 @@ fs.writeFileSync(
   key,
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }),
 );
-const rbac = await startSide({
+const rbac = await startBenchServer({
   ...common,
   name: 'rbac',
   flags: [
@@ -44,7 +44,7 @@ const rbac = await startSide({
     `--service-account-key-file=${key}`,
   ],
 });
-const hooked = await startSide({
+const hooked = await startBenchServer({
   ...common,
   name: 'webhook',
   flags: [`--authorization-config=${webhook.configuration}`],
@@ -63,7 +63,7 @@ try {
 }
 
 /** Reads the objects that the kit has made. */
-async function readEach({ url, ca }: Side, token: string): Promise<void> {
+async function readEach({ url, ca }: BenchServer, token: string): Promise<void> {
   const clients = Array.from({ length: readers }, () => http1Client(url, { ca, token }));
   let next = 0;
   await Promise.all(
@@ -79,7 +79,7 @@ async function readEach({ url, ca }: Side, token: string): Promise<void> {
 }
 
 /** Makes the roles and bindings, and gives the token of a service account that one of them lets read. */
-async function fillWithRoles({ url, ca }: Side): Promise<string> {
+async function fillWithRoles({ url, ca }: BenchServer): Promise<string> {
   const clients = Array.from({ length: writers }, () => http1Client(url, { ca, token: adminToken }));
   const post = async (index: number, target: string, body: object): Promise<string> => {
     const answer = await (clients[index % writers] as (typeof clients)[number]).request('POST', target, { body });

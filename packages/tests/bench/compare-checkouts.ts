@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { enforcePolicies } from './policies.ts';
-import { compare, startSide, thisCheckout } from './compared-servers.ts';
+import { compare, startBenchServer, thisCheckout } from './compared-servers.ts';
 
 const [other = '', workloads = '', ...rest] = process.argv.slice(2);
 const policiesFlag = '--policies=';
@@ -18,8 +18,8 @@ const policies = (rest.find((flag) => flag.startsWith(policiesFlag)) ?? '').slic
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'side-by-side-'));
 const etcd = await startEtcd();
 const common = { endpoints: etcd.endpoints, home };
-const theirs = await startSide({ ...common, name: 'theirs', checkout: other });
-const ours = await startSide({ ...common, name: 'ours', checkout: thisCheckout, flags });
+const theirs = await startBenchServer({ ...common, name: 'theirs', checkout: other });
+const ours = await startBenchServer({ ...common, name: 'ours', checkout: thisCheckout, flags });
 try {
   await enforcePolicies(ours, policies);
   for (const workload of workloads.split(',')) await compare(workload, [theirs, ours]);

@@ -28,7 +28,7 @@ const run = promisify(execFile);
 // A bench that is interrupted stops its servers too.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-export interface Side {
+export interface BenchServer {
   readonly name: string;
   readonly url: string;
   readonly ca: Buffer;
@@ -36,7 +36,7 @@ export interface Side {
   stop(): Promise<unknown>;
 }
 
-export interface SideOptions {
+export interface BenchServerOptions {
   readonly name: string;
   readonly checkout: string;
   readonly endpoints: readonly string[];
@@ -50,7 +50,7 @@ export interface SideOptions {
 }
 
 /** A server with its own prefix in the store, filled by the kit. */
-export async function startSide({
+export async function startBenchServer({
   name,
   checkout,
   endpoints,
@@ -58,7 +58,7 @@ export async function startSide({
   flags = [],
   users = [],
   nodeOptions = '',
-}: SideOptions): Promise<Side> {
+}: BenchServerOptions): Promise<BenchServer> {
   const [port] = await freePorts(1);
   const tokens = path.join(home, `${name}.tokens`);
   fs.writeFileSync(tokens, [`${adminToken},admin,,"system:masters"`, ...users, ''].join('\n'));
@@ -99,7 +99,7 @@ export async function startSide({
 }
 
 /** Both under the same load, several times. */
-export async function compare(workload: string, [theirs, ours]: readonly [Side, Side]): Promise<void> {
+export async function compare(workload: string, [theirs, ours]: readonly [BenchServer, BenchServer]): Promise<void> {
   for (let pair = 0; pair < pairs; pair++) {
     const load = { workload, token: adminToken, seconds };
     const [one, other] = await Promise.all([costOf(theirs, load), costOf(ours, load)]);
@@ -115,7 +115,7 @@ export async function compare(workload: string, [theirs, ours]: readonly [Side, 
  */
 export async function compareUsers(
   workload: string,
-  side: Side,
+  side: BenchServer,
   [first, second]: readonly [token: string, token: string],
 ): Promise<void> {
   const ratios: number[] = [];
@@ -151,17 +151,17 @@ export interface Load {
 }
 
 /** Puts a server under load, and gives how many requests it answered in a second. */
-export async function putUnderLoad({ url }: Pick<Side, 'url'>, { workload, token, seconds }: Load): Promise<number> {
+export async function applyLoad({ url }: Pick<BenchServer, 'url'>, { workload, token, seconds }: Load): Promise<number> {
   const script = ['-s', path.join(kit, 'wrk.lua'), url, '--', token, workload];
   const { stdout } = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}`, ...script]);
   return Number(/RESULT (\S+)/.exec(stdout)?.[1]);
 }
 
 /** Microseconds of processor time for each request. */
-async function costOf(side: Side, load: Load): Promise<number> {
+async function costOf(side: BenchServer, load: Load): Promise<number> {
   const { pid } = side;
   const before = usedTicks(pid);
-  const perSecond = await putUnderLoad(side, load);
+  const perSecond = await applyLoad(side, load);
   return ((usedTicks(pid) - before) * microsecondsPerTick) / (perSecond * load.seconds);
 }
 

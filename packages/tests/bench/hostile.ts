@@ -21,10 +21,10 @@ import {
 import { seed } from './hostile/seed.ts';
 import {
   clusterFiles,
-  longestTurnMs,
+  longestEventLoopDelayMs,
   probe,
-  stateOf,
-  untilReady,
+  readProcessState,
+  waitUntilReady,
   type ProcessState,
 } from '../test/hostile/server-process.ts';
 
@@ -60,13 +60,13 @@ const program = (name: string): string => path.join(import.meta.dirname, 'hostil
 
 /** A process of ours on the core of the load. */
 function start(name: string, priority: number, args: readonly string[]): ChildProcess {
-  const [command = '', ...rest] = [
+  const [command = '', ...waitUntilAtRest] = [
     ...(pinned ? ['taskset', '-c', cores.load] : []),
     // Only root may raise a priority; without it the client is as fast as the load lets it be.
     ...(process.getuid?.() === 0 ? ['nice', '-n', `${priority}`] : []),
     ...[process.execPath, '--conditions=source', '--disable-warning=ExperimentalWarning', program(name), ...args],
   ];
-  return spawn(command, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  return spawn(command, waitUntilAtRest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
 }
 
 /** The next message of its kind, an announcement or a report; undefined when the process ends or takes too long. */
@@ -97,7 +97,7 @@ const errorLines = (log: string): string[] =>
     .filter((line) => /^E\d{4} |[Uu]ncaught|^\s+at |TypeError|RangeError/.test(line) && !/ check="etcd" /.test(line));
 
 async function prepareServer(): Promise<void> {
-  await untilReady(files);
+  await waitUntilReady(files);
   const { pid } = files.replica();
   if (pinned) spawnSync('taskset', ['-acp', cores.server, `${pid}`]);
   // What else runs on the machine must not pass for the server's slowness. Only root may raise a priority.
@@ -119,7 +119,7 @@ const threadsOf = (pid: number): string[] => fs.readdirSync(`/proc/${pid}/task`)
 async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> {
   const { pid, url } = files.replica();
   const credentials = [new URL(url).port, files.ca, files.token];
-  const before = stateOf(pid) ?? { residentMiB: 0, descriptors: 0 };
+  const before = readProcessState(pid) ?? { residentMiB: 0, descriptors: 0 };
   const loggedBefore = files.log().length;
   const load = start('load.ts', 0, [attack.name, ...credentials, values.seconds]);
   const politeClient = start('polite.ts', serverPriority, [
@@ -130,12 +130,12 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
   const sampling = new AbortController();
   void (async () => {
     while (!sampling.signal.aborted) {
-      peakMiB = Math.max(peakMiB, stateOf(pid)?.residentMiB ?? 0);
+      peakMiB = Math.max(peakMiB, readProcessState(pid)?.residentMiB ?? 0);
       await sleep(clock, samplingMs);
     }
   })();
   await Promise.all([message(load, 'string', prepareMs), message(politeClient, 'string', prepareMs)]);
-  await longestTurnMs(files);
+  await longestEventLoopDelayMs(files);
   if (load.connected) load.send('attack');
   const ended = await message<{ readonly counts: Record<string, number> }>(
     load,
@@ -146,7 +146,7 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
   if (politeClient.connected) politeClient.send('stop');
   const polite = await message<PoliteReport>(politeClient, 'object', stuckMs + overrunMs);
   politeClient.kill('SIGKILL');
-  const turnMs = await longestTurnMs(files);
+  const turnMs = await longestEventLoopDelayMs(files);
   await rest(pid, before);
   sampling.abort();
   return {
@@ -155,7 +155,7 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
     polite: polite ?? { answered: 0, errors: { 'no report': 1 }, p50Ms: 0, p99Ms: 0, maxMs: 0, ownDelayMs: 0 },
     before,
     peakMiB,
-    after: stateOf(pid),
+    after: readProcessState(pid),
     turnMs,
     attacker: ended?.counts,
     logged: errorLines(files.log().slice(loggedBefore)),
@@ -167,7 +167,7 @@ async function rest(pid: number, before: ProcessState): Promise<void> {
   const endMs = clock.monotonicMs() + restMs;
   while (clock.monotonicMs() < endMs) {
     await sleep(clock, restPollMs);
-    const now = stateOf(pid);
+    const now = readProcessState(pid);
     if (!now || isRestored(before, now)) return;
   }
 }
@@ -178,7 +178,7 @@ if (values.list) {
   process.exit(0);
 }
 
-await untilReady(files);
+await waitUntilReady(files);
 console.error('Seeding …');
 await seed(files);
 await prepareServer();

@@ -214,7 +214,7 @@ async function measure(make: () => Asked): Promise<Measured> {
     if (!isOver) setImmediate(turn);
   };
   turn();
-  const { status } = await server.ask(method, target, body, type);
+  const { status } = await server.request(method, target, body, type);
   await new Promise((resolve) => setTimeout(resolve, 10));
   isOver = true;
   await new Promise((resolve) => setTimeout(resolve, 2));

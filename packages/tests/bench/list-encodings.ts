@@ -30,7 +30,7 @@ const ca = fs.readFileSync(authority);
 const agent = new https.Agent({ ca, keepAlive: true });
 const prober = new https.Agent({ ca, keepAlive: true });
 
-async function ask(
+async function request(
   target: string,
   headers: Readonly<Record<string, string>>,
   more: https.RequestOptions = {},
@@ -74,7 +74,7 @@ async function fill(): Promise<void> {
         ...{ reason: 'Scheduled', type: 'Normal', source: { component: 'scheduler' } },
         message: `Successfully assigned list-forms/pod-${name} to a node that has room for it`,
       };
-      await ask(path('api/v1'), { 'content-type': 'application/json' }, { method: 'POST' }, JSON.stringify(event));
+      await request(path('api/v1'), { 'content-type': 'application/json' }, { method: 'POST' }, JSON.stringify(event));
     }
   };
   await Promise.all(Array.from({ length: writers }, write));
@@ -87,7 +87,7 @@ async function longestWait(over: Promise<unknown>): Promise<number> {
   let longest = 0;
   while (!ended) {
     const beganMs = performance.now();
-    await ask('/livez', {}, { agent: prober });
+    await request('/livez', {}, { agent: prober });
     longest = Math.max(longest, performance.now() - beganMs);
   }
   return longest;
@@ -105,7 +105,7 @@ for (const [name, { accept, group = 'api/v1', gzip }] of Object.entries(forms)) 
   let bytes = 0;
   for (let round = 0; round < rounds; round++) {
     const beganMs = performance.now();
-    const listed = ask(path(group), headers).then((length) => {
+    const listed = request(path(group), headers).then((length) => {
       bytes = length;
       times.push(performance.now() - beganMs);
     });

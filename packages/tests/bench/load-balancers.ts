@@ -232,8 +232,8 @@ async function row(name: string, program: string, token: string): Promise<string
       await connectionCost(to),
       await eventCost(to),
       await idleMemory(to),
-      await whileDraining(to, cluster),
-      await whileStandingStill(to, cluster),
+      await measureDraining(to, cluster),
+      await measureStopped(to, cluster),
     ];
     return `| ${name} | ${cells.join(' | ')} |`;
   } finally {
@@ -269,7 +269,7 @@ async function requestCost({ url, pid, token }: Target): Promise<string> {
 }
 
 /** What breaks it is seen by its requests. */
-function opening(url: string): ClientHttp2Session {
+function openSession(url: string): ClientHttp2Session {
   const session = connect(url, { ca: cluster.ca });
   session.on('error', () => {});
   return session;
@@ -281,7 +281,7 @@ function sessionWith(url: string): { current(): ClientHttp2Session } {
   return {
     current: () => {
       if (session) return session;
-      const opened = opening(url);
+      const opened = openSession(url);
       for (const event of ['goaway', 'close'])
         opened.on(event, () => {
           if (session === opened) session = undefined;
@@ -300,7 +300,7 @@ async function connectionCost(to: Target): Promise<string> {
 
 /** Fifty watches on as many connections, one writer. */
 async function eventCost({ url, pid, token }: Target): Promise<string> {
-  const sessions = Array.from({ length: watches }, () => opening(url));
+  const sessions = Array.from({ length: watches }, () => openSession(url));
   let events = 0;
   for (const session of sessions)
     get(session, `${accounts}?watch=true&fieldSelector=metadata.name%3Drobot`, token).on('data', (piece: Buffer) => {
@@ -335,8 +335,8 @@ async function idleMemory({ url, pid }: Target): Promise<string> {
 }
 
 /** Requests on new connections while a replica is asked to stop and comes back. */
-async function whileDraining(to: Target, { replicas }: ComposeProcesses): Promise<string> {
-  const load = probing(to);
+async function measureDraining(to: Target, { replicas }: ComposeProcesses): Promise<string> {
+  const load = startProbes(to);
   const [replica] = replicas;
   replica?.signal('SIGTERM');
   await replica?.restart();
@@ -348,9 +348,9 @@ async function whileDraining(to: Target, { replicas }: ComposeProcesses): Promis
 const stillMs = 8_000;
 
 /** The same while a replica takes connections and answers nothing. */
-async function whileStandingStill(to: Target, { replicas }: ComposeProcesses): Promise<string> {
+async function measureStopped(to: Target, { replicas }: ComposeProcesses): Promise<string> {
   const [, replica] = replicas;
-  const load = probing(to);
+  const load = startProbes(to);
   const beganMs = clock.monotonicMs();
   replica?.signal('SIGSTOP');
   await sleep(clock, stillMs);
@@ -362,7 +362,7 @@ async function whileStandingStill(to: Target, { replicas }: ComposeProcesses): P
 }
 
 /** Eight clients that open a connection for each request and give up after a second. */
-function probing(to: Target): { stop(): Promise<{ readonly failed: readonly number[]; readonly count: number }> } {
+function startProbes(to: Target): { stop(): Promise<{ readonly failed: readonly number[]; readonly count: number }> } {
   const failed: number[] = [];
   let count = 0;
   let stopping = false;

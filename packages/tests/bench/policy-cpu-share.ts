@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { enforcePolicies } from './policies.ts';
-import { adminToken, putUnderLoad, startSide, thisCheckout } from './compared-servers.ts';
+import { adminToken, applyLoad, startBenchServer, thisCheckout } from './compared-servers.ts';
 
 const [workload = '', counts = '0'] = process.argv.slice(2);
 const seconds = 4;
@@ -19,11 +19,11 @@ for (const policies of counts.split(',')) {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'share-of-policies-'));
   const etcd = await startEtcd();
   const nodeOptions = `--cpu-prof --cpu-prof-interval=200 --cpu-prof-dir=${home}`;
-  const side = await startSide({ name: 'ours', checkout: thisCheckout, endpoints: etcd.endpoints, home, nodeOptions });
+  const side = await startBenchServer({ name: 'ours', checkout: thisCheckout, endpoints: etcd.endpoints, home, nodeOptions });
   await enforcePolicies(side, policies);
-  await putUnderLoad(side, { workload, token: adminToken, seconds }); // so that all is compiled
+  await applyLoad(side, { workload, token: adminToken, seconds }); // so that all is compiled
   const startMs = performance.now();
-  await putUnderLoad(side, { workload, token: adminToken, seconds });
+  await applyLoad(side, { workload, token: adminToken, seconds });
   const ranMs = performance.now() - startMs;
   await side.stop();
   const profile = fs.readdirSync(home).find((file) => file.endsWith('.cpuprofile')) ?? '';

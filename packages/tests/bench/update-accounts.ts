@@ -14,8 +14,8 @@ interface Updates {
 }
 
 /** What the thread tells: the revision of the last update. */
-interface Told {
-  readonly newest: SharedArrayBuffer;
+interface UpdateResult {
+  readonly latestRevision: SharedArrayBuffer;
 }
 
 /** Gives the revision of the last update. */
@@ -23,7 +23,7 @@ export function updateInThread(updates: Updates): Promise<Revision> {
   return new Promise((resolve, reject) => {
     const newest = new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT);
     const worker = new Worker(new URL(import.meta.url), {
-      workerData: { ...updates, newest } satisfies Updates & Told,
+      workerData: { ...updates, latestRevision: newest } satisfies Updates & UpdateResult,
     });
     worker.once('error', reject);
     worker.once('exit', () => resolve(revision(new Float64Array(newest)[0] ?? 0)));
@@ -31,7 +31,7 @@ export function updateInThread(updates: Updates): Promise<Revision> {
 }
 
 if (!isMainThread) {
-  const { endpoints, count, objectBytes, last, newest: told } = workerData as Updates & Told;
+  const { endpoints, count, objectBytes, last, latestRevision: told } = workerData as Updates & UpdateResult;
   const scope = new Scope();
   const { store } = connectLargeStore(endpoints, scope);
   let newest = 0;

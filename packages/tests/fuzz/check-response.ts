@@ -1,4 +1,4 @@
-import { wrongWith } from '../test/hostile/http1-responses.ts';
+import { responseFault } from '../test/hostile/http1-responses.ts';
 import type { Request } from '../test/hostile/requests.ts';
 import { fieldOf, type Response } from './input.ts';
 
@@ -25,7 +25,7 @@ export function faultOf(request: Request, response: Response): string | undefine
   if (declared !== undefined && request.method !== 'HEAD' && status !== 304 && Number(declared) !== body.length)
     return `content-length ${declared} of a body of ${body.length} bytes`;
   if (fieldOf(response, 'content-encoding') === undefined) {
-    const wrong = wrongWith(status, contentType, body);
+    const wrong = responseFault(status, contentType, body);
     if (wrong !== undefined) return wrong;
     if (status < 300 && contentType?.startsWith('application/json') && body.length > 0 && body.length <= readBytesMax)
       return isJsonStream(body) ? undefined : `status ${status} with malformed JSON: ${body.toString()}`;

@@ -2,7 +2,7 @@ import type { Request } from '../test/hostile/requests.ts';
 import type { Response } from './input.ts';
 
 /** A connection that requests share. */
-export interface Lane {
+export interface SharedConnection {
   send(request: Request): Promise<Outcome>;
   close(): Promise<void>;
 }

@@ -1,16 +1,16 @@
 import { connect, type TLSSocket } from 'node:tls';
 import { type Random, systemClock as clock } from '@cluster-apiserver/base';
-import { readAnswers } from '../test/hostile/http1-responses.ts';
+import { parseResponses } from '../test/hostile/http1-responses.ts';
 import { written } from '../test/hostile/http1-cases.ts';
 import type { Http2Target } from '../test/hostile/http2-connection.ts';
 import type { Response } from './input.ts';
-import { hangMs, type Lane, mayBeStream, type Outcome, streamPatienceMs } from './connection.ts';
+import { hangMs, type SharedConnection, mayBeStream, type Outcome, streamPatienceMs } from './connection.ts';
 
 const headEnd = Buffer.from('\r\n\r\n');
 const chunksEnd = Buffer.from('\r\n0\r\n\r\n');
 
 /** A connection of HTTP/1.1 that takes one request after the other, and is opened again when the server has closed it. */
-export function http1Lane({ port, ca }: Http2Target, random: Random): Lane {
+export function openHttp1Connection({ port, ca }: Http2Target, random: Random): SharedConnection {
   let socket: TLSSocket | undefined;
   return {
     send: (request) =>
@@ -40,7 +40,7 @@ export function http1Lane({ port, ca }: Http2Target, random: Random): Lane {
           bytes += piece.length;
           if (!mayBeComplete(pieces, bytes)) return;
           const received = Buffer.concat(pieces);
-          const { answers, rest } = readAnswers(received, request.method);
+          const { answers, rest } = parseResponses(received, request.method);
           const last = answers.at(-1);
           if (rest === 'something else')
             return settle({ fault: `malformed HTTP/1.1: ${JSON.stringify(received.toString('latin1').slice(-300))}` });

@@ -3,7 +3,7 @@ import { data, type Field, frame, frames, literals } from '../test/hostile/frame
 import { Http2Connection, type Http2Target, requestHeaders, resetStream } from '../test/hostile/http2-connection.ts';
 import type { Request } from '../test/hostile/requests.ts';
 import type { Response } from './input.ts';
-import { hangMs, type Lane, mayBeStream, type Outcome, streamPatienceMs } from './connection.ts';
+import { hangMs, type SharedConnection, mayBeStream, type Outcome, streamPatienceMs } from './connection.ts';
 
 /** Of frames, until a server allows more; ours asks nobody to. */
 const frameBytesMax = 16_384;
@@ -21,7 +21,7 @@ interface OpenStream {
 }
 
 /** One connection of HTTP/2 that many requests share. When it ends, the requests on it are lost and the next opens another. */
-export function http2Lane(target: Http2Target): Lane {
+export function openHttp2Connection(target: Http2Target): SharedConnection {
   let current: Promise<Session> | undefined;
   return {
     send: async (request) => {

@@ -6,12 +6,12 @@ import fs from 'node:fs';
 import { parseArgs } from 'node:util';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { allKeys } from '../test/etcd.ts';
-import { clusterFiles, stateOf, untilReady } from '../test/hostile/server-process.ts';
+import { clusterFiles, readProcessState, waitUntilReady } from '../test/hostile/server-process.ts';
 import type { FuzzContext } from './input.ts';
 import { errorLines, signatureOf } from './check-response.ts';
 import { parseNumbers } from './numbers.ts';
 import { describeInput, type Fault, type Run, runInputs } from './run-inputs.ts';
-import { growthFaults, prepareContext, removeObjects, restedState, serverOf, startPoliteClient } from './server.ts';
+import { growthFaults, prepareContext, deleteObjects, waitUntilAtRest, serverOf, startPoliteClient } from './server.ts';
 import { shrink } from './shrink.ts';
 
 const { values } = parseArgs({
@@ -39,7 +39,7 @@ const repeatedInputs = 100;
 const shownFaultsMax = 12;
 
 const files = clusterFiles(values.home ?? '');
-await untilReady(files);
+await waitUntilReady(files);
 const server = serverOf(files);
 const context: FuzzContext = await prepareContext(server);
 const seen = new Map<string, { readonly first: Fault; times: number; readonly kinds: Set<string> }>();
@@ -70,7 +70,7 @@ async function runBatch(numbers: readonly number[]): Promise<Batch> {
   const over = new AbortController();
   void (async () => {
     while (!over.signal.aborted) {
-      if (!stateOf(pid)) stopping.abort();
+      if (!readProcessState(pid)) stopping.abort();
       await sleep(clock, crashPollMs);
     }
   })();
@@ -78,8 +78,8 @@ async function runBatch(numbers: readonly number[]): Promise<Batch> {
   const run = await runInputs(numbers, { seed, context, target, signal: stopping.signal });
   if (only || numbers.length < batchSize) await sleep(clock, aftermathMs);
   over.abort();
-  const crashed = stateOf(pid) === undefined;
-  if (crashed) await untilReady(files);
+  const crashed = readProcessState(pid) === undefined;
+  if (crashed) await waitUntilReady(files);
   return { ...run, crashed, logged: errorLines(files.log().slice(loggedBefore)) };
 }
 
@@ -99,7 +99,7 @@ if (only) for (const number of only) console.log(`${number}: ${describeInput(see
 console.log(`seed ${seed}: ${inputs} inputs in batches of ${batchSize}`);
 const outcomes: Record<string, number> = {};
 const kinds: Record<string, number> = {};
-const idle = stateOf(files.replica().pid);
+const idle = readProcessState(files.replica().pid);
 let compared = idle;
 let politeLongestMs = 0;
 const beganMs = clock.monotonicMs();
@@ -133,8 +133,8 @@ for (let batch = 0; batch * batchSize < numbers.length; batch++) {
       );
     }
   }
-  await removeObjects(server);
-  const state = await restedState(server, idle?.descriptors ?? 0);
+  await deleteObjects(server);
+  const state = await waitUntilAtRest(server, idle?.descriptors ?? 0);
   if (run.crashed || batch < warmUpBatches) compared = state && { ...state, descriptors: idle?.descriptors ?? 0 };
   else if (compared && state)
     for (const text of growthFaults(compared, state, growthMaxMiB))

@@ -1,14 +1,14 @@
 import { seededRandom } from '@cluster-apiserver/base';
-import { shown } from '../test/hostile/case.ts';
+import { describeCase } from '../test/hostile/case.ts';
 import type { Http2Target } from '../test/hostile/http2-connection.ts';
 import { send } from '../test/hostile/send.ts';
 import { inputAt } from './generate.ts';
-import { http1Lane } from './http1-connection.ts';
-import { http2Lane } from './http2-connection.ts';
+import { openHttp1Connection } from './http1-connection.ts';
+import { openHttp2Connection } from './http2-connection.ts';
 import type { Request } from '../test/hostile/requests.ts';
 import type { FuzzContext, RequestInput } from './input.ts';
 import { faultOf } from './check-response.ts';
-import type { Lane, Outcome } from './connection.ts';
+import type { SharedConnection, Outcome } from './connection.ts';
 import { openWebSocket } from './web-socket-connection.ts';
 
 export interface Fault {
@@ -37,7 +37,7 @@ export interface RunOptions {
 
 /** Inputs under way at once: enough to keep a core busy, few enough for an honest limit of requests in flight. */
 const workers = 96;
-const http2Lanes = 4;
+const http2Connections = 4;
 /** Something else may have ended the connection; what still gets no response is counted. */
 const attemptsMax = 3;
 const recentMax = 300;
@@ -54,9 +54,9 @@ export async function runInputs(
   numbers: readonly number[],
   { seed, context, target, signal }: RunOptions,
 ): Promise<Run> {
-  const shared = Array.from({ length: http2Lanes }, () => http2Lane(target));
-  const free: Lane[] = [];
-  const all: Lane[] = [...shared];
+  const shared = Array.from({ length: http2Connections }, () => openHttp2Connection(target));
+  const free: SharedConnection[] = [];
+  const all: SharedConnection[] = [...shared];
   const faults: Fault[] = [];
   const kinds: Record<string, number> = {};
   const outcomes: Record<string, number> = {};
@@ -66,16 +66,16 @@ export async function runInputs(
 
   const sendOn = async (input: RequestInput, number: number): Promise<Outcome> => {
     if (input.over === 'h2' && endsSession(input.request)) return sendAlone(input.request);
-    if (input.over === 'h2') return (shared[number % http2Lanes] as Lane).send(input.request);
-    const lane = free.pop() ?? http1Lane(target, seededRandom(seed + number));
-    if (!all.includes(lane)) all.push(lane);
-    const outcome = await lane.send(input.request);
-    free.push(lane);
+    if (input.over === 'h2') return (shared[number % http2Connections] as SharedConnection).send(input.request);
+    const connection = free.pop() ?? openHttp1Connection(target, seededRandom(seed + number));
+    if (!all.includes(connection)) all.push(connection);
+    const outcome = await connection.send(input.request);
+    free.push(connection);
     return outcome;
   };
 
   const sendAlone = async (request: Request): Promise<Outcome> => {
-    const lane = http2Lane(target);
+    const lane = openHttp2Connection(target);
     const outcome = await lane.send(request);
     await lane.close();
     return 'lost' in outcome ? { lost: 'session ended by a field' } : outcome;
@@ -155,9 +155,9 @@ export function describeInput(seed: number, number: number, context: FuzzContext
   const { kind, input } = inputAt(seed, number, context);
   const content =
     input.form === 'connection'
-      ? shown(input.case)
+      ? describeCase(input.case)
       : input.form === 'web-socket'
-        ? shown({ kind, over: 'http/1.1', pieces: [input.opening, ...input.messages], end: 'shut', method: undefined })
-        : shown({ kind, over: input.over, request: input.request });
+        ? describeCase({ kind, over: 'http/1.1', pieces: [input.opening, ...input.messages], end: 'shut', method: undefined })
+        : describeCase({ kind, over: input.over, request: input.request });
   return content.replaceAll(context.token, '<token>');
 }

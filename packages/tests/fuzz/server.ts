@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { http1Client } from '../test/fault/client.ts';
-import { type ClusterFiles, type ProcessState, stateOf } from '../test/hostile/server-process.ts';
+import { type ClusterFiles, type ProcessState, readProcessState } from '../test/hostile/server-process.ts';
 import type { FuzzContext } from './input.ts';
 
 const politePath = '/api/v1/namespaces/polite/serviceaccounts/polite';
@@ -22,7 +22,7 @@ const quiet = { polls: 6, changeMiB: 2 };
 
 export interface Server {
   readonly files: ClusterFiles;
-  ask(
+  request(
     method: string,
     path: string,
     body?: object,
@@ -34,7 +34,7 @@ export function serverOf(files: ClusterFiles): Server {
   const token = readToken(files);
   return {
     files,
-    ask: async (method, path, body, type = 'application/json') => {
+    request: async (method, path, body, type = 'application/json') => {
       const request = https.request(`${files.replica().url}${path}`, {
         ...{ method, agent: false, ca: fs.readFileSync(files.ca) },
         headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': type }) },
@@ -51,7 +51,7 @@ export function serverOf(files: ClusterFiles): Server {
 const readToken = (files: ClusterFiles): string => fs.readFileSync(files.token, 'utf8').trim();
 
 /** Makes what the inputs are made from. */
-export async function prepareContext({ files, ask }: Server): Promise<FuzzContext> {
+export async function prepareContext({ files, request: ask }: Server): Promise<FuzzContext> {
   const accounts = (namespace: string): string => `/api/v1/namespaces/${namespace}/serviceaccounts`;
   await ask('POST', accounts('polite'), { metadata: { name: 'polite', labels: { app: 'polite' } } });
   for (const name of ['polite', 'other']) await ask('POST', accounts('fuzz-identity'), { metadata: { name } });
@@ -65,7 +65,7 @@ export async function prepareContext({ files, ask }: Server): Promise<FuzzContex
 }
 
 /** Takes away what a batch has created, so that memory that grows is a leak. The polite client's object stays. */
-export async function removeObjects({ ask }: Server): Promise<void> {
+export async function deleteObjects({ request: ask }: Server): Promise<void> {
   for (const [path, plural] of removed) {
     const { body } = await ask('GET', `${path}/${plural}`);
     const { items } = JSON.parse(body) as { items: readonly Item[] };
@@ -134,12 +134,12 @@ export function startPoliteClient({ files }: Server): {
 }
 
 /** The state of the process when its connections have ended and its memory has come to rest, or at the end of the time. */
-export async function restedState({ files }: Server, descriptorsBefore: number): Promise<ProcessState | undefined> {
+export async function waitUntilAtRest({ files }: Server, descriptorsBefore: number): Promise<ProcessState | undefined> {
   const endMs = clock.monotonicMs() + restMs;
   let compared = Number.POSITIVE_INFINITY;
   let quietPolls = 0;
   for (;;) {
-    const state = stateOf(files.replica().pid);
+    const state = readProcessState(files.replica().pid);
     if (!state) return undefined;
     quietPolls = Math.abs(state.residentMiB - compared) > quiet.changeMiB ? 0 : quietPolls + 1;
     if (quietPolls === 0) compared = state.residentMiB;

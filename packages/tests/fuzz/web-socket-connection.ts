@@ -1,6 +1,6 @@
 import { connect } from 'node:tls';
 import { systemClock as clock } from '@cluster-apiserver/base';
-import { readAnswers, wrongWith } from '../test/hostile/http1-responses.ts';
+import { parseResponses, responseFault } from '../test/hostile/http1-responses.ts';
 import type { Http2Target } from '../test/hostile/http2-connection.ts';
 import type { WebSocketInput } from './input.ts';
 
@@ -42,9 +42,9 @@ export function webSocketFaults(received: Buffer): string[] {
   const end = received.indexOf(headEnd);
   if (end < 0) return [`no response: ${JSON.stringify(received.toString('latin1').slice(0, 200))}`];
   if (!received.subarray(0, end).toString('latin1').startsWith('HTTP/1.1 101')) {
-    const { answers, rest } = readAnswers(received, undefined);
+    const { answers, rest } = parseResponses(received, undefined);
     const faults = answers.flatMap(
-      ({ status, headers, body }) => wrongWith(status, headers.get('content-type'), body) ?? [],
+      ({ status, headers, body }) => responseFault(status, headers.get('content-type'), body) ?? [],
     );
     return rest === 'something else' ? [...faults, 'malformed HTTP/1.1'] : faults;
   }

@@ -16,7 +16,7 @@ import {
   subdomainNames,
 } from '@cluster-apiserver/model';
 import { until } from '../../base/test/until.ts';
-import { type ServedKinds, serveKinds } from './serve-kinds.ts';
+import { type TestServer, serveKinds } from './serve-kinds.ts';
 
 interface Lamp extends KubeObject {
   color?: string;
@@ -48,7 +48,7 @@ const lamp = defineKind<Lamp>({
   unknownSelectorField: (name) => `lamps have no ${name}`,
 });
 
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   server = await serveKinds((services) => [...kinds(services), lamp]);
 });
@@ -66,22 +66,22 @@ const draft = (name: string, fields: object = {}, metadata: object = {}): KubeOb
 
 test('create, get, replace, patch and delete follow from the declaration', async () => {
   const lamps = freshLamps();
-  const made = await server.ask('POST', lamps, draft('desk', { color: 'white', watts: 40, rooms: ['study'] }));
+  const made = await server.request('POST', lamps, draft('desk', { color: 'white', watts: 40, rooms: ['study'] }));
   expect(made).toMatchObject({ status: 201, body: { kind: 'Lamp', color: 'white', watts: 40, rooms: ['study'] } });
-  expect((await server.ask('GET', `${lamps}/desk`)).body).toEqual(made.body);
+  expect((await server.request('GET', `${lamps}/desk`)).body).toEqual(made.body);
 
-  const replaced = await server.ask('PUT', `${lamps}/desk`, { ...made.body, color: 'red' });
+  const replaced = await server.request('PUT', `${lamps}/desk`, { ...made.body, color: 'red' });
   expect(replaced).toMatchObject({ status: 200, body: { color: 'red', watts: 40 } });
-  const stale = await server.ask('PUT', `${lamps}/desk`, { ...made.body, color: 'blue' });
+  const stale = await server.request('PUT', `${lamps}/desk`, { ...made.body, color: 'blue' });
   expect(stale).toMatchObject({
     status: 409,
     body: { reason: 'Conflict', details: { group: 'workshop.example', kind: 'lamps' } },
   });
 
-  const merged = await server.ask('PATCH', `${lamps}/desk`, { watts: 60, color: null }, 'application/merge-patch+json');
+  const merged = await server.request('PATCH', `${lamps}/desk`, { watts: 60, color: null }, 'application/merge-patch+json');
   expect(merged).toMatchObject({ status: 200, body: { watts: 60, rooms: ['study'] } });
   expect(merged.body).not.toHaveProperty('color');
-  const added = await server.ask(
+  const added = await server.request(
     'PATCH',
     `${lamps}/desk`,
     { rooms: ['hall'] },
@@ -90,8 +90,8 @@ test('create, get, replace, patch and delete follow from the declaration', async
   expect(added).toMatchObject({ status: 200, body: { watts: 60 } });
   expect(new Set(added.body.rooms as string[])).toEqual(new Set(['study', 'hall']));
 
-  expect(await server.ask('DELETE', `${lamps}/desk`)).toMatchObject({ status: 200, body: { kind: 'Lamp', watts: 60 } });
-  expect(await server.ask('GET', `${lamps}/desk`)).toMatchObject({
+  expect(await server.request('DELETE', `${lamps}/desk`)).toMatchObject({ status: 200, body: { kind: 'Lamp', watts: 60 } });
+  expect(await server.request('GET', `${lamps}/desk`)).toMatchObject({
     status: 404,
     body: { message: 'lamps.workshop.example "desk" not found' },
   });
@@ -99,29 +99,29 @@ test('create, get, replace, patch and delete follow from the declaration', async
 
 test('a body is decoded, pruned and validated by its schema and its rules', async () => {
   const lamps = freshLamps();
-  const pruned = await server.ask('POST', lamps, draft('pruned', { shade: 'silk' }));
+  const pruned = await server.request('POST', lamps, draft('pruned', { shade: 'silk' }));
   expect(pruned).toMatchObject({ status: 201, warnings: [expect.stringContaining('unknown field \\"shade\\"')] });
   expect(pruned.body).not.toHaveProperty('shade');
-  expect(await server.ask('POST', `${lamps}?fieldValidation=Strict`, draft('x', { shade: 'silk' }))).toMatchObject({
+  expect(await server.request('POST', `${lamps}?fieldValidation=Strict`, draft('x', { shade: 'silk' }))).toMatchObject({
     status: 400,
   });
-  expect(await server.ask('POST', lamps, draft('x', { watts: 'many' }))).toMatchObject({ status: 400 });
-  expect(await server.ask('POST', lamps, draft('Not_A_Name', { watts: 1_000 }))).toMatchObject({
+  expect(await server.request('POST', lamps, draft('x', { watts: 'many' }))).toMatchObject({ status: 400 });
+  expect(await server.request('POST', lamps, draft('Not_A_Name', { watts: 1_000 }))).toMatchObject({
     status: 422,
     body: { details: { kind: 'Lamp', causes: [{ field: 'metadata.name' }, { field: 'watts' }] } },
   });
   const yaml = 'apiVersion: workshop.example/v1\nkind: Lamp\nmetadata:\n  name: from-yaml\nwatts: 5\n';
-  expect(await server.ask('POST', lamps, yaml, 'application/yaml')).toMatchObject({ status: 201, body: { watts: 5 } });
-  expect(await server.ask('POST', `${lamps}?dryRun=All`, draft('dry'))).toMatchObject({ status: 201 });
-  expect(await server.ask('GET', `${lamps}/dry`)).toMatchObject({ status: 404 });
-  const generated = await server.ask('POST', lamps, { ...draft(''), metadata: { generateName: 'lamp-' } });
+  expect(await server.request('POST', lamps, yaml, 'application/yaml')).toMatchObject({ status: 201, body: { watts: 5 } });
+  expect(await server.request('POST', `${lamps}?dryRun=All`, draft('dry'))).toMatchObject({ status: 201 });
+  expect(await server.request('GET', `${lamps}/dry`)).toMatchObject({ status: 404 });
+  const generated = await server.request('POST', lamps, { ...draft(''), metadata: { generateName: 'lamp-' } });
   expect(generated.body.metadata.name).toMatch(/^lamp-[a-z0-9]{5}$/);
 });
 
 test('each writer owns the fields that it set', async () => {
   const lamps = freshLamps();
-  await server.ask('POST', `${lamps}?fieldManager=one`, draft('shared', { color: 'white' }));
-  const { body } = await server.ask(
+  await server.request('POST', `${lamps}?fieldManager=one`, draft('shared', { color: 'white' }));
+  const { body } = await server.request(
     'PATCH',
     `${lamps}/shared?fieldManager=two`,
     { watts: 7 },
@@ -137,10 +137,10 @@ test('lists and deletes of a collection select by labels and by the fields that 
   const lamps = freshLamps();
   const colors = ['red', 'green', 'red'];
   for (const [at, color] of colors.entries()) {
-    await server.ask('POST', lamps, draft(`lamp-${at}`, { color }, { labels: { place: at === 0 ? 'hall' : 'study' } }));
+    await server.request('POST', lamps, draft(`lamp-${at}`, { color }, { labels: { place: at === 0 ? 'hall' : 'study' } }));
   }
   const names = async (path: string): Promise<string[]> => {
-    const { status, body } = await server.ask('GET', path);
+    const { status, body } = await server.request('GET', path);
     expect({ status, kind: body.kind }).toEqual({ status: 200, kind: 'LampList' });
     return (body.items ?? []).map(({ metadata }) => metadata.name ?? '');
   };
@@ -148,17 +148,17 @@ test('lists and deletes of a collection select by labels and by the fields that 
   expect(await names(`${lamps}?fieldSelector=color%3Dred`)).toEqual(['lamp-0', 'lamp-2']);
   expect(await names(`${lamps}?labelSelector=place%3Dhall`)).toEqual(['lamp-0']);
   expect(await names('/apis/workshop.example/v1/lamps?fieldSelector=color%3Dgreen')).toEqual(['lamp-1']);
-  expect(await server.ask('GET', `${lamps}?fieldSelector=watts%3D1`)).toMatchObject({
+  expect(await server.request('GET', `${lamps}?fieldSelector=watts%3D1`)).toMatchObject({
     status: 400,
     body: { message: expect.stringContaining('lamps have no watts') },
   });
-  expect(await server.ask('DELETE', `${lamps}?fieldSelector=color%3Dred`)).toMatchObject({ status: 200 });
+  expect(await server.request('DELETE', `${lamps}?fieldSelector=color%3Dred`)).toMatchObject({ status: 200 });
   expect(await names(lamps)).toEqual(['lamp-1']);
 });
 
 test('a watch tells what happens', async () => {
   const lamps = freshLamps();
-  const { body } = await server.ask('GET', lamps);
+  const { body } = await server.request('GET', lamps);
   const stream = await server.open('GET', `${lamps}?watch=true&resourceVersion=${body.metadata.resourceVersion}`);
   const seen: string[] = [];
   const lines = readline.createInterface({ input: stream });
@@ -166,9 +166,9 @@ test('a watch tells what happens', async () => {
     const { type, object } = JSON.parse(line) as { type: string; object: Lamp };
     seen.push(`${type} ${object.kind} ${object.metadata.name} ${object.color}`);
   });
-  const { body: made } = await server.ask('POST', lamps, draft('watched', { color: 'white' }));
-  await server.ask('PUT', `${lamps}/watched`, { ...made, color: 'red' });
-  await server.ask('DELETE', `${lamps}/watched`);
+  const { body: made } = await server.request('POST', lamps, draft('watched', { color: 'white' }));
+  await server.request('PUT', `${lamps}/watched`, { ...made, color: 'red' });
+  await server.request('DELETE', `${lamps}/watched`);
   await until('the last of them', () => seen.length === 3 || undefined);
   expect(seen).toEqual(['ADDED Lamp watched white', 'MODIFIED Lamp watched red', 'DELETED Lamp watched red']);
   lines.close();
@@ -176,13 +176,13 @@ test('a watch tells what happens', async () => {
 });
 
 test('clients are told of it, and how it is formed', async () => {
-  const apis = (await server.ask('GET', '/apis')).body;
+  const apis = (await server.request('GET', '/apis')).body;
   expect(apis.groups).toContainEqual(
     expect.objectContaining({ name: 'workshop.example', preferredVersion: expect.objectContaining({ version: 'v1' }) }),
   );
-  const { resources } = (await server.ask('GET', '/apis/workshop.example/v1')).body;
+  const { resources } = (await server.request('GET', '/apis/workshop.example/v1')).body;
   expect(resources).toMatchObject([{ name: 'lamps', singularName: 'lamp', kind: 'Lamp', namespaced: true }]);
-  const { components } = (await server.ask('GET', '/openapi/v3/apis/workshop.example/v1')).body;
+  const { components } = (await server.request('GET', '/openapi/v3/apis/workshop.example/v1')).body;
   expect(components).toMatchObject({
     schemas: {
       'example.workshop.v1.Lamp': {
@@ -195,17 +195,17 @@ test('clients are told of it, and how it is formed', async () => {
 
 test('it owns and is owned like the others', async () => {
   const lamps = freshLamps();
-  const { body: owner } = await server.ask('POST', lamps, draft('owner'));
+  const { body: owner } = await server.request('POST', lamps, draft('owner'));
   const { name, uid } = owner.metadata;
   const ownerReferences = [{ apiVersion: 'workshop.example/v1', kind: 'Lamp', name, uid }];
   const namespace = owner.metadata.namespace ?? '';
   const account = { metadata: { name: 'of-a-lamp', ownerReferences } };
   const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
-  expect(await server.ask('POST', accounts, account)).toMatchObject({ status: 201 });
-  expect(await server.ask('POST', lamps, draft('owned', {}, { ownerReferences }))).toMatchObject({ status: 201 });
-  await server.ask('DELETE', `${lamps}/owner?propagationPolicy=Foreground`);
+  expect(await server.request('POST', accounts, account)).toMatchObject({ status: 201 });
+  expect(await server.request('POST', lamps, draft('owned', {}, { ownerReferences }))).toMatchObject({ status: 201 });
+  await server.request('DELETE', `${lamps}/owner?propagationPolicy=Foreground`);
   for (const path of [`${lamps}/owner`, `${lamps}/owned`, `${accounts}/of-a-lamp`]) {
-    await until(`the end of ${path}`, async () => (await server.ask('GET', path)).status === 404 || undefined);
+    await until(`the end of ${path}`, async () => (await server.request('GET', path)).status === 404 || undefined);
   }
 });
 
@@ -215,5 +215,5 @@ test.each([
   ['GET', '/some/status', 404],
   ['GET', '/some/more/than/there-is', 404],
 ])('%s of lamps%s is answered %i like for every kind', async (method, below, status) => {
-  expect((await server.ask(method, `${freshLamps()}${below}`)).status).toBe(status);
+  expect((await server.request(method, `${freshLamps()}${below}`)).status).toBe(status);
 });

@@ -16,7 +16,7 @@ test.each([
   const etcd = await startEtcd();
   await putRaw(etcd.endpoints[0] as string, key, value);
   const server = await serveKinds(kinds, { etcd, errorsExpected: true });
-  const lines = (message: string): readonly string[] => server.logged.filter((line) => line.includes(message));
+  const lines = (message: string): readonly string[] => server.logLines.filter((line) => line.includes(message));
   await until('a leader', () => lines('acquired leadership').length > 0 || undefined, 20_000);
   const [removed, ...more] = lines('removed a leader election key');
   expect(removed).toMatch(/^E\d{4} /);

@@ -8,7 +8,7 @@ import { until } from '../../base/test/until.ts';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { startProxy, type TcpProxy } from '../../storage/test/tcp-proxy.ts';
 import { putRaw, rawValue } from './etcd.ts';
-import { type ServedKinds, serveKinds } from './serve-kinds.ts';
+import { type TestServer, serveKinds } from './serve-kinds.ts';
 
 /** A server starts, and a write in doubt is cleared up. */
 const slowTestMs = 60_000;
@@ -16,7 +16,7 @@ const accounts = '/api/v1/namespaces/default/serviceaccounts';
 
 const scope = new Scope();
 let proxy: TcpProxy;
-let server: ServedKinds;
+let server: TestServer;
 let etcdUrl: string;
 
 beforeAll(async () => {
@@ -49,7 +49,7 @@ async function valueOf(series: string): Promise<number | undefined> {
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 const create = (name: string) =>
-  server.ask('POST', accounts, { kind: 'ServiceAccount', apiVersion: 'v1', metadata: { name } });
+  server.request('POST', accounts, { kind: 'ServiceAccount', apiVersion: 'v1', metadata: { name } });
 
 const account = 'group="",resource="serviceaccounts"';
 
@@ -90,7 +90,7 @@ test.each([
   async (series) => {
     if ((await valueOf(`apiserver_resource_objects{${account}}`)) === 0) {
       expect((await create('first')).status).toBe(201);
-      expect((await server.ask('GET', `${accounts}/first`)).status).toBe(200);
+      expect((await server.request('GET', `${accounts}/first`)).status).toBe(200);
     }
     expect(await valueOf(series)).toEqual(expect.any(Number));
   },

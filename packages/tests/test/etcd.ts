@@ -32,14 +32,14 @@ export interface Change {
 }
 
 /** Everything that ever happened to the keys below a prefix, in order. The history must not have been compacted. */
-export async function changesBelow(url: string, prefix: string): Promise<Change[]> {
+export async function readChanges(url: string, prefix: string): Promise<Change[]> {
   // The watch has no end of its own: it has told everything when it tells of a key written now.
   const end = `${prefix}~end`;
   await post(url, '/v3/kv/put', { key: base64(end), value: '' });
   const changes: Change[] = [];
   const stop = new AbortController();
   try {
-    for await (const told of changesFrom(url, prefix, 1, stop.signal)) {
+    for await (const told of streamChanges(url, prefix, 1, stop.signal)) {
       for (const change of told) {
         if (change.key === end) return changes;
         changes.push(change);
@@ -52,13 +52,13 @@ export async function changesBelow(url: string, prefix: string): Promise<Change[
 }
 
 /** What happens to the keys below a prefix from a revision on, those of one revision together. Ends with its member. */
-export async function* changesFrom(
+export async function* streamChanges(
   url: string,
   prefix: string,
   revision: number,
   signal: AbortSignal,
 ): AsyncGenerator<readonly Change[]> {
-  const range = { key: base64(prefix), range_end: base64(behind(prefix)) };
+  const range = { key: base64(prefix), range_end: base64(prefixEnd(prefix)) };
   const body = JSON.stringify({ create_request: { ...range, start_revision: `${revision}` } });
   const answer = await fetch(`${url}/v3/watch`, { method: 'POST', body, signal });
   for await (const line of linesOf(answer)) {
@@ -79,7 +79,7 @@ export async function compact(url: string, revision: number): Promise<void> {
 }
 
 /** What an operator does whose etcd is full: forget what was, give the space back, and end the alarm. */
-export async function makeRoom(url: string): Promise<void> {
+export async function reclaimSpace(url: string): Promise<void> {
   const { header } = (await post(url, '/v3/maintenance/status', {})) as StatusAnswer;
   await post(url, '/v3/kv/compaction', { revision: header.revision, physical: true });
   await post(url, '/v3/maintenance/defragment', {});
@@ -148,5 +148,5 @@ const base64 = (plain: string): string => Buffer.from(plain).toString('base64');
 const text = (encoded: string): string => Buffer.from(encoded, 'base64').toString();
 
 /** The first key behind all that begin with an ASCII prefix. */
-const behind = (prefix: string): string =>
+const prefixEnd = (prefix: string): string =>
   prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);

@@ -14,12 +14,12 @@ export interface HttpsServer {
   /** Connections that were opened so far. */
   readonly connections: number;
   /** Ends all connections and listens no more. */
-  leave(): Promise<void>;
-  comeBack(): Promise<void>;
+  stop(): Promise<void>;
+  restart(): Promise<void>;
   /** Ends connections that no request uses. */
   closeIdleConnections(): void;
   /** Serves with a new certificate of another authority from now on, and gives that authority. */
-  rotate(): Promise<string>;
+  rotateCertificate(): Promise<string>;
 }
 
 interface HttpsServerOptions {
@@ -54,15 +54,15 @@ export async function startHttpsServer(
     get connections() {
       return connections;
     },
-    leave: async () => {
+    stop: async () => {
       const closed = once(server, 'close');
       server.close();
       server.closeAllConnections();
       await closed;
     },
-    comeBack: listen,
+    restart: listen,
     closeIdleConnections: () => server.closeIdleConnections(),
-    rotate: async () => {
+    rotateCertificate: async () => {
       const other = await newAuthority();
       const issued = await issue(other);
       server.setSecureContext({ cert: issued.certificate, key: issued.privateKey, ...ofClients });

@@ -26,7 +26,7 @@ test(
   () =>
     runReadme('## Two minutes with curl', {
       directory,
-      adapt: (command, revision) =>
+      adaptCommand: (command, revision) =>
         command
           // On a terminal curl shows each line at once.
           .replace('curl -s', 'curl -sN')

@@ -16,12 +16,12 @@ export interface Shell {
   readonly directory: string;
   readonly env?: NodeJS.ProcessEnv;
   /** The command as it is run here, by that of the README and the last resourceVersion that was shown. */
-  readonly adapt: (command: string, revision: string) => string;
+  readonly adaptCommand: (command: string, revision: string) => string;
   readonly answerMs: number;
 }
 
 /** Runs the block below the heading. What each command shows is what the README says. */
-export async function runReadme(heading: string, { directory, env, adapt, answerMs }: Shell): Promise<void> {
+export async function runReadme(heading: string, { directory, env, adaptCommand: adapt, answerMs }: Shell): Promise<void> {
   const steps = stepsBelow(heading);
   expect(steps.length).toBeGreaterThan(5);
   const shell = spawn('bash', ['-s'], {

@@ -14,24 +14,24 @@ import { createLog } from '@cluster-apiserver/telemetry';
 import { until } from '../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../storage/test/real-etcd.ts';
 
-export interface ServedKinds {
+export interface TestServer {
   /** For clients of their own: where the server is, by which certificate it is known, and as whom to ask. */
   readonly url: string;
   readonly certificate: Buffer;
   readonly token: string;
   /** Sends a request as one who may do everything, and gives the answer as soon as it begins. */
   open(method: string, path: string, body?: object | string, type?: string): Promise<IncomingMessage>;
-  ask(method: string, path: string, body?: object | string, type?: string): Promise<Answer>;
+  request(method: string, path: string, body?: object | string, type?: string): Promise<ApiResponse>;
   /** Writes a file that the server may read. */
   write(path: string, content: string): Promise<void>;
   readonly etcd: RealEtcd;
-  /** What the server has logged so far. */
-  readonly logged: readonly string[];
+  /** What the server has logLines so far. */
+  readonly logLines: readonly string[];
   readonly metrics: Server['metrics'];
   close(): Promise<void>;
 }
 
-export interface ServeOptions {
+export interface TestServerOptions {
   readonly flags?: readonly string[];
   readonly files?: Readonly<Record<string, string>>;
   /** One that is there already, and stays; else the server gets its own. */
@@ -42,7 +42,7 @@ export interface ServeOptions {
   readonly withoutDefaultRoles?: boolean;
 }
 
-export interface Answer {
+export interface ApiResponse {
   readonly status: number;
   readonly warnings: readonly string[];
   /** An object, a list or a Status. */
@@ -59,8 +59,8 @@ export async function serveKinds(
     etcd: running,
     errorsExpected = false,
     withoutDefaultRoles = false,
-  }: ServeOptions = {},
-): Promise<ServedKinds> {
+  }: TestServerOptions = {},
+): Promise<TestServer> {
   const scope = new Scope();
   const etcd =
     running ?? (await startEtcd({ encrypted: more.some((flag) => flag.startsWith('--encryption-provider-config=')) }));
@@ -87,7 +87,7 @@ export async function serveKinds(
     `--etcd-servers=${etcd.endpoints.join(',')}`,
     ...more,
   ]);
-  const logged: string[] = [];
+  const logLines: string[] = [];
   let isWaiting = false;
   const quiet = createLog({
     clock,
@@ -95,7 +95,7 @@ export async function serveKinds(
     verbosity: flags.v,
     pid: 1,
     write: (line) => {
-      logged.push(line);
+      logLines.push(line);
       if (line.startsWith('E') && !errorsExpected && !isWaiting) write(line);
     },
   });
@@ -108,7 +108,7 @@ export async function serveKinds(
   const certificate = await files.read('certificates/apiserver.crt');
   const agent = new https.Agent({ keepAlive: true, ca: certificate });
   scope.onClose('connections', () => agent.destroy());
-  const open: ServedKinds['open'] = async (method, path, body, type = 'application/json') => {
+  const open: TestServer['open'] = async (method, path, body, type = 'application/json') => {
     const bytes = Buffer.from(typeof body === 'object' ? JSON.stringify(body) : (body ?? ''));
     // Said for every method: Node sends the body of a DELETE without any frame otherwise.
     const ofBody = body && { 'content-type': type, 'content-length': bytes.length };
@@ -141,7 +141,7 @@ export async function serveKinds(
     certificate,
     token,
     open,
-    ask: async (...request) => {
+    request: async (...request) => {
       const response = await open(...request);
       const pieces: Buffer[] = [];
       for await (const piece of response) pieces.push(piece as Buffer);
@@ -150,7 +150,7 @@ export async function serveKinds(
     },
     write: files.write,
     etcd,
-    logged,
+    logLines,
     metrics: server.metrics,
     close,
   };

@@ -48,9 +48,9 @@ export const attackerFields = ({ token }: AttackContext): Field[] => [
 ];
 
 /** Sends a request over HTTP/1.1, reads the response to its end and gives its status. */
-export type Ask = (request: HttpRequest) => Promise<Answered>;
+export type SendRequest = (request: HttpRequest) => Promise<ResponseSummary>;
 
-interface Answered {
+interface ResponseSummary {
   readonly status: number;
   readonly bytes: number;
   text(): string;
@@ -58,7 +58,7 @@ interface Answered {
 
 const keptBodyBytesMax = 64 * 1024;
 
-export function openAgent(context: AttackContext, connections: number): Ask {
+export function openAgent(context: AttackContext, connections: number): SendRequest {
   const { port, ca } = context.target;
   const agent = new https.Agent({ ca, keepAlive: true, maxSockets: connections });
   context.signal.addEventListener('abort', () => agent.destroy());

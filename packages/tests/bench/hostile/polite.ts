@@ -36,7 +36,7 @@ function current(): ClientHttp2Session | undefined {
 }
 
 /** The latency counts from the moment at which the request was due. */
-function ask(dueMs: number): void {
+function sendRequest(dueMs: number): void {
   const connection = current();
   if (!connection) return failed('no connection');
   const stream = connection.request({ ':path': path, authorization });
@@ -82,7 +82,7 @@ for (let dueMs = clock.monotonicMs(); !stopping; ) {
   // Our own sleep was longer than asked for: not the server's doing, so nothing was due before we woke up.
   ownDelayMs = Math.max(ownDelayMs, nowMs - dueMs);
   waiting.push(nowMs);
-  while (waiting.length > 0 && open.size < openRequestsMax) ask(waiting.shift() as number);
+  while (waiting.length > 0 && open.size < openRequestsMax) sendRequest(waiting.shift() as number);
   dueMs = Math.max(dueMs + intervalMs, nowMs);
   if (!announced && latenciesMs.length >= 50) {
     // The connection stands and the code is warm: from here on it counts.
@@ -95,7 +95,7 @@ for (let dueMs = clock.monotonicMs(); !stopping; ) {
 }
 const endMs = clock.monotonicMs() + lastAnswerMs;
 while ((open.size > 0 || waiting.length > 0) && clock.monotonicMs() < endMs) {
-  while (waiting.length > 0 && open.size < openRequestsMax) ask(waiting.shift() as number);
+  while (waiting.length > 0 && open.size < openRequestsMax) sendRequest(waiting.shift() as number);
   await sleep(clock, intervalMs);
 }
 process.send?.(report(), () => process.exit(0));

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model';
 import { parseYaml } from '@cluster-apiserver/model';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'admission.md');
 const objects = [...fs.readFileSync(page, 'utf8').matchAll(/```yaml\n([^]*?)```/g)]
@@ -14,7 +14,7 @@ const objects = [...fs.readFileSync(page, 'utf8').matchAll(/```yaml\n([^]*?)```/
   // Those from files, which cannot be created.
   .filter(({ metadata }) => !metadata.name?.endsWith('.static.k8s.io'));
 
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   server = await serveKinds(kinds, { flags: ['--admission-webhook-services=policy/webhooks=10.0.0.7:8443'] });
 });
@@ -28,7 +28,7 @@ test('the page on admission has examples', () => {
 
 test.each(objects.map((object) => [object.kind, object] as const))('its %s can be created', async (kind, object) => {
   const plural = `${String(kind).toLowerCase().replace(/y$/, 'ie')}s`;
-  const { status, body, warnings } = await server.ask(
+  const { status, body, warnings } = await server.request(
     'POST',
     `/apis/admissionregistration.k8s.io/v1/${plural}?fieldValidation=Strict`,
     object,

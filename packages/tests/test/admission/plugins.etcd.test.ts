@@ -3,12 +3,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { ask as askAs } from '../authentication/send-request.ts';
+import { sendRequest as askAs } from '../authentication/send-request.ts';
 import { metric } from '../authorization/configuration.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 let etcd: RealEtcd;
-let server: ServedKinds | undefined;
+let server: TestServer | undefined;
 beforeAll(async () => {
   etcd = await startEtcd();
 });
@@ -90,36 +90,36 @@ describe('the server does not start', () => {
 });
 
 test('AlwaysDeny refuses each write and reads nothing less, and is called deprecated', async () => {
-  const { ask, logged } = await serve('AlwaysDeny');
-  expect(await ask('POST', namespaces, { metadata: { name: fresh() } })).toMatchObject({
+  const { request, logLines } = await serve('AlwaysDeny');
+  expect(await request('POST', namespaces, { metadata: { name: fresh() } })).toMatchObject({
     status: 403,
     body: { message: expect.stringMatching(/: admission control is denying all modifications$/) },
   });
   const ofSystem = `${namespaces}/default`;
-  await until('the server has made it', async () => (await ask('GET', ofSystem)).status === 200 || undefined);
-  expect(await ask('DELETE', ofSystem)).toMatchObject({ status: 403 });
+  await until('the server has made it', async () => (await request('GET', ofSystem)).status === 200 || undefined);
+  expect(await request('DELETE', ofSystem)).toMatchObject({ status: 403 });
   const review = { spec: { token: 'x' } };
-  expect(await ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review)).toMatchObject({
+  expect(await request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review)).toMatchObject({
     status: 403,
     body: { message: expect.stringContaining('tokenreviews.authentication.k8s.io "Unknown" is forbidden') },
   });
-  expect(await ask('GET', namespaces)).toMatchObject({ status: 200 });
-  expect(logged.join()).toContain('admission plugin is deprecated');
+  expect(await request('GET', namespaces)).toMatchObject({ status: 200 });
+  expect(logLines.join()).toContain('admission plugin is deprecated');
 });
 
 test('NamespaceExists refuses writes in namespaces that are not there', async () => {
-  const { ask } = await serve('NamespaceExists');
+  const { request } = await serve('NamespaceExists');
   const name = fresh();
   const missing = { status: 404, body: { message: `namespaces "${name}" not found` } };
   const accounts = `${namespaces}/${name}/serviceaccounts`;
-  expect(await ask('POST', accounts, { metadata: { name: 'a' } })).toMatchObject(missing);
+  expect(await request('POST', accounts, { metadata: { name: 'a' } })).toMatchObject(missing);
   const review = { spec: { user: 'ann', resourceAttributes: { namespace: name, verb: 'get', resource: 'events' } } };
   const reviews = `/apis/authorization.k8s.io/v1/namespaces/${name}/localsubjectaccessreviews`;
-  expect(await ask('POST', reviews, review)).toMatchObject(missing);
-  expect(await ask('POST', namespaces, { metadata: { name } })).toMatchObject({ status: 201 });
-  expect(await ask('POST', accounts, { metadata: { name: 'a' } })).toMatchObject({ status: 201 });
-  expect(await ask('POST', reviews, review)).toMatchObject({ status: 201 });
-  expect(await ask('DELETE', `${accounts}/a`)).toMatchObject({ status: 200 });
+  expect(await request('POST', reviews, review)).toMatchObject(missing);
+  expect(await request('POST', namespaces, { metadata: { name } })).toMatchObject({ status: 201 });
+  expect(await request('POST', accounts, { metadata: { name: 'a' } })).toMatchObject({ status: 201 });
+  expect(await request('POST', reviews, review)).toMatchObject({ status: 201 });
+  expect(await request('DELETE', `${accounts}/a`)).toMatchObject({ status: 200 });
 });
 
 describe('EventRateLimit', () => {
@@ -137,7 +137,7 @@ describe('EventRateLimit', () => {
   const many = Array.from({ length: 20 }, (_, at) => `e-${at}`);
 
   test('refuses events beyond a limit of its file, with 429 and Retry-After', async () => {
-    const { open, ask } = await serve(
+    const { open, request } = await serve(
       'EventRateLimit',
       { plugins: [{ name: 'EventRateLimit', path: 'limits.json' }] },
       { '/etc/admission/limits.json': JSON.stringify(limits({ type: 'Namespace', qps: 1, burst: 1 })) },
@@ -156,17 +156,17 @@ describe('EventRateLimit', () => {
     expect(refused[0]?.headers['retry-after']).toBe('1');
     expect(responses.some(({ statusCode }) => statusCode === 201)).toBe(true);
     const dry = await Promise.all(
-      many.map((name) => ask('POST', `${path}?dryRun=All`, event(namespace, `${name}-dry`))),
+      many.map((name) => request('POST', `${path}?dryRun=All`, event(namespace, `${name}-dry`))),
     );
     expect(new Set(dry.map(({ status }) => status))).toEqual(new Set([201]));
     const others = await Promise.all(
-      many.map((name) => ask('POST', `${namespaces}/${namespace}/serviceaccounts`, { metadata: { name } })),
+      many.map((name) => request('POST', `${namespaces}/${namespace}/serviceaccounts`, { metadata: { name } })),
     );
     expect(new Set(others.map(({ status }) => status))).toEqual(new Set([201]));
   });
 
   test('counts updates and events of events.k8s.io, by the source and the object of the stored form', async () => {
-    const { ask } = await serve('EventRateLimit', {
+    const { request } = await serve('EventRateLimit', {
       plugins: [
         {
           name: 'EventRateLimit',
@@ -178,10 +178,10 @@ describe('EventRateLimit', () => {
     const namespace = fresh();
     const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
     const source = { component: 'c', host: 'h' };
-    const written = await ask('POST', `${namespaces}/${namespace}/events`, event(namespace, 'first', { source }));
+    const written = await request('POST', `${namespaces}/${namespace}/events`, event(namespace, 'first', { source }));
     expect(written.status).toBe(201);
     const patches = await Promise.all(
-      many.map((name) => ask('PATCH', `${path}/first`, { metadata: { labels: { [name]: 'x' } } }, mergePatch)),
+      many.map((name) => request('PATCH', `${path}/first`, { metadata: { labels: { [name]: 'x' } } }, mergePatch)),
     );
     const refused = patches.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThan(0);
@@ -194,22 +194,22 @@ describe('EventRateLimit', () => {
 
 test('OwnerReferencesPermissionEnforcement needs rights for owners and their finalizers', async () => {
   const served = await serve('OwnerReferencesPermissionEnforcement');
-  const { ask } = served;
+  const { request } = served;
   const name = fresh();
   const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${name}`;
   const accounts = `${namespaces}/${name}/serviceaccounts`;
-  const created = await ask('POST', accounts, { metadata: { name: 'owner' } });
-  await ask('POST', accounts, { metadata: { name: 'owned' } });
+  const created = await request('POST', accounts, { metadata: { name: 'owner' } });
+  await request('POST', accounts, { metadata: { name: 'owned' } });
   const grant = (resources: string[], verbs: string[]) =>
-    ask('PUT', `${rbac}/roles/writer`, {
+    request('PUT', `${rbac}/roles/writer`, {
       metadata: { name: 'writer' },
       rules: [{ apiGroups: [''], resources, verbs }],
     });
-  await ask('POST', `${rbac}/roles`, {
+  await request('POST', `${rbac}/roles`, {
     metadata: { name: 'writer' },
     rules: [{ apiGroups: [''], resources: ['serviceaccounts'], verbs: ['create', 'patch'] }],
   });
-  await ask('POST', `${rbac}/rolebindings`, {
+  await request('POST', `${rbac}/rolebindings`, {
     metadata: { name: 'writer' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'writer' },
     subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'ann' }],
@@ -241,9 +241,9 @@ test('OwnerReferencesPermissionEnforcement needs rights for owners and their fin
 test('each plugin and each step is timed, by operation and outcome', async () => {
   const served = await serve('NamespaceLifecycle,AlwaysAdmit');
   const before = { name: fresh() };
-  await served.ask('POST', `${namespaces}/${before.name}/serviceaccounts`, { metadata: { name: 'a' } });
-  await served.ask('POST', namespaces, { metadata: before });
-  await served.ask('DELETE', `${namespaces}/${before.name}`);
+  await served.request('POST', `${namespaces}/${before.name}/serviceaccounts`, { metadata: { name: 'a' } });
+  await served.request('POST', namespaces, { metadata: before });
+  await served.request('DELETE', `${namespaces}/${before.name}`);
   const plugin = 'apiserver_admission_controller_admission_duration_seconds_count';
   const ofLifecycle = { name: 'NamespaceLifecycle', type: 'admit', operation: 'CREATE' };
   expect(await metric(served, plugin, { ...ofLifecycle, rejected: 'true' })).toBe(1);

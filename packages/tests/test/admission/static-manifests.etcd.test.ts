@@ -4,11 +4,11 @@ import { until } from '../../../base/test/until.ts';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { metric } from '../authorization/configuration.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { type AdmissionWebhooks, labels, says, startAdmissionWebhooks } from './admission-webhook.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { type AdmissionWebhooks, respondWithLabel, respondWith, startAdmissionWebhooks } from './admission-webhook.ts';
 
 let etcd: RealEtcd;
-let server: ServedKinds | undefined;
+let server: TestServer | undefined;
 beforeAll(async () => {
   etcd = await startEtcd();
 });
@@ -56,7 +56,7 @@ const bound = (policy: object): string => {
   return [policy, binding(kind, metadata.name)].map((one) => JSON.stringify(one)).join('\n---\n');
 };
 
-const serve = async (files: Readonly<Record<string, string>>, errorsExpected = false): Promise<ServedKinds> => {
+const serve = async (files: Readonly<Record<string, string>>, errorsExpected = false): Promise<TestServer> => {
   const plugin = (name: string, directory: string, kind = `${name}Configuration`): object => ({
     name,
     configuration: { apiVersion: 'apiserver.config.k8s.io/v1', kind, staticManifestsDir: directory },
@@ -95,7 +95,7 @@ const fresh = (): string => `static-${++run}`;
 const account = (labels: object = {}): object => ({ metadata: { name: fresh(), labels } });
 
 test('policies of files are in force from the first request on, and seen by nobody', async () => {
-  const { ask } = await serve({
+  const { request } = await serve({
     '/etc/validating/a.yaml': bound(
       validating(
         'no-secrets.static.k8s.io',
@@ -105,16 +105,16 @@ test('policies of files are in force from the first request on, and seen by nobo
     ),
     '/etc/mutating/b.json': bound(mutating('marked.static.k8s.io', 'marked')),
   });
-  expect(await ask('POST', accounts, account({ secret: 'x' }))).toMatchObject({
+  expect(await request('POST', accounts, account({ secret: 'x' }))).toMatchObject({
     status: 422,
     body: { message: expect.stringContaining('by no-secrets.static.k8s.io') },
   });
-  const { body } = await ask('POST', accounts, account({ public: 'x' }));
+  const { body } = await request('POST', accounts, account({ public: 'x' }));
   expect(body.metadata.labels).toEqual({ public: 'x', marked: 'yes' });
-  expect((await ask('GET', policies)).body.items).toEqual([]);
-  expect(await ask('DELETE', `${policies}/no-secrets.static.k8s.io`)).toMatchObject({ status: 404 });
+  expect((await request('GET', policies)).body.items).toEqual([]);
+  expect(await request('DELETE', `${policies}/no-secrets.static.k8s.io`)).toMatchObject({ status: 404 });
   const other = validating('other.static.k8s.io', 'true', rules('events'));
-  expect(await ask('POST', policies, other)).toMatchObject({
+  expect(await request('POST', policies, other)).toMatchObject({
     status: 422,
     body: {
       message: expect.stringContaining('names ending with ".static.k8s.io" are reserved for static manifest-based'),
@@ -124,7 +124,7 @@ test('policies of files are in force from the first request on, and seen by nobo
 });
 
 test('they hold for policies of the API, too, and not for reviews', async () => {
-  const { ask } = await serve({
+  const { request } = await serve({
     '/etc/validating/a.yaml': bound(
       validating('frozen.static.k8s.io', 'false', {
         resourceRules: [
@@ -138,47 +138,47 @@ test('they hold for policies of the API, too, and not for reviews', async () => 
       }),
     ),
   });
-  expect(await ask('POST', policies, validating(fresh(), 'true', rules('events')))).toMatchObject({
+  expect(await request('POST', policies, validating(fresh(), 'true', rules('events')))).toMatchObject({
     status: 422,
     body: { message: expect.stringContaining('by frozen.static.k8s.io') },
   });
   const review = { spec: { nonResourceAttributes: { path: '/', verb: 'get' } } };
-  expect(await ask('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', review)).toMatchObject({
+  expect(await request('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', review)).toMatchObject({
     status: 201,
   });
 });
 
 test('they are asked before the policies of the API, and both hold', async () => {
-  const { ask } = await serve({
+  const { request } = await serve({
     '/etc/validating/a.yaml': bound(
       validating('z.static.k8s.io', '!("file" in object.metadata.labels)', rules('serviceaccounts')),
     ),
   });
   const name = fresh();
   const ofApi = validating(name, '!("api" in object.metadata.labels)', rules('serviceaccounts'));
-  await ask('POST', policies, ofApi);
-  await ask('POST', policies.replace('policies', 'policybindings'), binding('ValidatingAdmissionPolicy', name));
+  await request('POST', policies, ofApi);
+  await request('POST', policies.replace('policies', 'policybindings'), binding('ValidatingAdmissionPolicy', name));
   const refusalOf = async (labels: object): Promise<string> =>
-    String((await ask('POST', accounts, account(labels))).body.message);
+    String((await request('POST', accounts, account(labels))).body.message);
   await until(
     'the policy of the API is in force',
     async () => (await refusalOf({ api: '' })).includes(name) || undefined,
   );
   expect(await refusalOf({ file: '' })).toContain('by z.static.k8s.io');
   expect(await refusalOf({ file: '', api: '' })).toContain('by z.static.k8s.io');
-  await ask('DELETE', `${policies}/${name}`);
+  await request('DELETE', `${policies}/${name}`);
 });
 
 test('changed files come into force as a whole, and faulty ones leave the old ones there', async () => {
   const policy = (label: string): string =>
     bound(validating('changing.static.k8s.io', `!("${label}" in object.metadata.labels)`, rules('serviceaccounts')));
   const served = await serve({ '/etc/validating/a.yaml': policy('one') }, true);
-  const { ask, write, logged } = served;
+  const { request, write, logLines } = served;
   const status = async (label: string): Promise<number> =>
-    (await ask('POST', accounts, account({ [label]: '' }))).status;
+    (await request('POST', accounts, account({ [label]: '' }))).status;
   expect(await status('one')).toBe(422);
   const seen = (text: string): Promise<true> =>
-    until(text, () => logged.some((line) => line.includes(text)) || undefined);
+    until(text, () => logLines.some((line) => line.includes(text)) || undefined);
   await write('/etc/validating/b.yaml', '{"apiVersion":"v1","kind":"Pod"}');
   await seen('static admission manifests cannot be used');
   expect(await status('one')).toBe(422);
@@ -199,10 +199,10 @@ describe('webhooks of files', () => {
   beforeAll(async () => {
     hooks = await startAdmissionWebhooks();
   });
-  afterAll(() => hooks.server.leave());
+  afterAll(() => hooks.server.stop());
   beforeEach(() => {
-    hooks.asked.length = 0;
-    hooks.answers.clear();
+    hooks.calls.length = 0;
+    hooks.handlers.clear();
   });
   const configurations = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
   const configuration = (type: 'Validating' | 'Mutating', name: string, webhook: object): object => ({
@@ -216,9 +216,9 @@ describe('webhooks of files', () => {
   ];
 
   test('are called from the first request on, and seen and changed by nobody', async () => {
-    hooks.answers.set('labels', labels('by', 'file'));
-    hooks.answers.set('denies', says({ allowed: false, status: { message: 'by the file' } }));
-    const { ask } = await serve({
+    hooks.handlers.set('labels', respondWithLabel('by', 'file'));
+    hooks.handlers.set('denies', respondWith({ allowed: false, status: { message: 'by the file' } }));
+    const { request } = await serve({
       '/etc/mutating-webhooks/a.yaml': JSON.stringify(
         configuration('Mutating', 'labels.static.k8s.io', hooks.webhook('labels')),
       ),
@@ -230,26 +230,26 @@ describe('webhooks of files', () => {
         ),
       ),
     });
-    const { body } = await ask('POST', accounts, account());
+    const { body } = await request('POST', accounts, account());
     expect(body.metadata.labels).toEqual({ by: 'file' });
-    hooks.answers.set('labels', labels('secret'));
-    expect(await ask('POST', accounts, account())).toMatchObject({
+    hooks.handlers.set('labels', respondWithLabel('secret'));
+    expect(await request('POST', accounts, account())).toMatchObject({
       status: 400,
       body: { message: 'admission webhook "denies.hooks.example.com" denied the request: by the file' },
     });
-    expect((await ask('GET', configurations)).body.items).toEqual([]);
-    expect((await ask('DELETE', `${configurations}/denies.static.k8s.io`)).status).toBe(404);
+    expect((await request('GET', configurations)).body.items).toEqual([]);
+    expect((await request('DELETE', `${configurations}/denies.static.k8s.io`)).status).toBe(404);
     const taken = configuration('Validating', 'other.static.k8s.io', hooks.webhook('other'));
-    expect(await ask('POST', configurations, taken)).toMatchObject({
+    expect(await request('POST', configurations, taken)).toMatchObject({
       status: 422,
       body: { details: { causes: [{ field: 'metadata.name', reason: 'FieldValueInvalid' }] } },
     });
   });
 
   test('are called before those of the API, and keep objects of admission from being deleted', async () => {
-    hooks.answers.set('guards', says({ allowed: false }));
+    hooks.handlers.set('guards', respondWith({ allowed: false }));
     const protectedOnly = { objectSelector: { matchLabels: { protected: 'yes' } } };
-    const { ask } = await serve({
+    const { request } = await serve({
       '/etc/validating-webhooks/a.json': JSON.stringify(
         configuration(
           'Validating',
@@ -263,28 +263,28 @@ describe('webhooks of files', () => {
     });
     const name = fresh();
     const ofApi = { ...configuration('Validating', name, hooks.webhook('api')), metadata: { name } };
-    expect((await ask('POST', configurations, ofApi)).status).toBe(201);
-    await ask('POST', accounts, account({ protected: 'yes' }));
-    expect(hooks.pathsAsked()).toEqual(['guards', 'api']);
-    await ask(
+    expect((await request('POST', configurations, ofApi)).status).toBe(201);
+    await request('POST', accounts, account({ protected: 'yes' }));
+    expect(hooks.calledNames()).toEqual(['guards', 'api']);
+    await request(
       'PATCH',
       `${configurations}/${name}`,
       { metadata: { labels: { protected: 'yes' } } },
       'application/merge-patch+json',
     );
-    expect((await ask('DELETE', `${configurations}/${name}`)).status).toBe(400);
-    hooks.answers.delete('guards');
-    expect((await ask('DELETE', `${configurations}/${name}`)).status).toBe(200);
+    expect((await request('DELETE', `${configurations}/${name}`)).status).toBe(400);
+    hooks.handlers.delete('guards');
+    expect((await request('DELETE', `${configurations}/${name}`)).status).toBe(200);
   });
 
   test('follow their files', async () => {
-    hooks.answers.set('denies', says({ allowed: false }));
+    hooks.handlers.set('denies', respondWith({ allowed: false }));
     const file = (name: string): string =>
       JSON.stringify(configuration('Validating', 'a.static.k8s.io', hooks.webhook(name)));
-    const { ask, write } = await serve({ '/etc/validating-webhooks/a.yaml': file('allows') });
-    expect((await ask('POST', accounts, account())).status).toBe(201);
+    const { request, write } = await serve({ '/etc/validating-webhooks/a.yaml': file('allows') });
+    expect((await request('POST', accounts, account())).status).toBe(201);
     await write('/etc/validating-webhooks/a.yaml', file('denies'));
-    const status = async (): Promise<number> => (await ask('POST', accounts, account())).status;
+    const status = async (): Promise<number> => (await request('POST', accounts, account())).status;
     await until('the new webhook is in force', async () => (await status()) === 400 || undefined);
   });
 

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
-import { packages } from './sources.ts';
+import { packagesDirectory } from './sources.ts';
 
-const root = path.dirname(packages);
+const root = path.dirname(packagesDirectory);
 const docs = path.join(root, 'docs');
 const pagesIn = (folder: string): string[] =>
   fs.readdirSync(folder).filter((name) => name.endsWith('.md') && name !== 'README.md');

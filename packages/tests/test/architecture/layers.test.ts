@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
-import { type Import, manifestOf, packages, readSources, rooms, type Source } from './sources.ts';
+import { type Import, manifestOf, packagesDirectory, readSources, packageNames, type Source } from './sources.ts';
 
 /** A room may use the rooms on the lines above its own, and no other. */
-const ladder = [
+const layers = [
   ['base'],
   ['telemetry', 'model', 'certificates'],
   ['expressions'],
@@ -15,7 +15,7 @@ const ladder = [
   ['devcluster', 'tools'],
   ['tests'],
 ];
-const lineOf = (room: string): number => ladder.findIndex((line) => line.includes(room));
+const layerOf = (room: string): number => layers.findIndex((line) => line.includes(room));
 
 const scope = '@cluster-apiserver/';
 const sources = readSources();
@@ -25,15 +25,15 @@ const tools = Object.keys(manifestOf().devDependencies ?? {});
 test('the sources are found, with what they import', () => {
   const index = sources.find((source) => source.path === 'registry/src/index.ts');
   expect(index?.imports.map(({ from }) => from)).toContain('./create.ts');
-  expect(new Set(sources.map(({ room }) => room)).size).toBeGreaterThan(8);
+  expect(new Set(sources.map(({ packageName: room }) => room)).size).toBeGreaterThan(8);
 });
 
-test.each(rooms)('%s has its place on the ladder', (room) => {
-  expect(lineOf(room)).toBeGreaterThanOrEqual(0);
+test.each(packageNames)('%s has its place on the ladder', (room) => {
+  expect(layerOf(room)).toBeGreaterThanOrEqual(0);
 });
 
-describe.each(rooms)('%s', (room) => {
-  const own = sources.filter((source) => source.room === room);
+describe.each(packageNames)('%s', (room) => {
+  const own = sources.filter((source) => source.packageName === room);
   const { dependencies = {}, devDependencies = {} } = manifestOf(room);
   const faults = (wrong: (source: Source, used: Import) => boolean): string[] =>
     own.flatMap((source) =>
@@ -43,24 +43,24 @@ describe.each(rooms)('%s', (room) => {
   test('uses only rooms above it', () => {
     expect(
       faults(
-        (_, { from }) => from.startsWith(scope) && !(lineOf(roomIn(from)) >= 0 && lineOf(roomIn(from)) < lineOf(room)),
+        (_, { from }) => from.startsWith(scope) && !(layerOf(packageNameIn(from)) >= 0 && layerOf(packageNameIn(from)) < layerOf(room)),
       ),
     ).toEqual([]);
   });
 
   test('enters other rooms by their door', () => {
     expect(faults((source, { from }) => from.startsWith('.') && !mayReach(source, target(source, from)))).toEqual([]);
-    expect(faults((_, { from }) => from.startsWith(scope) && from !== scope + roomIn(from))).toEqual([]);
+    expect(faults((_, { from }) => from.startsWith(scope) && from !== scope + packageNameIn(from))).toEqual([]);
   });
 
   test('names the files that it means', () => {
     expect(
-      faults((source, { from }) => from.startsWith('.') && !fs.existsSync(path.join(packages, target(source, from)))),
+      faults((source, { from }) => from.startsWith('.') && !fs.existsSync(path.join(packagesDirectory, target(source, from)))),
     ).toEqual([]);
   });
 
   test('uses only what it declares', () => {
-    const undeclared = ({ ofTests }: Source, { from }: Import): boolean => {
+    const undeclared = ({ isTestCode: ofTests }: Source, { from }: Import): boolean => {
       if (/^(\.|node:)/.test(from)) return false;
       const name = packageIn(from);
       return !(name in dependencies || (ofTests && (name in devDependencies || tools.includes(name))));
@@ -77,8 +77,8 @@ describe.each(rooms)('%s', (room) => {
 
 /** Its own files; and tests may borrow what other rooms keep for theirs, such as a real etcd. */
 const mayReach = (source: Source, reached: string): boolean =>
-  reached.startsWith(`${source.room}/`) || (source.ofTests && /^[^/]+\/test\//.test(reached));
+  reached.startsWith(`${source.packageName}/`) || (source.isTestCode && /^[^/]+\/test\//.test(reached));
 
 const target = (source: Source, from: string): string => path.join(path.dirname(source.path), from);
-const roomIn = (from: string): string => from.slice(scope.length).split('/', 1)[0] as string;
+const packageNameIn = (from: string): string => from.slice(scope.length).split('/', 1)[0] as string;
 const packageIn = (from: string): string => from.split('/', from.startsWith('@') ? 2 : 1).join('/');

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
 import { parseSync } from '@swc/core';
-import { packages, readSources } from './sources.ts';
+import { packagesDirectory, readSources } from './sources.ts';
 
 /**
  * The log writes so many lines with one message and no more. So a client can fill it only by a message that varies with
@@ -48,7 +48,7 @@ const isLog = (node: Node | undefined): boolean =>
     : node?.type === 'CallExpression' && node.callee?.property?.value === 'withName';
 
 function logCallsIn(file: string): LogCall[] {
-  const source = fs.readFileSync(path.join(packages, file), 'utf8');
+  const source = fs.readFileSync(path.join(packagesDirectory, file), 'utf8');
   if (!/log\b/i.test(source)) return [];
   const calls: LogCall[] = [];
   const visit = (value: unknown): void => {
@@ -91,7 +91,7 @@ function textOf(node: Node | undefined): string {
 }
 
 const calls = readSources()
-  .filter(({ ofTests }) => !ofTests)
+  .filter(({ isTestCode: ofTests }) => !ofTests)
   .flatMap(({ path: file }) => logCallsIn(file));
 
 test('log messages do not vary with what clients send', () => {

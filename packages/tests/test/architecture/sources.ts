@@ -3,14 +3,14 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { parseSync } from '@swc/core';
 
-export const packages = path.resolve(import.meta.dirname, '..', '..', '..');
+export const packagesDirectory = path.resolve(import.meta.dirname, '..', '..', '..');
 
 export interface Source {
-  readonly room: string;
+  readonly packageName: string;
   /** Below `packages`. */
   readonly path: string;
   /** A test, or what only tests use. */
-  readonly ofTests: boolean;
+  readonly isTestCode: boolean;
   readonly imports: readonly Import[];
   /** Globals, alone (`process`) and with what is asked of them (`process.env`). `new Date()` stands for itself. */
   readonly globals: ReadonlySet<string>;
@@ -23,9 +23,9 @@ export interface Import {
 }
 
 /** The toolchain is plain scripts outside of the rooms: it has to run before anything is installed. */
-export const rooms = fs
-  .readdirSync(packages)
-  .filter((name) => name !== 'toolchain' && fs.existsSync(path.join(packages, name, 'package.json')));
+export const packageNames = fs
+  .readdirSync(packagesDirectory)
+  .filter((name) => name !== 'toolchain' && fs.existsSync(path.join(packagesDirectory, name, 'package.json')));
 
 export interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
@@ -34,12 +34,12 @@ export interface Manifest {
 
 /** Of a room, or of the whole with its tools. */
 export const manifestOf = (...room: [] | [string]): Manifest =>
-  JSON.parse(fs.readFileSync(path.join(packages, ...(room.length > 0 ? room : ['..']), 'package.json'), 'utf8'));
+  JSON.parse(fs.readFileSync(path.join(packagesDirectory, ...(room.length > 0 ? room : ['..']), 'package.json'), 'utf8'));
 
 export function readSources(): Source[] {
-  return rooms.flatMap((room) =>
+  return packageNames.flatMap((room) =>
     ['src', 'test', 'bench', 'fuzz'].flatMap((folder) =>
-      filesBelow(path.join(packages, room, folder)).map((file) => readSource(room, file)),
+      filesBelow(path.join(packagesDirectory, room, folder)).map((file) => readSource(room, file)),
     ),
   );
 }
@@ -56,11 +56,11 @@ function readSource(room: string, file: string): Source {
   const imports: Import[] = [];
   const globals = new Set<string>();
   visit(parseSync(fs.readFileSync(file, 'utf8'), { syntax: 'typescript', target: 'es2024' }));
-  const relative = path.relative(packages, file);
+  const relative = path.relative(packagesDirectory, file);
   return {
-    room,
+    packageName: room,
     path: relative,
-    ofTests: /\.test\.ts$|^[^/]+\/(test|bench|fuzz)\/|\/contract\/|\/testing\.ts$/.test(relative),
+    isTestCode: /\.test\.ts$|^[^/]+\/(test|bench|fuzz)\/|\/contract\/|\/testing\.ts$/.test(relative),
     imports,
     globals,
   };

@@ -5,7 +5,7 @@ import { type Source, readSources } from './sources.ts';
  * What a program can reach of the machine, and the few who may. Everybody else gets it as an argument: a simulation
  * then runs the whole server under its own time, chance, network and files.
  */
-interface Door {
+interface SystemAccess {
   readonly name: string;
   readonly globals?: readonly string[];
   /** Modules, or single functions of one as `module#function`. */
@@ -16,7 +16,7 @@ interface Door {
 
 const launcher = 'starts processes, looks after them and writes down where they are: that is all it does';
 
-const doors: readonly Door[] = [
+const systemAccesses: readonly SystemAccess[] = [
   {
     name: 'the time',
     globals: ['Date.now', 'new Date()', 'performance', 'setTimeout', 'setInterval', 'setImmediate'],
@@ -86,10 +86,10 @@ const doors: readonly Door[] = [
   },
 ];
 
-const sources = readSources().filter(({ ofTests }) => !ofTests);
+const sources = readSources().filter(({ isTestCode: ofTests }) => !ofTests);
 
 /** What a file uses of a door. */
-const uses = ({ globals, imports }: Source, door: Door): string[] => [
+const usesIn = ({ globals, imports }: Source, door: SystemAccess): string[] => [
   ...(door.globals ?? []).filter((name) => globals.has(name)),
   ...(door.modules ?? []).filter((module) => {
     const [from, name] = module.split('#');
@@ -99,15 +99,15 @@ const uses = ({ globals, imports }: Source, door: Door): string[] => [
   }),
 ];
 
-describe.each(doors)('$name', (door) => {
+describe.each(systemAccesses)('$name', (door) => {
   const places = Object.keys(door.allowed);
-  const users = sources.filter((source) => uses(source, door).length > 0);
+  const users = sources.filter((source) => usesIn(source, door).length > 0);
 
   test('is reached only by those who may', () => {
     const strangers = users.filter(
       ({ path }) => !places.some((place) => (place.endsWith('/') ? path.startsWith(place) : path === place)),
     );
-    expect(strangers.map((source) => `${source.path}: ${uses(source, door).join(', ')}`)).toEqual([]);
+    expect(strangers.map((source) => `${source.path}: ${usesIn(source, door).join(', ')}`)).toEqual([]);
   });
 
   test.each(places)('is still needed by %s', (place) => {

@@ -9,7 +9,7 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
 import type { RealEtcd } from '../../../storage/test/real-etcd.ts';
 import { type HttpsServer, startHttpsServer } from '../https-server.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 /** An event as it was written. */
 export interface AuditEvent {
@@ -31,21 +31,21 @@ export interface AuditEvent {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-export interface Audited {
-  readonly server: ServedKinds;
+export interface AuditedServer {
+  readonly server: TestServer;
   readonly directory: string;
   readonly logFile: string;
   /** The events in the log and in what it was before it was rotated. */
   events(): AuditEvent[];
   /** The events of requests whose URI has this in it, once there are so many. */
-  eventsOf(part: string, count: number): Promise<AuditEvent[]>;
+  waitForEvents(part: string, count: number): Promise<AuditEvent[]>;
   setPolicy(policy: object): Promise<void>;
   /** The value of a metric, with its labels as they are written. */
   metric(name: string): Promise<number | undefined>;
   close(): Promise<void>;
 }
 
-export interface AuditedOptions {
+export interface AuditedServerOptions {
   readonly etcd: RealEtcd;
   readonly policy: object;
   readonly flags?: readonly string[];
@@ -68,7 +68,7 @@ export async function serveAudited({
   flags = [],
   files = {},
   logPath,
-}: AuditedOptions): Promise<Audited> {
+}: AuditedServerOptions): Promise<AuditedServer> {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-'));
   const logFile = logPath ?? path.join(directory, 'logs', 'audit.log');
   const server = await serveKinds(kinds, {
@@ -96,7 +96,7 @@ export async function serveAudited({
     directory,
     logFile,
     events,
-    eventsOf: (part, count) =>
+    waitForEvents: (part, count) =>
       until(`${count} events of ${part}`, async () => {
         const found = events().filter(({ requestURI }) => requestURI.includes(part));
         return found.length >= count ? found : undefined;
@@ -105,7 +105,7 @@ export async function serveAudited({
       await server.write('audit-policy', JSON.stringify(next));
       policies++;
       await until('the new policy', async () => {
-        const loaded = server.logged.filter((line) => line.includes('audit policy configuration')).length;
+        const loaded = server.logLines.filter((line) => line.includes('audit policy configuration')).length;
         return loaded >= policies || undefined;
       });
     },
@@ -131,7 +131,7 @@ export interface AuditReceiver {
   /** For --audit-webhook-config-file. */
   readonly kubeconfig: string;
   /** What becomes of the next requests; taken by default. */
-  answer: (response: ServerResponse) => void;
+  respond: (response: ServerResponse) => void;
 }
 
 export async function startAuditReceiver(): Promise<AuditReceiver> {
@@ -140,7 +140,7 @@ export async function startAuditReceiver(): Promise<AuditReceiver> {
   const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = JSON.parse(await text(request)) as { kind: string; items: AuditEvent[] };
     const accepted = new Promise<void>((resolve) => response.once('finish', resolve));
-    receiver.answer(response);
+    receiver.respond(response);
     await accepted;
     if (response.statusCode !== 200) return;
     events.push(...body.items);
@@ -162,7 +162,7 @@ export async function startAuditReceiver(): Promise<AuditReceiver> {
       contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
       'current-context': 'a',
     }),
-    answer: (response) => void response.end(),
+    respond: (response) => void response.end(),
   };
   return receiver;
 }

@@ -5,8 +5,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import tls from 'node:tls';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { ask, nameIn } from './send-request.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { sendRequest, refusedUser } from './send-request.ts';
 import { configuration, serve } from './configuration.ts';
 
 let etcd: RealEtcd;
@@ -28,31 +28,31 @@ describe.each<[string, string[], boolean]>([
   ['the flag says no', ['--anonymous-auth=false'], false],
   ['the flag says yes', ['--anonymous-auth'], true],
 ])('when %s', (_, flags, allowed) => {
-  let server: ServedKinds;
+  let server: TestServer;
   beforeAll(async () => {
     server = await serveKinds(kinds, { etcd, flags });
   });
   afterAll(() => server.close());
 
   test.each(['/livez', '/readyz', '/healthz'])('a probe of %s without a credential', async (path) => {
-    expect((await ask(server, undefined, { path })).status).toBe(flags.includes('--anonymous-auth=false') ? 401 : 200);
+    expect((await sendRequest(server, undefined, { path })).status).toBe(flags.includes('--anonymous-auth=false') ? 401 : 200);
   });
 
   // system:public-info-viewer is for everybody.
   test('a request to /version without a credential', async () => {
-    expect((await ask(server, undefined, { path: '/version' })).status).toBe(allowed ? 200 : 401);
+    expect((await sendRequest(server, undefined, { path: '/version' })).status).toBe(allowed ? 200 : 401);
   });
 
   test.each([undefined, '/livez/ping', '/livez/', '//livez', '/metrics', '/', '/nowhere'])(
     'a request to %s without a credential',
     async (path) => {
-      const told = await ask(server, undefined, path === undefined ? {} : { path });
-      expect([told.status, nameIn(told)]).toEqual(allowed ? [403, anonymous] : [401, undefined]);
+      const told = await sendRequest(server, undefined, path === undefined ? {} : { path });
+      expect([told.status, refusedUser(told)]).toEqual(allowed ? [403, anonymous] : [401, undefined]);
     },
   );
 
   test.each(badCredentials)("a request with %s that is nobody's", async (_, headers) => {
-    const told = await ask(server, undefined, { path: '/livez', headers });
+    const told = await sendRequest(server, undefined, { path: '/livez', headers });
     expect([told.status, told.message]).toEqual([401, 'Unauthorized']);
   });
 });
@@ -62,9 +62,9 @@ test('refused credentials make no more lines in the log than an operator can rea
   try {
     for (let batch = 0; batch < 10; batch++)
       await Promise.all(
-        Array.from({ length: 30 }, (_, i) => ask(server, `forged.${batch}.${i}`, { path: `/version?x=${batch}.${i}` })),
+        Array.from({ length: 30 }, (_, i) => sendRequest(server, `forged.${batch}.${i}`, { path: `/version?x=${batch}.${i}` })),
       );
-    const lines = server.logged.filter((line) => line.includes('authentication failed'));
+    const lines = server.logLines.filter((line) => line.includes('authentication failed'));
     // A hundred at once, and one more each second.
     expect(lines.length).toBeGreaterThanOrEqual(1);
     expect(lines.length).toBeLessThan(200);
@@ -79,9 +79,9 @@ test('with the file of the documentation, probes need no credential and nothing 
   expect(documented).toContain('- path: /livez');
   const server = await serve(documented, { etcd });
   try {
-    for (const probe of ['/livez', '/readyz']) expect((await ask(server, undefined, { path: probe })).status).toBe(200);
+    for (const probe of ['/livez', '/readyz']) expect((await sendRequest(server, undefined, { path: probe })).status).toBe(200);
     for (const other of ['/healthz', '/livez/ping', '/metrics', undefined])
-      expect((await ask(server, undefined, other === undefined ? {} : { path: other })).status).toBe(401);
+      expect((await sendRequest(server, undefined, other === undefined ? {} : { path: other })).status).toBe(401);
   } finally {
     await server.close();
   }
@@ -95,7 +95,7 @@ describe.each([
     const server = await serveKinds(kinds, { etcd, flags });
     try {
       for (const [open, status] of Object.entries(statuses))
-        expect([open, (await ask(server, undefined, { path: open })).status]).toEqual([open, status]);
+        expect([open, (await sendRequest(server, undefined, { path: open })).status]).toEqual([open, status]);
     } finally {
       await server.close();
     }
@@ -109,7 +109,7 @@ test('a star in the middle of an allowed path is refused before the server start
 });
 
 describe('Anonymous path conditions', () => {
-  let server: ServedKinds;
+  let server: TestServer;
   beforeAll(async () => {
     const conditions = [{ path: '/livez' }, { path: '/readyz' }, { path: '/a b' }];
     server = await serve(configuration({ anonymous: { enabled: true, conditions } }), { etcd });

@@ -7,15 +7,15 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { Scope } from '@cluster-apiserver/base';
-import { ask, nameIn } from './send-request.ts';
-import { believes, configuration, serve } from './configuration.ts';
+import { sendRequest, refusedUser } from './send-request.ts';
+import { jwtAuthenticator, configuration, serve } from './configuration.ts';
 import { type RealIssuer, startIssuer } from './issuer.ts';
 
 const egress = (...egressSelections: object[]): string =>
   JSON.stringify({ apiVersion: 'apiserver.k8s.io/v1beta1', kind: 'EgressSelectorConfiguration', egressSelections });
 
 const through = (issuer: RealIssuer, egressSelectorType: string): string => {
-  const { issuer: place, ...rest } = believes(issuer) as { issuer: object };
+  const { issuer: place, ...rest } = jwtAuthenticator(issuer) as { issuer: object };
   return configuration({ jwt: [{ ...rest, issuer: { ...place, egressSelectorType } }] });
 };
 
@@ -27,11 +27,11 @@ test('an issuer is reached through the proxy of its direction, and through nothi
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'egress-'));
     scope.onClose('directory', () => fs.rmSync(directory, { recursive: true }));
     const socket = path.join(directory, 'proxy.sock');
-    const asked: string[] = [];
+    const connectTargets: string[] = [];
     let open = true;
     const proxy = http.createServer();
     proxy.on('connect', ({ url = '' }: IncomingMessage, client: net.Socket) => {
-      asked.push(url);
+      connectTargets.push(url);
       if (!open) return client.end('HTTP/1.1 503 Closed\r\n\r\n');
       const there = net.connect(Number(url.split(':').at(-1)), 'localhost', () => {
         client.write('HTTP/1.1 200 Yes\r\n\r\n');
@@ -52,22 +52,22 @@ test('an issuer is reached through the proxy of its direction, and through nothi
     const options = { flags, files: { 'egress.yaml': selections }, errorsExpected: true };
     const server = await serve(through(issuer, 'cluster'), options);
     scope.onClose('server', () => server.close());
-    expect(nameIn(await ask(server, await issuer.token()))).toBe('p:robot');
+    expect(refusedUser(await sendRequest(server, await issuer.token()))).toBe('p:robot');
     const place = `localhost:${new URL(issuer.url).port}`;
-    expect(asked).toEqual([place, place]); // for the discovery and for the keys
+    expect(connectTargets).toEqual([place, place]); // for the discovery and for the keys
 
     open = false;
-    issuer.asked.length = 0;
+    issuer.requestedPaths.length = 0;
     const other = await serve(through(issuer, 'cluster'), { ...options, etcd: server.etcd });
     scope.onClose('the other', () => other.close());
-    expect((await ask(other, await issuer.sign({}))).status).toBe(401);
-    expect(other.logged.find((line) => line.includes('cannot fetch the keys of an issuer'))).toContain('503');
-    expect(issuer.asked).toEqual([]);
+    expect((await sendRequest(other, await issuer.sign({}))).status).toBe(401);
+    expect(other.logLines.find((line) => line.includes('cannot fetch the keys of an issuer'))).toContain('503');
+    expect(issuer.requestedPaths).toEqual([]);
 
     const direct = await serve(through(issuer, 'controlplane'), { ...options, etcd: server.etcd });
     scope.onClose('the direct one', () => direct.close());
-    expect(nameIn(await ask(direct, await issuer.sign({})))).toBe('p:robot');
-    expect(asked).toHaveLength(3);
+    expect(refusedUser(await sendRequest(direct, await issuer.sign({})))).toBe('p:robot');
+    expect(connectTargets).toHaveLength(3);
   } finally {
     await scope.close();
   }

@@ -19,12 +19,12 @@ export interface RealIssuer {
   publicKey(): JWK;
   /** Makes a key that signs from now on; the earlier ones stay published. */
   rotate(): Promise<void>;
-  leave(): Promise<void>;
-  comeBack(): Promise<void>;
+  stop(): Promise<void>;
+  restart(): Promise<void>;
   /** The claims that go into every token. */
   claims: Readonly<Record<string, unknown>>;
   /** The paths that were asked for. */
-  readonly asked: string[];
+  readonly requestedPaths: string[];
   close(): Promise<void>;
 }
 
@@ -35,11 +35,11 @@ export async function startIssuer(): Promise<RealIssuer> {
   const authority = await createAuthority('issuers', systemClock, seededRandom(1));
   const names = { commonName: 'issuer', hosts: ['localhost'] };
   const { certificate, privateKey } = await authority.issueForServer(names);
-  const asked: string[] = [];
+  const requestedPaths: string[] = [];
   let answer: RequestListener;
   const open = async (port: number): Promise<https.Server> => {
     const server = https.createServer({ cert: certificate, key: privateKey }, (request, response) => {
-      asked.push(request.url ?? '');
+      requestedPaths.push(request.url ?? '');
       answer(request, response);
     });
     server.listen(port, 'localhost');
@@ -56,7 +56,7 @@ export async function startIssuer(): Promise<RealIssuer> {
     url,
     certificateAuthority: authority.certificate,
     claims: {},
-    asked,
+    requestedPaths,
     token: async () => {
       const body = new URLSearchParams({ grant_type: 'client_credentials', ...client }).toString();
       const answered = JSON.parse(await post(`${url}/token`, body, authority.certificate)) as { access_token: string };
@@ -78,8 +78,8 @@ export async function startIssuer(): Promise<RealIssuer> {
         configuration(keys, () => issuer.claims),
       ).callback();
     },
-    leave: () => stop(server),
-    comeBack: async () => {
+    stop: () => stop(server),
+    restart: async () => {
       server = await open(port);
     },
     close: () => stop(server),

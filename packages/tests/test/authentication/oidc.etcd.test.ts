@@ -5,21 +5,21 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { ask, nameIn } from './send-request.ts';
-import { believes, configuration, file, flag, reconfigure, serve } from './configuration.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { sendRequest, refusedUser } from './send-request.ts';
+import { jwtAuthenticator, configuration, file, flag, reconfigure, serve } from './configuration.ts';
 import { audience, type RealIssuer, startIssuer } from './issuer.ts';
 
 let etcd: RealEtcd;
 let issuer: RealIssuer;
 let stranger: RealIssuer;
-let server: ServedKinds;
+let server: TestServer;
 
 const members = { groups: ['system:masters'] };
 
 beforeAll(async () => {
   [etcd, issuer, stranger] = await Promise.all([startEtcd(), startIssuer(), startIssuer()]);
-  server = await serve(configuration({ jwt: [believes(issuer)] }), { etcd, errorsExpected: true });
+  server = await serve(configuration({ jwt: [jwtAuthenticator(issuer)] }), { etcd, errorsExpected: true });
 }, 60_000);
 afterAll(async () => {
   await server.close();
@@ -30,41 +30,41 @@ beforeEach(() => {
 });
 
 test('a token of the provider says who asks, and its groups say what for', async () => {
-  const told = await ask(server, await issuer.token());
-  expect([told.status, nameIn(told)]).toEqual([403, 'p:robot']);
+  const told = await sendRequest(server, await issuer.token());
+  expect([told.status, refusedUser(told)]).toEqual([403, 'p:robot']);
   issuer.claims = members;
-  expect((await ask(server, await issuer.token())).status).toBe(200);
+  expect((await sendRequest(server, await issuer.token())).status).toBe(200);
 });
 
 test('while its keys are rotated, no valid token is refused', async () => {
   issuer.claims = members;
   const first = await issuer.token();
-  expect((await ask(server, first)).status).toBe(200);
+  expect((await sendRequest(server, first)).status).toBe(200);
   await issuer.rotate();
   const second = await issuer.token();
   expect(second.split('.')[0]).not.toBe(first.split('.')[0]);
   // The server has asked for keys just now, so the new ones wait for the next time; the old one holds meanwhile.
   const fresh = await issuer.token();
-  const waiting = Promise.all([ask(server, second), ask(server, fresh)]);
-  for (let count = 0; count < 5; count++) expect((await ask(server, first)).status).toBe(200);
+  const waiting = Promise.all([sendRequest(server, second), sendRequest(server, fresh)]);
+  for (let count = 0; count < 5; count++) expect((await sendRequest(server, first)).status).toBe(200);
   expect((await waiting).map(({ status }) => status)).toEqual([200, 200]);
-  expect((await ask(server, first)).status).toBe(200);
+  expect((await sendRequest(server, first)).status).toBe(200);
 }, 30_000);
 
 test('while the issuer is away, its tokens hold, also such as were never seen', async () => {
   issuer.claims = members;
-  expect((await ask(server, await issuer.token())).status).toBe(200);
+  expect((await sendRequest(server, await issuer.token())).status).toBe(200);
   const tokens = await Promise.all(Array.from({ length: 5 }, () => issuer.token()));
-  await issuer.leave();
+  await issuer.stop();
   try {
-    for (const token of tokens) expect((await ask(server, token)).status).toBe(200);
+    for (const token of tokens) expect((await sendRequest(server, token)).status).toBe(200);
     // A configuration that keeps the issuer keeps its keys.
-    await reconfigure(server, configuration({ jwt: [believes(issuer, {}, 'q:')] }));
-    for (const token of tokens) expect((await ask(server, token)).status).toBe(200);
-    expect(nameIn(await ask(server, await issuer.sign({})))).toBe('q:robot');
+    await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, {}, 'q:')] }));
+    for (const token of tokens) expect((await sendRequest(server, token)).status).toBe(200);
+    expect(refusedUser(await sendRequest(server, await issuer.sign({})))).toBe('q:robot');
   } finally {
-    await issuer.comeBack();
-    await reconfigure(server, configuration({ jwt: [believes(issuer)] }));
+    await issuer.restart();
+    await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer)] }));
   }
 });
 
@@ -72,7 +72,7 @@ test('while the issuer is away, its tokens hold, also such as were never seen', 
 describe('threats', () => {
   const now = (): number => Math.floor(systemClock.now() / 1000);
   const refused = async (token: string): Promise<void> => {
-    const { status, text } = await ask(server, token);
+    const { status, text } = await sendRequest(server, token);
     expect([status, JSON.parse(text).message]).toEqual([401, 'Unauthorized']);
   };
   const header = async (change: object, signature?: string): Promise<string> => {
@@ -113,12 +113,12 @@ describe('threats', () => {
         x5u: `${stranger.url}/jwks`,
         x5c: ['AAAA'],
       };
-      stranger.asked.length = 0;
+      stranger.requestedPaths.length = 0;
       const key = { [name]: values[name as keyof typeof values], kid: kid() };
       await refused(await stranger.sign({ iss: issuer.url }, key));
-      expect(stranger.asked).toEqual([]);
+      expect(stranger.requestedPaths).toEqual([]);
       // Beside a good signature it says nothing.
-      expect(nameIn(await ask(server, await issuer.sign({}, { [name]: values[name as keyof typeof values] })))).toBe(
+      expect(refusedUser(await sendRequest(server, await issuer.sign({}, { [name]: values[name as keyof typeof values] })))).toBe(
         'p:robot',
       );
     });
@@ -153,7 +153,7 @@ describe('threats', () => {
     });
 
     test('a missing kid is tried against every key', async () => {
-      expect(nameIn(await ask(server, await issuer.sign({}, { kid: undefined })))).toBe('p:robot');
+      expect(refusedUser(await sendRequest(server, await issuer.sign({}, { kid: undefined })))).toBe('p:robot');
     });
   });
 
@@ -183,7 +183,7 @@ describe('threats', () => {
       ['an end very far away', () => ({ exp: 1e300 })],
       ['not before half a minute', () => ({ nbf: now() + 30 })],
     ])('but %s is fine', async (_, claims) => {
-      expect(nameIn(await ask(server, await issuer.sign(claims())))).toBe('p:robot');
+      expect(refusedUser(await sendRequest(server, await issuer.sign(claims())))).toBe('p:robot');
     });
   });
 
@@ -206,26 +206,26 @@ describe('threats', () => {
       `${first}.${Buffer.from(`{"iss":${JSON.stringify(issuer.url)},"x":${'['.repeat(20_000)}`).toString('base64url')}.${last}`,
     ];
     for (const token of bad)
-      expect([token.slice(0, 60), (await ask(server, token)).status]).toEqual([token.slice(0, 60), 401]);
-    expect((await ask(server, good)).status).toBe(403);
+      expect([token.slice(0, 60), (await sendRequest(server, token)).status]).toEqual([token.slice(0, 60), 401]);
+    expect((await sendRequest(server, good)).status).toBe(403);
   });
 
   test('Distributed claims: what a token names is not asked', async () => {
-    stranger.asked.length = 0;
+    stranger.requestedPaths.length = 0;
     const token = await issuer.sign({
       _claim_names: { groups: 'x' },
       _claim_sources: { x: { endpoint: `${stranger.url}/groups`, access_token: 'y' } },
     });
-    expect(nameIn(await ask(server, token))).toBe('p:robot');
-    expect(stranger.asked).toEqual([]);
+    expect(refusedUser(await sendRequest(server, token))).toBe('p:robot');
+    expect(stranger.requestedPaths).toEqual([]);
   });
 
   test('Token cache: a token is remembered as a whole, and not beyond its end', async () => {
     const ends = now() + 2;
     const endsSoon = await issuer.sign({ exp: ends });
-    expect((await ask(server, endsSoon)).status).toBe(403);
+    expect((await sendRequest(server, endsSoon)).status).toBe(403);
     for (const other of [`${endsSoon}A`, endsSoon.slice(0, -1), endsSoon.toUpperCase()]) await refused(other);
-    expect((await ask(server, endsSoon)).status).toBe(403);
+    expect((await sendRequest(server, endsSoon)).status).toBe(403);
     await until('its end', () => (now() > ends ? true : undefined));
     await refused(endsSoon);
   });
@@ -233,12 +233,12 @@ describe('threats', () => {
   test('Secrets in logs/traces/metrics: neither a token nor what it says', async () => {
     const canary = 'canary-7e1f';
     for (const claims of [{ sub: canary, aud: 'x' }, { sub: canary, exp: 1 }, { groups: { canary } }, { [canary]: 1 }])
-      await ask(server, await issuer.sign(claims));
+      await sendRequest(server, await issuer.sign(claims));
     const token = await issuer.sign({ sub: canary });
-    await ask(server, `${token}x`);
-    const metrics = await ask(server, server.token, { path: '/metrics' });
+    await sendRequest(server, `${token}x`);
+    const metrics = await sendRequest(server, server.token, { path: '/metrics' });
     expect(metrics.status).toBe(200);
-    const everything = [...server.logged, metrics.text].join('\n');
+    const everything = [...server.logLines, metrics.text].join('\n');
     expect(everything).toContain('authentication failed');
     expect(everything).not.toContain(canary);
     for (const part of token.split('.')) expect(everything).not.toContain(part);
@@ -258,11 +258,11 @@ describe('a rule that does not hold', () => {
   };
   const good = { tenant: 'canary-tenant', level: 'high' };
 
-  beforeAll(() => reconfigure(server, configuration({ jwt: [believes(issuer, rules)] })));
-  afterAll(() => reconfigure(server, configuration({ jwt: [believes(issuer)] })));
+  beforeAll(() => reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, rules)] })));
+  afterAll(() => reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer)] })));
 
   test('lets others through', async () => {
-    expect((await ask(server, await issuer.sign(good))).status).toBe(403);
+    expect((await sendRequest(server, await issuer.sign(good))).status).toBe(403);
   });
 
   test.each([
@@ -272,11 +272,11 @@ describe('a rule that does not hold', () => {
     ['that requires a value', { ...good, tenant: 'canary' }, 'Unauthorized', 'claimValidationRules[0]'],
     ['that has no value', { tenant: good.tenant }, 'Unauthorized', 'claimValidationRules[1]'],
   ])('%s tells its own words, and the log its name', async (_, claims, told, name) => {
-    const before = server.logged.length;
-    const { status, text } = await ask(server, await issuer.sign(claims));
+    const before = server.logLines.length;
+    const { status, text } = await sendRequest(server, await issuer.sign(claims));
     expect(JSON.parse(text)).toMatchObject({ kind: 'Status', status: 'Failure', reason: 'Unauthorized', code: 401 });
     expect([status, JSON.parse(text).message]).toEqual([401, told]);
-    const line = server.logged.slice(before).find((one) => one.includes('authentication failed')) ?? '';
+    const line = server.logLines.slice(before).find((one) => one.includes('authentication failed')) ?? '';
     expect(line).toContain(name);
     expect(text).not.toContain('canary');
     expect(line).not.toContain('canary');
@@ -288,11 +288,11 @@ describe('a changed configuration', () => {
     const names = new Set<string | undefined>();
     let asking = true;
     const callers = Array.from({ length: 4 }, async () => {
-      while (asking) names.add(nameIn(await ask(server, await issuer.sign({}))));
+      while (asking) names.add(refusedUser(await sendRequest(server, await issuer.sign({}))));
     });
     for (const prefix of ['a:', 'b:', 'c:'])
-      await reconfigure(server, configuration({ jwt: [believes(issuer, {}, prefix)] }));
-    expect(nameIn(await ask(server, await issuer.sign({})))).toBe('c:robot');
+      await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, {}, prefix)] }));
+    expect(refusedUser(await sendRequest(server, await issuer.sign({})))).toBe('c:robot');
     asking = false;
     await Promise.all(callers);
     expect(names).toEqual(new Set(['a:robot', 'b:robot', 'c:robot', 'p:robot']));
@@ -300,26 +300,26 @@ describe('a changed configuration', () => {
 
   test('counts at once also for a token that is remembered', async () => {
     const token = await issuer.sign({});
-    await reconfigure(server, configuration({ jwt: [believes(issuer, {}, 'd:')] }));
-    expect(nameIn(await ask(server, token))).toBe('d:robot');
-    await reconfigure(server, configuration({ jwt: [believes(issuer, {}, 'e:')] }));
-    expect(nameIn(await ask(server, token))).toBe('e:robot');
+    await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, {}, 'd:')] }));
+    expect(refusedUser(await sendRequest(server, token))).toBe('d:robot');
+    await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, {}, 'e:')] }));
+    expect(refusedUser(await sendRequest(server, token))).toBe('e:robot');
     await reconfigure(server, configuration({}));
-    expect((await ask(server, token)).status).toBe(401);
-    await reconfigure(server, configuration({ jwt: [believes(issuer)] }));
+    expect((await sendRequest(server, token)).status).toBe(401);
+    await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer)] }));
   });
 
   test('with faults changes nothing, and is told and counted', async () => {
     const token = await issuer.sign({});
-    const before = server.logged.length;
+    const before = server.logLines.length;
     await reconfigure(
       server,
-      configuration({ jwt: [believes(issuer, { userValidationRules: [{ expression: 'x' }] })] }),
+      configuration({ jwt: [jwtAuthenticator(issuer, { userValidationRules: [{ expression: 'x' }] })] }),
     );
-    const line = server.logged.slice(before).find((one) => one.includes('not usable')) ?? '';
+    const line = server.logLines.slice(before).find((one) => one.includes('not usable')) ?? '';
     expect(line).toContain('jwt[0].userValidationRules[0].expression');
-    expect(nameIn(await ask(server, token))).toBe('p:robot');
-    const { text } = await ask(server, server.token, { path: '/metrics' });
+    expect(refusedUser(await sendRequest(server, token))).toBe('p:robot');
+    const { text } = await sendRequest(server, server.token, { path: '/metrics' });
     const prefix = 'apiserver_authentication_config_controller';
     const replica = 'apiserver_id_hash="sha256:[0-9a-f]{64}"';
     for (const line of [
@@ -332,7 +332,7 @@ describe('a changed configuration', () => {
         line,
         1,
       ]);
-    await server.write(file, configuration({ jwt: [believes(issuer)] }));
+    await server.write(file, configuration({ jwt: [jwtAuthenticator(issuer)] }));
   });
 });
 
@@ -393,7 +393,7 @@ function believesNobody(): object {
 }
 
 describe('the flags of OIDC', () => {
-  let flagged: ServedKinds;
+  let flagged: TestServer;
   beforeAll(async () => {
     flagged = await serveKinds(kinds, {
       etcd,
@@ -415,9 +415,9 @@ describe('the flags of OIDC', () => {
 
   test('mean what a file would say', async () => {
     const good = { tenant: 'a,b', level: 'high' };
-    expect(nameIn(await ask(flagged, await issuer.sign(good)))).toBe(`${issuer.url}#robot`);
-    expect((await ask(flagged, await issuer.sign({ ...good, groups: ['masters'] }))).status).toBe(200);
-    expect((await ask(flagged, await issuer.sign({ ...good, tenant: 'a' }))).status).toBe(401);
-    expect((await ask(flagged, await issuer.sign({ tenant: 'a,b' }))).status).toBe(401);
+    expect(refusedUser(await sendRequest(flagged, await issuer.sign(good)))).toBe(`${issuer.url}#robot`);
+    expect((await sendRequest(flagged, await issuer.sign({ ...good, groups: ['masters'] }))).status).toBe(200);
+    expect((await sendRequest(flagged, await issuer.sign({ ...good, tenant: 'a' }))).status).toBe(401);
+    expect((await sendRequest(flagged, await issuer.sign({ tenant: 'a,b' }))).status).toBe(401);
   });
 });

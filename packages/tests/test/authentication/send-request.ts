@@ -2,15 +2,15 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
-import type { ServedKinds } from '../serve-kinds.ts';
+import type { TestServer } from '../serve-kinds.ts';
 
-export interface Told {
+export interface ReceivedResponse {
   readonly status: number;
   readonly message: string | undefined;
   readonly text: string;
 }
 
-export interface Asked {
+export interface RequestOptions {
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** GET if there is none. */
@@ -21,11 +21,11 @@ export interface Asked {
 /** Where nobody of these callers has a right, so that the refusal tells who asks. */
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 
-export async function ask(
-  { url, certificate }: Pick<ServedKinds, 'url' | 'certificate'>,
+export async function sendRequest(
+  { url, certificate }: Pick<TestServer, 'url' | 'certificate'>,
   token: string | undefined,
-  { path = accounts, headers = {}, method = 'GET', body }: Asked = {},
-): Promise<Told> {
+  { path = accounts, headers = {}, method = 'GET', body }: RequestOptions = {},
+): Promise<ReceivedResponse> {
   const { hostname, port } = new URL(url);
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const request = https.request({
@@ -47,4 +47,4 @@ export async function ask(
 }
 
 /** The name that a refusal by the authorizer repeats. */
-export const nameIn = ({ message }: Told): string | undefined => /User "([^"]*)"/.exec(message ?? '')?.[1];
+export const refusedUser = ({ message }: ReceivedResponse): string | undefined => /User "([^"]*)"/.exec(message ?? '')?.[1];

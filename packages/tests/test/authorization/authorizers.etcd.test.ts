@@ -2,12 +2,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { ask } from '../authentication/send-request.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { askAs, configuration, metric, reconfigure, rewrite, serve } from './configuration.ts';
+import { sendRequest } from '../authentication/send-request.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { requestAs, configuration, metric, reconfigure, rewriteFile, serve } from './configuration.ts';
 
 let etcd: RealEtcd;
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   etcd = await startEtcd();
 });
@@ -31,7 +31,7 @@ describe('a request of somebody without rights', () => {
     ['is allowed by what follows AlwaysDeny', [alwaysDeny, alwaysAllow], 200],
   ])('%s', async (_, authorizers, status) => {
     server = await serve(configuration(...authorizers), { etcd });
-    expect((await askAs(server, 'ann')).status).toBe(status);
+    expect((await requestAs(server, 'ann')).status).toBe(status);
   });
 });
 
@@ -41,20 +41,20 @@ test('the reasons of all authorizers without an opinion are told', async () => {
     flags: ['--authorization-policy-file=policies'],
     files: { policies: '' },
   });
-  expect((await askAs(server, 'ann')).message).toMatch(/: Everything is forbidden\., No policy matched\.$/);
+  expect((await requestAs(server, 'ann')).message).toMatch(/: Everything is forbidden\., No policy matched\.$/);
 });
 
 describe('whatever is configured', () => {
   test('system:masters may do everything, and probes need no rights', async () => {
     server = await serve(configuration(alwaysDeny), { etcd });
-    expect((await askAs(server, 'ann', undefined, 'system:masters')).status).toBe(200);
-    expect((await ask(server, undefined, { path: '/livez' })).status).toBe(200);
+    expect((await requestAs(server, 'ann', undefined, 'system:masters')).status).toBe(200);
+    expect((await sendRequest(server, undefined, { path: '/livez' })).status).toBe(200);
   });
 
   test('an anonymous request gets no rights from AlwaysAllow', async () => {
     server = await serve(configuration(alwaysAllow), { etcd, flags: ['--anonymous-auth'] });
-    expect((await ask(server, undefined)).status).toBe(403);
-    expect((await askAs(server, 'ann')).status).toBe(200);
+    expect((await sendRequest(server, undefined)).status).toBe(403);
+    expect((await requestAs(server, 'ann')).status).toBe(200);
   });
 });
 
@@ -67,19 +67,19 @@ describe('by flags', () => {
     ['the other spelling', ['--authorization-modes=RBAC', '--authorization-modes=AlwaysAllow'], 200],
   ])('%s', async (_, flags, status) => {
     server = await serveKinds(kinds, { etcd, flags });
-    expect((await askAs(server, 'ann')).status).toBe(status);
+    expect((await requestAs(server, 'ann')).status).toBe(status);
   });
 });
 
 test('a changed file is applied, and a faulty one leaves the old one in service', async () => {
   server = await serve(configuration(rbac), { etcd, errorsExpected: true });
-  expect((await askAs(server, 'ann')).status).toBe(403);
+  expect((await requestAs(server, 'ann')).status).toBe(403);
   await reconfigure(server, configuration(rbac, alwaysAllow));
-  expect((await askAs(server, 'ann')).status).toBe(200);
+  expect((await requestAs(server, 'ann')).status).toBe(200);
   await reconfigure(server, configuration({ type: 'Node', name: 'node' }));
-  expect((await askAs(server, 'ann')).status).toBe(200);
+  expect((await requestAs(server, 'ann')).status).toBe(200);
   await reconfigure(server, configuration(alwaysDeny));
-  expect((await askAs(server, 'ann')).status).toBe(403);
+  expect((await requestAs(server, 'ann')).status).toBe(403);
   const reloads = 'apiserver_authorization_config_controller_automatic_reloads_total';
   expect(await metric(server, reloads, { status: 'success' })).toBe(2);
   expect(await metric(server, reloads, { status: 'failure' })).toBe(1);
@@ -96,21 +96,21 @@ test('RBAC can be added by a reload, and allows what a role allows', async () =>
     subjects: [{ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'devs' }],
   };
   const path = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
-  expect((await server.ask('POST', path, binding)).status).toBe(201);
+  expect((await server.request('POST', path, binding)).status).toBe(201);
   try {
-    expect((await askAs(server, 'ann')).status).toBe(403);
+    expect((await requestAs(server, 'ann')).status).toBe(403);
     await reconfigure(server, configuration(alwaysDeny, rbac));
-    expect((await askAs(server, 'ann')).status).toBe(200);
-    expect((await askAs(server, 'ann', undefined, 'ops')).status).toBe(403);
+    expect((await requestAs(server, 'ann')).status).toBe(200);
+    expect((await requestAs(server, 'ann', undefined, 'ops')).status).toBe(403);
   } finally {
-    await server.ask('DELETE', `${path}/devs-view`);
+    await server.request('DELETE', `${path}/devs-view`);
   }
 });
 
 test('decisions are counted by authorizer', async () => {
   server = await serve(configuration(rbac, { ...alwaysAllow, name: 'everybody.example.com' }), { etcd });
-  await askAs(server, 'ann');
-  await askAs(server, 'bob');
+  await requestAs(server, 'ann');
+  await requestAs(server, 'bob');
   const labels = { type: 'AlwaysAllow', name: 'everybody.example.com', decision: 'allowed' };
   expect(await metric(server, 'apiserver_authorization_decisions_total', labels)).toBe(2);
   expect(await metric(server, 'apiserver_authorization_decisions_total', { type: 'RBAC' })).toBe(0);
@@ -125,12 +125,12 @@ describe('ABAC', () => {
       flags: ['--authorization-mode=ABAC', '--authorization-policy-file=policies'],
       files: { policies: `# who may read\n${devs}\n` },
     });
-    expect((await askAs(server, 'ann')).status).toBe(200);
-    expect((await askAs(server, 'ann', '/api/v1/namespaces/other/serviceaccounts')).status).toBe(403);
-    await rewrite(server, 'policies', `${devs}\n{"kind":"Policy"}`, 'is not usable');
-    expect((await askAs(server, 'ann')).status).toBe(200);
-    await rewrite(server, 'policies', policy({ user: 'bob', nonResourcePath: '/version' }), 'is in service');
-    expect((await askAs(server, 'ann')).status).toBe(403);
-    expect((await askAs(server, 'bob', '/version')).status).toBe(200);
+    expect((await requestAs(server, 'ann')).status).toBe(200);
+    expect((await requestAs(server, 'ann', '/api/v1/namespaces/other/serviceaccounts')).status).toBe(403);
+    await rewriteFile(server, 'policies', `${devs}\n{"kind":"Policy"}`, 'is not usable');
+    expect((await requestAs(server, 'ann')).status).toBe(200);
+    await rewriteFile(server, 'policies', policy({ user: 'bob', nonResourcePath: '/version' }), 'is in service');
+    expect((await requestAs(server, 'ann')).status).toBe(403);
+    expect((await requestAs(server, 'bob', '/version')).status).toBe(200);
   });
 });

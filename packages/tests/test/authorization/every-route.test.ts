@@ -27,7 +27,7 @@ let pipeline: OpenPipeline;
 /** Who asks, and what he may; what was asked of the authorizer, in its order. */
 let user: UserInfo | undefined = ann;
 let isGranted: (right: string) => boolean = () => true;
-let asked: string[] = [];
+let authorized: string[] = [];
 
 const services = {
   clock: systemClock,
@@ -55,7 +55,7 @@ const documents = {
 const authorizer: Authorizer = {
   authorize: (question) => {
     const right = rightOf(question);
-    asked.push(right);
+    authorized.push(right);
     return isGranted(right) ? { verdict: 'allow' } : { verdict: 'noOpinion', reason: 'no rule' };
   },
 };
@@ -140,10 +140,10 @@ function scopeOf({ group, plural, path }: Use, place: ReturnType<typeof placeOf>
 const neededRight = (use: Use, place: ReturnType<typeof placeOf>): string =>
   rightText({ verb: use.verb, what: resourceOf(use), ...scopeOf(use, place) });
 
-const asking = (who: UserInfo | undefined, granted: (right: string) => boolean): void => {
+const authorizing = (who: UserInfo | undefined, granted: (right: string) => boolean): void => {
   user = who;
   isGranted = granted;
-  asked = [];
+  authorized = [];
 };
 
 async function send({ method, target, body, type = 'application/json' }: Request): Promise<ApiResponse> {
@@ -157,7 +157,7 @@ async function makeObject(
   place: ReturnType<typeof placeOf>,
 ): Promise<object | undefined> {
   if (!path.includes('{name}')) return undefined;
-  asking(ann, () => true);
+  authorizing(ann, () => true);
   const object = filledIn(path.replace('/watch/', '/').replace(/(\{name\}).*/, '$1'), place);
   const collection = object.slice(0, object.lastIndexOf('/'));
   const made = await send({ method: 'POST', target: collection, body: samples[`${group}/${plural}`]?.(place) });
@@ -210,9 +210,9 @@ describe('Every route of the endpoint table', () => {
     const answers = await ofEveryUse(async (use, place) => {
       const object = await makeObject(use, place);
       const right = neededRight(use, place);
-      asking(ann, (one) => one === right);
+      authorizing(ann, (one) => one === right);
       const { status } = await send(requestOf(use, place, object));
-      return { isServed: status >= 200 && status < 300, asked };
+      return { isServed: status >= 200 && status < 300, asked: authorized };
     });
     const expected = await ofEveryUse(async (use, place) => ({ isServed: true, asked: [neededRight(use, place)] }));
     expect(answers).toEqual(expected);
@@ -222,7 +222,7 @@ describe('Every route of the endpoint table', () => {
     const answers = await ofEveryUse(async (use, place) => {
       const object = await makeObject(use, place);
       const right = neededRight(use, place);
-      asking(ann, (one) => one !== right);
+      authorizing(ann, (one) => one !== right);
       return (await send(requestOf(use, place, object))).status;
     });
     expect(answers).toEqual(sameForAll(403));
@@ -233,7 +233,7 @@ describe('Every route of the endpoint table', () => {
       ofEveryUse(async (use, place) => {
         const named = exist ? place : { namespace: place.namespace, name: `${place.name}-none` };
         const object = exist ? await makeObject(use, place) : { metadata: { name: named.name } };
-        asking(ann, () => false);
+        authorizing(ann, () => false);
         const answer = JSON.parse(textOf(await send(requestOf(use, named, object)))) as Record<string, unknown>;
         return JSON.parse(JSON.stringify(answer).replaceAll('-none', '')) as unknown;
       });
@@ -262,9 +262,9 @@ describe('Every route of the endpoint table', () => {
   test('is refused to nobody before anybody is asked, and to anonymous requests by name', async () => {
     const answers = async (who: UserInfo | undefined): Promise<Record<string, unknown>> =>
       ofEveryUse(async (use, place) => {
-        asking(who, () => false);
+        authorizing(who, () => false);
         const { status } = await send(requestOf(use, place, { metadata: { name: place.name } }));
-        return { status, questions: asked.length };
+        return { status, questions: authorized.length };
       });
     expect(await answers(undefined)).toEqual(sameForAll({ status: 401, questions: 0 }));
     const anonymous = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
@@ -279,9 +279,9 @@ describe('Every route of the endpoint table', () => {
         const place = placeOf(index);
         const right = neededRight({ ...use, verb: method === 'HEAD' ? use.verb : '' }, place);
         const request = { method, target: filledIn(use.path, place) + use.query };
-        asking(ann, (one) => one === right);
-        expect([titleOf(use), (await send(request)).status, asked]).toEqual([titleOf(use), 405, [right]]);
-        asking(ann, (one) => one !== right);
+        authorizing(ann, (one) => one === right);
+        expect([titleOf(use), (await send(request)).status, authorized]).toEqual([titleOf(use), 405, [right]]);
+        authorizing(ann, (one) => one !== right);
         expect([titleOf(use), (await send(request)).status]).toEqual([titleOf(use), 403]);
       }
     },
@@ -297,19 +297,19 @@ describe('A path that is no resource', () => {
   test.each(paths)('%s needs the right to its method on exactly this path', async (path) => {
     for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS', 'BREW']) {
       const right = `${method.toLowerCase()} ${path}`;
-      asking(ann, (one) => one === right);
+      authorizing(ann, (one) => one === right);
       const { status } = await send({ method, target: path });
       const isDocument = documentPaths.includes(path);
       const served = method === 'GET' || method === 'HEAD' ? 200 : 405;
-      expect([method, status, asked]).toEqual([method, isDocument ? served : 404, [right]]);
-      asking(ann, (one) => one !== right);
+      expect([method, status, authorized]).toEqual([method, isDocument ? served : 404, [right]]);
+      authorizing(ann, (one) => one !== right);
       const refused = await send({ method, target: path });
       expect([method, refused.status]).toEqual([method, 403]);
       expect(JSON.parse(textOf(refused))).toMatchObject({
         message: `forbidden: User "ann" cannot ${method.toLowerCase()} path "${path}": no rule`,
         details: {},
       });
-      asking(undefined, () => true);
+      authorizing(undefined, () => true);
       expect((await send({ method, target: path })).status).toBe(401);
     }
   });
@@ -322,9 +322,9 @@ test.each([
   ['/api/v1/namespaces/n/events/e/a/b', 'get /events/a in n of e'],
   ['/api/v1/namespaces/n/events/e/nope', 'get /events/nope in n of e'],
 ])('what is not served at %s is told only to who might ask for it', async (target, right) => {
-  asking(ann, (one) => one === right);
-  expect([(await send({ method: 'GET', target })).status, asked]).toEqual([404, [right]]);
-  asking(ann, (one) => one !== right);
+  authorizing(ann, (one) => one === right);
+  expect([(await send({ method: 'GET', target })).status, authorized]).toEqual([404, [right]]);
+  authorizing(ann, (one) => one !== right);
   expect((await send({ method: 'GET', target })).status).toBe(403);
 });
 
@@ -332,7 +332,7 @@ describe('What a request does besides its verb', () => {
   const accounts = '/api/v1/namespaces/besides/serviceaccounts';
   const rightTo = (verb: string, name?: string): string =>
     rightText({ verb, what: '/serviceaccounts', namespace: 'besides', name });
-  const may = (...rights: string[]): void => asking(ann, (one) => rights.includes(one));
+  const may = (...rights: string[]): void => authorizing(ann, (one) => rights.includes(one));
   const apply = (name: string): Request => ({
     method: 'PATCH',
     target: `${accounts}/${name}?fieldManager=m`,
@@ -343,7 +343,7 @@ describe('What a request does besides its verb', () => {
   test('an apply that creates needs the right to create, and one that changes does not', async () => {
     may(rightTo('patch', 'a'));
     const refused = await send(apply('a'));
-    expect([refused.status, asked]).toEqual([403, [rightTo('patch', 'a'), rightTo('create', 'a')]]);
+    expect([refused.status, authorized]).toEqual([403, [rightTo('patch', 'a'), rightTo('create', 'a')]]);
     expect(JSON.parse(textOf(refused))).toMatchObject({
       message:
         'serviceaccounts "a" is forbidden: User "ann" cannot create resource "serviceaccounts" in API group "" in the namespace "besides": no rule',
@@ -351,7 +351,7 @@ describe('What a request does besides its verb', () => {
     may(rightTo('patch', 'a'), rightTo('create', 'a'));
     expect((await send(apply('a'))).status).toBe(201);
     may(rightTo('patch', 'a'));
-    expect([(await send(apply('a'))).status, asked]).toEqual([200, [rightTo('patch', 'a')]]);
+    expect([(await send(apply('a'))).status, authorized]).toEqual([200, [rightTo('patch', 'a')]]);
   });
 
   test('a PUT that creates needs the right to create', async () => {
@@ -371,9 +371,9 @@ describe('What a request does besides its verb', () => {
         apiVersion: kind.apiVersion,
       };
       const request = { method: 'PUT', target: filledIn(update.path, place), body };
-      asking(ann, (one) => one === right);
-      expect([(await send(request)).status, asked]).toEqual([403, [right, create]]);
-      asking(ann, (one) => one === right || one === create);
+      authorizing(ann, (one) => one === right);
+      expect([(await send(request)).status, authorized]).toEqual([403, [right, create]]);
+      authorizing(ann, (one) => one === right || one === create);
       expect([kind.kind, (await send(request)).status]).toEqual([kind.kind, 201]);
     }
   });
@@ -383,12 +383,12 @@ describe('What a request does besides its verb', () => {
     ['DELETE', '', 'deletecollection', undefined],
   ])('an unsafe deletion by %s %s needs a right of its own', async (method, path, verb, name) => {
     const [right, unsafe] = [rightTo(verb, name), rightTo('unsafe-delete-ignore-read-errors', name)];
-    asking(ann, () => true);
+    authorizing(ann, () => true);
     await send({ method: 'POST', target: accounts, body: { metadata: { name: 'u' } } });
     const target = `${accounts}${path}?ignoreStoreReadErrorWithClusterBreakingPotential=true`;
     may(right);
     const refused = await send({ method, target });
-    expect([refused.status, asked]).toEqual([403, [right, unsafe]]);
+    expect([refused.status, authorized]).toEqual([403, [right, unsafe]]);
     expect(JSON.parse(textOf(refused))).toMatchObject({
       message: expect.stringContaining(
         'is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: no rule',
@@ -398,7 +398,7 @@ describe('What a request does besides its verb', () => {
     expect((await send({ method, target })).status).toBe(403);
     may(right, unsafe);
     await send({ method, target });
-    expect(asked).toEqual([right, unsafe]);
+    expect(authorized).toEqual([right, unsafe]);
   });
 
   test.each([
@@ -409,10 +409,10 @@ describe('What a request does besides its verb', () => {
       (await pipeline.ask('GET', accounts, { headers: { 'impersonate-user': name } })).status;
     may(rightTo('list'));
     expect(await request()).toBe(403);
-    expect(asked).not.toContain(rightTo('list'));
+    expect(authorized).not.toContain(rightTo('list'));
     may(right);
     expect(await request()).toBe(403);
-    expect(asked.at(-1)).toBe(rightTo('list'));
+    expect(authorized.at(-1)).toBe(rightTo('list'));
     may(right, rightTo('list'));
     expect(await request()).toBe(200);
   });

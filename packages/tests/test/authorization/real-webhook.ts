@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
 import { startHttpsServer } from '../https-server.ts';
 
-export interface Asked {
+export interface ReceivedReview {
   readonly apiVersion: string;
   readonly kind: string;
   readonly spec: Readonly<Record<string, unknown>>;
@@ -14,32 +14,32 @@ export interface Asked {
   readonly certificate: string | undefined;
 }
 
-export type Answer = (asked: Asked, response: ServerResponse) => void;
+export type ReviewHandler = (calls: ReceivedReview, response: ServerResponse) => void;
 
-export const says =
-  (status: object): Answer =>
+export const respondWith =
+  (status: object): ReviewHandler =>
   ({ apiVersion }, response) =>
     void response.end(JSON.stringify({ apiVersion, kind: 'SubjectAccessReview', status }));
 
 export interface RealWebhook {
-  readonly asked: Asked[];
-  answer: Answer;
+  readonly asked: ReceivedReview[];
+  answer: ReviewHandler;
   /** The authority that connection files trust. */
   trusted: string;
   readonly clients: TestAuthority;
   /** A kubeconfig, with the authority in it. */
   connection(user?: object, trusted?: string): string;
   /** Ends all connections and listens no more. */
-  leave(): Promise<void>;
-  comeBack(): Promise<void>;
+  stop(): Promise<void>;
+  restart(): Promise<void>;
   /** Serves with a new certificate of another authority from now on, and gives that authority. */
-  rotate(): Promise<string>;
+  rotateCertificate(): Promise<string>;
 }
 
 export async function startWebhook(): Promise<RealWebhook> {
   const clients = await testAuthority('clients of webhooks');
   const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const review = JSON.parse(await text(request)) as Asked;
+    const review = JSON.parse(await text(request)) as ReceivedReview;
     const shown = (request.socket as TLSSocket).getPeerX509Certificate()?.subject;
     const asked = { ...review, authorization: request.headers.authorization, certificate: shown };
     webhook.asked.push(asked);
@@ -51,7 +51,7 @@ export async function startWebhook(): Promise<RealWebhook> {
   );
   const webhook: RealWebhook = {
     asked: [],
-    answer: says({ allowed: true }),
+    answer: respondWith({ allowed: true }),
     trusted: server.authority,
     clients,
     connection: (user = {}, trusted = webhook.trusted) =>
@@ -71,9 +71,9 @@ export async function startWebhook(): Promise<RealWebhook> {
         contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
         'current-context': 'x',
       }),
-    leave: server.leave,
-    comeBack: server.comeBack,
-    rotate: server.rotate,
+    stop: server.stop,
+    restart: server.restart,
+    rotateCertificate: server.rotateCertificate,
   };
   return webhook;
 }

@@ -4,25 +4,25 @@ import type { ServerResponse } from 'node:http';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type ServedKinds, type ServeOptions, serveKinds } from '../serve-kinds.ts';
-import { askAs, configuration, metric, reconfigure, rewrite, serve } from './configuration.ts';
-import { type Answer, type RealWebhook, says, startWebhook } from './real-webhook.ts';
+import { type TestServer, type TestServerOptions, serveKinds } from '../serve-kinds.ts';
+import { requestAs, configuration, metric, reconfigure, rewriteFile, serve } from './configuration.ts';
+import { type ReviewHandler, type RealWebhook, respondWith, startWebhook } from './real-webhook.ts';
 
 const file = '/hook/config';
 
 let etcd: RealEtcd;
 let hook: RealWebhook;
-let server: ServedKinds | undefined;
+let server: TestServer | undefined;
 beforeAll(async () => {
   [etcd, hook] = await Promise.all([startEtcd(), startWebhook()]);
 });
 afterAll(async () => {
-  await hook.leave();
+  await hook.stop();
   await etcd.stop();
 });
 beforeEach(() => {
   hook.asked.length = 0;
-  hook.answer = says({ allowed: true });
+  hook.answer = respondWith({ allowed: true });
 });
 afterEach(async () => {
   await server?.close();
@@ -44,7 +44,7 @@ const webhook = (part: object = {}, name = 'hook'): object => ({
 const uncached = { cacheAuthorizedRequests: false, cacheUnauthorizedRequests: false };
 const alwaysAllow = { type: 'AlwaysAllow', name: 'open' };
 
-async function open(authorizers: object[], options: ServeOptions = {}): Promise<ServedKinds> {
+async function open(authorizers: object[], options: TestServerOptions = {}): Promise<TestServer> {
   server = await serve(configuration(...authorizers), {
     etcd,
     errorsExpected: true,
@@ -54,8 +54,8 @@ async function open(authorizers: object[], options: ServeOptions = {}): Promise<
   return server;
 }
 
-const statusOf = async (at: ServedKinds, user = 'ann', path?: string): Promise<number> =>
-  (await askAs(at, user, path)).status;
+const statusOf = async (at: TestServer, user = 'ann', path?: string): Promise<number> =>
+  (await requestAs(at, user, path)).status;
 
 describe('A webhook', () => {
   test('is asked with the whole request, and its answer is remembered', async () => {
@@ -95,31 +95,31 @@ describe('A webhook', () => {
     ['denies', { allowed: false, denied: true, reason: 'on holiday' }, 403, /: on holiday$/],
     ['does both', { allowed: true, denied: true }, 500, /the webhook both allowed and denied/],
   ])('that %s decides', async (_, status, code, message) => {
-    hook.answer = says(status);
-    const told = await askAs(await open([webhook()]), 'ann');
+    hook.answer = respondWith(status);
+    const told = await requestAs(await open([webhook()]), 'ann');
     expect([told.status, told.message ?? '']).toEqual([code, message ? expect.stringMatching(message) : '']);
   });
 
   test('that has no opinion leaves it to the next, and one that denies does not', async () => {
     const at = await open([webhook(uncached), alwaysAllow]);
-    hook.answer = says({ allowed: false });
+    hook.answer = respondWith({ allowed: false });
     expect(await statusOf(at)).toBe(200);
-    hook.answer = says({ allowed: false, denied: true });
+    hook.answer = respondWith({ allowed: false, denied: true });
     expect(await statusOf(at)).toBe(403);
   });
 
   test('answers access reviews, too', async () => {
-    hook.answer = says({ allowed: false, denied: true, reason: 'on holiday' });
+    hook.answer = respondWith({ allowed: false, denied: true, reason: 'on holiday' });
     const at = await open([webhook()]);
     const spec = { user: 'bob', resourceAttributes: { verb: 'get', resource: 'events' } };
-    const { body } = await at.ask('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', { spec });
+    const { body } = await at.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', { spec });
     expect(body['status']).toEqual({ allowed: false, denied: true, reason: 'on holiday' });
     expect(hook.asked).toMatchObject([{ spec: { user: 'bob' } }]);
   });
 
   test('is not asked about system:masters, probes, and requests that a condition excludes', async () => {
     const at = await open([webhook({ matchConditions: [{ expression: "user != 'robot'" }] }), alwaysAllow]);
-    expect((await askAs(at, 'ann', undefined, 'system:masters')).status).toBe(200);
+    expect((await requestAs(at, 'ann', undefined, 'system:masters')).status).toBe(200);
     expect(await statusOf(at, 'ann', '/livez')).toBe(200);
     expect(await statusOf(at, 'robot')).toBe(200);
     expect(hook.asked).toEqual([]);
@@ -160,17 +160,17 @@ describe('A webhook', () => {
 });
 
 const raw =
-  (status: number, body = ''): Answer =>
+  (status: number, body = ''): ReviewHandler =>
   (_, response) =>
     void response.writeHead(status).end(body);
-const drip: Answer = (_, response) => {
+const drip: ReviewHandler = (_, response) => {
   response.writeHead(200).write('{');
   const timer = setInterval(() => response.write(' '), 20);
   response.on('close', () => clearInterval(timer));
 };
 
 describe('A webhook that gives no answer is decided by its failure policy', () => {
-  test.each<[string, Answer]>([
+  test.each<[string, ReviewHandler]>([
     ['it refuses us', raw(403)],
     ['it is somewhere else', (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end()],
     ['it fails', raw(500)],
@@ -186,7 +186,7 @@ describe('A webhook that gives no answer is decided by its failure policy', () =
     hook.answer = answer;
     const part = { timeout: '300ms' };
     const at = await open([webhook({ ...part, failurePolicy: 'NoOpinion' })]);
-    const failed = await askAs(at, 'ann');
+    const failed = await requestAs(at, 'ann');
     expect([failed.status, failed.message]).toEqual([
       500,
       expect.stringMatching(/^Internal error occurred: authorizer "hook": /),
@@ -196,21 +196,21 @@ describe('A webhook that gives no answer is decided by its failure policy', () =
     expect(await statusOf(at)).toBe(200);
     await reconfigure(at, configuration(webhook(part), alwaysAllow));
     expect(await statusOf(at)).toBe(500);
-    expect(at.logged.join('\n')).toContain('authorization webhook failed');
+    expect(at.logLines.join('\n')).toContain('authorization webhook failed');
   });
 
   test('when it is not there, and again when it is back', async () => {
     const at = await open([webhook({ ...uncached, timeout: '2s' })]);
     expect(await statusOf(at)).toBe(200);
-    await hook.leave();
+    await hook.stop();
     try {
       expect(await statusOf(at)).toBe(500);
-      expect(at.logged.join('\n')).toMatch(/"authorization webhook failed" authorizer="hook" err=.*ECONNREFUSED/);
+      expect(at.logLines.join('\n')).toMatch(/"authorization webhook failed" authorizer="hook" err=.*ECONNREFUSED/);
       // Many requests for a dead webhook are no heavier than one.
-      const told = await Promise.all(Array.from({ length: 50 }, (_, index) => askAs(at, `user-${index}`)));
+      const told = await Promise.all(Array.from({ length: 50 }, (_, index) => requestAs(at, `user-${index}`)));
       expect(new Set(told.map(({ status }) => status))).toEqual(new Set([500]));
     } finally {
-      await hook.comeBack();
+      await hook.restart();
     }
     await until('the webhook to be asked again', async () => ((await statusOf(at)) === 200 ? true : undefined));
   });
@@ -218,11 +218,11 @@ describe('A webhook that gives no answer is decided by its failure policy', () =
   test('when another authority vouches for it, until the connection file names that', async () => {
     const at = await open([webhook({ ...uncached, timeout: '1s' })]);
     expect(await statusOf(at)).toBe(200);
-    const other = await hook.rotate();
+    const other = await hook.rotateCertificate();
     const before = hook.asked.length;
     expect(await statusOf(at)).toBe(500);
     expect(hook.asked).toHaveLength(before);
-    await rewrite(at, file, hook.connection({}, other), 'webhook connection reloaded');
+    await rewriteFile(at, file, hook.connection({}, other), 'webhook connection reloaded');
     await until('the webhook to be asked again', async () => ((await statusOf(at)) === 200 ? true : undefined));
     hook.trusted = other;
   });
@@ -237,14 +237,14 @@ describe('The connection', () => {
     const at = await open([webhook(uncached)], { files: { ...files, [file]: hook.connection(user) } });
     expect(await statusOf(at)).toBe(200);
     expect(hook.asked.at(-1)).toMatchObject({ authorization: 'Bearer one', certificate: 'CN=first' });
-    await rewrite(at, '/hook/token', 'two\n', 'webhook connection reloaded');
+    await rewriteFile(at, '/hook/token', 'two\n', 'webhook connection reloaded');
     expect(await statusOf(at)).toBe(200);
     expect(hook.asked.at(-1)).toMatchObject({ authorization: 'Bearer two', certificate: 'CN=first' });
     // A certificate without its key changes nothing until the key is there, too.
-    await rewrite(at, '/hook/own.crt', second.chain, 'do not belong together');
+    await rewriteFile(at, '/hook/own.crt', second.chain, 'do not belong together');
     expect(await statusOf(at)).toBe(200);
     expect(hook.asked.at(-1)).toMatchObject({ certificate: 'CN=first' });
-    await rewrite(at, '/hook/own.key', second.privateKey, 'webhook connection reloaded');
+    await rewriteFile(at, '/hook/own.key', second.privateKey, 'webhook connection reloaded');
     expect(await statusOf(at)).toBe(200);
     expect(hook.asked.at(-1)).toMatchObject({ certificate: 'CN=second' });
   });
@@ -253,9 +253,9 @@ describe('The connection', () => {
     const at = await open([webhook(uncached)]);
     let release = (): void => {};
     hook.answer = (asked, response) => {
-      release = () => says({ allowed: true })(asked, response);
+      release = () => respondWith({ allowed: true })(asked, response);
     };
-    const waiting = askAs(at, 'ann');
+    const waiting = requestAs(at, 'ann');
     await until('the question', () => (hook.asked.length > 0 ? true : undefined));
     await reconfigure(at, configuration({ type: 'AlwaysDeny', name: 'closed' }));
     expect(await statusOf(at)).toBe(403);

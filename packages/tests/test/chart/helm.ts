@@ -18,7 +18,7 @@ export function describeWithHelm(name: string, tests: () => void): void {
   group(helmProgram ? name : `skipped: ${reason}; ${name}`, tests);
 }
 
-export interface Said {
+export interface CommandResult {
   readonly code: number | null;
   readonly out: string;
   readonly error: string;
@@ -27,7 +27,7 @@ export interface Said {
 /** Helm keeps nothing of the machine's, and changes nothing there. */
 const home = path.join(os.tmpdir(), 'chart-tests-helm');
 
-function say(program: string | undefined, args: readonly string[], input = ''): Said {
+function runCommand(program: string | undefined, args: readonly string[], input = ''): CommandResult {
   if (program === undefined) throw new Error(reason);
   const { status, stdout, stderr, error } = spawnSync(program, args, {
     encoding: 'utf8',
@@ -39,7 +39,7 @@ function say(program: string | undefined, args: readonly string[], input = ''): 
   return { code: status, out: stdout, error: stderr };
 }
 
-export const helm = (...args: readonly string[]): Said => say(helmProgram, args);
+export const helm = (...args: readonly string[]): CommandResult => runCommand(helmProgram, args);
 
 /** The release of all renderings. */
 export const release = 'api';
@@ -58,7 +58,7 @@ export interface Manifest {
 }
 
 /** `helm template` with value sets of `ci/`, and values that win over them. */
-export function template(sets: readonly string[], changes: Value = {}): Said {
+export function template(sets: readonly string[], changes: Value = {}): CommandResult {
   const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'chart-'));
   try {
     const changed = path.join(scratch, 'changes.json');
@@ -92,7 +92,7 @@ export function find(manifests: readonly Manifest[], kind: string, name: string 
 /** Faults of manifests by the schemas of their kinds, in which unknown fields are faults, too. */
 export function validate(manifests: string): readonly string[] {
   const location = `${schemas}/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json`;
-  const { out, error } = say(
+  const { out, error } = runCommand(
     kubeconformProgram,
     ['-schema-location', location, '-output', 'json', '-verbose'],
     manifests,

@@ -215,10 +215,10 @@ describeWithHelm('the pods of a release', () => {
 
   /** As a kubelet probes: without a credential, and without looking at the certificate. */
   const probe = async ({ port }: Replica, target: string): Promise<number> =>
-    (await request({ port, target, options: { rejectUnauthorized: false } })).status;
+    (await send({ port, target, options: { rejectUnauthorized: false } })).status;
 
-  const ask = (replica: Replica, method: string, target: string, body?: object, token = adminToken): Promise<Answer> =>
-    request({
+  const request = (replica: Replica, method: string, target: string, body?: object, token = adminToken): Promise<Answer> =>
+    send({
       port: replica.port,
       target,
       method,
@@ -228,7 +228,7 @@ describeWithHelm('the pods of a release', () => {
 
   const accounts = '/api/v1/namespaces/team/serviceaccounts';
   const create = (replica: Replica, account: string): Promise<Answer> =>
-    ask(replica, 'POST', accounts, { metadata: { name: account } });
+    request(replica, 'POST', accounts, { metadata: { name: account } });
 
   test('answer the probes of their containers without a credential', async () => {
     const { startupProbe, livenessProbe, readinessProbe } = containerOf(
@@ -246,7 +246,7 @@ describeWithHelm('the pods of a release', () => {
       const reader = replicas[1 - at] as Replica; // the other of two
       const created = await create(writer, `by-${at}`);
       expect(created.status).toBe(201);
-      const read = await ask(reader, 'GET', `${accounts}/by-${at}`);
+      const read = await request(reader, 'GET', `${accounts}/by-${at}`);
       expect(read.body.metadata).toEqual(created.body.metadata);
     }
   });
@@ -257,7 +257,7 @@ describeWithHelm('the pods of a release', () => {
     let token = '';
     for (let page = 0; page === 0 || token !== ''; page += 1) {
       const replica = replicas[page % 2] as Replica; // one of two
-      const { body } = await ask(replica, 'GET', `${accounts}?limit=1&continue=${encodeURIComponent(token)}`);
+      const { body } = await request(replica, 'GET', `${accounts}?limit=1&continue=${encodeURIComponent(token)}`);
       names.push(...((body.items ?? []) as readonly Named[]).map(({ metadata }) => metadata.name));
       token = String(body.metadata?.continue ?? '');
     }
@@ -267,19 +267,19 @@ describeWithHelm('the pods of a release', () => {
 
   test('accept each other’s service account tokens', async () => {
     await create(replicas[0], 'robot');
-    const { status, body } = await ask(replicas[0], 'POST', `${accounts}/robot/token`, {});
+    const { status, body } = await request(replicas[0], 'POST', `${accounts}/robot/token`, {});
     expect(status).toBe(201);
     const { token } = body.status as { readonly token: string };
     const review = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
-    const reviewed = await ask(replicas[1], 'POST', review, {}, token);
+    const reviewed = await request(replicas[1], 'POST', review, {}, token);
     expect(reviewed.body.status).toMatchObject({ userInfo: { username: 'system:serviceaccount:team:robot' } });
   });
 
   test('give metrics to the token for monitoring, which may read nothing else', async () => {
     const data = find(manifests, 'Secret', `${name}-tokens`).data as Readonly<Record<string, string>>;
     const token = Buffer.from(data['monitoring.token'] ?? '', 'base64').toString();
-    expect((await ask(replicas[0], 'GET', '/metrics', undefined, token)).status).toBe(200);
-    expect((await ask(replicas[0], 'GET', accounts, undefined, token)).status).toBe(403);
+    expect((await request(replicas[0], 'GET', '/metrics', undefined, token)).status).toBe(200);
+    expect((await request(replicas[0], 'GET', accounts, undefined, token)).status).toBe(403);
   });
 
   test('follow a ConfigMap that an upgrade has changed, without a restart', async () => {
@@ -360,7 +360,7 @@ describeWithHelm('the pods of a release', () => {
     const [first, second] = replicas;
     expect(await first.container.stop()).toBe(0);
     expect(await probe(second, '/readyz')).toBe(200);
-    expect((await ask(second, 'GET', `${accounts}/by-0`)).status).toBe(200);
+    expect((await request(second, 'GET', `${accounts}/by-0`)).status).toBe(200);
     expect(await second.container.stop()).toBe(0);
   });
 });
@@ -385,7 +385,7 @@ interface Answer {
   readonly body: { readonly [field: string]: unknown } & { readonly metadata?: { readonly [field: string]: unknown } };
 }
 
-async function request({
+async function send({
   port,
   target,
   method = 'GET',

@@ -14,14 +14,14 @@ import {
   Watch,
 } from '@kubernetes/client-node';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { kubeConfig } from './kube-config.ts';
 
 // The JavaScript client as its users write it, against the whole server on a real etcd.
 
 const waitMs = 20_000;
 
-let server: ServedKinds;
+let server: TestServer;
 let config: KubeConfig;
 let core: CoreV1Api;
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
 import { type Client, http1Client } from '../fault/client.ts';
 import { mixedLoad } from '../fault/mixed-load.ts';
-import { replicaBack } from '../fault/replica-restart.ts';
+import { waitForReplicaRestart } from '../fault/replica-restart.ts';
 import { kubeConfig } from './kube-config.ts';
 
 // The informer of the JavaScript client, as its users write it: what it has in its cache and what it told its callbacks must
@@ -72,7 +72,7 @@ test(
       for (const { replica, signal } of restarts) {
         const { pid } = cluster.pids().replicas[replica] ?? { pid: 0 };
         process.kill(pid, signal);
-        await replicaBack(cluster, replica, pid);
+        await waitForReplicaRestart(cluster, replica, pid);
         await moreEvents();
       }
       // Whichever replica it was at, it has lost that one more than once.

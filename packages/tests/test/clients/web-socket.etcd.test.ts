@@ -5,14 +5,14 @@ import https from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { Agent, WebSocket } from 'undici';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 // Watches as dashboards open them from a browser, by the WebSocket that browsers have.
 
 const waitMs = 20_000;
 const board = 'https://board.example';
 
-let server: ServedKinds;
+let server: TestServer;
 let agent: Agent;
 const opened: WebSocket[] = [];
 beforeAll(async () => {
@@ -31,7 +31,7 @@ interface Watched {
   readonly socket: WebSocket;
   readonly messages: (string | Buffer)[];
   /** The names of what has been told. */
-  readonly told: string[];
+  readonly eventNames: string[];
   readonly closed: Promise<number>;
 }
 
@@ -66,14 +66,14 @@ function open(
     socket.addEventListener('close', ({ code }) => resolve(code));
     socket.addEventListener('error', () => {}); // a close follows
   });
-  return { socket, messages, told, closed };
+  return { socket, messages, eventNames: told, closed };
 }
 
 const path = (namespace: string, query = ''): string =>
   `/api/v1/namespaces/${namespace}/serviceaccounts?watch=1${query}`;
 const create = async (namespace: string, name: string, more: object = {}): Promise<void> => {
   const body = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, ...more } };
-  const { status } = await server.ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, body);
+  const { status } = await server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, body);
   expect(status).toBe(201);
 };
 const isOpen = (watched: Watched): Promise<true> =>
@@ -82,14 +82,14 @@ const isOpen = (watched: Watched): Promise<true> =>
 test('a page with a token in its protocols is told each event in a message of its own', async () => {
   await create('text', 'first');
   const watched = open(path('text'));
-  await until('what is there', () => watched.told.length === 1 || undefined, waitMs);
+  await until('what is there', () => watched.eventNames.length === 1 || undefined, waitMs);
   expect(watched.socket.protocol).toBe('base64.binary.k8s.io');
   await Promise.all(
     ['second', 'third'].map((name) => create('text', name, { annotations: { note: 'ä'.repeat(40_000) } })),
   );
-  await server.ask('DELETE', '/api/v1/namespaces/text/serviceaccounts/first');
-  await until('all of them', () => watched.told.length === 4 || undefined, waitMs);
-  expect(watched.told.toSorted()).toEqual(['ADDED first', 'ADDED second', 'ADDED third', 'DELETED first']);
+  await server.request('DELETE', '/api/v1/namespaces/text/serviceaccounts/first');
+  await until('all of them', () => watched.eventNames.length === 4 || undefined, waitMs);
+  expect(watched.eventNames.toSorted()).toEqual(['ADDED first', 'ADDED second', 'ADDED third', 'DELETED first']);
 });
 
 test('the same comes as tables and as protobuf', async () => {
@@ -120,7 +120,7 @@ test('what a client says is thrown away, and too much of it ends the watch', asy
   await isOpen(watched);
   watched.socket.send('hello?');
   await create('talkative', 'robot');
-  await until('the event', () => watched.told.length === 1 || undefined, waitMs);
+  await until('the event', () => watched.eventNames.length === 1 || undefined, waitMs);
   watched.socket.send('a'.repeat(100_000));
   expect(await watched.closed).toBe(1009);
 });

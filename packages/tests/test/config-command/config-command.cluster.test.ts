@@ -15,12 +15,12 @@ import { examples } from '../reference/configuration-page.ts';
 const program = path.resolve(import.meta.dirname, '..', '..', '..', 'server', 'dist', 'main.js');
 const startMs = 60_000;
 
-interface Ran {
+interface CommandResult {
   readonly code: number;
   readonly output: string;
   readonly errors: string;
 }
-const run = (...args: string[]): Promise<Ran> =>
+const run = (...args: string[]): Promise<CommandResult> =>
   new Promise((resolve) =>
     execFile(process.execPath, [program, 'config', ...args], (error, output, errors) =>
       resolve({ code: error ? Number(error.code) : 0, output, errors }),
@@ -94,7 +94,7 @@ describe('config show', () => {
   const secret = Buffer.alloc(32, 7).toString('base64');
   const authentication = 'apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n';
   let files: Readonly<Record<'authentication' | 'encryption' | 'tokens', string>>;
-  const ask = (token: string, ...args: string[]): Promise<Ran> =>
+  const request = (token: string, ...args: string[]): Promise<CommandResult> =>
     run('show', `--server=${url}`, `--token=${token}`, `--certificate-authority=${ca()}`, ...args);
 
   beforeAll(async () => {
@@ -144,7 +144,7 @@ resources:
     await etcd.stop();
   });
 
-  interface Shown {
+  interface ShownConfiguration {
     readonly flags: Readonly<Record<string, string>>;
     readonly files: readonly {
       readonly flag: string;
@@ -155,8 +155,8 @@ resources:
       readonly lastReloadError?: { readonly time: string; readonly message: string };
     }[];
   }
-  const shown = async (): Promise<Shown> => JSON.parse((await ask('hush-hush', '--output=json')).output) as Shown;
-  const fileOf = async (flag: string): Promise<Shown['files'][number] | undefined> =>
+  const shown = async (): Promise<ShownConfiguration> => JSON.parse((await request('hush-hush', '--output=json')).output) as ShownConfiguration;
+  const fileOf = async (flag: string): Promise<ShownConfiguration['files'][number] | undefined> =>
     (await shown()).files.find((file) => file.flag === flag);
   const hashOf = (content: string): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
@@ -188,7 +188,7 @@ resources:
         },
       ]),
     );
-    const { output } = await ask('hush-hush');
+    const { output } = await request('hush-hush');
     expect(output).toContain('--event-ttl=1h0m0s\n');
     expect(output).toContain(`${files.authentication}\n    hash ${hashOf(authentication)}\n`);
     const all = output + JSON.stringify(await shown());
@@ -196,12 +196,12 @@ resources:
   });
 
   test('takes a right of its own', async () => {
-    expect(await ask('shh-shh')).toEqual({
+    expect(await request('shh-shh')).toEqual({
       code: 1,
       output: '',
       errors: expect.stringContaining('answered 403: forbidden: User "somebody" cannot get path "/configz"') as never,
     });
-    expect(await ask('unknown')).toMatchObject({ code: 1, errors: expect.stringContaining('answered 401') as never });
+    expect(await request('unknown')).toMatchObject({ code: 1, errors: expect.stringContaining('answered 401') as never });
   });
 
   test('takes a kubeconfig', async () => {
@@ -229,7 +229,7 @@ current-context: x
       hash: before?.hash,
       lastReloadError: { message: expect.stringContaining('jwt[0].issuer.url: expected a string') },
     });
-    expect((await ask('hush-hush')).output).toContain('NOT RELOADED at ');
+    expect((await request('hush-hush')).output).toContain('NOT RELOADED at ');
     const mended = `${authentication}jwt: []\n`;
     fs.writeFileSync(files.authentication, mended);
     await until(

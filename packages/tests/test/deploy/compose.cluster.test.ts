@@ -76,7 +76,7 @@ group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docke
       await runReadme('## A cluster in containers', {
         directory,
         env: env(),
-        adapt: (command) =>
+        adaptCommand: (command) =>
           command.replace('docker compose', (compose ?? []).join(' ')).replace('up --detach', 'up --detach --no-build'),
         answerMs,
       });

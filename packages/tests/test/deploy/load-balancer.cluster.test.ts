@@ -131,7 +131,7 @@ describeWithHaproxy('behind the load balancer', () => {
   test(
     'a draining replica fails no request, and a new one takes its place',
     async () => {
-      const load = requests(() => send('GET', `${accounts}?limit=1`));
+      const load = startRequests(() => send('GET', `${accounts}?limit=1`));
       try {
         const [replica] = cluster.replicas;
         replica?.signal('SIGTERM');
@@ -151,7 +151,7 @@ describeWithHaproxy('behind the load balancer', () => {
     async () => {
       const revision = (await send('GET', accounts)).body.metadata?.resourceVersion ?? '';
       const seen: string[] = [];
-      const watch = watching(cluster, `${accounts}?watch=true`, revision, (event) => seen.push(event));
+      const watch = startWatch(cluster, `${accounts}?watch=true`, revision, (event) => seen.push(event));
       const written: string[] = [];
       const write = async (name: string): Promise<void> => {
         // The write may have been done although its answer was lost.
@@ -200,7 +200,7 @@ async function servers({ loadBalancer }: ComposeProcesses): Promise<number> {
 }
 
 /** One request after the other, until it is stopped. */
-function requests(send: () => Promise<Answer>): { readonly failures: string[]; count: number; stop(): Promise<void> } {
+function startRequests(send: () => Promise<Answer>): { readonly failures: string[]; count: number; stop(): Promise<void> } {
   const failures: string[] = [];
   let stopping = false;
   const load = { failures, count: 0, stop: () => ((stopping = true), ended) };
@@ -216,7 +216,7 @@ function requests(send: () => Promise<Answer>): { readonly failures: string[]; c
 }
 
 /** A watch that is opened again where it ended, as informers do. Gives the name of each object that was added. */
-function watching(
+function startWatch(
   { url, ca, admin }: ComposeProcesses,
   path: string,
   from: string,

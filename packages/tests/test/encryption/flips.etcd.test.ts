@@ -23,7 +23,7 @@ import { repetitions } from '../../../base/test/soak.ts';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { serveKinds } from '../serve-kinds.ts';
-import { configuration, create, file, flags, flipped, keyed, keyOf, plugins, raw } from './configuration.ts';
+import { configuration, createAccount, file, flags, flipBits, provider, keyOf, kmsProviders, readStoredValue } from './configuration.ts';
 
 const socket = path.join(os.tmpdir(), `kms-flips-${process.pid}.sock`);
 const random = systemRandom();
@@ -64,28 +64,28 @@ const providers: readonly {
 }[] = [
   {
     name: 'aesgcm',
-    provider: keyed('aesgcm', 'a'),
+    provider: provider('aesgcm', 'a'),
     prefix: 'k8s:enc:aesgcm:v1:a:',
     open: () => aesGcm({ key: createSecretKey(key), random, drewNonce: () => {} }),
     own: ({ length }) => [0, length],
   },
   {
     name: 'secretbox',
-    provider: keyed('secretbox', 'a'),
+    provider: provider('secretbox', 'a'),
     prefix: 'k8s:enc:secretbox:v1:a:',
     open: () => secretbox({ key, random }),
     own: ({ length }) => [0, length],
   },
   {
     name: 'kms v1',
-    provider: plugins('v1', socket, 'a')[0] as object,
+    provider: kmsProviders('v1', socket, 'a')[0] as object,
     prefix: 'k8s:enc:kms:v1:a:',
     open: () => behind(kmsV1(kmsV1Service(connection), { ...options, cacheSize: 10 })),
     own: (value) => [2 + value.readUInt16BE(), value.length],
   },
   {
     name: 'kms v2',
-    provider: plugins('v2', socket, 'a')[0] as object,
+    provider: kmsProviders('v2', socket, 'a')[0] as object,
     prefix: 'k8s:enc:kms:v2:a:',
     open: () => behind(kmsV2(kmsV2Service(connection), options)),
     own: ({ length }) => [3, length - 200],
@@ -96,8 +96,8 @@ const flipsOfEach = repetitions({ ci: 25_000, soak: 250_000 });
 test.each(providers)('$name', async ({ name, provider, prefix, open, own }) => {
   const server = await serveKinds(kinds, { flags, files: { [file]: configuration(provider) }, etcd });
   const robot = `robot-${name.replace(' ', '-')}`;
-  await create(server, robot);
-  const value = await raw(server, robot);
+  await createAccount(server, robot);
+  const value = await readStoredValue(server, robot);
   await server.close();
   const transformer = prefixed([{ prefix, transformer: await open() }]);
   const read = async (bytes: Buffer): Promise<string> =>
@@ -107,7 +107,7 @@ test.each(providers)('$name', async ({ name, provider, prefix, open, own }) => {
 
   const changed: number[][] = [];
   const attempt = async (...bits: number[]): Promise<void> => {
-    const isSafe = await read(flipped(value, ...bits)).then(
+    const isSafe = await read(flipBits(value, ...bits)).then(
       (text) => text === whole,
       () => true,
     );

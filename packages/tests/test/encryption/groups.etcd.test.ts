@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { rawValue } from '../etcd.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { file, flags, keyed, prefixOf } from './configuration.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { file, flags, provider, prefixOf } from './configuration.ts';
 import { runStorage } from './run-storage.ts';
 
 const of = (providers: Readonly<Record<string, readonly string[]>>): string =>
@@ -13,7 +13,7 @@ const of = (providers: Readonly<Record<string, readonly string[]>>): string =>
     kind: 'EncryptionConfiguration',
     resources: Object.entries(providers).map(([key, resources]) => ({
       resources,
-      providers: [keyed('secretbox', key), { identity: {} }],
+      providers: [provider('secretbox', key), { identity: {} }],
     })),
   });
 const byGroup = of({
@@ -34,7 +34,7 @@ const stored = [
 ] as const;
 
 let etcd: RealEtcd;
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   etcd = await startEtcd({ encrypted: true });
   server = await serveKinds(kinds, { flags, files: { [file]: byGroup }, etcd });
@@ -45,10 +45,10 @@ afterAll(async () => {
 });
 
 test.each(stored)('%s: an object with %j is stored under %s by the key %s', async (path, fields, key, by) => {
-  expect((await server.ask('POST', path, { metadata: { name: 'x' }, ...fields })).status).toBe(201);
+  expect((await server.request('POST', path, { metadata: { name: 'x' }, ...fields })).status).toBe(201);
   const value = (await rawValue(etcd.endpoints[0] as string, key)) ?? Buffer.of();
   expect(prefixOf(value)).toBe(`k8s:enc:secretbox:v1:${by}:`);
-  expect((await server.ask('GET', `${path}/x`)).body.metadata.name).toBe('x');
+  expect((await server.request('GET', `${path}/x`)).body.metadata.name).toBe('x');
 });
 
 test('a rewrite goes by the same groups', async () => {

@@ -9,19 +9,19 @@ import { canary } from '../../../storage/test/leaks.ts';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
 import { putRaw } from '../etcd.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type Answer, type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type ApiResponse, type TestServer, serveKinds } from '../serve-kinds.ts';
 import {
   accounts,
   configuration,
-  create,
+  createAccount,
   file,
   flags,
-  flipped,
-  keyed,
+  flipBits,
+  provider,
   keyOf,
-  plugins,
+  kmsProviders,
   prefixOf,
-  raw,
+  readStoredValue,
   reconfigure,
 } from './configuration.ts';
 
@@ -39,13 +39,13 @@ const socket = path.join(os.tmpdir(), `kms-providers-${process.pid}.sock`);
 const local = (name: 'aesgcm' | 'aescbc' | 'secretbox', authenticates: boolean): Tested => ({
   name,
   prefix: (key) => `k8s:enc:${name}:v1:${key}:`,
-  by: (...keys) => [keyed(name, ...keys)],
+  by: (...keys) => [provider(name, ...keys)],
   authenticates,
 });
 const behind = (version: 'v1' | 'v2'): Tested => ({
   name: `kms ${version}`,
   prefix: (key) => `k8s:enc:kms:${version}:${key}:`,
-  by: (...keys) => plugins(version, socket, ...keys),
+  by: (...keys) => kmsProviders(version, socket, ...keys),
   authenticates: true,
 });
 const providers: readonly Tested[] = [
@@ -57,7 +57,7 @@ const providers: readonly Tested[] = [
   {
     name: 'identity',
     prefix: (key) => (key === 'a' ? '' : `k8s:enc:aesgcm:v1:${key}:`),
-    by: (...keys) => keys.map((key) => (key === 'a' ? { identity: {} } : keyed('aesgcm', key))),
+    by: (...keys) => keys.map((key) => (key === 'a' ? { identity: {} } : provider('aesgcm', key))),
     authenticates: false,
   },
 ];
@@ -71,22 +71,22 @@ beforeAll(async () => {
 afterAll(() => plugin.stop());
 
 describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }) => {
-  let server: ServedKinds;
+  let server: TestServer;
   let etcd: RealEtcd;
   const put = (name: string, value: Buffer): Promise<void> =>
     putRaw(server.etcd.endpoints[0] as string, keyOf(name), value);
-  const get = (name: string): Promise<Answer> => server.ask('GET', `${accounts}/${name}`);
-  const merge = (name: string, change: object): Promise<Answer> =>
-    server.ask('PATCH', `${accounts}/${name}`, change, 'application/merge-patch+json');
+  const get = (name: string): Promise<ApiResponse> => server.request('GET', `${accounts}/${name}`);
+  const merge = (name: string, change: object): Promise<ApiResponse> =>
+    server.request('PATCH', `${accounts}/${name}`, change, 'application/merge-patch+json');
   const listed = async (): Promise<(string | undefined)[]> =>
-    ((await server.ask('GET', accounts)).body.items ?? []).map(({ metadata }) => metadata.name);
+    ((await server.request('GET', accounts)).body.items ?? []).map(({ metadata }) => metadata.name);
   const refused = async (name: string): Promise<void> => {
     const message = expect.stringContaining(keyOf(name));
     for (const [path, reason] of [
       [`${accounts}/${name}`, 'InternalError'],
       [accounts, 'StorageReadError'],
     ] as const) {
-      const { status, body } = await server.ask('GET', path);
+      const { status, body } = await server.request('GET', path);
       expect([path, status, body]).toEqual([path, 500, expect.objectContaining({ reason, message })]);
     }
   };
@@ -106,28 +106,28 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
   });
 
   test('creates: behind its prefix, and hidden', async () => {
-    expect((await create(server, 'made')).status).toBe(201);
-    const value = await raw(server, 'made');
+    expect((await createAccount(server, 'made')).status).toBe(201);
+    const value = await readStoredValue(server, 'made');
     expect(prefixOf(value)).toBe(prefix('a'));
     expect(value.includes(canary)).toBe(provider === 'identity');
-    await server.ask('DELETE', `${accounts}/made`);
-    await create(server, 'made');
-    expect(await raw(server, 'made')).not.toEqual(value);
+    await server.request('DELETE', `${accounts}/made`);
+    await createAccount(server, 'made');
+    expect(await readStoredValue(server, 'made')).not.toEqual(value);
   });
 
   test('reads and lists what it wrote', async () => {
-    await create(server, 'read');
+    await createAccount(server, 'read');
     expect((await get('read')).body.metadata.annotations).toEqual({ canary });
     expect(await listed()).toContain('read');
   });
 
   test('watches: creations, changes and deletions, each with what it is about', async () => {
-    const from = (await server.ask('GET', accounts)).body.metadata.resourceVersion;
+    const from = (await server.request('GET', accounts)).body.metadata.resourceVersion;
     const watch = await server.open('GET', `${accounts}?watch=true&resourceVersion=${from}`);
     const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
-    await create(server, 'watched');
+    await createAccount(server, 'watched');
     await merge('watched', { metadata: { labels: { a: 'b' } } });
-    await server.ask('DELETE', `${accounts}/watched`);
+    await server.request('DELETE', `${accounts}/watched`);
     for (const type of ['ADDED', 'MODIFIED', 'DELETED']) {
       const event = JSON.parse((await lines.next()).value as string);
       expect(event).toMatchObject({ type, object: { metadata: { name: 'watched', annotations: { canary } } } });
@@ -136,22 +136,22 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
   });
 
   test('updates: other bytes behind the same prefix, and none for what does not change', async () => {
-    const { body } = await create(server, 'changed');
-    const before = await raw(server, 'changed');
+    const { body } = await createAccount(server, 'changed');
+    const before = await readStoredValue(server, 'changed');
     expect((await merge('changed', {})).body.metadata.resourceVersion).toBe(body.metadata.resourceVersion);
-    expect(await raw(server, 'changed')).toEqual(before);
+    expect(await readStoredValue(server, 'changed')).toEqual(before);
     const replaced = { ...body, metadata: { ...body.metadata, labels: { changed: 'yes' } } };
-    expect((await server.ask('PUT', `${accounts}/changed`, replaced)).status).toBe(200);
-    const after = await raw(server, 'changed');
+    expect((await server.request('PUT', `${accounts}/changed`, replaced)).status).toBe(200);
+    const after = await readStoredValue(server, 'changed');
     expect(prefixOf(after)).toBe(prefix('a'));
     expect(after.equals(before)).toBe(false);
     expect((await get('changed')).body.metadata.labels).toEqual({ changed: 'yes' });
   });
 
   test('corrupt: what is cut, emptied or noise is told by its key, and the others are read as ever', async () => {
-    await create(server, 'wreck');
-    await create(server, 'whole');
-    const whole = await raw(server, 'wreck');
+    await createAccount(server, 'wreck');
+    await createAccount(server, 'whole');
+    const whole = await readStoredValue(server, 'wreck');
     const begin = Buffer.from(prefix('a'));
     const noise = Buffer.alloc(320, 0xe7);
     for (const wreck of [
@@ -170,24 +170,24 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
   });
 
   test('moved: a value under another key is not taken for the object of that name', async () => {
-    await create(server, 'here');
-    await create(server, 'there');
-    const own = await raw(server, 'there');
-    await put('there', await raw(server, 'here'));
+    await createAccount(server, 'here');
+    await createAccount(server, 'there');
+    const own = await readStoredValue(server, 'there');
+    await put('there', await readStoredValue(server, 'here'));
     await refused('there');
     await put('there', own);
     expect((await get('there')).status).toBe(200);
   });
 
   test('flipped: no changed bit makes an object that was not written, and none makes the server fall', async () => {
-    await create(server, 'flip');
-    const whole = await raw(server, 'flip');
+    await createAccount(server, 'flip');
+    const whole = await readStoredValue(server, 'flip');
     const before = (await get('flip')).body;
     const random = seededRandom(11);
     const stretch = Math.floor((whole.length * 8) / flips);
     for (let n = 0; n < flips; n++) {
       const bit = n * stretch + random.below(stretch); // everywhere
-      await put('flip', flipped(whole, bit));
+      await put('flip', flipBits(whole, bit));
       const { status, body } = await get('flip');
       if (authenticates) expect({ bit, status, body }).toMatchObject({ bit, status: 500 });
       // Without authentication something else may come out, but never the object of another place.
@@ -201,20 +201,20 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
   });
 
   test('rotates: another key is added, writes, is the only one; and what it did not write is written anew', async () => {
-    await create(server, 'rotated');
+    await createAccount(server, 'rotated');
     await reconfigure(server, configuration(...by('a', 'b')));
-    expect(prefixOf(await raw(server, 'rotated'))).toBe(prefix('a'));
+    expect(prefixOf(await readStoredValue(server, 'rotated'))).toBe(prefix('a'));
     await reconfigure(server, configuration(...by('b', 'a')));
     expect((await get('rotated')).body.metadata.annotations).toEqual({ canary });
     await merge('rotated', {});
-    const rewritten = await raw(server, 'rotated');
+    const rewritten = await readStoredValue(server, 'rotated');
     expect(prefixOf(rewritten)).toBe(prefix('b'));
     await merge('rotated', {});
-    expect(await raw(server, 'rotated')).toEqual(rewritten);
+    expect(await readStoredValue(server, 'rotated')).toEqual(rewritten);
     for (const name of await listed()) await merge(String(name), {});
     await reconfigure(server, configuration(...by('b')));
     expect(await listed()).toContain('rotated');
-    const values = await Promise.all((await listed()).map((name) => raw(server, String(name))));
+    const values = await Promise.all((await listed()).map((name) => readStoredValue(server, String(name))));
     expect(new Set(values.map(prefixOf))).toEqual(new Set([prefix('b')]));
   });
 });

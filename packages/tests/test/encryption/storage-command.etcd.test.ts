@@ -5,17 +5,17 @@ import { canary } from '../../../storage/test/leaks.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { putRaw } from '../etcd.ts';
 import { serveKinds } from '../serve-kinds.ts';
-import { configuration, create, file, flags, keyed, keyOf } from './configuration.ts';
+import { configuration, createAccount, file, flags, provider, keyOf } from './configuration.ts';
 import { runStorage } from './run-storage.ts';
 
 let etcd: RealEtcd;
 beforeAll(async () => {
   etcd = await startEtcd({ encrypted: true });
   const alone = ['--system-namespaces=', '--disable-admission-plugins=NamespaceAutoProvision'];
-  const files = { [file]: configuration(keyed('aesgcm', 'a')) };
+  const files = { [file]: configuration(provider('aesgcm', 'a')) };
   const server = await serveKinds(kinds, { flags: [...flags, ...alone], files, etcd });
-  await Promise.all(Array.from({ length: 30 }, (_, n) => create(server, `robot-${n}`)));
-  await server.ask('POST', '/api/v1/namespaces/team/events', {
+  await Promise.all(Array.from({ length: 30 }, (_, n) => createAccount(server, `robot-${n}`)));
+  await server.request('POST', '/api/v1/namespaces/team/events', {
     metadata: { name: 'seen' },
     involvedObject: { namespace: 'team' },
   });
@@ -29,7 +29,7 @@ async function run(text: string, ...args: string[]): ReturnType<typeof runStorag
   return ran;
 }
 
-const rotated = configuration(keyed('secretbox', 'b'), keyed('aesgcm', 'a'));
+const rotated = configuration(provider('secretbox', 'b'), provider('aesgcm', 'a'));
 
 test('a rotation writes anew what an older key wrote, and nothing else', async () => {
   // The default roles are stored, too, and not encrypted.

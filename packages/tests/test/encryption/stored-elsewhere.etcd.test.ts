@@ -10,7 +10,7 @@ import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.t
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
 import { putRaw, rawValue } from '../etcd.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { file, flags, prefixOf } from './configuration.ts';
 import { runStorage } from './run-storage.ts';
 
@@ -25,7 +25,7 @@ const configuration = fs.readFileSync(path.join(data, 'encryption.json'), 'utf8'
 
 let etcd: RealEtcd;
 let plugin: RealPlugin;
-let server: ServedKinds;
+let server: TestServer;
 const url = (): string => etcd.endpoints[0] as string;
 const put = ({ key, stored }: (typeof values)[number]): Promise<void> =>
   putRaw(url(), key, Buffer.from(stored, 'base64'));
@@ -35,8 +35,8 @@ const withoutVersion = ({ metadata, ...rest }: KubeObject): object => {
   const { resourceVersion: _, ...others } = metadata;
   return { ...rest, metadata: others };
 };
-const nothing = (key: string): ReturnType<ServedKinds['ask']> =>
-  server.ask('PATCH', pathOf(key), {}, 'application/merge-patch+json');
+const nothing = (key: string): ReturnType<TestServer['request']> =>
+  server.request('PATCH', pathOf(key), {}, 'application/merge-patch+json');
 
 beforeAll(async () => {
   plugin = await startPlugin(socket);
@@ -71,7 +71,7 @@ test('there are values of every provider and form', () => {
 
 test('lists hold all of them', async () => {
   for (const resource of ['serviceaccounts', 'events']) {
-    const { status, body } = await server.ask('GET', `/api/v1/${resource}`);
+    const { status, body } = await server.request('GET', `/api/v1/${resource}`);
     expect(status).toBe(200);
     const expected = values.filter(({ key }) => key.includes(`/${resource}/`)).map(({ object }) => object);
     const byName = (one: KubeObject, other: KubeObject): number =>
@@ -93,13 +93,13 @@ describe.each(values)('$key', (value) => {
   const { key, object } = value;
 
   test('is read as the object that it is', async () => {
-    const { status, body } = await server.ask('GET', pathOf(key));
+    const { status, body } = await server.request('GET', pathOf(key));
     expect(status).toBe(200);
     expect(withoutVersion(body)).toEqual(object);
   });
 
   test('is written as ours by an update that changes nothing, once, and tells watchers the same object', async () => {
-    const from = (await server.ask('GET', pathOf(key))).body.metadata.resourceVersion;
+    const from = (await server.request('GET', pathOf(key))).body.metadata.resourceVersion;
     const [collection, name] = [path.dirname(pathOf(key)), path.basename(key)];
     const watch = await server.open(
       'GET',
@@ -119,7 +119,7 @@ describe.each(values)('$key', (value) => {
   });
 
   test('reaches a watcher in one line when it is put there while the server runs', async () => {
-    const from = (await server.ask('GET', pathOf(key))).body.metadata.resourceVersion;
+    const from = (await server.request('GET', pathOf(key))).body.metadata.resourceVersion;
     const watch = await server.open('GET', `${path.dirname(pathOf(key))}?watch=true&resourceVersion=${from}`);
     const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
     await put(value);
@@ -143,7 +143,7 @@ test('storage rewrite makes all of them ours, and leaves alone what nobody here 
     'serviceaccounts\tk8s:enc:aesgcm:v1:key1:\t16',
   ]);
   for (const { key, object } of values)
-    expect(withoutVersion((await server.ask('GET', pathOf(key))).body)).toEqual(object);
+    expect(withoutVersion((await server.request('GET', pathOf(key))).body)).toEqual(object);
 });
 
 test('an object of another kind, or of no server, is not taken for one of this', async () => {
@@ -159,7 +159,7 @@ test('an object of another kind, or of no server, is not taken for one of this',
   ]) {
     await putRaw(url(), key, bytes);
     const found = await until('the change', async () => {
-      const answer = await server.ask('GET', pathOf(key));
+      const answer = await server.request('GET', pathOf(key));
       return answer.status === 404 ? undefined : answer;
     });
     expect([found.status, found.body]).toEqual([

@@ -2,19 +2,19 @@ import { expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
 import {
   type Action,
-  type Attempt,
-  appliedPlace,
-  attemptPlace,
-  counterPlace,
+  type Operation,
+  applyIdPath,
+  operationIdPath,
+  counterPath,
   type Entry,
   type Outcome,
-  type Place,
+  type FieldPath,
   type State,
   updates,
   type Write,
 } from './history.ts';
-import { judge } from './check-history.ts';
-import { type Told, unanswered, world } from './simulated-history.ts';
+import { checkHistory } from './check-history.ts';
+import { type SimulatedHistory, unanswered, simulateHistory } from './simulated-history.ts';
 
 // The judge is only worth as much as the lies it finds. So a small world that is right by construction makes histories,
 // and each test breaks one in a way that a broken server would.
@@ -22,14 +22,14 @@ import { type Told, unanswered, world } from './simulated-history.ts';
 const seeds = Array.from({ length: 20 }, (_, seed) => seed);
 
 test.each(seeds)('what is right is left alone (seed %i)', (seed) => {
-  const { history, log } = world(seed);
-  expect(judge(history, log)).toEqual([]);
+  const { history, log } = simulateHistory(seed);
+  expect(checkHistory(history, log)).toEqual([]);
 });
 
 /** How a history is broken; false when it holds nothing that can be broken this way. */
-type Lie = (told: Told, random: Random) => boolean;
+type Defect = (simulation: SimulatedHistory, random: Random) => boolean;
 
-const lies: Record<string, Lie> = {
+const defects: Record<string, Defect> = {
   'an answered write is missing': ({ history, log }, random) => {
     const entry = pick(log, random, (entry) => wasTold(history, entry));
     return entry !== undefined && log.splice(log.indexOf(entry), 1).length === 1;
@@ -49,25 +49,25 @@ const lies: Record<string, Lie> = {
     if (!living || !('name' in living.action)) return false;
     return log.push({ name: living.action.name, revision: (log.at(-1)?.revision ?? 0) + 1, state: undefined }) > 0;
   },
-  'a refused write happened': (told, random) => retell(told, random, 'written', () => ({ told: 'absent' })),
+  'a refused write happened': (simulation, random) => changeOutcome(simulation, random, 'written', () => ({ result: 'absent' })),
   'two deletions were told of one': ({ history }, random) => {
     const deletion = pick(
       history,
       random,
-      ({ action, outcome }) => action.verb === 'delete' && outcome.told === 'written',
+      ({ action, outcome }) => action.verb === 'delete' && outcome.result === 'written',
     );
     return deletion !== undefined && history.push({ ...deletion, id: 'again' }) > 0;
   },
-  'a write was told with another revision': (told, random) =>
-    retell(told, random, 'written', (outcome) => ({
+  'a write was told with another revision': (simulation, random) =>
+    changeOutcome(simulation, random, 'written', (outcome) => ({
       ...outcome,
       revision: (outcome as { revision: number }).revision + 1_000,
     })),
   'a state was seen before it was written': ({ history, log }, random) => {
-    const read = pick(history, random, ({ outcome }) => outcome.told === 'found');
-    if (read?.outcome.told !== 'found') return false;
+    const read = pick(history, random, ({ outcome }) => outcome.result === 'found');
+    if (read?.outcome.result !== 'found') return false;
     const written = log.find(({ revision }) => revision === (read.outcome as { revision: number }).revision);
-    const writer = history.find(({ outcome }) => outcome.told === 'written' && outcome.revision === written?.revision);
+    const writer = history.find(({ outcome }) => outcome.result === 'written' && outcome.revision === written?.revision);
     return (
       writer !== undefined &&
       swap(history, read, { ...read, invokedMs: writer.invokedMs - 2, returnedMs: writer.invokedMs - 1 })
@@ -77,35 +77,35 @@ const lies: Record<string, Lie> = {
     const read = pick(
       history,
       random,
-      ({ outcome, action }) => outcome.told === 'found' && followed(log, outcome.revision, action),
+      ({ outcome, action }) => outcome.result === 'found' && followed(log, outcome.revision, action),
     );
     return (
       read !== undefined &&
       swap(history, read, { ...read, invokedMs: lateMs(history), returnedMs: lateMs(history) + 1 })
     );
   },
-  'a state was seen that never was': (told, random) =>
-    retell(told, random, 'found', (outcome) => ({ ...outcome, revision: 999_999 }) as Outcome),
-  'a state was seen with the content of another': (told, random) =>
-    retell(told, random, 'found', (outcome) => ({ ...outcome, state: written('other') }) as Outcome),
-  'a write was answered with the content of another': (told, random) =>
-    retell(told, random, 'written', (outcome) => ({ ...outcome, state: written('other') }) as Outcome),
+  'a state was seen that never was': (simulation, random) =>
+    changeOutcome(simulation, random, 'found', (outcome) => ({ ...outcome, revision: 999_999 }) as Outcome),
+  'a state was seen with the content of another': (simulation, random) =>
+    changeOutcome(simulation, random, 'found', (outcome) => ({ ...outcome, state: written('other') }) as Outcome),
+  'a write was answered with the content of another': (simulation, random) =>
+    changeOutcome(simulation, random, 'written', (outcome) => ({ ...outcome, state: written('other') }) as Outcome),
   'an object was not found that was there all the time': ({ history, log }) => {
     const name = log.findLast(({ state }) => state !== undefined)?.name;
     const last = log.findLast((entry) => entry.name === name);
     if (!last?.state || name === undefined || !wasTold(history, last)) return false;
-    return history.push(attempt({ verb: 'get', name }, { told: 'absent' }, lateMs(history))) > 0;
+    return history.push(operation({ verb: 'get', name }, { result: 'absent' }, lateMs(history))) > 0;
   },
   'an object was in the way that was not there': ({ history }) =>
-    history.push(attempt({ verb: 'create', name: 'never', values: {} }, { told: 'exists' }, 1)) > 0,
+    history.push(operation({ verb: 'create', name: 'never', values: {} }, { result: 'exists' }, 1)) > 0,
   'a conflict was told with the revision that was there': ({ history, log }) => {
     const last = log.findLast((entry) => entry.state !== undefined && lastOf(log, entry) && wasTold(history, entry));
     if (!last) return false;
     return (
       history.push(
-        attempt(
+        operation(
           { verb: 'replace', name: last.name, values: {}, expected: last.revision },
-          { told: 'conflict' },
+          { result: 'conflict' },
           lateMs(history),
         ),
       ) > 0
@@ -115,7 +115,7 @@ const lies: Record<string, Lie> = {
     const blind = pick(
       history,
       random,
-      ({ action, outcome }) => action.verb === 'replace' && action.expected === undefined && outcome.told === 'written',
+      ({ action, outcome }) => action.verb === 'replace' && action.expected === undefined && outcome.result === 'written',
     );
     return (
       log.length > 0 &&
@@ -123,40 +123,40 @@ const lies: Record<string, Lie> = {
       swap(history, blind, { ...blind, action: { ...blind.action, expected: 1 } })
     );
   },
-  'a merge forgot what another had written': (told, random) =>
-    rewrite(told, random, ['merge'], (state, before) => {
+  'a merge forgot what another had written': (simulation, random) =>
+    changeWrite(simulation, random, ['merge'], (state, before) => {
       const place = Object.keys(before.values).find((place) => state.values[place] === before.values[place]);
       return place === undefined ? undefined : without(state, place);
     }),
-  'a merge wrote nothing of its own': (told, random) =>
-    rewrite(told, random, ['merge'], (state) => {
+  'a merge wrote nothing of its own': (simulation, random) =>
+    changeWrite(simulation, random, ['merge'], (state) => {
       const place = Object.keys(state.values).find((place) => place.startsWith('annotations/member-'));
       return place === undefined ? undefined : without(state, place);
     }),
-  'a counter was counted twice by one': (told, random) =>
-    rewrite(told, random, ['count'], (state) =>
-      withValue(state, counterPlace, `${Number(state.values[counterPlace]) + 1}`),
+  'a counter was counted twice by one': (simulation, random) =>
+    changeWrite(simulation, random, ['count'], (state) =>
+      withValue(state, counterPath, `${Number(state.values[counterPath]) + 1}`),
     ),
-  'a counter was counted by nobody': (told, random) =>
-    rewrite(told, random, ['merge', 'strategic', 'apply'], (state) =>
-      withValue(state, counterPlace, `${Number(state.values[counterPlace] ?? 0) + 1}`),
+  'a counter was counted by nobody': (simulation, random) =>
+    changeWrite(simulation, random, ['merge', 'strategic', 'apply'], (state) =>
+      withValue(state, counterPath, `${Number(state.values[counterPath] ?? 0) + 1}`),
     ),
-  'a counter was tested and stayed as it was': (told, random) =>
-    rewrite(told, random, ['count'], (state, before) => {
-      const counted = before.values[counterPlace];
-      return counted === undefined ? without(state, counterPlace) : withValue(state, counterPlace, counted);
+  'a counter was tested and stayed as it was': (simulation, random) =>
+    changeWrite(simulation, random, ['count'], (state, before) => {
+      const counted = before.values[counterPath];
+      return counted === undefined ? without(state, counterPath) : withValue(state, counterPath, counted);
     }),
-  'a test failed that would have held, and something was written': (told, random) =>
-    ask(told, random, 'count', (action) => ({ ...action, counted: '999' })),
+  'a test failed that would have held, and something was written': (simulation, random) =>
+    changeAction(simulation, random, 'count', (action) => ({ ...action, counted: '999' })),
   'a test failed although nobody had counted': ({ history, log }) => {
     const last = log.findLast((entry) => lastOf(log, entry) && wasTold(history, entry));
-    const counted = last?.state?.values[counterPlace];
+    const counted = last?.state?.values[counterPath];
     if (!last?.state) return false;
     const action: Write = { verb: 'count', name: last.name, values: {}, counted, expected: undefined };
-    return history.push(attempt(action, { told: 'failed' }, lateMs(history))) > 0;
+    return history.push(operation(action, { result: 'failed' }, lateMs(history))) > 0;
   },
-  'a strategic merge lost a secret': (told, random) =>
-    rewrite(told, random, ['strategic'], (state) => {
+  'a strategic merge lost a secret': (simulation, random) =>
+    changeWrite(simulation, random, ['strategic'], (state) => {
       const place = Object.keys(state.values).find((place) => place.startsWith('secrets/'));
       return place === undefined ? undefined : without(state, place);
     }),
@@ -173,29 +173,29 @@ const lies: Record<string, Lie> = {
       swap(log, entry, { ...entry, state: withValue(entry.state, removed, '') })
     );
   },
-  'an apply left what its manager no longer wants': (told, random) =>
-    rewrite(told, random, ['apply'], (state, before, action) => {
+  'an apply left what its manager no longer wants': (simulation, random) =>
+    changeWrite(simulation, random, ['apply'], (state, before, action) => {
       const place = Object.keys(before.values).find((place) => state.values[place] === undefined);
       return place === undefined || action.verb !== 'apply' ? undefined : withValue(state, place, before.values[place]);
     }),
-  'an apply lost a field of others': (told, random) =>
-    rewrite(told, random, ['apply'], (state) => {
+  'an apply lost a field of others': (simulation, random) =>
+    changeWrite(simulation, random, ['apply'], (state) => {
       const place = state.owners[updates]?.[0];
       return place === undefined ? undefined : without(state, place);
     }),
-  'an apply did not write what its manager wants': (told, random) =>
-    rewrite(told, random, ['apply'], (state, _, action) => {
+  'an apply did not write what its manager wants': (simulation, random) =>
+    changeWrite(simulation, random, ['apply'], (state, _, action) => {
       const place = 'values' in action && Object.keys(action.values).find((place) => place.startsWith('secrets/'));
       return place ? without(state, place) : undefined;
     }),
-  'force left a field with its former owner, too': (told, random) =>
-    rewrite(told, random, ['apply'], (state, before, action) => {
+  'force left a field with its former owner, too': (simulation, random) =>
+    changeWrite(simulation, random, ['apply'], (state, before, action) => {
       const places = 'values' in action ? Object.keys(action.values) : [];
       const taken = places.find((place) => owns(before, updates, place) && !owns(state, updates, place));
       return taken === undefined ? undefined : owning(state, updates, [...(state.owners[updates] ?? []), taken]);
     }),
-  'an owner was forgotten who wanted the same': (told, random) =>
-    rewrite(told, random, ['apply'], (state, before, action) => {
+  'an owner was forgotten who wanted the same': (simulation, random) =>
+    changeWrite(simulation, random, ['apply'], (state, before, action) => {
       if (action.verb !== 'apply') return undefined;
       const shared = Object.keys(action.values).find(
         (place) => owns(before, updates, place) && owns(state, updates, place),
@@ -203,12 +203,12 @@ const lies: Record<string, Lie> = {
       const rest = state.owners[updates]?.filter((place) => place !== shared);
       return shared === undefined ? undefined : owning(state, updates, rest ?? []);
     }),
-  'an update left a field to the manager whose value it changed': (told, random) =>
-    rewrite(told, random, ['create', 'replace', 'merge', 'strategic', 'count'], (state) =>
-      owning(state, 'one', [...(state.owners['one'] ?? []), attemptPlace]),
+  'an update left a field to the manager whose value it changed': (simulation, random) =>
+    changeWrite(simulation, random, ['create', 'replace', 'merge', 'strategic', 'count'], (state) =>
+      owning(state, 'one', [...(state.owners['one'] ?? []), operationIdPath]),
     ),
-  'an apply took fields without force': (told, random) => {
-    const { history, log } = told;
+  'an apply took fields without force': (simulation, random) => {
+    const { history, log } = simulation;
     const taking = (action: Write, before: State | undefined): boolean =>
       action.verb === 'apply' &&
       before !== undefined &&
@@ -227,7 +227,7 @@ const lies: Record<string, Lie> = {
   'an apply was refused for a field that nobody owns': ({ history, log }) => {
     const last = log.findLast((entry) => entry.state !== undefined && lastOf(log, entry) && wasTold(history, entry));
     if (!last) return false;
-    const values = { [appliedPlace('nobody')]: 'extra' };
+    const values = { [applyIdPath('nobody')]: 'extra' };
     const action: Write = {
       verb: 'apply',
       name: last.name,
@@ -236,22 +236,22 @@ const lies: Record<string, Lie> = {
       values,
       expected: undefined,
     };
-    return history.push(attempt(action, { told: 'owned', places: Object.keys(values) }, lateMs(history))) > 0;
+    return history.push(operation(action, { result: 'owned', places: Object.keys(values) }, lateMs(history))) > 0;
   },
-  'an apply was refused for other fields than those of others': (told, random) =>
-    retell(told, random, 'owned', () => ({ told: 'owned', places: ['labels/other'] })),
-  'an apply was refused and done': (told, random) => {
-    const { history } = told;
-    const done = pick(history, random, ({ action, outcome }) => action.verb === 'apply' && outcome.told === 'written');
+  'an apply was refused for other fields than those of others': (simulation, random) =>
+    changeOutcome(simulation, random, 'owned', () => ({ result: 'owned', places: ['labels/other'] })),
+  'an apply was refused and done': (simulation, random) => {
+    const { history } = simulation;
+    const done = pick(history, random, ({ action, outcome }) => action.verb === 'apply' && outcome.result === 'written');
     return (
-      done !== undefined && swap(history, done, { ...done, outcome: { told: 'owned', places: ['labels/colour'] } })
+      done !== undefined && swap(history, done, { ...done, outcome: { result: 'owned', places: ['labels/colour'] } })
     );
   },
   ...Object.fromEntries(
-    (['merge', 'strategic', 'count', 'apply'] as const).flatMap((verb): [string, Lie][] => [
+    (['merge', 'strategic', 'count', 'apply'] as const).flatMap((verb): [string, Defect][] => [
       [
         `a patch went over another revision than it expected (${verb})`,
-        (told, random) => ask(told, random, verb, (action) => ({ ...action, expected: 1 })),
+        (simulation, random) => changeAction(simulation, random, verb, (action) => ({ ...action, expected: 1 })),
       ],
       [
         `a patch that expected nothing was told of a conflict (${verb})`,
@@ -260,21 +260,21 @@ const lies: Record<string, Lie> = {
             history,
             random,
             ({ action, outcome }) =>
-              action.verb === verb && action.expected === undefined && outcome.told === 'written',
+              action.verb === verb && action.expected === undefined && outcome.result === 'written',
           );
-          if (done?.outcome.told !== 'written') return false;
+          if (done?.outcome.result !== 'written') return false;
           const { revision } = done.outcome;
           log.splice(
             log.findIndex((entry) => entry.revision === revision),
             1,
           );
-          return swap(history, done, { ...done, outcome: { told: 'conflict' } });
+          return swap(history, done, { ...done, outcome: { result: 'conflict' } });
         },
       ],
     ]),
   ),
-  'an object was created with what was left of the one before': (told, random) =>
-    rewrite(told, random, ['create'], (state) => withValue(state, counterPlace, '1'), 'over nothing'),
+  'an object was created with what was left of the one before': (simulation, random) =>
+    changeWrite(simulation, random, ['create'], (state) => withValue(state, counterPath, '1'), 'over nothing'),
   'an object was made anew under the hands of a writer': ({ log }, random) => {
     const entry = pick(
       log,
@@ -285,51 +285,51 @@ const lies: Record<string, Lie> = {
     );
     return entry?.state !== undefined && swap(log, entry, { ...entry, state: { ...entry.state, uid: 'another' } });
   },
-  'a list left something out': (told, random) => relist(told, random, (items) => items.slice(1)),
-  'a list held something older': (told, random) =>
-    relist(told, random, ([[name, revision] = ['', 0], ...rest]) => [[name, revision - 1], ...rest]),
+  'a list left something out': (simulation, random) => changeList(simulation, random, (items) => items.slice(1)),
+  'a list held something older': (simulation, random) =>
+    changeList(simulation, random, ([[name, revision] = ['', 0], ...rest]) => [[name, revision - 1], ...rest]),
   'a list is of a state before the last that was told': ({ history, log }, random) => {
     const listing = pick(
       history,
       random,
-      ({ outcome }) => outcome.told === 'listed' && outcome.revision < (log.at(-1)?.revision ?? 0),
+      ({ outcome }) => outcome.result === 'listed' && outcome.revision < (log.at(-1)?.revision ?? 0),
     );
     return (
       listing !== undefined &&
       swap(history, listing, { ...listing, invokedMs: lateMs(history), returnedMs: lateMs(history) + 1 })
     );
   },
-  'an answer was of no use': (told, random) => retell(told, random, 'found', () => ({ told: 'nonsense', what: '500' })),
+  'an answer was of no use': (simulation, random) => changeOutcome(simulation, random, 'found', () => ({ result: 'invalid', what: '500' })),
 };
 
-test.each(Object.entries(lies))('it is found that %s', (_, lie) => {
+test.each(Object.entries(defects))('it is found that %s', (_, inject) => {
   let broken = 0;
   for (const seed of seeds) {
-    const told = world(seed);
-    if (!lie(told, seededRandom(seed + 1))) continue;
+    const simulation = simulateHistory(seed);
+    if (!inject(simulation, seededRandom(seed + 1))) continue;
     broken += 1;
-    expect({ seed, found: judge(told.history, told.log).length > 0 }).toEqual({ seed, found: true });
+    expect({ seed, found: checkHistory(simulation.history, simulation.log).length > 0 }).toEqual({ seed, found: true });
   }
   expect(broken).toBeGreaterThan(seeds.length / 2);
 });
 
 test('a write without an answer may have happened, late or never', () => {
-  const silent = (id: string): Attempt => ({
-    ...attempt({ verb: 'create', name: 'a', values: { [attemptPlace]: id } }, unanswered, 1),
+  const silent = (id: string): Operation => ({
+    ...operation({ verb: 'create', name: 'a', values: { [operationIdPath]: id } }, unanswered, 1),
     id,
   });
-  const late = { ...attempt({ verb: 'get', name: 'a' }, { told: 'absent' }, 100), id: 'reader' };
+  const late = { ...operation({ verb: 'get', name: 'a' }, { result: 'absent' }, 100), id: 'reader' };
   const log = [{ revision: 2, name: 'a', state: written('a') }];
-  expect(judge([silent('a'), silent('b'), late], log)).toEqual([]);
-  expect(judge([silent('a'), silent('b')], [...log, { ...(log[0] as Entry), revision: 3 }])).not.toEqual([]);
+  expect(checkHistory([silent('a'), silent('b'), late], log)).toEqual([]);
+  expect(checkHistory([silent('a'), silent('b')], [...log, { ...(log[0] as Entry), revision: 3 }])).not.toEqual([]);
 });
 
 test('the rest of a list may expire when somebody has asked to forget its snapshot, and not before', () => {
-  const expired = attempt({ verb: 'list', limit: 2 }, { told: 'expired', revision: 5 }, 10);
-  expect(judge([expired], [], [{ revision: 6, askedMs: 11 }])).toEqual([]);
-  expect(judge([expired], [], [{ revision: 6, askedMs: 12 }])).toHaveLength(1);
-  expect(judge([expired], [], [{ revision: 5, askedMs: 1 }])).toHaveLength(1);
-  expect(judge([expired], [])).toHaveLength(1);
+  const expired = operation({ verb: 'list', limit: 2 }, { result: 'expired', revision: 5 }, 10);
+  expect(checkHistory([expired], [], [{ revision: 6, requestedMs: 11 }])).toEqual([]);
+  expect(checkHistory([expired], [], [{ revision: 6, requestedMs: 12 }])).toHaveLength(1);
+  expect(checkHistory([expired], [], [{ revision: 5, requestedMs: 1 }])).toHaveLength(1);
+  expect(checkHistory([expired], [])).toHaveLength(1);
 });
 
 test('a list of one namespace is not asked about the objects of another', () => {
@@ -338,38 +338,38 @@ test('a list of one namespace is not asked about the objects of another', () => 
     { revision: 3, name: 'b/y', state: written('y') },
   ];
   const writers = log.map(({ name, revision, state }) => ({
-    ...attempt({ verb: 'create', name, values: state.values }, { told: 'written', revision, state }, 1),
+    ...operation({ verb: 'create', name, values: state.values }, { result: 'written', revision, state }, 1),
     id: state.uid,
   }));
-  const listed = (namespace: string | undefined, items: readonly [string, number][]): Attempt =>
-    attempt({ verb: 'list', namespace }, { told: 'listed', revision: 3, items: new Map(items) }, 20);
-  expect(judge([...writers, listed('a', [['a/x', 2]])], log)).toEqual([]);
-  expect(judge([...writers, listed(undefined, [['a/x', 2]])], log)).toHaveLength(1);
-  expect(judge([...writers, listed('b', [['a/x', 2]])], log)).toHaveLength(1);
+  const listed = (namespace: string | undefined, items: readonly [string, number][]): Operation =>
+    operation({ verb: 'list', namespace }, { result: 'listed', revision: 3, items: new Map(items) }, 20);
+  expect(checkHistory([...writers, listed('a', [['a/x', 2]])], log)).toEqual([]);
+  expect(checkHistory([...writers, listed(undefined, [['a/x', 2]])], log)).toHaveLength(1);
+  expect(checkHistory([...writers, listed('b', [['a/x', 2]])], log)).toHaveLength(1);
 });
 
 test('each deletion without an answer accounts for one removal', () => {
-  const made = (id: string, revision: number): Attempt => ({
-    ...attempt(
-      { verb: 'create', name: 'a', values: { [attemptPlace]: id } },
-      { told: 'written', revision, state: written(id) },
+  const made = (id: string, revision: number): Operation => ({
+    ...operation(
+      { verb: 'create', name: 'a', values: { [operationIdPath]: id } },
+      { result: 'written', revision, state: written(id) },
       revision * 10,
     ),
     id,
   });
-  const silent = attempt({ verb: 'delete', name: 'a' }, unanswered, 1);
+  const silent = operation({ verb: 'delete', name: 'a' }, unanswered, 1);
   const log = [
     { revision: 2, name: 'a', state: written('x') },
     { revision: 3, name: 'a', state: undefined },
     { revision: 4, name: 'a', state: written('y') },
   ];
-  expect(judge([silent, made('x', 2), made('y', 4)], log)).toEqual([]);
+  expect(checkHistory([silent, made('x', 2), made('y', 4)], log)).toEqual([]);
   expect(
-    judge([silent, made('x', 2), made('y', 4)], [...log, { revision: 5, name: 'a', state: undefined }]),
+    checkHistory([silent, made('x', 2), made('y', 4)], [...log, { revision: 5, name: 'a', state: undefined }]),
   ).toHaveLength(1);
 });
 
-const attempt = (action: Action, outcome: Outcome, invokedMs: number): Attempt => ({
+const operation = (action: Action, outcome: Outcome, invokedMs: number): Operation => ({
   id: 'extra',
   client: 'z',
   action,
@@ -378,42 +378,42 @@ const attempt = (action: Action, outcome: Outcome, invokedMs: number): Attempt =
   returnedMs: invokedMs + 1,
 });
 
-/** As its creation by an attempt of this id leaves an object. */
+/** As its creation by an operation of this id leaves an object. */
 const written = (id: string): State => ({
   uid: id,
-  values: { [attemptPlace]: id },
-  owners: { [updates]: [attemptPlace] },
+  values: { [operationIdPath]: id },
+  owners: { [updates]: [operationIdPath] },
 });
 
-const without = (state: State, gone: Place): State => {
+const without = (state: State, gone: FieldPath): State => {
   const { [gone]: _, ...values } = state.values;
   const kept = Object.entries(state.owners).map(([owner, places]) => [owner, places.filter((place) => place !== gone)]);
   return { ...state, values, owners: Object.fromEntries(kept) };
 };
 
-const withValue = (state: State, place: Place, value = ''): State => ({
+const withValue = (state: State, place: FieldPath, value = ''): State => ({
   ...state,
   values: { ...state.values, [place]: value },
 });
 
-const owns = ({ owners }: State, owner: string, place: Place): boolean => owners[owner]?.includes(place) ?? false;
+const owns = ({ owners }: State, owner: string, place: FieldPath): boolean => owners[owner]?.includes(place) ?? false;
 
-const owning = (state: State, owner: string, places: readonly Place[]): State => ({
+const owning = (state: State, owner: string, places: readonly FieldPath[]): State => ({
   ...state,
   owners: { ...state.owners, [owner]: places },
 });
 
-const lateMs = (history: readonly Attempt[]): number => Math.max(...history.map(({ returnedMs }) => returnedMs)) + 1;
+const lateMs = (history: readonly Operation[]): number => Math.max(...history.map(({ returnedMs }) => returnedMs)) + 1;
 
-const writerAt = (history: readonly Attempt[], revision: number): Attempt | undefined =>
-  history.find(({ outcome }) => outcome.told === 'written' && outcome.revision === revision);
+const writerAt = (history: readonly Operation[], revision: number): Operation | undefined =>
+  history.find(({ outcome }) => outcome.result === 'written' && outcome.revision === revision);
 
 const beforeOf = (log: readonly Entry[], entry: Entry): Entry | undefined =>
   log.slice(0, log.indexOf(entry)).findLast(({ name }) => name === entry.name);
 
 /** Lets a write of these verbs leave something else, where the lie is one; its answer tells the same lie. */
-function rewrite(
-  { history, log }: Told,
+function changeWrite(
+  { history, log }: SimulatedHistory,
   random: Random,
   verbs: readonly Write['verb'][],
   lie: (state: State, before: State, action: Write) => State | undefined,
@@ -427,16 +427,16 @@ function rewrite(
     const state = lie(entry.state, before ?? entry.state, owner.action as Write); // its verb is one of a write
     return state ? [{ entry, owner, state }] : [];
   });
-  const told = pick(lies, random, () => true);
-  if (!told) return false;
-  const { entry, owner, state } = told;
-  swap(history, owner, { ...owner, outcome: { told: 'written', revision: entry.revision, state } });
+  const simulation = pick(lies, random, () => true);
+  if (!simulation) return false;
+  const { entry, owner, state } = simulation;
+  swap(history, owner, { ...owner, outcome: { result: 'written', revision: entry.revision, state } });
   return swap(log, entry, { ...entry, state });
 }
 
-/** Lets an attempt that changed something have asked for something else. */
-function ask<V extends Write['verb']>(
-  { history, log }: Told,
+/** Lets an operation that changed something have asked for something else. */
+function changeAction<V extends Write['verb']>(
+  { history, log }: SimulatedHistory,
   random: Random,
   verb: V,
   lie: (action: Extract<Write, { verb: V }>) => Write,
@@ -451,8 +451,8 @@ function ask<V extends Write['verb']>(
   return swap(history, owner, { ...owner, action: lie(action) });
 }
 
-const wasTold = (history: readonly Attempt[], { revision }: Entry): boolean =>
-  history.some(({ outcome }) => outcome.told === 'written' && outcome.revision === revision);
+const wasTold = (history: readonly Operation[], { revision }: Entry): boolean =>
+  history.some(({ outcome }) => outcome.result === 'written' && outcome.revision === revision);
 
 const lastOf = (log: readonly Entry[], entry: Entry): boolean =>
   log.findLast(({ name }) => name === entry.name) === entry;
@@ -470,17 +470,17 @@ function swap<T>(all: T[], old: T, next: T): boolean {
   return true;
 }
 
-function retell({ history }: Told, random: Random, told: Outcome['told'], lie: (outcome: Outcome) => Outcome): boolean {
-  const one = pick(history, random, ({ outcome }) => outcome.told === told);
+function changeOutcome({ history }: SimulatedHistory, random: Random, result: Outcome['result'], lie: (outcome: Outcome) => Outcome): boolean {
+  const one = pick(history, random, ({ outcome }) => outcome.result === result);
   return one !== undefined && swap(history, one, { ...one, outcome: lie(one.outcome) });
 }
 
-function relist(
-  { history }: Told,
+function changeList(
+  { history }: SimulatedHistory,
   random: Random,
   lie: (items: (readonly [string, number])[]) => (readonly [string, number])[],
 ): boolean {
-  const one = pick(history, random, ({ outcome }) => outcome.told === 'listed' && outcome.items.size > 0);
-  if (one?.outcome.told !== 'listed') return false;
+  const one = pick(history, random, ({ outcome }) => outcome.result === 'listed' && outcome.items.size > 0);
+  if (one?.outcome.result !== 'listed') return false;
   return swap(history, one, { ...one, outcome: { ...one.outcome, items: new Map(lie([...one.outcome.items])) } });
 }

@@ -8,7 +8,7 @@ export interface Client {
    * Rejects when there is no whole answer. Nothing is tried a second time but a stream of HTTP/2 that was refused: by the
    * protocol (RFC 9113, 8.7) it was not looked at, and every client opens it again.
    */
-  request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  request(method: string, path: string, options?: RequestOptions): Promise<ClientResponse>;
   close(): void;
 }
 
@@ -19,14 +19,14 @@ export interface RequestOptions {
   readonly quietMs?: number;
 }
 
-export interface Answer {
+export interface ClientResponse {
   readonly status: number;
   readonly retryAfter: string | undefined;
   readonly body: string;
 }
 
 /** A request without a whole answer. */
-export class NoAnswerError extends Error {
+export class NoResponseError extends Error {
   override readonly name = 'NoAnswerError';
   /** When the connection began that it was sent on; undefined when there was none. */
   readonly connectedMs: number | undefined;
@@ -58,7 +58,7 @@ export function http1Client(url: string, { ca, token }: Credentials, { keepAlive
           agent,
           headers: { authorization: `Bearer ${token}`, ...content },
         });
-        const fail = (error: unknown): void => reject(new NoAnswerError(socket && connected.get(socket), error));
+        const fail = (error: unknown): void => reject(new NoResponseError(socket && connected.get(socket), error));
         request.on('socket', (given) => {
           socket = given as TLSSocket; // an https agent makes no others
           if (!connected.has(given)) connected.set(given, clock.monotonicMs());
@@ -105,7 +105,7 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
     path: string,
     { body, contentType = 'application/json', quietMs = hangMs }: RequestOptions,
   ) =>
-    new Promise<Answer | 'refused'>((resolve, reject) => {
+    new Promise<ClientResponse | 'refused'>((resolve, reject) => {
       const content = body && { 'content-type': contentType };
       const stream = current().request({
         ':method': method,
@@ -119,7 +119,7 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
       stream.on('data', (piece: Buffer) => pieces.push(piece));
       stream.on('error', (error) => {
         if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) resolve('refused');
-        else reject(new NoAnswerError(undefined, error));
+        else reject(new NoResponseError(undefined, error));
       });
       stream.setTimeout(quietMs, () => stream.destroy(new Error(`no answer within ${quietMs} ms`)));
       stream.on('close', () => {
@@ -129,7 +129,7 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
           resolve({ status: Number(head?.[':status']), retryAfter: head?.['retry-after'], body: bytes.toString() });
         else
           reject(
-            new NoAnswerError(undefined, `the stream ended with code ${stream.rstCode} after ${bytes.length} bytes`),
+            new NoResponseError(undefined, `the stream ended with code ${stream.rstCode} after ${bytes.length} bytes`),
           );
       });
       stream.end(body && JSON.stringify(body));

@@ -12,12 +12,12 @@ import { until } from '../../../base/test/until.ts';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
 import { etcdctl, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { type Cluster, startCluster } from '../cluster.ts';
-import { changesBelow } from '../etcd.ts';
+import { readChanges } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
-import { type Attempt, describe as inWords, leavesOpen } from './history.ts';
-import { judge } from './check-history.ts';
-import { entriesOf, keyPrefix, type MixedLoad, mixedLoad } from './mixed-load.ts';
-import { replicaBack } from './replica-restart.ts';
+import { type Operation, describeOperation, isAmbiguous } from './history.ts';
+import { checkHistory } from './check-history.ts';
+import { parseEntries, keyPrefix, type MixedLoad, mixedLoad } from './mixed-load.ts';
+import { waitForReplicaRestart } from './replica-restart.ts';
 import { slowDisk } from './slow-disk.ts';
 
 const slowTestMs = 120_000;
@@ -61,7 +61,7 @@ beforeAll(async () => {
   };
   const urls = replicas.map(({ url }) => url);
   aside = urls.map(client);
-  const alternating = (): Client => inTurn(urls.map(client));
+  const alternating = (): Client => roundRobin(urls.map(client));
   load = mixedLoad([client(front.url), client(front.url), alternating(), alternating()], seededRandom(7), {
     thinkMs: 10,
   });
@@ -82,7 +82,7 @@ const eventsBehind = (socket: string): string =>
   });
 
 /** What one replica has told is asked of another the next time. */
-function inTurn(clients: readonly Client[]): Client {
+function roundRobin(clients: readonly Client[]): Client {
   let turn = 0;
   return {
     request: (...request) => (clients[turn++ % clients.length] as Client).request(...request), // there are some
@@ -96,7 +96,7 @@ async function answers(count: number): Promise<void> {
 }
 
 /** Requests that a fault may have touched, with those that are answered once it is over. */
-async function under(fault: () => Promise<void>): Promise<readonly Attempt[]> {
+async function operationsDuring(fault: () => Promise<void>): Promise<readonly Operation[]> {
   await answers(answersBetween);
   const from = load.history.length;
   await fault();
@@ -109,22 +109,22 @@ async function under(fault: () => Promise<void>): Promise<readonly Attempt[]> {
   return touched;
 }
 
-const tookMs = ({ invokedMs, returnedMs }: Attempt): number => returnedMs - invokedMs;
-const isRefused = ({ outcome }: Attempt): boolean => outcome.told === 'unavailable' || leavesOpen(outcome);
+const tookMs = ({ invokedMs, returnedMs }: Operation): number => returnedMs - invokedMs;
+const isRefused = ({ outcome }: Operation): boolean => outcome.result === 'unavailable' || isAmbiguous(outcome);
 /** What this process could not run for at a time. On a busy machine each one on the way of a request has such stalls. */
 const stalls = monitorEventLoopDelay({ resolution: 10 });
 stalls.enable();
 const processesOnTheWay = 4;
-const hanging = (attempts: readonly Attempt[]): string[] => {
+const hanging = (operations: readonly Operation[]): string[] => {
   const patienceMs = answerMs + (processesOnTheWay * stalls.max) / 1e6;
-  return attempts.filter((one) => tookMs(one) > patienceMs || one.outcome.told === 'nothing').map(inWords);
+  return operations.filter((one) => tookMs(one) > patienceMs || one.outcome.result === 'no response').map(describeOperation);
 };
-const refused = (attempts: readonly Attempt[]): string[] => attempts.filter(isRefused).map(inWords);
+const refused = (operations: readonly Operation[]): string[] => operations.filter(isRefused).map(describeOperation);
 
 test.each([{ delayMs: 200 }, { delayMs: 600 }])(
   'each fsync of the leader takes $delayMs ms longer: requests are slow, and none hangs',
   async ({ delayMs }) => {
-    const touched = await under(async () => {
+    const touched = await operationsDuring(async () => {
       const disk = await slowDisk((await etcd.leader()).pid ?? 0, delayMs);
       await sleep(clock, faultMs);
       await disk.stop();
@@ -138,7 +138,7 @@ test(
   'each member stands still in turn, and with it the watches on it: reads and writes go on at the others',
   async () => {
     for (const member of etcd.members) {
-      const touched = await under(async () => {
+      const touched = await operationsDuring(async () => {
         await member.signal('SIGSTOP');
         await sleep(clock, faultMs);
         await member.signal('SIGCONT');
@@ -163,18 +163,18 @@ test(
     expect((await one.request('POST', events, { body: event('before') })).status).toBe(201);
     let goOn = (): void => {};
     const statuses: { readonly what: string; readonly status: number; readonly isInTime: boolean }[] = [];
-    const ask = async (what: string, asked: ReturnType<Client['request']>): Promise<void> => {
+    const request = async (what: string, requests: ReturnType<Client['request']>): Promise<void> => {
       const beganMs = clock.monotonicMs();
-      const { status } = await asked;
+      const { status } = await requests;
       statuses.push({ what, status, isInTime: clock.monotonicMs() - beganMs < answerMs });
     };
-    const touched = await under(async () => {
+    const touched = await operationsDuring(async () => {
       plugin.ready = new Promise((resolve) => (goOn = resolve));
       try {
         await Promise.all([
-          ask('a create', one.request('POST', events, { body: event('during') })),
-          ask('a get', other.request('GET', `${events}/before`)),
-          ask('a list', other.request('GET', events)),
+          request('a create', one.request('POST', events, { body: event('during') })),
+          request('a get', other.request('GET', `${events}/before`)),
+          request('a list', other.request('GET', events)),
           sleep(clock, faultMs),
         ]);
       } finally {
@@ -200,7 +200,7 @@ test(
   'a member is lost and an empty one takes its place: nobody notices, and it is no other history',
   async () => {
     const lost = etcd.members[2] as RealEtcd['members'][number]; // there are three
-    const touched = await under(() => etcd.replace(lost));
+    const touched = await operationsDuring(() => etcd.replace(lost));
     expect(hanging(touched)).toEqual([]);
     await until('the new member to serve', async () => (await lost.serves()) || undefined, recoveryMs);
     for (const client of aside) {
@@ -215,7 +215,7 @@ test(
   'one replica stood still and another has just begun: whoever goes from one to the other never goes back in time',
   async () => {
     const [still, young] = cluster.pids().replicas;
-    const touched = await under(async () => {
+    const touched = await operationsDuring(async () => {
       const pid = young?.pid ?? 0;
       process.kill(pid, 'SIGKILL');
       for (let times = 0; times < 4; times++) {
@@ -223,10 +223,10 @@ test(
         await sleep(clock, electionTimeoutMs).finally(() => process.kill(still?.pid ?? 0, 'SIGCONT'));
         await answers(20);
       }
-      await replicaBack(cluster, 1, pid);
+      await waitForReplicaRestart(cluster, 1, pid);
     });
     // Only what the replica that was killed had in hand, and what was asked of it before it was back, has no answer.
-    const inTime = touched.filter(({ outcome }) => outcome.told !== 'nothing');
+    const inTime = touched.filter(({ outcome }) => outcome.result !== 'no response');
     expect(hanging(inTime)).toEqual([]);
   },
   slowTestMs,
@@ -236,8 +236,8 @@ test(
   'all of it together can be true',
   async () => {
     await load.stop();
-    const log = entriesOf(await changesBelow(etcd.endpoints[0] as string, keyPrefix));
-    expect(judge(load.history, log)).toEqual([]);
+    const log = parseEntries(await readChanges(etcd.endpoints[0] as string, keyPrefix));
+    expect(checkHistory(load.history, log)).toEqual([]);
     console.log(`${load.history.length} requests, ${log.length} writes`);
   },
   slowTestMs,

@@ -2,7 +2,7 @@
  * What clients asked for and what they were told, written down while it happens and judged when all is over. Times are
  * of one clock, that of the process which all clients live in.
  */
-export interface Attempt {
+export interface Operation {
   /** Carried by whatever it writes, in an annotation: so etcd's log tells whose write each one is. */
   readonly id: string;
   readonly client: string;
@@ -32,7 +32,7 @@ type Change =
   /** By a merge patch: what it does not mention stays. */
   | (Changing & { readonly verb: 'merge' })
   /** By a strategic merge patch, which merges the secrets by their names and takes some away. */
-  | (Changing & { readonly verb: 'strategic'; readonly removed: readonly Place[] })
+  | (Changing & { readonly verb: 'strategic'; readonly removed: readonly FieldPath[] })
   /** By a JSON patch that tests what was counted so far, and replaces it by one more. Undefined before the first. */
   | (Changing & { readonly verb: 'count'; readonly counted: string | undefined });
 
@@ -44,56 +44,56 @@ interface Changing {
 }
 
 /** Where in an object something is written: `annotations/…`, `labels/…` or `secrets/…`. */
-export type Place = string;
+export type FieldPath = string;
 
 /** What clients write. A secret is its name alone, so its value is empty; of one that is there twice it is not. */
-export type Values = Readonly<Record<Place, string>>;
+export type Values = Readonly<Record<FieldPath, string>>;
 
 export type Outcome =
   /** Written at this revision, and then like this; or removed, having been like this. */
-  | { readonly told: 'written'; readonly revision: number; readonly state: State }
+  | { readonly result: 'written'; readonly revision: number; readonly state: State }
   /** Found as it was written at this revision. */
-  | { readonly told: 'found'; readonly revision: number; readonly state: State }
+  | { readonly result: 'found'; readonly revision: number; readonly state: State }
   /** All there was at this revision: names with the revisions of their objects. */
-  | { readonly told: 'listed'; readonly revision: number; readonly items: ReadonlyMap<string, number> }
+  | { readonly result: 'listed'; readonly revision: number; readonly items: ReadonlyMap<string, number> }
   /** 410 for the rest of a list whose first chunk was of this revision. */
-  | { readonly told: 'expired'; readonly revision: number }
+  | { readonly result: 'expired'; readonly revision: number }
   | Refusal
   /** 503 with the time to wait: nothing was done, and whoever tries again does it once. */
-  | { readonly told: 'unavailable' }
+  | { readonly result: 'unavailable' }
   /** 504 for a write, which leaves open whether it happened; without an invitation to do it twice. */
-  | { readonly told: 'in doubt' }
+  | { readonly result: 'in doubt' }
   /** No whole answer; with the time when the connection began, if there was one. */
-  | { readonly told: 'nothing'; readonly why: string; readonly connectedMs: number | undefined }
+  | { readonly result: 'no response'; readonly why: string; readonly connectedMs: number | undefined }
   /** An answer that nothing in the request justifies. */
-  | { readonly told: 'nonsense'; readonly what: string };
+  | { readonly result: 'invalid'; readonly what: string };
 
 /** Nothing was done, because of what was there. */
 export type Refusal =
   /** 404. */
-  | { readonly told: 'absent' }
+  | { readonly result: 'absent' }
   /** 409 for a creation. */
-  | { readonly told: 'exists' }
+  | { readonly result: 'exists' }
   /** 409 for whoever expected another revision. */
-  | { readonly told: 'conflict' }
+  | { readonly result: 'conflict' }
   /** 409 for whoever applies other values in these places than their owners, in order. */
-  | { readonly told: 'owned'; readonly places: readonly Place[] }
+  | { readonly result: 'owned'; readonly places: readonly FieldPath[] }
   /** 422 for a test that failed. */
-  | { readonly told: 'failed' };
+  | { readonly result: 'failed' };
 
-/** Whether an attempt may have done what it was to do without anybody having been told. */
-export const leavesOpen = ({ told }: Outcome): boolean => told === 'nothing' || told === 'in doubt';
+/** Whether an operation may have done what it was to do without anybody having been told. */
+export const isAmbiguous = ({ result }: Outcome): boolean => result === 'no response' || result === 'in doubt';
 
-/** Where an attempt leaves its id in what it writes. */
-export const attemptPlace = 'annotations/attempt';
+/** Where an operation leaves its id in what it writes. */
+export const operationIdPath = 'annotations/operation';
 
 /** Whoever applies leaves it here instead: in a place of everybody, any two of them would be in conflict. */
-export const appliedPlace = (manager: string): Place => `annotations/applied-by-${manager}`;
+export const applyIdPath = (manager: string): FieldPath => `annotations/applied-by-${manager}`;
 
-export const counterPlace = 'annotations/count';
+export const counterPath = 'annotations/count';
 
 /** An object as it was written at a revision. */
-export interface Living {
+export interface StoredVersion {
   readonly revision: number;
   readonly state: State;
 }
@@ -114,14 +114,14 @@ export interface State {
   readonly owners: Owners;
 }
 
-export type Owners = Readonly<Record<string, readonly Place[]>>;
+export type Owners = Readonly<Record<string, readonly FieldPath[]>>;
 export const updates = 'updates';
 
 /** Equal for states that are the same, in whatever order they say it. */
-export const textOf = ({ uid, values, owners }: State): string =>
-  JSON.stringify([uid, inOrder(values), inOrder(owners, (places) => [...places].sort())]);
+export const canonicalText = ({ uid, values, owners }: State): string =>
+  JSON.stringify([uid, sortedEntries(values), sortedEntries(owners, (places) => [...places].sort())]);
 
-const inOrder = <T>(record: Readonly<Record<string, T>>, each: (value: T) => unknown = (value) => value): unknown =>
+const sortedEntries = <T>(record: Readonly<Record<string, T>>, each: (value: T) => unknown = (value) => value): unknown =>
   Object.keys(record)
     .sort()
     .map((name) => [name, each(record[name] as T)]);
@@ -129,15 +129,15 @@ const inOrder = <T>(record: Readonly<Record<string, T>>, each: (value: T) => unk
 /** When etcd was asked to forget everything before a revision: from then on it may have. */
 export interface Compaction {
   readonly revision: number;
-  readonly askedMs: number;
+  readonly requestedMs: number;
 }
 
 /** What is true at a revision can be known as long as nobody has asked to forget it. */
-export const mayBeForgotten = (compactions: readonly Compaction[], revision: number, atMs: number): boolean =>
-  compactions.some((compaction) => compaction.revision > revision && compaction.askedMs <= atMs);
+export const mayBeCompacted = (compactions: readonly Compaction[], revision: number, atMs: number): boolean =>
+  compactions.some((compaction) => compaction.revision > revision && compaction.requestedMs <= atMs);
 
 /** For whoever has to find out what went wrong. */
-export function describe({ id, action, outcome, invokedMs, returnedMs }: Attempt): string {
+export function describeOperation({ id, action, outcome, invokedMs, returnedMs }: Operation): string {
   const items = 'items' in outcome ? { items: outcome.items.size } : {};
   const times = `${invokedMs.toFixed(1)}-${returnedMs.toFixed(1)} ms`;
   return `${id} ${JSON.stringify(action)} -> ${JSON.stringify({ ...outcome, ...items })} (${times})`;

@@ -3,11 +3,11 @@ import { seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '../../../base/test/soak.ts';
 import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
-import { changesBelow, memberAt } from '../etcd.ts';
+import { readChanges, memberAt } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
-import { type Attempt, describe as inWords, leavesOpen } from './history.ts';
-import { judge } from './check-history.ts';
-import { aboveAllPatches, entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
+import { type Operation, describeOperation, isAmbiguous } from './history.ts';
+import { checkHistory } from './check-history.ts';
+import { aboveAllPatches, parseEntries, keyPrefix, mixedLoad } from './mixed-load.ts';
 
 /** Three members of etcd and two replicas have to start, and up to five leaders to be found. */
 const slowTestMs = 180_000;
@@ -66,11 +66,11 @@ test(
     }
 
     const { history } = load;
-    const failed = ({ outcome }: Attempt): boolean => leavesOpen(outcome) || outcome.told === 'unavailable';
-    expect(history.filter(failed).map(inWords)).toEqual([]);
-    const log = entriesOf(await changesBelow(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
-    expect(judge(history, log)).toEqual([]);
-    const done = Map.groupBy(history, ({ action, outcome }) => `${action.verb} ${outcome.told}`);
+    const failed = ({ outcome }: Operation): boolean => isAmbiguous(outcome) || outcome.result === 'unavailable';
+    expect(history.filter(failed).map(describeOperation)).toEqual([]);
+    const log = parseEntries(await readChanges(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
+    expect(checkHistory(history, log)).toEqual([]);
+    const done = Map.groupBy(history, ({ action, outcome }) => `${action.verb} ${outcome.result}`);
     expect(patchesSeen.filter((what) => (done.get(what)?.length ?? 0) < seenMin)).toEqual([]);
     const slowestMs = Math.max(...history.map(({ invokedMs, returnedMs }) => returnedMs - invokedMs));
     console.log(`${history.length} requests, ${log.length} writes, the slowest took ${slowestMs.toFixed(0)} ms`);

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '../../../base/test/soak.ts';
-import { hasSomeOrder } from './linearizability.ts';
-import { type Action, type Attempt, describe as inWords, type Entry, type Outcome, type Refusal } from './history.ts';
-import { judge } from './check-history.ts';
-import { type Told, unanswered, world } from './simulated-history.ts';
+import { isLinearizable } from './linearizability.ts';
+import { type Action, type Operation, describeOperation, type Entry, type Outcome, type Refusal } from './history.ts';
+import { checkHistory } from './check-history.ts';
+import { type SimulatedHistory, unanswered, simulateHistory } from './simulated-history.ts';
 
 // The judge sorts where others search. That this is no less than the search is shown by searching: on histories so small
 // that every order can be tried, both must come to the same verdict, whether the history is possible or not.
@@ -19,42 +19,42 @@ const shareMin = 0.2;
 test(
   `sorting and trying every order agree on ${histories} histories`,
   () => {
-    let possible = 0;
+    let linearizableCount = 0;
     for (let seed = 0; seed < histories; seed += 1) {
       const random = seededRandom(seed);
-      const told = world(seed, {
+      const simulation = simulateHistory(seed, {
         turns: 3 + random.below(turnsMax - 2),
         names: random.below(2) === 0 ? ['a'] : ['a', 'b'],
       });
-      for (let changes = random.below(6); changes > 0; changes -= 1) disturb(told, random);
-      const found = judge(told.history, told.log);
-      const verdict = hasSomeOrder(told.history, told.log);
-      if (verdict) possible += 1;
+      for (let changes = random.below(6); changes > 0; changes -= 1) disturb(simulation, random);
+      const found = checkHistory(simulation.history, simulation.log);
+      const verdict = isLinearizable(simulation.history, simulation.log);
+      if (verdict) linearizableCount += 1;
       if (verdict === (found.length === 0)) continue;
-      expect({ seed, verdict, found, log: told.log, history: told.history.map(inWords) }).toBe('the same');
+      expect({ seed, verdict, found, log: simulation.log, history: simulation.history.map(describeOperation) }).toBe('the same');
     }
-    expect(possible).toBeGreaterThan(histories * shareMin);
-    expect(possible).toBeLessThan(histories * (1 - shareMin));
+    expect(linearizableCount).toBeGreaterThan(histories * shareMin);
+    expect(linearizableCount).toBeLessThan(histories * (1 - shareMin));
   },
   patienceMs,
 );
 
 /** Changes what was told, when, or what came of it. Much of that leaves a history that is possible. */
-function disturb({ history, log }: Told, random: Random): void {
+function disturb({ history, log }: SimulatedHistory, random: Random): void {
   const at = random.below(history.length);
-  const attempt = history[at] as Attempt; // a world has three turns at least
-  const swap = (next: Partial<Attempt>): void => {
-    history[at] = { ...attempt, ...next };
+  const operation = history[at] as Operation; // a world has three turns at least
+  const swap = (next: Partial<Operation>): void => {
+    history[at] = { ...operation, ...next };
   };
   switch (random.below(8)) {
     case 0: {
       const shiftMs = random.below(61) - 30;
-      return swap({ invokedMs: attempt.invokedMs + shiftMs, returnedMs: attempt.returnedMs + shiftMs });
+      return swap({ invokedMs: operation.invokedMs + shiftMs, returnedMs: operation.returnedMs + shiftMs });
     }
     case 1:
-      return swap({ returnedMs: attempt.returnedMs + random.below(40) });
+      return swap({ returnedMs: operation.returnedMs + random.below(40) });
     case 2:
-      return swap({ outcome: another(attempt, { history, log }, random) });
+      return swap({ outcome: changeOutcome(operation, { history, log }, random) });
     case 3:
       log.splice(random.below(log.length + 1), 1);
       return;
@@ -65,7 +65,7 @@ function disturb({ history, log }: Told, random: Random): void {
       return;
     }
     case 5:
-      return swap({ action: askedOtherwise(attempt.action, log) });
+      return swap({ action: changeAction(operation.action, log) });
     case 6: {
       const entry = oneOf(random, log);
       const others = log.filter(({ name, state }) => state && name === entry?.name);
@@ -73,12 +73,12 @@ function disturb({ history, log }: Told, random: Random): void {
       return;
     }
     default:
-      if (attempt.outcome.told === 'written') swap({ outcome: unanswered });
+      if (operation.outcome.result === 'written') swap({ outcome: unanswered });
   }
 }
 
 /** What would have led to the same in some worlds, and to something else in others. */
-function askedOtherwise(action: Action, log: readonly Entry[]): Action {
+function changeAction(action: Action, log: readonly Entry[]): Action {
   if (action.verb === 'apply') return { ...action, force: !action.force };
   if (action.verb === 'count') return { ...action, counted: action.counted === '1' ? undefined : '1' };
   return 'expected' in action
@@ -86,9 +86,9 @@ function askedOtherwise(action: Action, log: readonly Entry[]): Action {
     : action;
 }
 
-/** What the attempt could have been told in another world. */
-function another({ action, outcome }: Attempt, { log }: Told, random: Random): Outcome {
-  if (outcome.told === 'listed') {
+/** What the operation could have been told in another world. */
+function changeOutcome({ action, outcome }: Operation, { log }: SimulatedHistory, random: Random): Outcome {
+  if (outcome.result === 'listed') {
     const items = new Map([...outcome.items].filter(() => random.below(4) > 0));
     return { ...outcome, items, revision: Math.max(1, outcome.revision + random.below(3) - 1) };
   }
@@ -96,15 +96,15 @@ function another({ action, outcome }: Attempt, { log }: Told, random: Random): O
   const entry = oneOf(random, log);
   const state = entry?.state ?? log.find(({ name, state }) => state && name === entry?.name)?.state;
   if (!entry || !state || random.below(2) === 0) return refusalFor(action, random);
-  return { told: action.verb === 'get' ? 'found' : 'written', revision: entry.revision, state };
+  return { result: action.verb === 'get' ? 'found' : 'written', revision: entry.revision, state };
 }
 
 function refusalFor(action: Action, random: Random): Refusal {
-  if (action.verb === 'create') return { told: 'exists' };
-  const some: Refusal[] = action.verb === 'apply' ? [] : [{ told: 'absent' }];
-  if ('expected' in action) some.push({ told: 'conflict' });
-  if (action.verb === 'count') some.push({ told: 'failed' });
-  if (action.verb === 'apply') some.push({ told: 'owned', places: [Object.keys(action.values).sort()[0] ?? ''] });
+  if (action.verb === 'create') return { result: 'exists' };
+  const some: Refusal[] = action.verb === 'apply' ? [] : [{ result: 'absent' }];
+  if ('expected' in action) some.push({ result: 'conflict' });
+  if (action.verb === 'count') some.push({ result: 'failed' });
+  if (action.verb === 'apply') some.push({ result: 'owned', places: [Object.keys(action.values).sort()[0] ?? ''] });
   return oneOf(random, some) as Refusal; // there is one for each verb
 }
 

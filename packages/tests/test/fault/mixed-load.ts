@@ -1,22 +1,22 @@
 import { type Random, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import type { Change } from '../etcd.ts';
-import { listed, outcomeOf, stateOf } from './outcomes.ts';
-import { type Client, NoAnswerError } from './client.ts';
+import { readList, outcomeOf, parseState } from './outcomes.ts';
+import { type Client, NoResponseError } from './client.ts';
 import {
   type Action,
-  appliedPlace,
-  type Attempt,
-  attemptPlace,
-  counterPlace,
+  applyIdPath,
+  type Operation,
+  operationIdPath,
+  counterPath,
   type Entry,
-  type Living,
+  type StoredVersion,
   type Outcome,
   type Values,
 } from './history.ts';
 import { requestFor, type Single } from './requests.ts';
 
 export interface MixedLoad {
-  readonly history: readonly Attempt[];
+  readonly history: readonly Operation[];
   /** Tells the clients to end, and resolves when their last answers are there. */
   stop(): Promise<void>;
 }
@@ -38,7 +38,7 @@ const chunkObjects = 2;
 
 interface MixedLoadOptions {
   /** What the clients are called, if there is more than one load. */
-  readonly called?: string;
+  readonly idPrefix?: string;
   readonly thinkMs?: number;
   readonly shares?: Shares;
 }
@@ -75,21 +75,21 @@ export const aboveAllPatches: Shares = {
 export function mixedLoad(
   clients: readonly Client[],
   random: Random,
-  { called = 'client', thinkMs = shortThinkMs, shares = ofEverything }: MixedLoadOptions = {},
+  { idPrefix: called = 'client', thinkMs = shortThinkMs, shares = ofEverything }: MixedLoadOptions = {},
 ): MixedLoad {
-  const history: Attempt[] = [];
+  const history: Operation[] = [];
   const stopping = new AbortController();
   const loops = clients.map(async (client, at) => {
     const name = `${called}-${at}`;
-    const lastSeen = new Map<string, Living>();
+    const lastSeen = new Map<string, StoredVersion>();
     for (let turn = 0; !stopping.signal.aborted; turn += 1) {
       const id = `${name}-${turn}`;
       const account = pick(random, names);
       const action = actions[chosen(random, shares)]({ random, id, name: account, seen: lastSeen.get(account) });
-      const attempt = await performed(client, { id, client: name, action });
-      history.push(attempt);
-      const { outcome } = attempt;
-      if ('name' in action && (outcome.told === 'found' || outcome.told === 'written'))
+      const operation = await performOperation(client, { id, client: name, action });
+      history.push(operation);
+      const { outcome } = operation;
+      if ('name' in action && (outcome.result === 'found' || outcome.result === 'written'))
         lastSeen.set(action.name, outcome);
       await sleep(clock, thinkMs);
     }
@@ -113,7 +113,7 @@ interface Turn {
   readonly id: string;
   readonly name: string;
   /** What this client knows of it. */
-  readonly seen: Living | undefined;
+  readonly seen: StoredVersion | undefined;
 }
 
 const actions: { readonly [Verb in Action['verb']]: (turn: Turn) => Extract<Action, { verb: Verb }> } = {
@@ -124,24 +124,24 @@ const actions: { readonly [Verb in Action['verb']]: (turn: Turn) => Extract<Acti
     namespace: pick(random, [undefined, ...namespaces]),
     limit: pick(random, [undefined, chunkObjects]),
   }),
-  create: (turn) => ({ verb: 'create', name: turn.name, values: painted(turn) }),
-  replace: (turn) => ({ verb: 'replace', name: turn.name, values: painted(turn), expected: expected(turn, 2) }),
+  create: (turn) => ({ verb: 'create', name: turn.name, values: withRandomColour(turn) }),
+  replace: (turn) => ({ verb: 'replace', name: turn.name, values: withRandomColour(turn), expected: expected(turn, 2) }),
   merge: (turn) => {
     const member = { [`annotations/${pick(turn.random, members)}`]: turn.id };
-    return { verb: 'merge', name: turn.name, values: { ...painted(turn), ...member }, expected: expected(turn, 4) };
+    return { verb: 'merge', name: turn.name, values: { ...withRandomColour(turn), ...member }, expected: expected(turn, 4) };
   },
   strategic: (turn) => ({ verb: 'strategic', name: turn.name, ...secretsFor(turn), expected: expected(turn, 4) }),
   count: (turn) => ({
     verb: 'count',
     name: turn.name,
-    values: { [attemptPlace]: turn.id },
-    counted: turn.seen?.state.values[counterPlace],
+    values: { [operationIdPath]: turn.id },
+    counted: turn.seen?.state.values[counterPath],
     expected: expected(turn, 4),
   }),
   apply: (turn) => ({ verb: 'apply', name: turn.name, ...applicationFor(turn), expected: expected(turn, 4) }),
 };
 
-const painted = ({ random, id }: Turn): Values => ({ [attemptPlace]: id, 'labels/colour': pick(random, colours) });
+const withRandomColour = ({ random, id }: Turn): Values => ({ [operationIdPath]: id, 'labels/colour': pick(random, colours) });
 
 /** One out of so many asks for the revision that its client knows of, and often it is no longer there. */
 const expected = ({ random, seen }: Turn, outOf: number): number | undefined =>
@@ -155,7 +155,7 @@ const managers = ['manager-a', 'manager-b', 'manager-c'];
 /** One more, one less, or both. */
 function secretsFor(turn: Turn): { values: Values; removed: readonly string[] } {
   const { random } = turn;
-  const values = painted(turn);
+  const values = withRandomColour(turn);
   const [more, less] = [pick(random, secrets), pick(random, secrets)];
   const removed = random.below(2) === 0 ? [less] : [];
   return { values: removed.includes(more) ? values : { ...values, [more]: '' }, removed };
@@ -170,23 +170,23 @@ function applicationFor({ random, id }: Turn): { manager: string; force: boolean
     { [pick(random, secrets)]: '' },
     { [pick(random, secrets)]: '' },
   ];
-  const values: Values = Object.assign({ [appliedPlace(manager)]: id }, ...wanted.filter(() => random.below(2) === 0));
+  const values: Values = Object.assign({ [applyIdPath(manager)]: id }, ...wanted.filter(() => random.below(2) === 0));
   return { manager, force: random.below(3) === 0, values };
 }
 
 const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // none is empty
 
-async function performed(client: Client, asked: Pick<Attempt, 'id' | 'client' | 'action'>): Promise<Attempt> {
+async function performOperation(client: Client, asked: Pick<Operation, 'id' | 'client' | 'action'>): Promise<Operation> {
   const { action } = asked;
-  const attempt = { ...asked, invokedMs: clock.monotonicMs() };
+  const operation = { ...asked, invokedMs: clock.monotonicMs() };
   try {
-    const outcome = await (action.verb === 'list' ? listed(client, action) : single(client, action));
-    return { ...attempt, outcome, returnedMs: clock.monotonicMs() };
+    const outcome = await (action.verb === 'list' ? readList(client, action) : single(client, action));
+    return { ...operation, outcome, returnedMs: clock.monotonicMs() };
   } catch (error) {
-    if (!(error instanceof NoAnswerError)) throw error;
+    if (!(error instanceof NoResponseError)) throw error;
     return {
-      ...attempt,
-      outcome: { told: 'nothing', why: error.message, connectedMs: error.connectedMs },
+      ...operation,
+      outcome: { result: 'no response', why: error.message, connectedMs: error.connectedMs },
       returnedMs: clock.monotonicMs(),
     };
   }
@@ -198,9 +198,9 @@ async function single(client: Client, action: Single): Promise<Outcome> {
 }
 
 /** etcd's own log of the objects of the load. */
-export const entriesOf = (changes: readonly Change[]): Entry[] =>
+export const parseEntries = (changes: readonly Change[]): Entry[] =>
   changes.map(({ revision, key, value }) => ({
     revision,
     name: key.slice(keyPrefix.length),
-    state: value === undefined ? undefined : stateOf(value),
+    state: value === undefined ? undefined : parseState(value),
   }));

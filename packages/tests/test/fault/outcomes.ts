@@ -1,58 +1,58 @@
-import type { Answer, Client } from './client.ts';
-import { type Outcome, type Owners, type Place, type State, updates, type Values } from './history.ts';
+import type { ClientResponse, Client } from './client.ts';
+import { type Outcome, type Owners, type FieldPath, type State, updates, type Values } from './history.ts';
 import type { Listing, Single } from './requests.ts';
 
-/** What a client is told, in the words of a history. What nothing in the request justifies is nonsense. */
-export function outcomeOf(action: Single, { status, retryAfter, body }: Answer): Outcome {
-  const nonsense: Outcome = { told: 'nonsense', what: `${status} ${body}` };
-  if (status === 503) return retryAfter ? { told: 'unavailable' } : nonsense;
+/** What a client is told, in the words of a history. What nothing in the request justifies is invalid. */
+export function outcomeOf(action: Single, { status, retryAfter, body }: ClientResponse): Outcome {
+  const invalid: Outcome = { result: 'invalid', what: `${status} ${body}` };
+  if (status === 503) return retryAfter ? { result: 'unavailable' } : invalid;
   const answer = parsed(body);
   const { verb } = action;
-  if (status === 504) return verb !== 'get' && !retryAfter ? { told: 'in doubt' } : nonsense;
+  if (status === 504) return verb !== 'get' && !retryAfter ? { result: 'in doubt' } : invalid;
   switch (status) {
     case 404:
-      return verb === 'create' || verb === 'apply' ? nonsense : { told: 'absent' };
+      return verb === 'create' || verb === 'apply' ? invalid : { result: 'absent' };
     case 409: {
-      if (verb === 'create') return answer?.reason === 'AlreadyExists' ? { told: 'exists' } : nonsense;
-      if (answer?.reason !== 'Conflict') return nonsense;
+      if (verb === 'create') return answer?.reason === 'AlreadyExists' ? { result: 'exists' } : invalid;
+      if (answer?.reason !== 'Conflict') return invalid;
       const causes = answer.details?.causes;
-      return causes ? { told: 'owned', places: placesOf(causes) } : { told: 'conflict' };
+      return causes ? { result: 'owned', places: placesOf(causes) } : { result: 'conflict' };
     }
     case 422:
-      return verb === 'count' ? { told: 'failed' } : nonsense;
+      return verb === 'count' ? { result: 'failed' } : invalid;
   }
   const revision = Number(answer?.metadata?.resourceVersion);
   const isSuccess = status === 200 ? verb !== 'create' : status === 201 && (verb === 'create' || verb === 'apply');
-  if (!isSuccess || !(revision > 0)) return nonsense;
-  return { told: verb === 'get' ? 'found' : 'written', revision, state: stateOf(body) };
+  if (!isSuccess || !(revision > 0)) return invalid;
+  return { result: verb === 'get' ? 'found' : 'written', revision, state: parseState(body) };
 }
 
 /** All chunks of a list: together they are to be what there was at the revision of the first. */
-export async function listed(client: Client, { namespace, limit }: Listing): Promise<Outcome> {
+export async function readList(client: Client, { namespace, limit }: Listing): Promise<Outcome> {
   const collection = namespace === undefined ? 'serviceaccounts' : `namespaces/${namespace}/serviceaccounts`;
   const items = new Map<string, number>();
   let revision: number | undefined;
   for (let rest = ''; ; ) {
     const query = new URLSearchParams({ ...(limit && { limit: `${limit}` }), ...(rest && { continue: rest }) });
     const { status, retryAfter, body } = await client.request('GET', `/api/v1/${collection}?${query}`);
-    if (status === 503 && retryAfter) return { told: 'unavailable' };
-    if (status === 410 && revision !== undefined) return { told: 'expired', revision };
+    if (status === 503 && retryAfter) return { result: 'unavailable' };
+    if (status === 410 && revision !== undefined) return { result: 'expired', revision };
     const answer = parsed(body);
     const at = Number(answer?.metadata?.resourceVersion);
     revision ??= at;
-    if (status !== 200 || !(at > 0) || at !== revision) return { told: 'nonsense', what: `${status} ${body}` };
+    if (status !== 200 || !(at > 0) || at !== revision) return { result: 'invalid', what: `${status} ${body}` };
     for (const { metadata } of answer?.items ?? []) {
       const name = `${metadata.namespace}/${metadata.name}`;
-      if (items.has(name)) return { told: 'nonsense', what: `${name} twice in a list of ${revision}` };
+      if (items.has(name)) return { result: 'invalid', what: `${name} twice in a list of ${revision}` };
       items.set(name, Number(metadata.resourceVersion));
     }
     rest = answer?.metadata?.continue ?? '';
-    if (!rest) return { told: 'listed', revision, items };
+    if (!rest) return { result: 'listed', revision, items };
   }
 }
 
 /** An object as it is served or stored. */
-export function stateOf(object: string): State {
+export function parseState(object: string): State {
   const { metadata, secrets = [] } = JSON.parse(object) as Stored;
   const { uid, annotations = {}, labels = {}, managedFields = [] } = metadata;
   const names = secrets.reduce<Values>((all, { name }) => ({ ...all, [name]: name in all ? 'doubled' : '' }), {});
@@ -73,9 +73,9 @@ const ownersIn = (entries: Stored['metadata']['managedFields'] = []): Owners =>
       .filter(([, places]) => places.length > 0),
   );
 
-function placesIn(fields: Fields): Place[] {
+function placesIn(fields: Fields): FieldPath[] {
   const metadata = fields['f:metadata'] ?? {};
-  const named = (part: string, below: Fields | undefined, prefix: string): Place[] =>
+  const named = (part: string, below: Fields | undefined, prefix: string): FieldPath[] =>
     Object.keys(below ?? {}).flatMap((step) =>
       step.startsWith(prefix) ? [`${part}/${nameIn(step.slice(prefix.length))}`] : [],
     );
@@ -91,7 +91,7 @@ const nameIn = (step: string): string =>
   step.startsWith('{') ? (JSON.parse(step) as { readonly name: string }).name : step;
 
 /** The causes name fields, such as `.metadata.labels.colour`. */
-const placesOf = (causes: readonly { readonly field?: string }[]): Place[] =>
+const placesOf = (causes: readonly { readonly field?: string }[]): FieldPath[] =>
   [...new Set(causes.map(({ field = '' }) => field.replace(/^\.metadata\./, '').replace('.', '/')))].sort();
 
 /** As much of what the server sends as a history needs. */
@@ -126,6 +126,6 @@ function parsed(body: string): Sent | undefined {
   try {
     return JSON.parse(body) as Sent;
   } catch {
-    return undefined; // an answer of that kind is nonsense by its missing parts
+    return undefined; // an answer of that kind is invalid by its missing parts
   }
 }

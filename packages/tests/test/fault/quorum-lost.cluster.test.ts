@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
-import { changesBelow, memberAt } from '../etcd.ts';
+import { readChanges, memberAt } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
-import { type Attempt, describe as inWords, type Outcome } from './history.ts';
-import { judge } from './check-history.ts';
-import { entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
+import { type Operation, describeOperation, type Outcome } from './history.ts';
+import { checkHistory } from './check-history.ts';
+import { parseEntries, keyPrefix, mixedLoad } from './mixed-load.ts';
 
 const slowTestMs = 120_000;
 /** What a client is promised for its answer when there is no quorum. */
@@ -63,28 +63,28 @@ test(
     }
 
     const { history } = load;
-    expect(history.filter(({ outcome }) => outcome.told === 'nothing').map(inWords)).toEqual([]);
+    expect(history.filter(({ outcome }) => outcome.result === 'no response').map(describeOperation)).toEqual([]);
     // Once the members go on they elect a leader, and that is worth waiting for.
-    const electing = ({ invokedMs, returnedMs }: Attempt): boolean =>
+    const electing = ({ invokedMs, returnedMs }: Operation): boolean =>
       outages.some(({ endedMs }) => invokedMs < endedMs + recoveryMs && endedMs < returnedMs);
     const slow = history.filter(
-      (attempt) => attempt.returnedMs - attempt.invokedMs > (electing(attempt) ? recoveryMs : answerMs),
+      (operation) => operation.returnedMs - operation.invokedMs > (electing(operation) ? recoveryMs : answerMs),
     );
-    expect({ outages, slow: slow.map(inWords) }).toEqual({ outages, slow: [] });
+    expect({ outages, slow: slow.map(describeOperation) }).toEqual({ outages, slow: [] });
     const refused = history.filter(({ outcome }) => isRefused(outcome));
     const early = refused.filter(
       ({ invokedMs, returnedMs }) =>
         !outages.some(({ beganMs, endedMs }) => beganMs < returnedMs && invokedMs < endedMs + recoveryMs),
     );
-    expect(early.map(inWords)).toEqual([]);
+    expect(early.map(describeOperation)).toEqual([]);
     for (const { beganMs, endedMs } of outages) {
       expect(refused.filter(({ returnedMs }) => beganMs < returnedMs && returnedMs < endedMs).length).toBeGreaterThan(
         clients.length,
       );
     }
     expect(livez.failures).toEqual([]);
-    const log = entriesOf(await changesBelow(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
-    expect(judge(history, log)).toEqual([]);
+    const log = parseEntries(await readChanges(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
+    expect(checkHistory(history, log)).toEqual([]);
     const slowestMs = Math.max(...history.map(({ invokedMs, returnedMs }) => returnedMs - invokedMs));
     console.log(
       `${history.length} requests, ${log.length} writes, ${refused.length} refused, the slowest took ${slowestMs.toFixed(0)} ms`,
@@ -93,7 +93,7 @@ test(
   slowTestMs,
 );
 
-const isRefused = ({ told }: Outcome): boolean => told === 'unavailable' || told === 'in doubt';
+const isRefused = ({ result }: Outcome): boolean => result === 'unavailable' || result === 'in doubt';
 
 /** The processes of all members but one, when all three follow the same leader. */
 const allBut = (left: string): Promise<number[]> =>

@@ -1,4 +1,4 @@
-import type { Attempt } from './history.ts';
+import type { Operation } from './history.ts';
 
 /**
  * Writes happen at a point in time each, in the order of the log, between question and answer. What is seen is seen at
@@ -11,36 +11,36 @@ export interface TimedWrite {
 }
 
 /** From behind the write at `begin` (counted from 1; 0 is the very beginning) to before the write at `end`. */
-export interface Span {
+export interface Interval {
   readonly begin: number;
   readonly end: number;
 }
 
 export interface Observation {
-  readonly attempt: Attempt;
+  readonly operation: Operation;
   /** It was true in any of these, in order; never empty. */
-  readonly candidates: readonly Span[];
+  readonly candidates: readonly Interval[];
 }
 
-export function misplacedIn(
+export function findMisplaced(
   writes: readonly TimedWrite[],
   observations: readonly Observation[],
-): { writes: number[]; observed: Attempt[] } {
+): { writes: number[]; observed: Operation[] } {
   // The latest span constrains the fewest writes. When it cannot be reached in time the one before is taken, which only
   // pushes points to the later; so no span that was given up becomes reachable again.
-  const placed = observations.map(({ attempt, candidates }) => ({ attempt, left: [...candidates] }));
-  const observed: Attempt[] = [];
+  const placed = observations.map(({ operation, candidates }) => ({ operation, left: [...candidates] }));
+  const observed: Operation[] = [];
   let earliestMs: number[];
   for (let moved = true; moved; ) {
     moved = false;
-    earliestMs = earliest(writes, placed);
+    earliestMs = earliestTimes(writes, placed);
     for (const one of placed) {
       const unreachable = (): boolean =>
-        (earliestMs[one.left.at(-1)?.begin ?? -1] ?? Number.NEGATIVE_INFINITY) > one.attempt.returnedMs;
+        (earliestMs[one.left.at(-1)?.begin ?? -1] ?? Number.NEGATIVE_INFINITY) > one.operation.returnedMs;
       while (unreachable()) {
         one.left.pop();
         moved = true;
-        if (one.left.length === 0) observed.push(one.attempt);
+        if (one.left.length === 0) observed.push(one.operation);
       }
     }
   }
@@ -51,12 +51,12 @@ export function misplacedIn(
 }
 
 interface Placed {
-  readonly attempt: Attempt;
-  readonly left: readonly Span[];
+  readonly operation: Operation;
+  readonly left: readonly Interval[];
 }
 
 /** The earliest time for each position: 0 is the beginning, n + 1 behind all. */
-function earliest(writes: readonly TimedWrite[], placed: readonly Placed[]): number[] {
+function earliestTimes(writes: readonly TimedWrite[], placed: readonly Placed[]): number[] {
   const seenAt = Map.groupBy(
     placed.filter(({ left }) => left.length > 0),
     ({ left }) => left.at(-1)?.begin ?? 0,
@@ -65,9 +65,9 @@ function earliest(writes: readonly TimedWrite[], placed: readonly Placed[]): num
   let now = Number.NEGATIVE_INFINITY;
   return [undefined, ...writes].map((write, position) => {
     now = Math.max(now, write?.invokedMs ?? now, notBefore[position] as number);
-    for (const { attempt, left } of seenAt.get(position) ?? []) {
+    for (const { operation, left } of seenAt.get(position) ?? []) {
       const end = left.at(-1)?.end ?? 0;
-      notBefore[end] = Math.max(notBefore[end] as number, attempt.invokedMs, now);
+      notBefore[end] = Math.max(notBefore[end] as number, operation.invokedMs, now);
     }
     return now;
   });

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
-import { changesBelow } from '../etcd.ts';
+import { readChanges } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
-import { type Attempt, describe as inWords } from './history.ts';
-import { judge } from './check-history.ts';
-import { entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
-import { replicaBack } from './replica-restart.ts';
+import { type Operation, describeOperation } from './history.ts';
+import { checkHistory } from './check-history.ts';
+import { parseEntries, keyPrefix, mixedLoad } from './mixed-load.ts';
+import { waitForReplicaRestart } from './replica-restart.ts';
 
 const slowTestMs = 120_000;
 const kills = 4;
@@ -58,7 +58,7 @@ test(
         process.kill(pid, 'SIGKILL');
         await until('its end', () => isGone(pid) || undefined, recoveryMs);
         const goneMs = clock.monotonicMs();
-        await replicaBack(cluster, replica, pid);
+        await waitForReplicaRestart(cluster, replica, pid);
         done.push({ replica, atMs, goneMs, readyAgainMs: clock.monotonicMs() });
         await answers(answersBetween);
       }
@@ -66,11 +66,11 @@ test(
       await load.stop();
     }
 
-    const failed = load.history.filter(({ outcome }) => outcome.told === 'nothing');
-    expect(failed.filter((attempt) => !done.some((kill) => isHurtBy(attempt, kill))).map(inWords)).toEqual([]);
+    const failed = load.history.filter(({ outcome }) => outcome.result === 'no response');
+    expect(failed.filter((operation) => !done.some((kill) => isHurtBy(operation, kill))).map(describeOperation)).toEqual([]);
     expect(new Set(failed.map(({ client }) => laneOf(client))).size).toBe(3);
-    const log = entriesOf(await changesBelow(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
-    expect(judge(load.history, log)).toEqual([]);
+    const log = parseEntries(await readChanges(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
+    expect(checkHistory(load.history, log)).toEqual([]);
     const lost = failed.filter(({ client }) => laneOf(client) === 0).length;
     console.log(
       `${load.history.length} requests, ${log.length} writes; ${lost} at the public address without an answer`,
@@ -81,10 +81,10 @@ test(
 
 /** A client of the public address loses what it sent on a connection from before; one of the replica, everything until it is back. */
 function isHurtBy(
-  { client, outcome, invokedMs, returnedMs }: Attempt,
+  { client, outcome, invokedMs, returnedMs }: Operation,
   { replica, atMs, goneMs, readyAgainMs }: Kill,
 ): boolean {
-  if (outcome.told !== 'nothing' || returnedMs < atMs || invokedMs > readyAgainMs) return false;
+  if (outcome.result !== 'no response' || returnedMs < atMs || invokedMs > readyAgainMs) return false;
   const lane = laneOf(client);
   if (lane > 0) return lane === replica + 1;
   return outcome.connectedMs !== undefined && outcome.connectedMs < goneMs;

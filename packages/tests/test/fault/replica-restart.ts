@@ -6,7 +6,7 @@ import { http1Client } from './client.ts';
 const startMs = 60_000;
 
 /** Resolves when the launcher has put another process in the place of one that ended, and it is ready. */
-export async function replicaBack(cluster: Cluster, at: number, pid: number): Promise<void> {
+export async function waitForReplicaRestart(cluster: Cluster, at: number, pid: number): Promise<void> {
   const current = () => cluster.pids().replicas[at];
   await until('another process in its place', () => current()?.pid !== pid || undefined, startMs);
   await until(

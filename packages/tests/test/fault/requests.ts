@@ -1,5 +1,5 @@
 import type { RequestOptions } from './client.ts';
-import { type Action, attemptPlace, counterPlace, type Place, type Read, type Values } from './history.ts';
+import { type Action, operationIdPath, counterPath, type FieldPath, type Read, type Values } from './history.ts';
 
 export type Listing = Extract<Read, { verb: 'list' }>;
 export type Single = Exclude<Action, Listing>;
@@ -65,14 +65,14 @@ function objectOf(values: Values, metadata: object): Sent {
 const expecting = ({ expected }: { readonly expected: number | undefined }): object =>
   expected === undefined ? {} : { resourceVersion: `${expected}` };
 
-const secretAt = (place: Place): { name: string } => ({ name: place.slice('secrets/'.length) });
+const secretAt = (place: FieldPath): { name: string } => ({ name: place.slice('secrets/'.length) });
 
 /** What was never counted reads as null. An id is written over another or as the first: `add` does both. */
 const operationsOf = ({ values, counted, expected }: Extract<Action, { verb: 'count' }>): object[] => [
-  { op: 'test', path: pointerTo(counterPlace), value: counted ?? null },
-  { op: 'replace', path: pointerTo(counterPlace), value: `${Number(counted ?? 0) + 1}` },
-  { op: 'add', path: pointerTo(attemptPlace), value: values[attemptPlace] },
+  { op: 'test', path: pointerTo(counterPath), value: counted ?? null },
+  { op: 'replace', path: pointerTo(counterPath), value: `${Number(counted ?? 0) + 1}` },
+  { op: 'add', path: pointerTo(operationIdPath), value: values[operationIdPath] },
   ...(expected === undefined ? [] : [{ op: 'replace', path: '/metadata/resourceVersion', value: `${expected}` }]),
 ];
 
-const pointerTo = (place: Place): string => `/metadata/${place}`;
+const pointerTo = (place: FieldPath): string => `/metadata/${place}`;

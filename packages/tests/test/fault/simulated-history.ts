@@ -1,35 +1,35 @@
 import { type Random, seededRandom } from '@cluster-apiserver/base';
 import {
-  type Attempt,
-  appliedPlace,
-  attemptPlace,
-  counterPlace,
+  type Operation,
+  applyIdPath,
+  operationIdPath,
+  counterPath,
   type Entry,
-  type Living,
+  type StoredVersion,
   type Outcome,
   type Values,
   type Write,
 } from './history.ts';
 import { refusalOf, resultOf } from './write-semantics.ts';
 
-export interface Told {
-  readonly history: Attempt[];
+export interface SimulatedHistory {
+  readonly history: Operation[];
   readonly log: Entry[];
 }
 
-export interface WorldOptions {
+export interface SimulationOptions {
   readonly turns?: number;
   readonly names?: readonly string[];
 }
 
-export const unanswered: Outcome = { told: 'nothing', why: 'reset', connectedMs: 0 };
+export const unanswered: Outcome = { result: 'no response', why: 'reset', connectedMs: 0 };
 
 /** A store that does everything at once, at some moment between question and answer: what it tells is true. */
-export function world(seed: number, { turns = 240, names = ['a', 'b', 'c'] }: WorldOptions = {}): Told {
+export function simulateHistory(seed: number, { turns = 240, names = ['a', 'b', 'c'] }: SimulationOptions = {}): SimulatedHistory {
   const random = seededRandom(seed);
-  const history: Attempt[] = [];
+  const history: Operation[] = [];
   const log: Entry[] = [];
-  const objects = new Map<string, Living>();
+  const objects = new Map<string, StoredVersion>();
   let revision = 1;
   const written = (id: string, action: Write): Outcome => {
     const { name } = action;
@@ -42,19 +42,19 @@ export function world(seed: number, { turns = 240, names = ['a', 'b', 'c'] }: Wo
     if (state) objects.set(name, { revision, state });
     else objects.delete(name);
     const shown = state ?? found?.state;
-    return random.below(20) === 0 || !shown ? unanswered : { told: 'written', revision, state: shown };
+    return random.below(20) === 0 || !shown ? unanswered : { result: 'written', revision, state: shown };
   };
-  const done = (id: string): Pick<Attempt, 'action' | 'outcome'> => {
+  const done = (id: string): Pick<Operation, 'action' | 'outcome'> => {
     const name = oneOf(random, names);
     const found = objects.get(name);
     switch (random.below(20)) {
       case 0: {
         const items = new Map([...objects].map(([name, object]) => [name, object.revision]));
-        return { action: { verb: 'list' }, outcome: { told: 'listed', revision, items } };
+        return { action: { verb: 'list' }, outcome: { result: 'listed', revision, items } };
       }
       case 1:
       case 2:
-        return { action: { verb: 'get', name }, outcome: found ? { told: 'found', ...found } : { told: 'absent' } };
+        return { action: { verb: 'get', name }, outcome: found ? { result: 'found', ...found } : { result: 'absent' } };
       default: {
         const action = writeTo(name, id, found, revision, random);
         return { action, outcome: written(id, action) };
@@ -62,7 +62,7 @@ export function world(seed: number, { turns = 240, names = ['a', 'b', 'c'] }: Wo
     }
   };
   for (let turn = 1; turn <= turns; turn += 1) {
-    const id = `attempt-${turn}`;
+    const id = `operation-${turn}`;
     // Neighbours overlap, so that more than one order would be possible without the log.
     const [invokedMs, returnedMs] = [turn * 10 - random.below(15), turn * 10 + random.below(15)];
     history.push({ id, client: `client-${random.below(3)}`, ...done(id), invokedMs, returnedMs });
@@ -72,10 +72,10 @@ export function world(seed: number, { turns = 240, names = ['a', 'b', 'c'] }: Wo
 
 const oneOf = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // none is empty
 
-function writeTo(name: string, id: string, found: Living | undefined, revision: number, random: Random): Write {
+function writeTo(name: string, id: string, found: StoredVersion | undefined, revision: number, random: Random): Write {
   const guess = random.below(2) === 0 ? (found?.revision ?? revision) : revision;
   const expected = random.below(3) === 0 ? guess : undefined;
-  const values = { [attemptPlace]: id };
+  const values = { [operationIdPath]: id };
   const [secret, other] = [`secrets/${random.below(3)}`, `secrets/${random.below(3)}`];
   const colour: Values = { 'labels/colour': oneOf(random, ['red', 'green']) };
   switch (random.below(8)) {
@@ -93,14 +93,14 @@ function writeTo(name: string, id: string, found: Living | undefined, revision: 
         ? { verb: 'strategic', name, values, removed: [secret], expected }
         : { verb: 'strategic', name, values: { ...values, [secret]: '' }, removed: [other], expected };
     case 6: {
-      const known = found?.state.values[counterPlace];
+      const known = found?.state.values[counterPath];
       return { verb: 'count', name, values, counted: random.below(4) === 0 ? '1' : known, expected };
     }
     default: {
       const manager = oneOf(random, ['one', 'two']);
       const more = [colour, { [secret]: '' }, { 'annotations/shared': oneOf(random, ['x', 'y']) }] as Values[];
       const wanted = more.filter(() => random.below(2) === 0);
-      const own = { [appliedPlace(manager)]: id };
+      const own = { [applyIdPath(manager)]: id };
       const force = random.below(3) === 0;
       return { verb: 'apply', name, manager, force, values: Object.assign(own, ...wanted) as Values, expected };
     }

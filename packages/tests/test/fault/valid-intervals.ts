@@ -1,73 +1,73 @@
-import { type Attempt, type Entry, type Living, type Outcome, type Refusal, textOf } from './history.ts';
+import { type Operation, type Entry, type StoredVersion, type Outcome, type Refusal, canonicalText } from './history.ts';
 import { isWrite, refusalOf } from './write-semantics.ts';
-import type { Span } from './real-time-order.ts';
+import type { Interval } from './real-time-order.ts';
 
-export interface Spans {
+export interface ValidIntervals {
   /**
    * Where in the log an answer is true, in order. Undefined for an answer that tells of no state, or of one that the
    * write itself stands for.
    */
-  fitting(attempt: Attempt): Span[] | undefined;
+  intervalsOf(operation: Operation): Interval[] | undefined;
 }
 
 /** How long each state of each object lasted, counted in entries of the log: position 0 is before the first. */
-export function spansOf(log: readonly Entry[]): Spans {
-  const byName = new Map<string, Life[]>();
+export function indexIntervals(log: readonly Entry[]): ValidIntervals {
+  const byName = new Map<string, VersionLifetime[]>();
   log.forEach(({ name, revision, state }, index) => {
-    const lives = livesOf(byName, name);
+    const lives = lifetimesOf(byName, name);
     const last = lives.at(-1);
     if (last) last.end = index + 1;
-    lives.push({ begin: index + 1, end: log.length + 1, living: state && { revision, state } });
+    lives.push({ begin: index + 1, end: log.length + 1, version: state && { revision, state } });
   });
-  const where = (name: string, fact: (life: Life) => boolean): Span[] =>
-    livesOf(byName, name, log.length + 1).filter(fact);
+  const where = (name: string, fact: (life: VersionLifetime) => boolean): Interval[] =>
+    lifetimesOf(byName, name, log.length + 1).filter(fact);
 
   return {
-    fitting: ({ action, outcome }) => {
+    intervalsOf: ({ action, outcome }) => {
       if (action.verb === 'list') {
-        if (outcome.told !== 'listed') return undefined;
+        if (outcome.result !== 'listed') return undefined;
         const position = positionOf(log, outcome.revision);
         const listed = action.namespace === undefined ? '' : `${action.namespace}/`;
         return isTrueAt(byName, listed, position, outcome.items) ? [{ begin: position, end: position + 1 }] : [];
       }
-      if (outcome.told === 'found') {
-        const found = textOf(outcome.state);
+      if (outcome.result === 'found') {
+        const found = canonicalText(outcome.state);
         return where(
           action.name,
-          ({ living }) => living?.revision === outcome.revision && textOf(living.state) === found,
+          ({ version: living }) => living?.revision === outcome.revision && canonicalText(living.state) === found,
         );
       }
-      if (!isWrite(action)) return outcome.told === 'absent' ? where(action.name, ({ living }) => !living) : undefined;
+      if (!isWrite(action)) return outcome.result === 'absent' ? where(action.name, ({ version: living }) => !living) : undefined;
       if (!isRefusal(outcome)) return undefined;
-      return where(action.name, ({ living }) => isSame(refusalOf(action, living), outcome));
+      return where(action.name, ({ version: living }) => isSame(refusalOf(action, living), outcome));
     },
   };
 }
 
-const refusals: readonly Outcome['told'][] = [
+const refusals: readonly Outcome['result'][] = [
   'absent',
   'exists',
   'conflict',
   'owned',
   'failed',
-] satisfies Refusal['told'][];
-const isRefusal = (outcome: Outcome): outcome is Refusal => refusals.includes(outcome.told);
+] satisfies Refusal['result'][];
+const isRefusal = (outcome: Outcome): outcome is Refusal => refusals.includes(outcome.result);
 
 const isSame = (one: Refusal | undefined, other: Refusal): boolean =>
-  one?.told === other.told && placesIn(one) === placesIn(other);
+  one?.result === other.result && placesIn(one) === placesIn(other);
 const placesIn = (refusal: Refusal): string => ('places' in refusal ? refusal.places.join() : '');
 
-interface Life {
+interface VersionLifetime {
   readonly begin: number;
   end: number;
   /** Undefined when the object was not there. */
-  readonly living: Living | undefined;
+  readonly version: StoredVersion | undefined;
 }
 
 /** Every object begins by not being there. */
-function livesOf(byName: Map<string, Life[]>, name: string, end = 0): Life[] {
+function lifetimesOf(byName: Map<string, VersionLifetime[]>, name: string, end = 0): VersionLifetime[] {
   let lives = byName.get(name);
-  if (!lives) byName.set(name, (lives = [{ begin: 0, end, living: undefined }]));
+  if (!lives) byName.set(name, (lives = [{ begin: 0, end, version: undefined }]));
   return lives;
 }
 
@@ -78,7 +78,7 @@ function positionOf(log: readonly Entry[], revision: number): number {
 }
 
 function isTrueAt(
-  byName: ReadonlyMap<string, readonly Life[]>,
+  byName: ReadonlyMap<string, readonly VersionLifetime[]>,
   listed: string,
   position: number,
   items: ReadonlyMap<string, number>,
@@ -87,8 +87,8 @@ function isTrueAt(
   for (const [name, lives] of byName) {
     if (!name.startsWith(listed)) continue;
     const life = lives.find(({ begin, end }) => begin <= position && position < end);
-    if (!life?.living) continue;
-    if (items.get(name) !== life.living.revision) return false;
+    if (!life?.version) continue;
+    if (items.get(name) !== life.version.revision) return false;
     found += 1;
   }
   return found === items.size;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import {
-  appliedPlace,
-  counterPlace,
-  type Living,
+  applyIdPath,
+  counterPath,
+  type StoredVersion,
   type Owners,
   type Refusal,
   updates,
@@ -15,14 +15,14 @@ import { refusalOf, resultOf } from './write-semantics.ts';
 
 const colour = 'labels/colour';
 const secret = 'secrets/one';
-const own = appliedPlace('a');
+const own = applyIdPath('a');
 
-const before: Living = {
+const before: StoredVersion = {
   revision: 7,
   state: {
     uid: 'u',
-    values: { [colour]: 'red', [secret]: '', [counterPlace]: '3', [own]: 'before' },
-    owners: { [updates]: [colour, counterPlace, secret], a: [own, secret] },
+    values: { [colour]: 'red', [secret]: '', [counterPath]: '3', [own]: 'before' },
+    owners: { [updates]: [colour, counterPath, secret], a: [own, secret] },
   },
 };
 
@@ -30,26 +30,26 @@ const change = { name: 'x', values: { [colour]: 'blue' }, expected: undefined };
 const apply = { ...change, verb: 'apply', manager: 'a', force: false } as const;
 
 describe('is refused', () => {
-  test.each<[string, Write, Living | undefined, Refusal]>([
-    ['a creation where something is', { verb: 'create', name: 'x', values: {} }, before, { told: 'exists' }],
-    ['a deletion of nothing', { verb: 'delete', name: 'x' }, undefined, { told: 'absent' }],
-    ['a merge into nothing', { ...change, verb: 'merge' }, undefined, { told: 'absent' }],
-    ['a merge over another revision', { ...change, verb: 'merge', expected: 6 }, before, { told: 'conflict' }],
-    ['counting on from another number', { ...change, verb: 'count', counted: '2' }, before, { told: 'failed' }],
-    ['counting from nothing', { ...change, verb: 'count', counted: undefined }, before, { told: 'failed' }],
+  test.each<[string, Write, StoredVersion | undefined, Refusal]>([
+    ['a creation where something is', { verb: 'create', name: 'x', values: {} }, before, { result: 'exists' }],
+    ['a deletion of nothing', { verb: 'delete', name: 'x' }, undefined, { result: 'absent' }],
+    ['a merge into nothing', { ...change, verb: 'merge' }, undefined, { result: 'absent' }],
+    ['a merge over another revision', { ...change, verb: 'merge', expected: 6 }, before, { result: 'conflict' }],
+    ['counting on from another number', { ...change, verb: 'count', counted: '2' }, before, { result: 'failed' }],
+    ['counting from nothing', { ...change, verb: 'count', counted: undefined }, before, { result: 'failed' }],
     [
       'a failed test before a conflict',
       { ...change, verb: 'count', counted: '2', expected: 6 },
       before,
-      { told: 'failed' },
+      { result: 'failed' },
     ],
-    ['an apply of what others have otherwise', apply, before, { told: 'owned', places: [colour] }],
-    ['an apply over another revision', { ...apply, force: true, expected: 6 }, before, { told: 'conflict' }],
+    ['an apply of what others have otherwise', apply, before, { result: 'owned', places: [colour] }],
+    ['an apply over another revision', { ...apply, force: true, expected: 6 }, before, { result: 'conflict' }],
   ])('%s', (_, action, found, refusal) => {
     expect(refusalOf(action, found)).toEqual(refusal);
   });
 
-  test.each<[string, Write, Living | undefined]>([
+  test.each<[string, Write, StoredVersion | undefined]>([
     ['a merge over the revision that it expects', { ...change, verb: 'merge', expected: 7 }, before],
     ['counting on from the number that is there', { ...change, verb: 'count', counted: '3' }, before],
     ['an apply of what others have likewise', { ...apply, values: { [colour]: 'red' } }, before],
@@ -62,8 +62,8 @@ describe('is refused', () => {
 });
 
 describe('leads to', () => {
-  const rest = { [secret]: '', [counterPlace]: '3', [own]: 'before' };
-  const owners = { [updates]: [colour, counterPlace, secret], a: [own, secret] };
+  const rest = { [secret]: '', [counterPath]: '3', [own]: 'before' };
+  const owners = { [updates]: [colour, counterPath, secret], a: [own, secret] };
 
   test.each<[string, Write, Values, Owners]>([
     [
@@ -76,32 +76,32 @@ describe('leads to', () => {
     [
       'a strategic merge: a secret less, for all who own it',
       { ...change, verb: 'strategic', removed: [secret] },
-      { [counterPlace]: '3', [own]: 'before', [colour]: 'blue' },
-      { [updates]: [colour, counterPlace], a: [own] },
+      { [counterPath]: '3', [own]: 'before', [colour]: 'blue' },
+      { [updates]: [colour, counterPath], a: [own] },
     ],
     [
       'counting: one more',
       { ...change, verb: 'count', counted: '3' },
-      { ...rest, [colour]: 'blue', [counterPlace]: '4' },
+      { ...rest, [colour]: 'blue', [counterPath]: '4' },
       owners,
     ],
     [
       'an update of what somebody applied: it is no longer theirs',
       { ...change, verb: 'merge', values: { [own]: 'otherwise' } },
       { ...rest, [colour]: 'red', [own]: 'otherwise' },
-      { [updates]: [colour, counterPlace, own, secret], a: [secret] },
+      { [updates]: [colour, counterPath, own, secret], a: [secret] },
     ],
     [
       'an apply by force: what is no longer applied goes, unless others own it, and what is taken leaves its owner',
       { ...apply, force: true },
-      { [secret]: '', [counterPlace]: '3', [colour]: 'blue' },
-      { [updates]: [counterPlace, secret], a: [colour] },
+      { [secret]: '', [counterPath]: '3', [colour]: 'blue' },
+      { [updates]: [counterPath, secret], a: [colour] },
     ],
     [
       'an apply of the same as others: both own it',
       { ...apply, values: { [own]: 'now', [colour]: 'red' } },
       { ...rest, [colour]: 'red', [own]: 'now' },
-      { [updates]: [colour, counterPlace, secret], a: [colour, own] },
+      { [updates]: [colour, counterPath, secret], a: [colour, own] },
     ],
   ])('%s', (_, action, values, expected) => {
     const { uid, ...result } = resultOf(action, before, 'new') ?? { uid: '', values: {}, owners: {} };

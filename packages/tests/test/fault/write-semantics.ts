@@ -1,9 +1,9 @@
 import {
   type Action,
-  counterPlace,
-  type Living,
+  counterPath,
+  type StoredVersion,
   type Owners,
-  type Place,
+  type FieldPath,
   type Refusal,
   type State,
   updates,
@@ -15,29 +15,29 @@ import {
  * What each write means in a store that does one thing at a time: why it is refused, or what becomes of an object. Small
  * enough to be seen to be right, and no code of the server: it is what the server is held against.
  */
-export function refusalOf(action: Write, before: Living | undefined): Refusal | undefined {
-  if (action.verb === 'create') return before && { told: 'exists' };
-  if (!before) return action.verb === 'apply' ? undefined : { told: 'absent' };
+export function refusalOf(action: Write, before: StoredVersion | undefined): Refusal | undefined {
+  if (action.verb === 'create') return before && { result: 'exists' };
+  if (!before) return action.verb === 'apply' ? undefined : { result: 'absent' };
   if (action.verb === 'delete') return undefined;
-  if (action.verb === 'count' && before.state.values[counterPlace] !== action.counted) return { told: 'failed' };
+  if (action.verb === 'count' && before.state.values[counterPath] !== action.counted) return { result: 'failed' };
   if (action.verb === 'apply' && !action.force) {
-    const places = placesOfOthers(action, before.state);
-    if (places.length > 0) return { told: 'owned', places };
+    const places = conflictingPaths(action, before.state);
+    if (places.length > 0) return { result: 'owned', places };
   }
   const isStale = action.expected !== undefined && action.expected !== before.revision;
-  return isStale ? { told: 'conflict' } : undefined;
+  return isStale ? { result: 'conflict' } : undefined;
 }
 
 /** What a write that is not refused leaves; undefined for nothing. A new object has a uid of its own. */
-export function resultOf(action: Write, before: Living | undefined, newUid: string): State | undefined {
+export function resultOf(action: Write, before: StoredVersion | undefined, newUid: string): State | undefined {
   if (action.verb === 'delete') return undefined;
   const state = before?.state ?? { uid: newUid, values: {}, owners: {} };
-  if (action.verb === 'apply') return applied(action, state);
+  if (action.verb === 'apply') return applyManaged(action, state);
   const values = valuesAfter(action, state.values);
-  const changed = placesThatDiffer(state.values, values);
+  const changed = differingPaths(state.values, values);
   const set = changed.filter((place) => place in values);
   const owners = without(changed, state.owners);
-  return { uid: state.uid, values, owners: owning(updates, union(owners[updates] ?? [], set), owners) };
+  return { uid: state.uid, values, owners: withOwner(updates, union(owners[updates] ?? [], set), owners) };
 }
 
 export const isWrite = (action: Action): action is Write => action.verb !== 'get' && action.verb !== 'list';
@@ -52,20 +52,20 @@ function valuesAfter(action: Exclude<Write, { verb: 'delete' | 'apply' }>, befor
     case 'strategic':
       return omit(action.removed, { ...before, ...action.values });
     case 'count':
-      return { ...before, ...action.values, [counterPlace]: `${Number(action.counted ?? 0) + 1}` };
+      return { ...before, ...action.values, [counterPath]: `${Number(action.counted ?? 0) + 1}` };
   }
 }
 
 type Apply = Extract<Write, { verb: 'apply' }>;
 
 /** Where an apply wants something else than there is, and others see to it that it is there. */
-const placesOfOthers = ({ manager, values }: Apply, state: State): Place[] =>
+const conflictingPaths = ({ manager, values }: Apply, state: State): FieldPath[] =>
   Object.keys(values)
     .filter((place) => state.values[place] !== values[place] && isOwned(place, omit([manager], state.owners)))
     .sort();
 
 /** What was applied before and is no longer goes, unless others own it; what changes leaves its owners. */
-function applied({ manager, values }: Apply, { uid, values: before, owners }: State): State {
+function applyManaged({ manager, values }: Apply, { uid, values: before, owners }: State): State {
   const wanted = Object.keys(values);
   const others = omit([manager], owners);
   const gone = (owners[manager] ?? []).filter((place) => !wanted.includes(place) && !isOwned(place, others));
@@ -73,20 +73,20 @@ function applied({ manager, values }: Apply, { uid, values: before, owners }: St
   return {
     uid,
     values: omit(gone, { ...before, ...values }),
-    owners: owning(manager, wanted, without(changed, others)),
+    owners: withOwner(manager, wanted, without(changed, others)),
   };
 }
 
-const isOwned = (place: Place, owners: Owners): boolean =>
+const isOwned = (place: FieldPath, owners: Owners): boolean =>
   Object.values(owners).some((places) => places.includes(place));
 
-const placesThatDiffer = (some: Values, others: Values): Place[] =>
+const differingPaths = (some: Values, others: Values): FieldPath[] =>
   union(Object.keys(some), Object.keys(others)).filter((place) => some[place] !== others[place]);
 
-const without = (lost: readonly Place[], owners: Owners): Owners =>
+const without = (lost: readonly FieldPath[], owners: Owners): Owners =>
   Object.entries(owners).reduce<Owners>(
     (rest, [owner, places]) =>
-      owning(
+      withOwner(
         owner,
         places.filter((place) => !lost.includes(place)),
         rest,
@@ -95,10 +95,10 @@ const without = (lost: readonly Place[], owners: Owners): Owners =>
   );
 
 /** Who owns nothing is no owner. */
-const owning = (owner: string, places: readonly Place[], owners: Owners): Owners =>
+const withOwner = (owner: string, places: readonly FieldPath[], owners: Owners): Owners =>
   places.length > 0 ? { ...owners, [owner]: places } : omit([owner], owners);
 
-const union = (some: readonly Place[], others: readonly Place[]): Place[] => [...new Set([...some, ...others])];
+const union = (some: readonly FieldPath[], others: readonly FieldPath[]): FieldPath[] => [...new Set([...some, ...others])];
 
 const omit = <T>(names: readonly string[], record: Readonly<Record<string, T>>): Readonly<Record<string, T>> =>
   Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name)));

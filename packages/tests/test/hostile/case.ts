@@ -1,7 +1,7 @@
 import type { Request } from './requests.ts';
 
 /** What one hostile client does on a connection of its own. */
-export type Case = RawCase | PoliteCase;
+export type Case = RawCase | WellFormedCase;
 
 /** Bytes as they are. */
 export interface RawCase {
@@ -16,14 +16,14 @@ export interface RawCase {
 }
 
 /** Requests by Node's own client of HTTP/2, which decodes the answers, all at once on one session. */
-export interface PoliteCase {
+export interface WellFormedCase {
   readonly kind: string;
   readonly over: 'h2 client';
   readonly requests: readonly Request[];
 }
 
 /** A case as a text from which it can be made again; of what repeats itself there is one, and how often. */
-export function shown(one: Case | { readonly kind: string; readonly over: string; readonly request: Request }): string {
+export function describeCase(one: Case | { readonly kind: string; readonly over: string; readonly request: Request }): string {
   return JSON.stringify(one, (_, value: unknown) => {
     const text = isBytes(value) ? Buffer.from(value.data).toString('latin1') : value;
     if (typeof text !== 'string') return text;

@@ -29,15 +29,15 @@ type Case = readonly [what: string, prepare: (n: number) => () => unknown];
 
 function growth(prepare: Case[1], from = smallest): number {
   const work = [from, factor * from].map(prepare) as [() => unknown, () => unknown];
-  quietly(work[0]); // what is made once and kept
-  const [small, large] = work.map((run) => counter.steps(() => quietly(run))) as [number, number];
+  runIgnoringErrors(work[0]); // what is made once and kept
+  const [small, large] = work.map((run) => counter.steps(() => runIgnoringErrors(run))) as [number, number];
   // Less than this, and what is looked at was not counted.
   expect(small).toBeGreaterThan(leastSteps);
   return large / small;
 }
 
 /** Whatever is refused has been read as far. */
-function quietly(run: () => unknown): void {
+function runIgnoringErrors(run: () => unknown): void {
   try {
     run();
   } catch (error) {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { readAnswers, wrongWith } from './http1-responses.ts';
+import { parseResponses, responseFault } from './http1-responses.ts';
 
-const read = (text: string, method?: string) => readAnswers(Buffer.from(text, 'latin1'), method);
+const read = (text: string, method?: string) => parseResponses(Buffer.from(text, 'latin1'), method);
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi';
 const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
 
@@ -50,5 +50,5 @@ test.each([
   ['a fault', 400, 'application/json', '{"kind":"Status","code":404}', true],
   ['a fault', 400, 'text/plain', 'bad', true],
 ] as const)('it is %s to answer %i as %s: %s', (_, status, type, body, fault) => {
-  expect(wrongWith(status, type, Buffer.from(body)) !== undefined).toBe(fault);
+  expect(responseFault(status, type, Buffer.from(body)) !== undefined).toBe(fault);
 });

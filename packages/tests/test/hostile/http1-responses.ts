@@ -1,21 +1,21 @@
 import { parseProtobuf, statusSchema } from '@cluster-apiserver/model';
 
 /** Answers of HTTP/1.1 read by the letter: what a lenient client would forgive is what the next proxy stumbles over. */
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
 }
 
-export interface Read {
-  readonly answers: readonly HttpAnswer[];
+export interface ParsedResponses {
+  readonly answers: readonly HttpResponse[];
   /** What follows the last whole answer; `begun` is one whose body has not ended. */
   readonly rest: 'nothing' | 'begun' | 'something else';
 }
 
 /** The method is that of the only request, if it is known: an answer to HEAD has no body. */
-export function readAnswers(bytes: Buffer, method: string | undefined): Read {
-  const answers: HttpAnswer[] = [];
+export function parseResponses(bytes: Buffer, method: string | undefined): ParsedResponses {
+  const answers: HttpResponse[] = [];
   let at = 0;
   while (at < bytes.length) {
     const end = bytes.indexOf('\r\n\r\n', at, 'latin1');
@@ -30,7 +30,7 @@ export function readAnswers(bytes: Buffer, method: string | undefined): Read {
   return { answers, rest: 'nothing' };
 }
 
-type Head = Omit<HttpAnswer, 'body'>;
+type Head = Omit<HttpResponse, 'body'>;
 
 function headOf(text: string): Head | undefined {
   const [first = '', ...lines] = text.split('\r\n');
@@ -84,7 +84,7 @@ function chunksOf(rest: Buffer): Body | 'begun' | undefined {
 }
 
 /** What is wrong with an answer, whatever was asked. 504 is right for whoever gave too little time, or asks for a future. */
-export function wrongWith(status: number, contentType: string | undefined, body: Buffer): string | undefined {
+export function responseFault(status: number, contentType: string | undefined, body: Buffer): string | undefined {
   if (status >= 500 && status !== 504) return `status ${status}: ${body.toString()}`;
   if (status < 400 || body.length === 0) return undefined;
   if (status === 404 && contentType?.startsWith('text/plain')) return undefined;

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { encodeProtobuf, formatYaml, type TypeNames } from '@cluster-apiserver/model';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
-import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
+import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
 
 /**
  * Every kind of write of a large object, on two servers: for one no time passes, so that each write is one step; for the
@@ -19,8 +19,8 @@ const answersMin = 2;
 
 let turns = 0;
 let slow: Clock;
-let plain: InMemory;
-let sliced: InMemory;
+let plain: InMemoryServer;
+let sliced: InMemoryServer;
 
 beforeEach(async () => {
   let ms = 0;
@@ -259,8 +259,8 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
 };
 
-const send = (server: InMemory, { method, target, body, type }: Request): Promise<ApiResponse> =>
-  server.ask(method, target, body, type);
+const send = (server: InMemoryServer, { method, target, body, type }: Request): Promise<ApiResponse> =>
+  server.request(method, target, body, type);
 
 async function answerOf(answer: Promise<ApiResponse>): Promise<{ readonly status: number; readonly text: string }> {
   const { status, body } = await answer;
@@ -278,11 +278,11 @@ async function bytesOf(body: ApiResponse['body']): Promise<Buffer> {
   throw new TypeError('a body of another form');
 }
 
-async function prepare(server: InMemory, before: readonly Request[]): Promise<void> {
+async function prepare(server: InMemoryServer, before: readonly Request[]): Promise<void> {
   const made = request('POST', accounts, 'json', account({}, { name: 'polite' }));
   for (const one of [made, ...before]) expect((await send(server, one)).status).toBeLessThan(300);
   // What is written is in memory for the next, as it is a moment later for every client.
-  expect((await answerOf(server.ask('GET', polite))).status).toBe(200);
+  expect((await answerOf(server.request('GET', polite))).status).toBe(200);
 }
 
 describe.each(Object.keys(cases))('%s', (group) => {
@@ -295,7 +295,7 @@ describe.each(Object.keys(cases))('%s', (group) => {
       const answer = answerOf(send(sliced, write)).finally(() => (isOver = true));
       let answers = 0;
       while (!isOver) {
-        expect((await sliced.ask('GET', `${polite}?resourceVersion=0`)).status).toBe(200);
+        expect((await sliced.request('GET', `${polite}?resourceVersion=0`)).status).toBe(200);
         if (!isOver) answers++;
         await new Promise(setImmediate);
       }

@@ -7,9 +7,9 @@ import { buffer } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import { kinds } from '@cluster-apiserver/kinds';
 import { putRaw } from '../etcd.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
-let server: ServedKinds;
+let server: TestServer;
 let agent: https.Agent;
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 const corruptKey = '/registry/serviceaccounts/team/corrupt';
@@ -17,7 +17,7 @@ const corruptKey = '/registry/serviceaccounts/team/corrupt';
 beforeAll(async () => {
   server = await serveKinds(kinds, { errorsExpected: true });
   agent = new https.Agent({ keepAlive: true, maxSockets: 20, ca: server.certificate });
-  await server.ask('POST', accounts, { metadata: { name: 'whole' } });
+  await server.request('POST', accounts, { metadata: { name: 'whole' } });
   await putRaw(server.etcd.endpoints[0] as string, corruptKey, Buffer.from('{"metadata":{"name":"x"}}'));
 });
 afterAll(async () => {
@@ -77,11 +77,11 @@ test.each<[string, (nth: number) => Promise<unknown>, string | undefined]>([
   ['bytes that are no HTTP', (nth) => sendBytes(Buffer.from(`${nth} \0\r\n\r\n`), true), undefined],
   ['connections that are closed at once', () => sendBytes(Buffer.alloc(0), false), undefined],
 ])('%s, again and again, are a bounded number of lines', async (_, act, message) => {
-  const before = server.logged.length;
+  const before = server.logLines.length;
   for (let sent = 0; sent < times; sent += 10)
     await Promise.all(Array.from({ length: 10 }, (_value, nth) => act(sent + nth)));
   // The garbage collector finds the corrupt object in its own time, and on a busy machine requests are slow.
-  const lines = server.logged.slice(before).filter((line) => !/garbage collection|"slow re/.test(line));
+  const lines = server.logLines.slice(before).filter((line) => !/garbage collection|"slow re/.test(line));
   expect(lines.length).toBeLessThan(linesMax);
   for (const line of lines) expect(line).toContain(message ?? 'no line at all');
   // A line is a line, whatever stands in it.
@@ -89,13 +89,13 @@ test.each<[string, (nth: number) => Promise<unknown>, string | undefined]>([
 });
 
 test('health checks that fail, again and again, are a bounded number of lines', async () => {
-  const before = server.logged.length;
+  const before = server.logLines.length;
   const [member] = server.etcd.members;
   await member?.signal('SIGSTOP');
   const probes = Array.from({ length: times }, () => send('GET', '/readyz', admin()));
   expect(new Set(await Promise.all(probes))).toEqual(new Set([500]));
   await member?.signal('SIGCONT');
-  const lines = server.logged.slice(before).filter((line) => line.includes('health check failed'));
+  const lines = server.logLines.slice(before).filter((line) => line.includes('health check failed'));
   expect(lines.length).toBeGreaterThan(0);
   expect(lines.length).toBeLessThan(linesMax);
 });

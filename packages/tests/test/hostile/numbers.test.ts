@@ -1,9 +1,9 @@
 /** Numbers of clients around 2^31, 2^53, 2^63 and 2^64, wherever there is one: refused or understood, and no fault of ours. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
-import { type Place, places, whole } from '../responses/resources.ts';
+import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
+import { type ServedResource, servedResources, validObject } from '../responses/resources.ts';
 
-let server: InMemory;
+let server: InMemoryServer;
 beforeEach(async () => {
   server = await serveInMemory();
 });
@@ -26,7 +26,7 @@ const inJson = (value: object, number: string): string => JSON.stringify(value).
 const continueAt = (number: string): string =>
   Buffer.from(`{"v":"meta.k8s.io/v1","rv":${number},"start":"a\\u0000"}`).toString('base64url');
 
-const inQuery = ({ path }: Place): readonly ((given: string) => Request)[] => [
+const inQuery = ({ path }: ServedResource): readonly ((given: string) => Request)[] => [
   (given) => ['GET', `${path}?limit=${given}`],
   (given) => ['GET', `${path}?timeoutSeconds=${given}`],
   (given) => ['GET', `${path}?resourceVersion=${given}&timeout=100ms`],
@@ -47,7 +47,7 @@ const inQuery = ({ path }: Place): readonly ((given: string) => Request)[] => [
   (given) => ['PUT', `${path}/${given}`, '{}'],
 ];
 
-const inBodies = (place: Place): readonly ((number: string) => Request)[] => {
+const inBodies = (place: ServedResource): readonly ((number: string) => Request)[] => {
   const { path } = place;
   const ofEvents = place.kind === 'Event' ? [place.apiVersion === 'v1' ? 'count' : 'deprecatedCount'] : [];
   const members: readonly object[] = [
@@ -60,7 +60,7 @@ const inBodies = (place: Place): readonly ((number: string) => Request)[] => {
     ...ofEvents.map((name) => ({ [name]: 'NUMBER' })),
     ...ofEvents.map(() => ({ series: { count: 'NUMBER' } })),
   ];
-  const bodies = members.map((member) => ({ ...whole(place), ...member }));
+  const bodies = members.map((member) => ({ ...validObject(place), ...member }));
   return [
     ...bodies.map(
       (body) =>
@@ -99,7 +99,7 @@ const mayBeLate = (target: string): boolean => /resourceVersion=|timeout|continu
 async function expectUnderstoodOrRefused(requests: readonly Request[]): Promise<void> {
   const answers = await Promise.all(
     requests.map(async ([method, target, body, type]) => {
-      const { status } = await server.ask(method, target, body, type);
+      const { status } = await server.request(method, target, body, type);
       return { method, target, body, status };
     }),
   );
@@ -108,9 +108,9 @@ async function expectUnderstoodOrRefused(requests: readonly Request[]): Promise<
   expect(server.faults).toEqual([]);
 }
 
-describe.each(places)('$apiVersion $kind', (place) => {
+describe.each(servedResources)('$apiVersion $kind', (place) => {
   beforeEach(async () => {
-    await server.ask('POST', place.path, JSON.stringify(whole(place)));
+    await server.request('POST', place.path, JSON.stringify(validObject(place)));
   });
 
   test.each([...numbers, ...noNumbers])('%s in each parameter', async (given) => {
@@ -126,17 +126,17 @@ describe.each(places)('$apiVersion $kind', (place) => {
   });
 
   test.each(beyond64)('%s is refused where 64 bits are kept', async (number) => {
-    const generation = inJson({ ...whole(place), metadata: { name: 'y', generation: 'NUMBER' } }, number);
-    expect((await server.ask('POST', place.path, generation)).status).toBe(400);
+    const generation = inJson({ ...validObject(place), metadata: { name: 'y', generation: 'NUMBER' } }, number);
+    expect((await server.request('POST', place.path, generation)).status).toBe(400);
     const options = `{"gracePeriodSeconds":${number}}`;
-    expect((await server.ask('DELETE', `${place.path}/x`, options)).status).toBe(400);
+    expect((await server.request('DELETE', `${place.path}/x`, options)).status).toBe(400);
   });
 
   test.each(whole64)('%s is kept to its last digit where 64 bits are kept', async (number) => {
-    const body = inJson({ ...whole(place), metadata: { name: 'kept', generation: 'NUMBER' } }, number);
-    const created = await server.ask('POST', place.path, body);
+    const body = inJson({ ...validObject(place), metadata: { name: 'kept', generation: 'NUMBER' } }, number);
+    const created = await server.request('POST', place.path, body);
     if (created.status !== 201) return expect([created.status, number.startsWith('-')]).toEqual([422, true]);
-    const read = await server.ask('GET', `${place.path}/kept`);
+    const read = await server.request('GET', `${place.path}/kept`);
     const text = Buffer.isBuffer(read.body) || typeof read.body === 'string' ? read.body.toString() : '';
     expect(text).toContain('"name":"kept"');
     // The server sets it, or keeps what it was given; another number it never is.

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import { repetitions } from '../../../base/test/soak.ts';
-import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
+import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
 import { choose, chooseSome } from './choose.ts';
 
 // What random patches mean is compared with models where patches are made, in `model`. Here they go the whole way through
@@ -14,7 +14,7 @@ const patienceMs = 180_000;
 /** The object begins anew so often: what patches have made of it is patched on until then. */
 const patchesOfOne = 20;
 
-let server: InMemory;
+let server: InMemoryServer;
 
 beforeAll(async () => {
   server = await serveInMemory({ random: seededRandom(seed) });
@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-const ask = (...request: Parameters<InMemory['ask']>): Promise<ApiResponse> => server.ask(...request);
+const request = (...request: Parameters<InMemoryServer['request']>): Promise<ApiResponse> => server.request(...request);
 
 const rbac = 'rbac.authorization.k8s.io/v1';
 const places = [
@@ -255,19 +255,19 @@ test.each(Object.entries(types))(
     for (let at = 0; at < patchesOfEachType; at += 1) {
       const place = places[Math.floor(at / patchesOfOne) % places.length] as Place;
       if (at % patchesOfOne === 0) {
-        await ask('PATCH', `${place.path}/x`, '{"metadata":{"finalizers":null}}', 'application/merge-patch+json');
-        await ask('DELETE', `${place.path}/x`);
-        expect((await ask('POST', place.path, JSON.stringify(whole(place)))).status).toBe(201);
+        await request('PATCH', `${place.path}/x`, '{"metadata":{"finalizers":null}}', 'application/merge-patch+json');
+        await request('DELETE', `${place.path}/x`);
+        expect((await request('POST', place.path, JSON.stringify(whole(place)))).status).toBe(201);
       }
       const body = JSON.stringify(patch(random, place));
       const query = type.includes('apply')
         ? `?fieldManager=${choose(random, ['m', 'o'])}&force=${random.below(2) === 0}`
         : '';
-      const { status } = await ask('PATCH', `${place.path}/x${query}`, body, type);
+      const { status } = await request('PATCH', `${place.path}/x${query}`, body, type);
       answers.set(status, (answers.get(status) ?? 0) + 1);
       if (![200, 201, 400, 404, 409, 422].includes(status)) unexpected.push({ at, status, body });
       if (at % patchesOfOne === patchesOfOne - 1) {
-        const { status } = await ask('GET', place.path);
+        const { status } = await request('GET', place.path);
         if (status !== 200) unexpected.push({ at, status, body: 'a list' });
       }
     }

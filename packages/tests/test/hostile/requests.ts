@@ -17,11 +17,11 @@ export function hostileRequest(random: Random, token: string): Request {
   const name = `n${random.below(6)}`;
   const target = `${random.below(3) === 0 ? hostilePath(random) : plainPath(random, method, name)}${random.below(2) === 0 ? hostileQuery(random) : ''}`;
   const headers = random.below(2) === 0 ? chooseSome(random, hostileHeaders, 3).map((header) => header()) : [];
-  const known = random.below(20) !== 0;
+  const knownPaths = random.below(20) !== 0;
   return {
     method,
     target,
-    headers: [...(known ? [['authorization', `Bearer ${token}`] as const] : []), ...headers],
+    headers: [...(knownPaths ? [['authorization', `Bearer ${token}`] as const] : []), ...headers],
     body: sendsBody ? hostileBody(random, name) : undefined,
   };
 }

@@ -2,8 +2,8 @@ import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { systemClock as clock } from '@cluster-apiserver/base';
-import { type HttpAnswer, readAnswers, wrongWith } from './http1-responses.ts';
-import type { Case, PoliteCase, RawCase } from './case.ts';
+import { type HttpResponse, parseResponses, responseFault } from './http1-responses.ts';
+import type { Case, WellFormedCase, RawCase } from './case.ts';
 import { lastPing, isFinished } from './frames.ts';
 import type { Request } from './requests.ts';
 
@@ -73,20 +73,20 @@ function sendRaw(one: RawCase, { port, ca }: Target): Promise<readonly string[]>
 
 /** Whether the answer is there, or one has begun that goes on until its client leaves. */
 function isAnswered(received: Buffer, method: string): boolean {
-  const { answers, rest } = readAnswers(received, method);
+  const { answers, rest } = parseResponses(received, method);
   return rest === 'nothing' ? answers.some(({ status }) => status >= 200) : rest === 'begun' && isWatch(answers);
 }
 
-const isWatch = (answers: readonly HttpAnswer[]): boolean =>
+const isWatch = (answers: readonly HttpResponse[]): boolean =>
   answers.at(-1)?.status === 200 && answers.at(-1)?.headers.get('transfer-encoding') === 'chunked';
 
 function faultsIn({ over, end, method }: RawCase, received: Buffer, reset: boolean): string[] {
   // What a client of HTTP/2 would see is looked at by the polite one; whoever tears a connection sees nothing.
   if (over !== 'http/1.1' || end === 'tear') return [];
-  const { answers, rest } = readAnswers(received, method);
+  const { answers, rest } = parseResponses(received, method);
   const whole = rest === 'begun' ? answers.slice(0, -1) : answers;
   const faults = whole.flatMap(
-    ({ status, headers, body }) => wrongWith(status, headers.get('content-type'), body) ?? [],
+    ({ status, headers, body }) => responseFault(status, headers.get('content-type'), body) ?? [],
   );
   // A watch has no end of its own; everything else has.
   const watching = rest === 'begun' && isWatch(answers);
@@ -99,11 +99,11 @@ function faultsIn({ over, end, method }: RawCase, received: Buffer, reset: boole
   return faults;
 }
 
-async function sendPolitely({ requests }: PoliteCase, { port, ca }: Target): Promise<readonly string[]> {
+async function sendPolitely({ requests }: WellFormedCase, { port, ca }: Target): Promise<readonly string[]> {
   const session = connectHttp2(`https://127.0.0.1:${port}`, { ca });
   session.on('error', () => {}); // each request hears of it as well
   try {
-    const faults = await Promise.all(requests.map((request) => ask(session, request)));
+    const faults = await Promise.all(requests.map((request) => sendRequest(session, request)));
     return faults.filter((fault) => fault !== undefined);
   } finally {
     session.destroy();
@@ -111,7 +111,7 @@ async function sendPolitely({ requests }: PoliteCase, { port, ca }: Target): Pro
 }
 
 /** A watch never ends, so a client has heard enough of it when it has begun. */
-function ask(
+function sendRequest(
   session: ReturnType<typeof connectHttp2>,
   { method, target, headers, body }: Request,
 ): Promise<string | undefined> {
@@ -132,7 +132,7 @@ function ask(
     let head: IncomingHttpHeaders | undefined;
     const done = (): void => {
       cancelHang();
-      const wrong = head && wrongWith(Number(head[':status']), head['content-type'], Buffer.concat(pieces));
+      const wrong = head && responseFault(Number(head[':status']), head['content-type'], Buffer.concat(pieces));
       resolve(wrong && `${wrong} (${method} ${target})`);
     };
     const cancelHang = clock.after(hangMs, () => {

@@ -38,7 +38,7 @@ export const clusterFiles = (home: string): ClusterFiles => ({
 const pidsIn = (home: string): Pids => JSON.parse(fs.readFileSync(path.join(home, 'pids.json'), 'utf8')) as Pids;
 
 /** Undefined when the process has ended. */
-export function stateOf(pid: number): ProcessState | undefined {
+export function readProcessState(pid: number): ProcessState | undefined {
   try {
     const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8');
     const resident = /VmRSS:\s+(\d+) kB/.exec(status)?.[1];
@@ -82,14 +82,14 @@ const probeTimeoutMs = 30_000;
 /** The launcher starts a process again after ten seconds at the latest, and it then reads all objects. */
 const readyMs = 120_000;
 
-export const untilReady = (files: ClusterFiles): Promise<true> =>
+export const waitUntilReady = (files: ClusterFiles): Promise<true> =>
   until('the replica', async () => (await probe(files, '/readyz'))?.status === 200 || undefined, readyMs);
 
 /** prom-client's sampling interval, which each of its samples contains. */
 const lagSamplingMs = 10;
 
 /** The longest delay of the event loop since the last call: the server begins anew each time it is asked. */
-export async function longestTurnMs(files: ClusterFiles): Promise<number | undefined> {
+export async function longestEventLoopDelayMs(files: ClusterFiles): Promise<number | undefined> {
   const metrics = (await probe(files, '/metrics'))?.body ?? '';
   const lag = /^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(metrics)?.[1];
   return lag === undefined ? undefined : Math.max(0, Number(lag) * 1_000 - lagSamplingMs);

@@ -8,8 +8,8 @@ import {
   type Wanted,
 } from '../../../certificates/test/test-authority.ts';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { asClient, type Client, protocols, type Shown, userIn } from './identity-client.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { openClient, type Client, protocols, type ClientCertificate, userOf } from './identity-client.ts';
 
 const ann: Wanted = {
   subject: [
@@ -26,7 +26,7 @@ const annKnown = { username: 'ann', groups: ['devs', 'system:authenticated', 'ü
 
 let clients: TestAuthority;
 let proxies: TestAuthority;
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   clients = await testAuthority('clients');
   proxies = await testAuthority('proxies');
@@ -45,43 +45,43 @@ const opened: Client[] = [];
 afterAll(() => opened.forEach((client) => client.close()));
 
 describe.each(protocols)('over %s', (protocol) => {
-  const as = (shown?: Shown): Client => {
-    const client = asClient(server, protocol, shown);
+  const as = (shown?: ClientCertificate): Client => {
+    const client = openClient(server, protocol, shown);
     opened.push(client);
     return client;
   };
 
   test('a client is the one whom its certificate names, for every request of the connection', async () => {
     const client = as(await clients.issue(ann));
-    expect(userIn(await client.send())).toEqual(annKnown);
-    expect(userIn(await client.send())).toEqual(annKnown);
+    expect(userOf(await client.send())).toEqual(annKnown);
+    expect(userOf(await client.send())).toEqual(annKnown);
   });
 
   test('authorities between are found in what the client shows', async () => {
     const lower = await (await clients.intermediate('a')).intermediate('b');
-    expect(userIn(await as(await lower.issue(ann)).send())).toEqual(annKnown);
+    expect(userOf(await as(await lower.issue(ann)).send())).toEqual(annKnown);
   });
 
   test('a client without a certificate can have a token, or is nobody', async () => {
     const client = as();
     expect((await client.send()).status).toBe(401);
-    expect(userIn(await client.send({ authorization: `Bearer ${server.token}` }))).toMatchObject({ username: 'admin' });
+    expect(userOf(await client.send({ authorization: `Bearer ${server.token}` }))).toMatchObject({ username: 'admin' });
   });
 
   test('a uid in the certificate is the uid of the user', async () => {
     const { chain, privateKey } = await clients.issue({ subject: [...ann.subject, ['1.3.6.1.4.1.57683.2', 'u7']] });
-    expect(userIn(await as({ chain, privateKey }).send())).toEqual({ ...annKnown, uid: 'u7' });
+    expect(userOf(await as({ chain, privateKey }).send())).toEqual({ ...annKnown, uid: 'u7' });
   });
 
   test('the certificate counts before a token, and a token where it does not count', async () => {
     const withToken = { authorization: `Bearer ${server.token}` };
-    expect(userIn(await as(await clients.issue(ann)).send(withToken))).toEqual(annKnown);
+    expect(userOf(await as(await clients.issue(ann)).send(withToken))).toEqual(annKnown);
     const expired = as(await clients.issue({ ...ann, validHours: [-2, -1] }));
-    expect(userIn(await expired.send(withToken))).toMatchObject({ username: 'admin' });
+    expect(userOf(await expired.send(withToken))).toMatchObject({ username: 'admin' });
     expect((await expired.send({ authorization: 'Bearer wrong' })).status).toBe(401);
   });
 
-  test.each<[string, () => Promise<Shown>]>([
+  test.each<[string, () => Promise<ClientCertificate>]>([
     ['that has expired', () => clients.issue({ ...ann, validHours: [-2, -1] })],
     ['that is not valid yet', () => clients.issue({ ...ann, validHours: [1, 2] })],
     ['for servers', () => clients.issue({ ...ann, usages: [serverUsage] })],
@@ -128,8 +128,8 @@ describe.each(protocols)('over %s', (protocol) => {
 
     test('a proxy with a certificate of its own says who it is', async () => {
       const client = as(await proxies.issue({ subject: [['CN', 'other front']] }));
-      expect(userIn(await client.send(named))).toEqual(bob);
-      expect(userIn(await client.send({ 'X-Remote-User': 'eve' }))).toEqual({
+      expect(userOf(await client.send(named))).toEqual(bob);
+      expect(userOf(await client.send({ 'X-Remote-User': 'eve' }))).toEqual({
         username: 'eve',
         groups: ['system:authenticated'],
       });
@@ -142,8 +142,8 @@ describe.each(protocols)('over %s', (protocol) => {
         'x-forwarded-groups': 'system:masters',
       };
       const spoofed = { ...named, ...forwarded, 'x-remote-group': 'system:masters' };
-      expect(userIn(await as(await clients.issue(ann)).send(spoofed))).toEqual(annKnown);
-      expect(userIn(await as(await clients.issue({ subject: [['CN', 'front']] })).send(spoofed))).toMatchObject({
+      expect(userOf(await as(await clients.issue(ann)).send(spoofed))).toEqual(annKnown);
+      expect(userOf(await as(await clients.issue({ subject: [['CN', 'front']] })).send(spoofed))).toMatchObject({
         username: 'front',
         groups: ['system:authenticated'],
       });
@@ -173,7 +173,7 @@ describe.each(protocols)('over %s', (protocol) => {
       expect((await client.send({ 'x-remote-group': 'system:masters' })).status).toBe(401);
       expect((await client.send({ x_remote_user: 'root' })).status).toBe(401);
       const beside = { x_remote_user: 'root', x_remote_group: 'system:masters', 'x-remote-users': 'root' };
-      expect(userIn(await client.send({ ...named, ...beside }))).toEqual(bob);
+      expect(userOf(await client.send({ ...named, ...beside }))).toEqual(bob);
     });
   });
 
@@ -183,10 +183,10 @@ describe.each(protocols)('over %s', (protocol) => {
     expect([(await before.send()).status, (await after.send()).status]).toEqual([201, 401]);
     await server.write('clients.crt', 'not a certificate');
     await server.write('clients.crt', next.certificate);
-    await until('the next authority is believed', async () => userIn(await after.send()), 10_000);
+    await until('the next authority is believed', async () => userOf(await after.send()), 10_000);
     expect((await before.send()).status).toBe(401);
     await server.write('clients.crt', clients.certificate + next.certificate);
-    await until('the first one is believed again', async () => userIn(await before.send()), 10_000);
+    await until('the first one is believed again', async () => userOf(await before.send()), 10_000);
     expect((await after.send()).status).toBe(201);
     await server.write('clients.crt', clients.certificate);
     await until('the next one is gone', async () => (await after.send()).status === 401 || undefined, 10_000);

@@ -3,40 +3,40 @@ import { connect, type IncomingHttpHeaders } from 'node:http2';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { KubeObject } from '@cluster-apiserver/model';
-import type { ServedKinds } from '../serve-kinds.ts';
+import type { TestServer } from '../serve-kinds.ts';
 
 /** What a client shows at the handshake. */
-export interface Shown {
+export interface ClientCertificate {
   readonly chain: string;
   readonly privateKey: string;
 }
 
-export interface Told {
+export interface ClientResponse {
   readonly status: number;
   readonly body: KubeObject & { readonly message?: string };
 }
 
 /** Requests over connections of their own, with a certificate and headers of choice. */
 export interface Client {
-  send(headers?: Readonly<Record<string, string | readonly string[]>>, path?: string): Promise<Told>;
+  send(headers?: Readonly<Record<string, string | readonly string[]>>, path?: string): Promise<ClientResponse>;
   close(): void;
 }
 
 const whoami = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 
 /** The user that the server takes a client for; undefined when it is nobody. */
-export const userIn = ({ status, body }: Told): unknown =>
+export const userOf = ({ status, body }: ClientResponse): unknown =>
   status === 201 ? (body as unknown as { status: { userInfo: unknown } }).status.userInfo : undefined;
 
 export const protocols = ['HTTP/1.1', 'HTTP/2'] as const;
 
 /** All requests of one client go over one connection. */
-export function asClient(server: ServedKinds, protocol: (typeof protocols)[number], shown?: Shown): Client {
+export function openClient(server: TestServer, protocol: (typeof protocols)[number], shown?: ClientCertificate): Client {
   const access = { ca: server.certificate, ...(shown && { cert: shown.chain, key: shown.privateKey }) };
   return protocol === 'HTTP/1.1' ? overHttp1(server, access) : overHttp2(server, access);
 }
 
-function overHttp1({ url }: ServedKinds, access: object): Client {
+function overHttp1({ url }: TestServer, access: object): Client {
   const agent = new https.Agent({ ...access, keepAlive: true, maxSockets: 1 });
   return {
     send: async (headers = {}, path = whoami) => {
@@ -53,7 +53,7 @@ function overHttp1({ url }: ServedKinds, access: object): Client {
   };
 }
 
-function overHttp2({ url }: ServedKinds, access: object): Client {
+function overHttp2({ url }: TestServer, access: object): Client {
   const session = connect(url, access);
   return {
     send: async (headers = {}, path = whoami) => {

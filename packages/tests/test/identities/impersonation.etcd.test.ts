@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { asClient, type Client, protocols, userIn } from './identity-client.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { openClient, type Client, protocols, userOf } from './identity-client.ts';
 
 let clients: TestAuthority;
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   clients = await testAuthority('clients');
   const files = { 'clients.crt': clients.certificate };
@@ -21,8 +21,8 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
   let send: Client['send'];
   let sendAsAnn: Client['send'];
   beforeAll(async () => {
-    const master = asClient(server, protocol);
-    const ann = asClient(server, protocol, await clients.issue({ subject: [['CN', 'ann']] }));
+    const master = openClient(server, protocol);
+    const ann = openClient(server, protocol, await clients.issue({ subject: [['CN', 'ann']] }));
     opened.push(master, ann);
     send = (headers, path) => master.send({ authorization: `Bearer ${server.token}`, ...headers }, path);
     sendAsAnn = ann.send;
@@ -35,7 +35,7 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
       'impersonate-uid': 'u7',
       'Impersonate-Extra-Acme.com%2Fproject': ['one', 'two'],
     });
-    expect(userIn(told)).toEqual({
+    expect(userOf(told)).toEqual({
       username: 'bøb',
       uid: 'u7',
       groups: ['devs, ops', 'qa', 'system:authenticated'],
@@ -45,7 +45,7 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
 
   test('make a service account with its groups', async () => {
     const name = 'system:serviceaccount:team:robot';
-    expect(userIn(await send({ 'impersonate-user': name }))).toEqual({
+    expect(userOf(await send({ 'impersonate-user': name }))).toEqual({
       username: name,
       groups: ['system:serviceaccounts', 'system:serviceaccounts:team', 'system:authenticated'],
     });
@@ -82,7 +82,7 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
             'selfsubjectreviews.authentication.k8s.io is forbidden: User "ann" cannot impersonate-on:user-info:create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope',
         },
       });
-    expect(userIn(await sendAsAnn())).toMatchObject({ username: 'ann' });
+    expect(userOf(await sendAsAnn())).toMatchObject({ username: 'ann' });
   });
 
   test.each<[string, Record<string, string | string[]>]>([
@@ -98,7 +98,7 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
   });
 
   test('are looked at only when it is known who sends them', async () => {
-    const nobody = asClient(server, protocol);
+    const nobody = openClient(server, protocol);
     opened.push(nobody);
     expect((await nobody.send({ 'impersonate-user': 'bob' })).status).toBe(401);
   });

@@ -6,9 +6,9 @@ import https from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { kinds, reviews, type ReviewServices } from '@cluster-apiserver/kinds';
 import { decode, encodeProtobuf, parseProtobuf, type Review } from '@cluster-apiserver/model';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   server = await serveKinds(kinds);
 });
@@ -34,10 +34,10 @@ describe.each(all.map((review) => [review.kind, review] as const))('%s', (kind, 
 
   test('is answered alike whether it is asked as JSON, YAML or protobuf', async () => {
     const path = pathOf(review);
-    const asJson = await server.ask('POST', path, question);
+    const asJson = await server.request('POST', path, question);
     expect(asJson).toMatchObject({ status: 201, body: names });
     expect(asJson.body).toHaveProperty('status');
-    const asYaml = await server.ask('POST', path, JSON.stringify(question), 'application/yaml');
+    const asYaml = await server.request('POST', path, JSON.stringify(question), 'application/yaml');
     const bytes = encodeProtobuf(review.schema, question);
     const asProtobuf = parseProtobuf(await sendProtobuf(path, bytes), () => review.schema).value as typeof asJson.body;
     const decoded = decode(review.schema, asProtobuf, () => {});
@@ -46,10 +46,10 @@ describe.each(all.map((review) => [review.kind, review] as const))('%s', (kind, 
 
   test('is there to be created, and for nothing else', async () => {
     const path = pathOf(review);
-    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) expect((await server.ask(method, path)).status).toBe(405);
-    expect((await server.ask('GET', `${path}/x`)).status).toBe(404);
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) expect((await server.request(method, path)).status).toBe(405);
+    expect((await server.request('GET', `${path}/x`)).status).toBe(404);
     const elsewhere = review.namespaced ? path.replace('/namespaces/a', '') : path.replace('/v1', '/v1/namespaces/a');
-    expect((await server.ask('POST', elsewhere, question)).status).toBe(404);
+    expect((await server.request('POST', elsewhere, question)).status).toBe(404);
   });
 
   test.each([
@@ -68,9 +68,9 @@ describe.each(all.map((review) => [review.kind, review] as const))('%s', (kind, 
 
   test('of another kind or with unknown fields is refused or warned of, as everything is', async () => {
     const path = pathOf(review);
-    expect((await server.ask('POST', path, { ...question, kind: 'Pod' })).status).toBe(400);
-    expect((await server.ask('POST', path, { ...question, surprise: 1 })).warnings).toHaveLength(1);
-    expect((await server.ask('POST', `${path}?fieldValidation=Strict`, { ...question, surprise: 1 })).status).toBe(400);
+    expect((await server.request('POST', path, { ...question, kind: 'Pod' })).status).toBe(400);
+    expect((await server.request('POST', path, { ...question, surprise: 1 })).warnings).toHaveLength(1);
+    expect((await server.request('POST', `${path}?fieldValidation=Strict`, { ...question, surprise: 1 })).status).toBe(400);
   });
 });
 
@@ -96,7 +96,7 @@ describe('an access review', () => {
   const sar = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
   const local = '/apis/authorization.k8s.io/v1/namespaces/a/localsubjectaccessreviews';
   const causes = async (path: string, spec: object, metadata: object = {}): Promise<unknown> => {
-    const { status, body } = await server.ask('POST', path, { metadata, spec });
+    const { status, body } = await server.request('POST', path, { metadata, spec });
     expect(status).toBe(422);
     const { details } = body as unknown as { details: { causes: { field: string; message: string }[] } };
     return details.causes.map(({ field, message }) => `${field}: ${message}`);
@@ -124,15 +124,15 @@ describe('an access review', () => {
   });
 
   test('asks the authorizer about the one whom it names, and not about who asks', async () => {
-    const ask = async (spec: object): Promise<unknown> => (await server.ask('POST', sar, { spec })).body['status'];
-    expect(await ask({ user: 'bob', resourceAttributes: resource })).toEqual({ allowed: false });
-    expect(await ask({ groups: ['system:masters'], resourceAttributes: resource })).toEqual({ allowed: true });
+    const review = async (spec: object): Promise<unknown> => (await server.request('POST', sar, { spec })).body['status'];
+    expect(await review({ user: 'bob', resourceAttributes: resource })).toEqual({ allowed: false });
+    expect(await review({ groups: ['system:masters'], resourceAttributes: resource })).toEqual({ allowed: true });
     const own = { group: 'authorization.k8s.io', resource: 'selfsubjectaccessreviews', verb: 'create' };
-    expect(await ask({ user: 'bob', groups: ['system:authenticated'], resourceAttributes: own })).toMatchObject({
+    expect(await review({ user: 'bob', groups: ['system:authenticated'], resourceAttributes: own })).toMatchObject({
       allowed: true,
       reason: expect.stringContaining('"system:basic-user"'),
     });
-    expect(await ask({ user: 'bob', groups: ['system:unauthenticated'], resourceAttributes: own })).toEqual({
+    expect(await review({ user: 'bob', groups: ['system:unauthenticated'], resourceAttributes: own })).toEqual({
       allowed: false,
     });
   });

@@ -22,19 +22,19 @@ export function describeWithKubectl(name: string, tests: () => void): void {
 
 export interface Kubectl {
   /** Runs a command in the namespace `team`: one text with words between spaces, or words that may have some inside. */
-  run(command: Command, input?: string): Promise<Said>;
+  run(command: Command, input?: string): Promise<CommandResult>;
   /** Runs one that must succeed, and gives what it says. */
-  says(command: Command, input?: string): Promise<string>;
+  stdoutOf(command: Command, input?: string): Promise<string>;
   /** Begins one that goes on until it is told to stop. */
-  begin(command: Command): Running;
+  start(command: Command): Running;
   /** Runs `edit` with a sed script in the place of a human. */
-  edit(command: Command, script: string): Promise<Said>;
+  edit(command: Command, script: string): Promise<CommandResult>;
   close(): Promise<void>;
 }
 
 export type Command = string | readonly string[];
 
-export interface Said {
+export interface CommandResult {
   readonly code: number;
   readonly out: string;
   readonly error: string;
@@ -42,7 +42,7 @@ export interface Said {
 
 export interface Running {
   /** Waits until it has said something like this. */
-  saw(pattern: RegExp): Promise<string>;
+  waitForOutput(pattern: RegExp): Promise<string>;
   readonly output: string;
   stop(): Promise<void>;
 }
@@ -64,7 +64,7 @@ export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}
     spawn('kubectl', [...access, '--namespace=team', ...wordsOf(command)], {
       env: { PATH: process.env.PATH, HOME: home, ...environment },
     });
-  const end = async (child: ReturnType<typeof spawned>, input: string): Promise<Said> => {
+  const end = async (child: ReturnType<typeof spawned>, input: string): Promise<CommandResult> => {
     child.stdin.end(input);
     const [out, error, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
     return { code: code as number, out, error };
@@ -72,19 +72,19 @@ export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}
   const run: Kubectl['run'] = (command, input = '') => end(spawned(command), input);
   return {
     run,
-    says: async (command, input) => {
+    stdoutOf: async (command, input) => {
       const { code, out, error } = await run(command, input);
       if (code !== 0) throw new Error(`kubectl ${wordsOf(command).join(' ')}: ${error}`);
       return out;
     },
-    begin: (command) => {
+    start: (command) => {
       const child = spawned(command);
       scope.onClose('kubectl', () => ended(child));
       let output = '';
       for (const stream of [child.stdout, child.stderr])
         stream.on('data', (piece: Buffer) => (output += piece.toString()));
       return {
-        saw: (pattern) => until(`${pattern}`, () => (pattern.test(output) ? output : undefined), sawLimitMs),
+        waitForOutput: (pattern) => until(`${pattern}`, () => (pattern.test(output) ? output : undefined), sawLimitMs),
         get output() {
           return output;
         },

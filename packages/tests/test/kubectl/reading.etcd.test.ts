@@ -8,9 +8,9 @@ describeWithKubectl('kubectl reads', () => {
   let kubectl: Kubectl;
   beforeAll(async () => {
     kubectl = await openKubectl();
-    await kubectl.says('create -f -', account('robot', { metadata: { labels: { colour: 'red' } } }));
-    await kubectl.says('create -f -', account('other', { secrets: [{ name: 'a' }] }));
-    await kubectl.says('create -n elsewhere -f -', account('third', { metadata: { labels: { colour: 'red' } } }));
+    await kubectl.stdoutOf('create -f -', account('robot', { metadata: { labels: { colour: 'red' } } }));
+    await kubectl.stdoutOf('create -f -', account('other', { secrets: [{ name: 'a' }] }));
+    await kubectl.stdoutOf('create -n elsewhere -f -', account('third', { metadata: { labels: { colour: 'red' } } }));
   });
   afterAll(() => kubectl.close());
 
@@ -48,16 +48,16 @@ describeWithKubectl('kubectl reads', () => {
       /^\{"kind":"ServiceAccountList",.*"name":"other"/,
     ],
   ])('accounts %s', async (_, command, said) => {
-    expect(await kubectl.says(command)).toMatch(said);
+    expect(await kubectl.stdoutOf(command)).toMatch(said);
   });
 
   test('several kinds in one answer', async () => {
-    await kubectl.says('create -n both -f -', account('robot'));
-    await kubectl.says(
+    await kubectl.stdoutOf('create -n both -f -', account('robot'));
+    await kubectl.stdoutOf(
       'create -n both -f -',
       event('e', { involvedObject: { kind: 'ServiceAccount', name: 'robot', namespace: 'both' } }),
     );
-    expect((await kubectl.says('get sa,events -n both -o name')).split('\n')).toEqual([
+    expect((await kubectl.stdoutOf('get sa,events -n both -o name')).split('\n')).toEqual([
       'serviceaccount/robot',
       'event/e',
       '',
@@ -73,50 +73,50 @@ describeWithKubectl('kubectl reads', () => {
   });
 
   test('an account with the events about it', async () => {
-    await kubectl.says('create -n told -f -', account('robot'));
-    const uid = await kubectl.says('get sa robot -n told -o jsonpath={.metadata.uid}');
+    await kubectl.stdoutOf('create -n told -f -', account('robot'));
+    const uid = await kubectl.stdoutOf('get sa robot -n told -o jsonpath={.metadata.uid}');
     const involvedObject = { apiVersion: 'v1', kind: 'ServiceAccount', name: 'robot', namespace: 'told', uid };
-    await kubectl.says('create -n told -f -', event('e', { involvedObject, message: 'It opened its eyes' }));
-    const said = await kubectl.says('describe sa robot -n told');
+    await kubectl.stdoutOf('create -n told -f -', event('e', { involvedObject, message: 'It opened its eyes' }));
+    const said = await kubectl.stdoutOf('describe sa robot -n told');
     expect(said).toMatch(/^Name: +robot\nNamespace: +told\n/);
     expect(said).toMatch(/ Normal +Woke +<unknown> +It opened its eyes\n$/);
   });
 
   test('a watch: what is there as a table, and then what changes', async () => {
-    const watch = kubectl.begin('get sa -n seen -w');
-    await kubectl.says('create sa first -n seen');
-    await watch.saw(/^NAME +AGE\nfirst +\d+s\n/);
-    await kubectl.says('label sa first -n seen colour=blue');
+    const watch = kubectl.start('get sa -n seen -w');
+    await kubectl.stdoutOf('create sa first -n seen');
+    await watch.waitForOutput(/^NAME +AGE\nfirst +\d+s\n/);
+    await kubectl.stdoutOf('label sa first -n seen colour=blue');
     // A second row, and the columns are named once.
-    expect(rows(await watch.saw(/(first.*\n){2}/)).map(([name]) => name)).toEqual(['NAME', 'first', 'first']);
+    expect(rows(await watch.waitForOutput(/(first.*\n){2}/)).map(([name]) => name)).toEqual(['NAME', 'first', 'first']);
     await watch.stop();
   });
 
   test('a watch alone, with the sort of each event', async () => {
-    await kubectl.says('create sa before -n alone');
-    const watch = kubectl.begin('get sa -n alone --watch-only --output-watch-events');
+    await kubectl.stdoutOf('create sa before -n alone');
+    const watch = kubectl.start('get sa -n alone --watch-only --output-watch-events');
     // It says nothing before the first event, so nobody can know when it has begun.
     let times = 0;
     await until(
       'the watch',
       async () => {
-        await kubectl.says(`annotate sa before -n alone --overwrite times=${(times += 1)}`);
+        await kubectl.stdoutOf(`annotate sa before -n alone --overwrite times=${(times += 1)}`);
         return watch.output.includes('MODIFIED') || undefined;
       },
       watchLimitMs,
     );
-    await kubectl.says('delete sa before -n alone');
-    expect(await watch.saw(/DELETED +before/)).not.toContain('ADDED');
+    await kubectl.stdoutOf('delete sa before -n alone');
+    expect(await watch.waitForOutput(/DELETED +before/)).not.toContain('ADDED');
     await watch.stop();
   });
 
   test('a watch of one name, as YAML', async () => {
-    await kubectl.says('create sa one -n yaml');
-    const watch = kubectl.begin('get sa one -n yaml -w -o yaml');
-    await watch.saw(/name: one\n/);
-    await kubectl.says('create sa two -n yaml');
-    await kubectl.says('label sa one -n yaml colour=green');
-    expect(await watch.saw(/colour: green\n/)).not.toContain('name: two');
+    await kubectl.stdoutOf('create sa one -n yaml');
+    const watch = kubectl.start('get sa one -n yaml -w -o yaml');
+    await watch.waitForOutput(/name: one\n/);
+    await kubectl.stdoutOf('create sa two -n yaml');
+    await kubectl.stdoutOf('label sa one -n yaml colour=green');
+    expect(await watch.waitForOutput(/colour: green\n/)).not.toContain('name: two');
     await watch.stop();
   });
 });

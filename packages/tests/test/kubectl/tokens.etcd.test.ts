@@ -12,13 +12,13 @@ describeWithKubectl('kubectl asks for tokens', () => {
       files: { signing },
       flags: ['--service-account-issuer=https://cluster.example', '--service-account-signing-key-file=signing'],
     });
-    await kubectl.says('create sa robot');
+    await kubectl.stdoutOf('create sa robot');
   });
   afterAll(() => kubectl.close());
 
   test('with which it is the account', async () => {
-    const token = await kubectl.says('create token robot --duration=20m');
-    expect(rows(await kubectl.says(`auth whoami --token=${token.trim()}`))).toContainEqual([
+    const token = await kubectl.stdoutOf('create token robot --duration=20m');
+    expect(rows(await kubectl.stdoutOf(`auth whoami --token=${token.trim()}`))).toContainEqual([
       'Username',
       'system:serviceaccount:team:robot',
     ]);

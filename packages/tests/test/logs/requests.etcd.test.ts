@@ -5,9 +5,9 @@ import https from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
-let server: ServedKinds;
+let server: TestServer;
 let agent: https.Agent;
 let seen: number;
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
@@ -15,14 +15,14 @@ const accounts = '/api/v1/namespaces/team/serviceaccounts';
 beforeAll(async () => {
   server = await serveKinds(kinds, { flags: ['--v=2', '--anonymous-auth=false'], errorsExpected: true });
   agent = new https.Agent({ keepAlive: true, ca: server.certificate });
-  await server.ask('POST', accounts, { metadata: { name: 'first' } });
+  await server.request('POST', accounts, { metadata: { name: 'first' } });
 });
 afterAll(async () => {
   agent.destroy();
   await server.close();
 });
 afterEach(() => {
-  seen = server.logged.length;
+  seen = server.logLines.length;
 });
 
 async function send(method: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<number> {
@@ -37,7 +37,7 @@ async function send(method: string, path: string, headers: Readonly<Record<strin
 /** Lines with this message since the last test; they are written when the response has been sent. */
 const lineOf = (auditId: string, message = 'HTTP'): Promise<string> =>
   until(`the line of ${auditId}`, () =>
-    server.logged.slice(seen).find((line) => line.includes(`] "${message}" `) && line.includes(`"${auditId}"`)),
+    server.logLines.slice(seen).find((line) => line.includes(`] "${message}" `) && line.includes(`"${auditId}"`)),
   );
 
 describe('At --v=2 each request has a line', () => {
@@ -85,7 +85,7 @@ describe('At --v=2 each request has a line', () => {
     const auditId = `line-${name.replaceAll(' ', '-')}`;
     await send(method, path, { 'audit-id': auditId, ...headers });
     expect(await lineOf(auditId)).toMatch(line);
-    expect(server.logged.filter((one) => one.includes(auditId) && one.includes('"HTTP"'))).toHaveLength(1);
+    expect(server.logLines.filter((one) => one.includes(auditId) && one.includes('"HTTP"'))).toHaveLength(1);
   });
 
   test('that writes, with what it waited for', async () => {
@@ -106,7 +106,7 @@ describe('At --v=2 each request has a line', () => {
     await send('GET', `${accounts}?watch=1&timeoutSeconds=1`, { 'audit-id': auditId });
     const line = await lineOf(auditId);
     expect(line).toMatch(/verb="watch" URI="[^"]*\?watch=1&timeoutSeconds=1" latency="1\d{3}\.\d+ms"/);
-    expect(server.logged.filter((one) => one.includes('"slow re') && one.includes(auditId))).toEqual([]);
+    expect(server.logLines.filter((one) => one.includes('"slow re') && one.includes(auditId))).toEqual([]);
   });
 
   test('that its client gave up', async () => {
@@ -153,9 +153,9 @@ test('a slow request says what it waited for, whatever the verbosity', async () 
     clearTimeout(resume);
     await member?.signal('SIGCONT');
     response.resume();
-    const line = await until('the line', () => quiet.logged.find((one) => one.includes('"slow-read"')));
+    const line = await until('the line', () => quiet.logLines.find((one) => one.includes('"slow-read"')));
     expect(line).toMatch(/^I\d{4} .* http\] "slow request" verb="get" .*resp=200 .*storage="\d{3,}\.\d{3}ms"/);
-    expect(quiet.logged.filter((one) => one.includes('"HTTP"'))).toEqual([]);
+    expect(quiet.logLines.filter((one) => one.includes('"HTTP"'))).toEqual([]);
   } finally {
     await quiet.close();
   }
@@ -194,7 +194,7 @@ describe('/statusz, /flagz and /', () => {
   });
 
   test('/ lists them', async () => {
-    const { body } = await server.ask('GET', '/');
+    const { body } = await server.request('GET', '/');
     expect((body as unknown as { paths: readonly string[] }).paths).toEqual(
       expect.arrayContaining([
         '/api/v1',

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import type { DeclaredMetric } from '@cluster-apiserver/telemetry';
 
 /** Upstream's names that break Prometheus's rules for names. Dashboards for kube-apiserver know them as they are. */
-export const brokenNames: readonly { readonly name: string; readonly because: string }[] = [
+export const nonconformingNames: readonly { readonly name: string; readonly because: string }[] = [
   ...['apiserver_admission_webhook_fail_open_count', 'apiserver_admission_webhook_rejection_count'].map((name) => ({
     name,
     because: 'a counter should end in `_total`, and `_count` is for histograms',

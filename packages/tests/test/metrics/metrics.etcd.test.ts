@@ -1,7 +1,7 @@
 /** What operators scrape, of a server with everything configured. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type ConfiguredServer, serveConfigured } from './configured-server.ts';
-import { brokenNames, exampleOf, lint } from './lint.ts';
+import { nonconformingNames, exampleOf, lint } from './lint.ts';
 import { pageOf, writtenPage } from './metrics-page.ts';
 
 const startMs = 60_000;
@@ -75,7 +75,7 @@ const promtool = process.env.PROMTOOL_BIN;
 const checked = promtool ? describe : describe.skip;
 checked(promtool ? 'promtool' : 'skipped: there is no promtool', () => {
   const complaints = (text: string): readonly string[] => lint(promtool ?? '', text);
-  const about = new RegExp(`^(${brokenNames.map(({ name }) => name).join('|')}) `);
+  const about = new RegExp(`^(${nonconformingNames.map(({ name }) => name).join('|')}) `);
 
   test('finds nothing wrong in a scrape but names that are those of upstream', async () => {
     for (const path of ['/metrics', '/metrics/slis'])
@@ -85,7 +85,7 @@ checked(promtool ? 'promtool' : 'skipped: there is no promtool', () => {
   test('complains of exactly these names', () => {
     const found = complaints(exampleOf([...server.metrics['/metrics'], ...server.metrics['/metrics/slis']]));
     expect([...new Set(found.map((line) => line.slice(0, line.indexOf(' '))))].sort()).toEqual(
-      brokenNames.map(({ name }) => name).sort(),
+      nonconformingNames.map(({ name }) => name).sort(),
     );
   });
 });

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { type ConfiguredServer, serveConfigured } from './configured-server.ts';
-import { alerts, groupedBy, panelQueries, rules, ruleFiles, ruleTests, runbooks, selectorsIn } from './monitoring.ts';
+import { alerts, labelsGroupedBy, panelQueries, rules, ruleFiles, ruleTests, runbooks, selectorsIn } from './monitoring.ts';
 import { type Prometheus, startPrometheus } from './prometheus.ts';
 
 const slowMs = 120_000;
@@ -33,7 +33,7 @@ test.each(queries)('%s asks for metrics and labels that there are', (_, query) =
     if (name === 'up') continue;
     if (recorded.has(name)) {
       // Its labels are those of the rule that records it.
-      for (const label of groupedBy(rules.find(({ record }) => record === name)?.expr ?? '')) known.add(label);
+      for (const label of labelsGroupedBy(rules.find(({ record }) => record === name)?.expr ?? '')) known.add(label);
       continue;
     }
     const metric = declared.get(name) ?? declared.get(name.replace(/_(bucket|sum|count)$/, ''));
@@ -42,7 +42,7 @@ test.each(queries)('%s asks for metrics and labels that there are', (_, query) =
     expect({ name, unknown: labels.filter((label) => !own.includes(label)) }).toEqual({ name, unknown: [] });
     for (const label of own) known.add(label);
   }
-  expect(groupedBy(query).filter((label) => !known.has(label))).toEqual([]);
+  expect(labelsGroupedBy(query).filter((label) => !known.has(label))).toEqual([]);
 });
 
 test('each alert has a section in the runbooks, and each section an alert', () => {

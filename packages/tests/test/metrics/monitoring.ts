@@ -60,7 +60,7 @@ export const selectorsIn = (query: string): { readonly name: string; readonly la
   }));
 
 /** The labels by which a query sums up or matches. */
-export const groupedBy = (query: string): string[] =>
+export const labelsGroupedBy = (query: string): string[] =>
   Array.from(query.matchAll(/\b(?:by|on|ignoring) \(([^)]*)\)/g), ([, labels = '']) => labels.split(',')).flatMap(
     (labels) => labels.map((label) => label.trim()),
   );

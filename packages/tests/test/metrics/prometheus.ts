@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '../../../base/test/until.ts';
 import { freePorts } from '../../../storage/test/real-etcd.ts';
-import type { ServedKinds } from '../serve-kinds.ts';
+import type { TestServer } from '../serve-kinds.ts';
 import { ruleFiles } from './monitoring.ts';
 
 export interface Prometheus {
@@ -16,7 +16,7 @@ export interface Prometheus {
   stop(): Promise<void>;
 }
 
-export async function startPrometheus(program: string, { url, certificate, token }: ServedKinds): Promise<Prometheus> {
+export async function startPrometheus(program: string, { url, certificate, token }: TestServer): Promise<Prometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'prometheus-'));
   const at = (name: string): string => join(folder, name);
   writeFileSync(at('ca.crt'), certificate);

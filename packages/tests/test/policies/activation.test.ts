@@ -9,7 +9,7 @@ import { openPolicyServer, type PolicyServer, type PolicyServerOptions, registra
 
 let server: PolicyServer;
 afterEach(async () => {
-  expect(server.faults).toEqual([]);
+  expect(server.internalErrors).toEqual([]);
   await server.close();
 });
 
@@ -17,7 +17,7 @@ const accounts = '/api/v1/namespaces/default/serviceaccounts';
 const dryRun = `${accounts}?dryRun=All`;
 const account = { metadata: { name: 'a' } };
 const statusOf = async (method: string, path: string, body?: object): Promise<number> =>
-  (await server.ask(method, path, body)).status;
+  (await server.request(method, path, body)).status;
 
 test('an acknowledged policy is in force at once, and out of force once its deletion is acknowledged', async () => {
   server = await openPolicyServer();
@@ -38,7 +38,7 @@ test('what changes under load is in force for every write that begins after it',
   const write = async (): Promise<void> => {
     while (!isOver) {
       const before = expected;
-      const { body } = await server.ask('POST', dryRun, account);
+      const { body } = await server.request('POST', dryRun, account);
       const found = body.message?.replace(/^.*denied request: /s, '') ?? '';
       if (before !== 'changing' && before === expected && found !== before)
         faults.push(`${found} instead of ${before}`);
@@ -50,12 +50,12 @@ test('what changes under load is in force for every write that begins after it',
   const end = await server.enforce('validating', { validations: [{ expression: 'false', message: 'start' }] });
   expected = 'start';
   const policies = `${registration}/validatingadmissionpolicies`;
-  const { items } = (await server.ask('GET', policies)).body as unknown as { items: { metadata: { name: string } }[] };
+  const { items } = (await server.request('GET', policies)).body as unknown as { items: { metadata: { name: string } }[] };
   const name = items[0]?.metadata.name ?? '';
   for (let round = 0; round < 50; round++) {
     const spec = { validations: [{ expression: 'false', message: `round ${round}` }] };
     expected = 'changing';
-    await server.ask('PATCH', `${policies}/${name}`, { spec }, 'application/merge-patch+json');
+    await server.request('PATCH', `${policies}/${name}`, { spec }, 'application/merge-patch+json');
     expected = `round ${round}`;
     const seen = writes;
     await until('writes under this policy', () => writes > seen + 2 || undefined);
@@ -142,7 +142,7 @@ describe('the event loop is free between the steps', () => {
     const clock = slowClock();
     server = await openPolicyServer({ clock, authorizer: { authorize: () => ({ verdict: 'allow' }) } });
     for (const index of many(200))
-      await server.ask('POST', accounts, { metadata: { name: `param-${index}`, labels: { role: 'param' } } });
+      await server.request('POST', accounts, { metadata: { name: `param-${index}`, labels: { role: 'param' } } });
     await server.enforce(
       'validating',
       { paramKind: { apiVersion: 'v1', kind: 'ServiceAccount' }, validations: [{ expression: 'params != null' }] },
@@ -179,7 +179,7 @@ describe('a hostile policy over an object of a megabyte', () => {
       validations: [{ expression }],
     });
     let isOver = false;
-    const denied = server.ask('POST', dryRun, large).finally(() => (isOver = true));
+    const denied = server.request('POST', dryRun, large).finally(() => (isOver = true));
     let servedMeanwhile = 0;
     for (;;) {
       expect(await statusOf('POST', dryRun, account)).toBe(201);
@@ -284,7 +284,7 @@ describe('changed files are compiled in steps, and the previous ones are in forc
     const validating = fileSource(policies(1, 'first'));
     server = await openPolicyServer({ clock, fromFiles: { validating } });
     const message = async (): Promise<string> =>
-      ((await server.ask('POST', dryRun, account)).body.message ?? '').replace(/^.*denied request: /s, '');
+      ((await server.request('POST', dryRun, account)).body.message ?? '').replace(/^.*denied request: /s, '');
     expect(await message()).toBe('first');
     const before = clock.turns;
     validating.change(policies(100, 'second'));
@@ -296,7 +296,7 @@ describe('changed files are compiled in steps, and the previous ones are in forc
     const of = (name: string): KubeObject => configuration(name) as KubeObject;
     const validatingWebhooks = fileSource([of('a')]);
     server = await openPolicyServer({ ...denies, fromFiles: { validatingWebhooks } });
-    const message = async (): Promise<string> => (await server.ask('POST', dryRun, account)).body.message ?? '';
+    const message = async (): Promise<string> => (await server.request('POST', dryRun, account)).body.message ?? '';
     expect(await message()).toContain('denied the request: a');
     validatingWebhooks.change([of('b')]);
     await until('the new files are in force', async () => (await message()).endsWith('request: b') || undefined);
@@ -319,7 +319,7 @@ describe('what cannot be read', () => {
     expect(await statusOf('POST', dryRun, account)).toBe(201);
     await server.store.create(key('lost', plural), garbage, {}, call);
     const answer = await until('the object is known to be unreadable', async () => {
-      const found = await server.ask('POST', dryRun, account);
+      const found = await server.request('POST', dryRun, account);
       return found.status === 201 ? undefined : found;
     });
     expect([answer.status, answer.body.message]).toEqual([
@@ -338,7 +338,7 @@ describe('what cannot be read', () => {
     ['Ignore', '201 '],
   ])('and might be a parameter is up to the failure policy: %s', async (failurePolicy, expected) => {
     server = await openPolicyServer({ authorizer: { authorize: () => ({ verdict: 'allow' }) } });
-    await server.ask('POST', accounts, { metadata: { name: 'read', labels: { role: 'param' } } });
+    await server.request('POST', accounts, { metadata: { name: 'read', labels: { role: 'param' } } });
     await server.enforce(
       'validating',
       {
@@ -351,9 +351,9 @@ describe('what cannot be read', () => {
     expect(await statusOf('POST', dryRun, account)).toBe(201);
     await server.store.create(key('default/lost', 'serviceaccounts'), garbage, {}, call);
     await until('it cannot be read', async () => (await statusOf('GET', `${accounts}/lost`)) === 500 || undefined);
-    const { status, body } = await server.ask('POST', dryRun, account);
+    const { status, body } = await server.request('POST', dryRun, account);
     expect(`${status} ${(body.message ?? '').replace(/^.*denied request: /s, '')}`).toBe(expected);
-    expect(server.faults.splice(0)).not.toEqual([]); // of the reads
+    expect(server.internalErrors.splice(0)).not.toEqual([]); // of the reads
   });
 
   test('any more holds as it was', async () => {
@@ -365,7 +365,7 @@ describe('what cannot be read', () => {
     const path = `${registration}/validatingadmissionpolicies/p1`;
     await until('the policy cannot be read', async () => (await statusOf('GET', path)) === 500 || undefined);
     expect(await statusOf('POST', dryRun, account)).toBe(422);
-    expect(server.faults.splice(0)).not.toEqual([]); // of the reads
+    expect(server.internalErrors.splice(0)).not.toEqual([]); // of the reads
   });
 
   test.each(webhookPlurals)('any more of %s holds as it was', async (plural) => {
@@ -377,6 +377,6 @@ describe('what cannot be read', () => {
     await server.store.update(key('a', plural), garbage, stored?.revision ?? revisionOf(0), {}, call);
     await until('it cannot be read', async () => (await statusOf('GET', `${path}/a`)) === 500 || undefined);
     expect(await statusOf('POST', dryRun, account)).toBe(400);
-    expect(server.faults.splice(0)).not.toEqual([]); // of the reads
+    expect(server.internalErrors.splice(0)).not.toEqual([]); // of the reads
   });
 });

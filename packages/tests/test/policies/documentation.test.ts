@@ -17,7 +17,7 @@ beforeAll(async () => {
     ['shop', { 'example.com/cost-center': '42' }],
     ['kube-system', {}],
   ] as const)
-    await server.ask('POST', '/api/v1/namespaces', { metadata: { name, labels } });
+    await server.request('POST', '/api/v1/namespaces', { metadata: { name, labels } });
 });
 afterAll(() => server.close());
 
@@ -27,7 +27,7 @@ test('the policies of the page on admission do what it says', async () => {
     const object = parseYaml(text).value as { readonly kind: string }; // each file is an object
     kinds.push(object.kind);
     const plural = `${object.kind.toLowerCase()}s`.replace('policys', 'policies');
-    expect((await server.ask('POST', `${registration}/${plural}`, object)).status).toBe(201);
+    expect((await server.request('POST', `${registration}/${plural}`, object)).status).toBe(201);
   }
   expect(kinds).toEqual([
     'ValidatingAdmissionPolicy',
@@ -36,7 +36,7 @@ test('the policies of the page on admission do what it says', async () => {
     'MutatingAdmissionPolicyBinding',
   ]);
   const create = (namespace: string, annotations?: object): Promise<PolicyAnswer> =>
-    server.ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts?dryRun=All`, {
+    server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts?dryRun=All`, {
       metadata: { name: 'a', annotations },
     });
   const refused = await create('shop');

@@ -8,10 +8,10 @@ beforeAll(async () => {
     ['red', { team: 'red' }],
     ['blue', { team: 'blue' }],
   ] as const)
-    await server.ask('POST', '/api/v1/namespaces', { metadata: { name, labels } });
+    await server.request('POST', '/api/v1/namespaces', { metadata: { name, labels } });
 });
 afterAll(async () => {
-  expect(server.faults).toEqual([]);
+  expect(server.internalErrors).toEqual([]);
   await server.close();
 });
 
@@ -65,7 +65,7 @@ async function denied(matchConstraints: object): Promise<Write[]> {
   try {
     const found: Write[] = [];
     for (const [name, [method, path, body]] of Object.entries(writes)) {
-      const { status, body: answer } = await server.ask(method, path, body);
+      const { status, body: answer } = await server.request(method, path, body);
       if (status === 422 && answer.message?.includes('denied request: no')) found.push(name as Write);
       else expect([name, status]).toEqual([name, method === 'DELETE' ? 200 : 201]);
     }
@@ -179,7 +179,7 @@ describe('a policy is asked about', () => {
     );
     const found: string[] = [];
     for (const [name, [method, path, body]] of Object.entries(writes))
-      if ((await server.ask(method, path, body)).status === 422) found.push(name);
+      if ((await server.request(method, path, body)).status === 422) found.push(name);
     await end();
     expect(found).toEqual(expected);
   });
@@ -189,13 +189,13 @@ describe('a policy is asked about', () => {
       matchConstraints: { resourceRules: [everything] },
       validations: [{ expression: 'false' }],
     });
-    expect((await server.ask('POST', accounts('red'), { metadata: { name: 'x' } })).status).toBe(422);
+    expect((await server.request('POST', accounts('red'), { metadata: { name: 'x' } })).status).toBe(422);
     await end();
-    expect((await server.ask('POST', `${accounts('red')}?dryRun=All`, { metadata: { name: 'x' } })).status).toBe(201);
+    expect((await server.request('POST', `${accounts('red')}?dryRun=All`, { metadata: { name: 'x' } })).status).toBe(201);
   });
 
   test('updates by the labels before and after', async () => {
-    await server.ask('POST', accounts('red'), { metadata: { name: 'labelled', labels: { app: 'api' } } });
+    await server.request('POST', accounts('red'), { metadata: { name: 'labelled', labels: { app: 'api' } } });
     const one = `${accounts('red')}/labelled?dryRun=All`;
     const end = await server.enforce('validating', {
       matchConstraints: { resourceRules: [rule({})], objectSelector: { matchLabels: { app: 'api' } } },
@@ -204,7 +204,7 @@ describe('a policy is asked about', () => {
     const merge = 'application/merge-patch+json';
     const statuses: number[] = [];
     for (const labels of [{ app: 'api' }, { app: null }])
-      statuses.push((await server.ask('PATCH', one, { metadata: { labels, annotations: { a: 'b' } } }, merge)).status);
+      statuses.push((await server.request('PATCH', one, { metadata: { labels, annotations: { a: 'b' } } }, merge)).status);
     await end();
     expect(statuses).toEqual([422, 422]);
   });
@@ -216,9 +216,9 @@ describe('a policy is asked about', () => {
     });
     const body = { status: { conditions: [] } };
     const merge = 'application/merge-patch+json';
-    expect((await server.ask('PATCH', `${core}/red/status?dryRun=All`, body, merge)).status).toBe(422);
+    expect((await server.request('PATCH', `${core}/red/status?dryRun=All`, body, merge)).status).toBe(422);
     const labelled = { metadata: { labels: { a: 'b' } } };
-    expect((await server.ask('PATCH', `${core}/red?dryRun=All`, labelled, merge)).status).toBe(200);
+    expect((await server.request('PATCH', `${core}/red?dryRun=All`, labelled, merge)).status).toBe(200);
     await end();
   });
 });

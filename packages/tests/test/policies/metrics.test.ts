@@ -7,7 +7,7 @@ beforeAll(async () => {
   server = await openPolicyServer();
 });
 afterAll(async () => {
-  expect(server.faults).toEqual([]);
+  expect(server.internalErrors).toEqual([]);
   await server.close();
 });
 
@@ -26,7 +26,7 @@ const denies = { validations: [{ expression: 'false' }] };
 async function countedFor(type: PolicyType, spec: object, binding?: object): Promise<readonly string[]> {
   const end = await server.enforce(type, spec, binding);
   server.takeCounted();
-  await server.ask('POST', '/api/v1/namespaces/default/serviceaccounts?dryRun=All', { metadata: { name: 'a' } });
+  await server.request('POST', '/api/v1/namespaces/default/serviceaccounts?dryRun=All', { metadata: { name: 'a' } });
   const counted = server.takeCounted();
   await end();
   return counted.map((line) => line.replaceAll(/ p\d+/g, ''));

@@ -8,16 +8,16 @@ let server: PolicyServer;
 beforeAll(async () => {
   server = await openPolicyServer({
     authorizer: { authorize: () => ({ verdict: 'allow' }) },
-    later: [{ name: 'Later', mutate: (context) => later(context) }],
+    laterPlugins: [{ name: 'Later', mutate: (context) => later(context) }],
   });
-  for (const name of ['a', 'b']) await server.ask('POST', '/api/v1/namespaces', { metadata: { name } });
+  for (const name of ['a', 'b']) await server.request('POST', '/api/v1/namespaces', { metadata: { name } });
   for (const name of ['one', 'two'])
-    await server.ask('POST', '/api/v1/namespaces/b/serviceaccounts', {
+    await server.request('POST', '/api/v1/namespaces/b/serviceaccounts', {
       metadata: { name, labels: { role: 'params' } },
     });
 });
 afterAll(async () => {
-  expect(server.faults).toEqual([]);
+  expect(server.internalErrors).toEqual([]);
   await server.close();
 });
 let ends: (() => Promise<void>)[] = [];
@@ -41,7 +41,7 @@ const original = {
   automountServiceAccountToken: true,
 };
 const create = (object: object = original): Promise<PolicyAnswer> =>
-  server.ask('POST', '/api/v1/namespaces/a/serviceaccounts?dryRun=All', object);
+  server.request('POST', '/api/v1/namespaces/a/serviceaccounts?dryRun=All', object);
 /** The part of the object that a mutation may have changed, or the answer. */
 const outcomeOf = ({ status, body }: PolicyAnswer): unknown => {
   if (status >= 300) return `${status} ${body.reason} ${(body.message ?? '').replace(/^.*?denied request: /s, '')}`;
@@ -251,12 +251,12 @@ describe('policies', () => {
 
   test('change what an update writes, and who wrote it shows nothing of it', async () => {
     const path = '/api/v1/namespaces/a/serviceaccounts';
-    await server.ask('POST', path, { metadata: { name: 'updated' } });
+    await server.request('POST', path, { metadata: { name: 'updated' } });
     await enforce({ mutations: [label('a', '"1"')] });
     const merge = 'application/merge-patch+json';
-    const { body } = await server.ask('PATCH', `${path}/updated`, { metadata: { annotations: { b: 'c' } } }, merge);
+    const { body } = await server.request('PATCH', `${path}/updated`, { metadata: { annotations: { b: 'c' } } }, merge);
     expect(body.metadata.labels).toEqual({ a: '1' });
-    expect((await server.ask('GET', `${path}/updated`)).body.metadata.labels).toEqual({ a: '1' });
+    expect((await server.request('GET', `${path}/updated`)).body.metadata.labels).toEqual({ a: '1' });
   });
 
   test('see events in the version that their rules name, and both versions show what they made', async () => {
@@ -269,21 +269,21 @@ describe('policies', () => {
       mutations: [apply('Object{note: object.note + "!", reportingController: "e.com/p"}')],
     });
     const event = { metadata: { name: 'e' }, involvedObject: { namespace: 'a', name: 'x' }, message: 'hello' };
-    const created = await server.ask('POST', `/api/v1/${path}`, event);
+    const created = await server.request('POST', `/api/v1/${path}`, event);
     expect([created.status, created.body['message'], created.body['reportingComponent']]).toEqual([
       201,
       'hello!',
       'e.com/p',
     ]);
-    expect((await server.ask('GET', `/apis/events.k8s.io/v1/${path}/e`)).body['note']).toBe('hello!');
+    expect((await server.request('GET', `/apis/events.k8s.io/v1/${path}/e`)).body['note']).toBe('hello!');
   });
 
   test('may not move an object', async () => {
     const path = '/api/v1/namespaces/a/serviceaccounts';
-    await server.ask('POST', path, { metadata: { name: 'stays' } });
+    await server.request('POST', path, { metadata: { name: 'stays' } });
     await enforce({ mutations: [apply('Object{metadata: Object.metadata{name: "moved"}}')] });
     const merge = 'application/merge-patch+json';
-    const { status, body } = await server.ask('PATCH', `${path}/stays`, { metadata: { labels: { a: 'b' } } }, merge);
+    const { status, body } = await server.request('PATCH', `${path}/stays`, { metadata: { labels: { a: 'b' } } }, merge);
     expect([status, body.details?.causes]).toEqual([
       422,
       [expect.objectContaining({ field: 'metadata.name' }), expect.objectContaining({ field: 'metadata.name' })],

@@ -4,7 +4,7 @@ import { openPolicyServer, type PolicyAnswer, type PolicyServer, registration } 
 
 let server: PolicyServer;
 let allowed: (question: AccessQuestion) => boolean;
-let asked: AccessQuestion[] = [];
+let checks: AccessQuestion[] = [];
 const masters = { name: 'root', groups: ['system:masters'] };
 const alice = { name: 'alice', uid: '7', groups: ['devs', 'system:authenticated'], extra: { b: ['2'], a: ['1', '3'] } };
 const described = '&{alice 7 [devs system:authenticated] map[a:[1 3] b:[2]]}';
@@ -39,7 +39,7 @@ beforeAll(async () => {
   server = await openPolicyServer({
     authorizer: {
       authorize: (question) => {
-        asked.push(question);
+        checks.push(question);
         return { verdict: allowed(question) ? 'allow' : 'noOpinion' };
       },
     },
@@ -51,18 +51,18 @@ beforeAll(async () => {
       ['of-limits', unserved],
       ['plain', undefined],
     ] as const)
-      expect(await server.ask('POST', types[type].policies, policy(type, name, paramKind))).toMatchObject({
+      expect(await server.request('POST', types[type].policies, policy(type, name, paramKind))).toMatchObject({
         status: 201,
       });
 });
 afterAll(async () => {
-  expect(server.faults).toEqual([]);
+  expect(server.internalErrors).toEqual([]);
   await server.close();
 });
 beforeEach(() => {
   server.user = alice;
   allowed = () => false;
-  asked = [];
+  checks = [];
 });
 
 const refusalOf = ({ status, body }: PolicyAnswer): unknown => [status, body.reason, body.details?.causes];
@@ -74,30 +74,30 @@ const forbidden = (field: string, message: string): unknown => [
 
 test.each(['validating', 'mutating'] as const)('who writes a %s policy must get all its parameters', async (type) => {
   const { policies } = types[type];
-  expect(refusalOf(await server.ask('POST', policies, policy(type, 'new', account)))).toEqual(
+  expect(refusalOf(await server.request('POST', policies, policy(type, 'new', account)))).toEqual(
     forbidden(
       'spec.paramKind',
       `${described} must have "get" permission on all objects of the referenced paramKind (kind=ServiceAccount, apiVersion=v1)`,
     ),
   );
-  expect(asked.at(-1)).toMatchObject({
+  expect(checks.at(-1)).toMatchObject({
     verb: 'get',
     resource: { group: '', version: 'v1', resource: 'serviceaccounts', namespace: '*', name: '*' },
   });
-  await server.ask('POST', policies, policy(type, 'new', unserved));
-  expect(asked.at(-1)?.resource).toMatchObject({ group: 'example.com', version: 'v1', resource: '*' });
-  asked = [];
-  expect((await server.ask('POST', `${policies}?dryRun=All`, policy(type, 'new'))).status).toBe(201);
-  expect(asked).toEqual([]);
+  await server.request('POST', policies, policy(type, 'new', unserved));
+  expect(checks.at(-1)?.resource).toMatchObject({ group: 'example.com', version: 'v1', resource: '*' });
+  checks = [];
+  expect((await server.request('POST', `${policies}?dryRun=All`, policy(type, 'new'))).status).toBe(201);
+  expect(checks).toEqual([]);
   allowed = ({ resource }) => resource?.resource === 'serviceaccounts' && resource.name === '*';
-  expect((await server.ask('POST', `${policies}?dryRun=All`, policy(type, 'new', account))).status).toBe(201);
+  expect((await server.request('POST', `${policies}?dryRun=All`, policy(type, 'new', account))).status).toBe(201);
 });
 
 test.each(['validating', 'mutating'] as const)('a %s policy is checked when its paramKind changes', async (type) => {
   const { policies } = types[type];
   const merge = 'application/merge-patch+json';
   const change = (name: string, spec: object): Promise<PolicyAnswer> =>
-    server.ask('PATCH', `${policies}/${name}?dryRun=All`, { spec }, merge);
+    server.request('PATCH', `${policies}/${name}?dryRun=All`, { spec }, merge);
   expect((await change('of-accounts', { failurePolicy: 'Ignore' })).status).toBe(200);
   expect((await change('of-accounts', { paramKind: null })).status).toBe(200);
   expect((await change('of-accounts', { paramKind: { kind: 'Namespace' } })).status).toBe(422);
@@ -143,12 +143,12 @@ test.each(
   ),
 )('who binds a %s policy to parameters must read them: %s', async (type, _, policyName, paramRef, verb, resource) => {
   const { bindings } = types[type];
-  expect(refusalOf(await server.ask('POST', bindings, binding(type, policyName, paramRef)))).toEqual(
+  expect(refusalOf(await server.request('POST', bindings, binding(type, policyName, paramRef)))).toEqual(
     forbidden('spec.paramRef', `${described} does not have "${verb}" permission on the object referenced by paramRef`),
   );
-  expect(asked.at(-1)).toMatchObject({ verb, resource });
+  expect(checks.at(-1)).toMatchObject({ verb, resource });
   allowed = () => true;
-  const { status } = await server.ask('POST', `${bindings}?dryRun=All`, binding(type, policyName, paramRef));
+  const { status } = await server.request('POST', `${bindings}?dryRun=All`, binding(type, policyName, paramRef));
   expect(status).toBe(201);
 });
 
@@ -156,7 +156,7 @@ test.each([
   ['of-limits', `unable to resolve paramKind example.com/v1, Kind=Limit`],
   ['nowhere', 'unable to get policy nowhere'],
 ])('who binds %s needs the right everywhere', async (policyName, problem) => {
-  const refused = await server.ask('POST', types.validating.bindings, binding('validating', policyName, { name: 'x' }));
+  const refused = await server.request('POST', types.validating.bindings, binding('validating', policyName, { name: 'x' }));
   expect(refused.body.details?.causes?.[0]?.message).toBe(
     `Forbidden: ${problem} to determine minimum required permissions and ${everywhere('get')} for all groups, versions and resources`,
   );
@@ -164,10 +164,10 @@ test.each([
 
 test('nobody is asked about a binding without parameters, a member of system:masters, or a deletion', async () => {
   const { bindings, policies } = types.validating;
-  expect((await server.ask('POST', `${bindings}?dryRun=All`, binding('validating', 'of-accounts'))).status).toBe(201);
-  expect((await server.ask('DELETE', `${policies}/of-accounts?dryRun=All`)).status).toBe(200);
+  expect((await server.request('POST', `${bindings}?dryRun=All`, binding('validating', 'of-accounts'))).status).toBe(201);
+  expect((await server.request('DELETE', `${policies}/of-accounts?dryRun=All`)).status).toBe(200);
   server.user = masters;
   const bound = binding('validating', 'of-accounts', { name: 'x' });
-  expect((await server.ask('POST', `${bindings}?dryRun=All`, bound)).status).toBe(201);
-  expect(asked).toEqual([]);
+  expect((await server.request('POST', `${bindings}?dryRun=All`, bound)).status).toBe(201);
+  expect(checks).toEqual([]);
 });

@@ -27,7 +27,7 @@ import { textOf, warningsOf } from '../responses/resources.ts';
 import { openPipeline } from '../../../pipeline/test/open-pipeline.ts';
 
 export interface PolicyServer {
-  ask(method: string, path: string, body?: object, type?: string): Promise<PolicyAnswer>;
+  request(method: string, path: string, body?: object, type?: string): Promise<PolicyAnswer>;
   /** Puts a policy into force, and gives what takes it out of force again. */
   enforce(type: PolicyType, spec: object, bindingSpec?: object): Promise<() => Promise<void>>;
   /** What policies have told the audit since the last look. */
@@ -38,7 +38,7 @@ export interface PolicyServer {
   user: UserInfo;
   readonly store: Store;
   /** Internal errors that were reported. */
-  readonly faults: unknown[];
+  readonly internalErrors: unknown[];
   close(): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ export interface PolicyServerOptions {
   /** Besides those that the server serves. */
   readonly moreKinds?: readonly Kind[];
   /** Plugins that come after the mutating policies. */
-  readonly later?: readonly AdmissionPlugin[];
+  readonly laterPlugins?: readonly AdmissionPlugin[];
   /** Answers the calls of all webhooks. */
   readonly webhook?: HttpsClient['send'];
   readonly fromFiles?: {
@@ -88,7 +88,7 @@ const nobodyElse: Authorizer = { authorize: () => ({ verdict: 'noOpinion' }) };
 export async function openPolicyServer({
   clock = systemClock,
   authorizer = nobodyElse,
-  later = [],
+  laterPlugins: later = [],
   moreKinds = [],
   webhook = () => Promise.reject(new Error('no webhook is there')),
   fromFiles = {},
@@ -174,13 +174,13 @@ export async function openPolicyServer({
   });
   inForce = admission([rights, mutating, mutatingWebhooks, ...later, validating, validatingWebhooks]);
 
-  const ask: PolicyServer['ask'] = async (method, path, body, type = 'application/json') => {
+  const ask: PolicyServer['request'] = async (method, path, body, type = 'application/json') => {
     const message = { body: body ? JSON.stringify(body) : '', headers: { 'content-type': type } };
     return readAnswer(await pipeline.ask(method, path, message));
   };
   let policies = 0;
   return {
-    ask,
+    request: ask,
     enforce: async (type, spec, bindingSpec = {}) => {
       const name = `p${++policies}`;
       const actions = type === 'validating' && { validationActions: ['Deny'] };
@@ -210,7 +210,7 @@ export async function openPolicyServer({
       user = next;
     },
     store: pipeline.store,
-    faults,
+    internalErrors: faults,
     close: async () => {
       for (const plugin of [mutating, mutatingWebhooks, validating, validatingWebhooks]) plugin.close();
       await pipeline.close();

@@ -68,18 +68,18 @@ let server: PolicyServer;
 beforeAll(async () => {
   server = await openPolicyServer({ moreKinds, authorizer: { authorize: () => ({ verdict: 'allow' }) } });
   for (const environment of ['test', 'prod'])
-    await server.ask('POST', '/api/v1/namespaces', { metadata: { name: environment, labels: { environment } } });
+    await server.request('POST', '/api/v1/namespaces', { metadata: { name: environment, labels: { environment } } });
   for (const [namespace, maxReplicas] of [
     ['test', 3],
     ['prod', 100],
   ] as const)
-    await server.ask('POST', `/apis/rules.example.com/v1/namespaces/${namespace}/replicalimits`, {
+    await server.request('POST', `/apis/rules.example.com/v1/namespaces/${namespace}/replicalimits`, {
       metadata: { name: 'replica-limit', labels: { kind: 'limit' } },
       maxReplicas,
     });
 });
 afterAll(async () => {
-  expect(server.faults).toEqual([]);
+  expect(server.internalErrors).toEqual([]);
   await server.close();
 });
 let ends: (() => Promise<void>)[] = [];
@@ -104,7 +104,7 @@ const validate = async (spec: object, binding?: object): Promise<void> =>
   void ends.push(await server.enforce('validating', { ...onDeployments, ...spec }, binding));
 
 const deploy = (namespace: string, spec: object, metadata: object = {}): Promise<PolicyAnswer> =>
-  server.ask('POST', `/apis/apps/v1/namespaces/${namespace}/deployments?dryRun=All`, {
+  server.request('POST', `/apis/apps/v1/namespaces/${namespace}/deployments?dryRun=All`, {
     metadata: { name: 'web', ...metadata },
     spec,
   });
@@ -299,7 +299,7 @@ test.each([
 ])('the expression %s is taken', async (expression) => {
   const isUnknown = expression.includes('serviceAccount'); // a resource without a group: kept as published
   const body = { metadata: { name: 'taken' }, spec: { ...onDeployments, validations: [{ expression }] } };
-  const { status } = await server.ask('POST', `${registration}/validatingadmissionpolicies?dryRun=All`, body);
+  const { status } = await server.request('POST', `${registration}/validatingadmissionpolicies?dryRun=All`, body);
   expect(status).toBe(isUnknown ? 422 : 201);
 });
 
@@ -315,7 +315,7 @@ describe('a sidecar', () => {
   ];
   const create = async (spec: object): Promise<unknown> => {
     const path = '/api/v1/namespaces/test/pods?dryRun=All';
-    return (await server.ask('POST', path, { metadata: { name: 'p' }, spec })).body['spec'];
+    return (await server.request('POST', path, { metadata: { name: 'p' }, spec })).body['spec'];
   };
 
   test.each<[string, object, object]>([
@@ -350,7 +350,7 @@ test('a label is added even where there are none', async () => {
   const expression = `(!has(object.metadata.labels) ? [JSONPatch{op: "add", path: "/metadata/labels", value: {}}] : []) + [JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("example.com/environment"), value: "test"}]`;
   const mutations = [{ patchType: 'JSONPatch', jsonPatch: { expression } }];
   ends.push(await server.enforce('mutating', { ...onPods, mutations }));
-  const { body } = await server.ask('POST', '/api/v1/namespaces/test/pods?dryRun=All', { metadata: { name: 'p' } });
+  const { body } = await server.request('POST', '/api/v1/namespaces/test/pods?dryRun=All', { metadata: { name: 'p' } });
   expect(body.metadata.labels).toEqual({ 'example.com/environment': 'test' });
 });
 
@@ -458,11 +458,11 @@ describe('on service accounts, events, namespaces and roles', () => {
     ],
   ])('%s', async (_, spec, path, object, expected) => {
     await validate(spec);
-    expect(shortOf(await server.ask('POST', `${path}?dryRun=All`, object))).toBe(expected);
+    expect(shortOf(await server.request('POST', `${path}?dryRun=All`, object))).toBe(expected);
   });
 
   test('fields that may not change, and objects that may not be deleted', async () => {
-    await server.ask('POST', accounts, { metadata: { name: 'fixed' }, automountServiceAccountToken: false });
+    await server.request('POST', accounts, { metadata: { name: 'fixed' }, automountServiceAccountToken: false });
     await validate({
       ...rule('serviceaccounts', ['UPDATE', 'DELETE']),
       validations: [
@@ -475,9 +475,9 @@ describe('on service accounts, events, namespaces and roles', () => {
       ],
     });
     const change = { automountServiceAccountToken: true };
-    const patched = await server.ask('PATCH', `${accounts}/fixed`, change, 'application/merge-patch+json');
+    const patched = await server.request('PATCH', `${accounts}/fixed`, change, 'application/merge-patch+json');
     expect(shortOf(patched)).toBe('Invalid: immutable');
-    expect(shortOf(await server.ask('DELETE', `${accounts}/fixed`))).toBe('Invalid: stays');
+    expect(shortOf(await server.request('DELETE', `${accounts}/fixed`))).toBe('Invalid: stays');
   });
 
   test.each<[string[], string, number, number]>([
@@ -490,7 +490,7 @@ describe('on service accounts, events, namespaces and roles', () => {
     async (validationActions, expected, warned, told) => {
       const validations = [{ expression: 'has(object.metadata.labels)', message: 'no label' }];
       await validate({ ...rule('serviceaccounts'), validations }, { validationActions });
-      const answer = await server.ask('POST', `${accounts}?dryRun=All`, { metadata: { name: 'a' } });
+      const answer = await server.request('POST', `${accounts}?dryRun=All`, { metadata: { name: 'a' } });
       expect(shortOf(answer)).toBe(expected);
       expect([answer.warnings.length, server.takeAnnotations().length]).toEqual([warned, told]);
     },

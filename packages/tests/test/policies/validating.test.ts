@@ -7,16 +7,16 @@ let decide: (question: AccessQuestion) => AccessDecision | Promise<AccessDecisio
 beforeAll(async () => {
   server = await openPolicyServer({ authorizer: { authorize: (question) => decide(question) } });
   for (const name of ['a', 'elsewhere'])
-    await server.ask('POST', '/api/v1/namespaces', { metadata: { name, labels: { team: name } } });
+    await server.request('POST', '/api/v1/namespaces', { metadata: { name, labels: { team: name } } });
   for (const [namespace, name, labels] of [
     ['a', 'limits', { role: 'params' }],
     ['a', 'more', { role: 'params' }],
     ['elsewhere', 'limits', { role: 'params', of: 'elsewhere' }],
   ] as const)
-    await server.ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name, labels } });
+    await server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name, labels } });
 });
 afterAll(async () => {
-  expect(server.faults).toEqual([]);
+  expect(server.internalErrors).toEqual([]);
   await server.close();
 });
 beforeEach(() => {
@@ -33,7 +33,7 @@ const enforce = async (spec: object, binding?: object): Promise<void> =>
   void ends.push(await server.enforce('validating', spec, binding));
 
 const create = (metadata: object = { name: 'new' }, query = '?dryRun=All'): Promise<PolicyAnswer> =>
-  server.ask('POST', `/api/v1/namespaces/a/serviceaccounts${query}`, { metadata });
+  server.request('POST', `/api/v1/namespaces/a/serviceaccounts${query}`, { metadata });
 /** What a client learns, without the name of the policy. */
 const shortOf = ({ status, body }: PolicyAnswer): string =>
   status < 300 ? 'admitted' : `${status} ${body.reason} ${(body.message ?? '').replace(/^.*?denied request: /s, '')}`;
@@ -329,7 +329,7 @@ describe('parameters', () => {
       { paramRef: { parameterNotFoundAction: 'Deny', ...paramRef } },
     );
     const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles?dryRun=All';
-    expect(shortOf(await server.ask('POST', path, { metadata: { name: 'r' }, rules: [] }))).toBe(expected);
+    expect(shortOf(await server.request('POST', path, { metadata: { name: 'r' }, rules: [] }))).toBe(expected);
   });
 });
 
@@ -344,7 +344,7 @@ describe('deletions', () => {
       },
       validations: [{ expression: 'object == null && oldObject.metadata.name != "limits"', message: 'kept' }],
     });
-    expect(shortOf(await server.ask('DELETE', `${path}/limits`))).toBe('422 Invalid kept');
-    expect(shortOf(await server.ask('DELETE', path))).toBe('422 Invalid kept');
+    expect(shortOf(await server.request('DELETE', `${path}/limits`))).toBe('422 Invalid kept');
+    expect(shortOf(await server.request('DELETE', path))).toBe('422 Invalid kept');
   });
 });

@@ -2,19 +2,19 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import { deleteOptions, encodeProtobuf } from '@cluster-apiserver/model';
-import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
-import { type Answer, ask, type Place, places, warningsOf, whole } from './resources.ts';
+import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
+import { type JsonResponse, sendRequest, type ServedResource, servedResources, warningsOf, validObject } from './resources.ts';
 
-let server: InMemory;
+let server: InMemoryServer;
 beforeEach(async () => {
   server = await serveInMemory({ random: seededRandom(5) });
 });
 afterEach(() => server.close());
 
-const send = (method: string, target: string, body?: object | string | Buffer, type?: string): Promise<Answer> =>
-  ask(server, method, target, body, type);
-const create = async (place: Place, metadata?: object): Promise<Answer> => {
-  const created = await send('POST', place.path, whole(place, metadata));
+const send = (method: string, target: string, body?: object | string | Buffer, type?: string): Promise<JsonResponse> =>
+  sendRequest(server, method, target, body, type);
+const create = async (place: ServedResource, metadata?: object): Promise<JsonResponse> => {
+  const created = await send('POST', place.path, validObject(place, metadata));
   expect(created.status).toBe(201);
   return created;
 };
@@ -25,7 +25,7 @@ const [json, merge, strategic, apply] = [
   'application/apply-patch+yaml',
 ];
 
-describe.each(places)('$apiVersion $kind', (place) => {
+describe.each(servedResources)('$apiVersion $kind', (place) => {
   const one = `${place.path}/x`;
   const label = { metadata: { labels: { a: 'b' } } };
 
@@ -36,10 +36,10 @@ describe.each(places)('$apiVersion $kind', (place) => {
     ['that leaves out the kind', { kind: null, ...label }, strategic],
     [
       'that retains other fields',
-      { $retainKeys: ['metadata', ...Object.keys(whole(place)).slice(3)], ...label },
+      { $retainKeys: ['metadata', ...Object.keys(validObject(place)).slice(3)], ...label },
       strategic,
     ],
-    ['that replaces the whole object', { $patch: 'replace', ...whole(place, label.metadata), kind: null }, strategic],
+    ['that replaces the whole object', { $patch: 'replace', ...validObject(place, label.metadata), kind: null }, strategic],
     [
       'that removes the kind',
       [
@@ -50,7 +50,7 @@ describe.each(places)('$apiVersion $kind', (place) => {
     ],
     [
       'that replaces the document',
-      [{ op: 'replace', path: '', value: { ...whole(place, label.metadata), apiVersion: undefined } }],
+      [{ op: 'replace', path: '', value: { ...validObject(place, label.metadata), apiVersion: undefined } }],
       json,
     ],
   ])('a patch %s keeps the kind of the path: %j', async (_, patch, type) => {
@@ -145,15 +145,15 @@ describe.each(places)('$apiVersion $kind', (place) => {
     ['v1', 201],
   ])('an owner in the version %j is answered with %d', async (apiVersion, code) => {
     const ownerReferences = [{ apiVersion, kind: 'Thing', name: 'o', uid: 'u' }];
-    expect((await send('POST', place.path, whole(place, { ownerReferences }))).status).toBe(code);
+    expect((await send('POST', place.path, validObject(place, { ownerReferences }))).status).toBe(code);
   });
 
   test('only an owner that is named twice in the same words is dropped', async () => {
     const owner = (name: string): object => ({ apiVersion: 'v1', kind: 'Thing', name, uid: 'u' });
     const ownerReferences = [owner('a'), owner('b'), owner('a')];
     const answers = [
-      await send('POST', place.path, whole(place, { ownerReferences })),
-      await send('PUT', one, whole(place, { ownerReferences })),
+      await send('POST', place.path, validObject(place, { ownerReferences })),
+      await send('PUT', one, validObject(place, { ownerReferences })),
       await send('PATCH', one, { metadata: { ownerReferences } }, merge),
       await send('PATCH', one, [{ op: 'add', path: '/metadata/ownerReferences', value: ownerReferences }], json),
     ];
@@ -171,9 +171,9 @@ describe.each(places)('$apiVersion $kind', (place) => {
     ['😀'.repeat(127), 201],
   ])('a field manager has fewer than 128 characters, of whatever length: %s', async (manager, code) => {
     const target = `?fieldManager=${encodeURIComponent(manager)}`;
-    expect((await send('POST', place.path + target, whole(place))).status).toBe(code);
+    expect((await send('POST', place.path + target, validObject(place))).status).toBe(code);
     if (code !== 201) return;
-    const applied = { ...whole(place), metadata: { name: 'x', labels: { a: 'b' } } };
+    const applied = { ...validObject(place), metadata: { name: 'x', labels: { a: 'b' } } };
     expect((await send('PATCH', one + target, applied, apply)).status).toBe(200);
   });
 
@@ -225,7 +225,7 @@ describe.each(places)('$apiVersion $kind', (place) => {
     const shard = `shardSelector=${encodeURIComponent("shardRange(object.metadata.uid, '0x0', '0x1')")}`;
     const off = expect.stringContaining('ShardedListAndWatch');
     expect((await send('GET', `${place.path}?${shard}`)).warnings).toEqual([off]);
-    const watch = await server.ask('GET', `${place.path}?watch=true&timeoutSeconds=1&${shard}`);
+    const watch = await server.request('GET', `${place.path}?watch=true&timeoutSeconds=1&${shard}`);
     expect([watch.status, warningsOf(watch.headers)]).toEqual([200, [off]]);
     expect((await send('DELETE', `${place.path}?${shard}`)).status).toBe(400);
     expect((await send('GET', `${place.path}?shardSelector=`)).warnings).toEqual([]);
@@ -235,11 +235,11 @@ describe.each(places)('$apiVersion $kind', (place) => {
   test('a generated name does not come in the place of one that is taken', async () => {
     await create(place);
     for (const query of ['', '?dryRun=All']) {
-      const { status, body } = await send('POST', place.path + query, whole(place, { generateName: 'x-' }));
+      const { status, body } = await send('POST', place.path + query, validObject(place, { generateName: 'x-' }));
       expect([status, body.reason, body.details?.retryAfterSeconds]).toEqual([409, 'AlreadyExists', 1]);
       expect(body.message).toMatch(/already exists, the server was not able to generate a unique name for the object$/);
     }
-    expect((await send('POST', place.path, whole(place))).body.details?.retryAfterSeconds).toBeUndefined();
+    expect((await send('POST', place.path, validObject(place))).body.details?.retryAfterSeconds).toBeUndefined();
     expect((await create(place, { name: 'y', generateName: 'x-' })).body.metadata.name).toBe('y');
   });
 
@@ -265,7 +265,7 @@ describe.each(places)('$apiVersion $kind', (place) => {
       }
       expect((await send('GET', `${place.path}/wreck`)).body.reason).toBe('InternalError');
       for (const query of ['', '?dryRun=All'])
-        expect((await send('POST', place.path + query, whole(place, { name: 'wreck' }))).status).toBe(409);
+        expect((await send('POST', place.path + query, validObject(place, { name: 'wreck' }))).status).toBe(409);
     });
 
     test('a warning says that insisting has no effect', async () => {
@@ -293,7 +293,7 @@ describe.each(places)('$apiVersion $kind', (place) => {
 });
 
 describe('service accounts', () => {
-  const accounts = places[0];
+  const accounts = servedResources[0];
 
   test('a list that is not merged keeps an entry that looks like a deletion, with a warning', async () => {
     await create(accounts);
@@ -316,7 +316,7 @@ describe('service accounts', () => {
       const again = await send(
         'PUT',
         `${accounts.path}/x.${domain}`,
-        whole(accounts, { name: `x.${domain}`, annotations }),
+        validObject(accounts, { name: `x.${domain}`, annotations }),
       );
       expect(again.warnings).toEqual([]);
     }
@@ -349,22 +349,22 @@ test.each<[string, string | Buffer]>([
   ['application/json', JSON.stringify(options)],
   ['application/vnd.kubernetes.protobuf', encodeProtobuf(deleteOptions, options)],
 ])('options of a deletion in %s are those of any version, and obeyed', async (type, body) => {
-  await create(places[0]);
-  expect((await send('DELETE', `${places[0].path}/x`, body, type)).status).toBe(200);
-  expect((await send('GET', `${places[0].path}/x`)).status).toBe(200);
+  await create(servedResources[0]);
+  expect((await send('DELETE', `${servedResources[0].path}/x`, body, type)).status).toBe(200);
+  expect((await send('GET', `${servedResources[0].path}/x`)).status).toBe(200);
 });
 
 test('an empty managedFields in YAML clears it as in JSON', async () => {
-  await create(places[0], { labels: { a: 'b' } });
+  await create(servedResources[0], { labels: { a: 'b' } });
   const yaml = 'metadata:\n  name: x\n  labels: {a: b}\n  managedFields: []\n';
-  const { status, body } = await send('PUT', `${places[0].path}/x`, yaml, 'application/yaml');
+  const { status, body } = await send('PUT', `${servedResources[0].path}/x`, yaml, 'application/yaml');
   expect([status, body.metadata.managedFields]).toEqual([200, undefined]);
 });
 
 describe('fields that two versions of an event name differently', () => {
-  const [, core, events] = places;
-  const one = (place: Place): string => `${place.path}/x`;
-  const ownersOf = ({ body }: Answer): string[][] =>
+  const [, core, events] = servedResources;
+  const one = (place: ServedResource): string => `${place.path}/x`;
+  const ownersOf = ({ body }: JsonResponse): string[][] =>
     (body.metadata.managedFields ?? []).map(({ manager, apiVersion, fieldsV1 }) => [
       manager,
       apiVersion,
@@ -375,13 +375,13 @@ describe('fields that two versions of an event name differently', () => {
     [core, 'v1', 'f:message'],
     [events, 'events.k8s.io/v1', 'f:note'],
   ] as const)('are owned under the names of the version that wrote them: $apiVersion', async (place, version, step) => {
-    const applied = { ...whole(events), note: 'a' };
-    const written = place === core ? { ...whole(core), message: 'a' } : applied;
+    const applied = { ...validObject(events), note: 'a' };
+    const written = place === core ? { ...validObject(core), message: 'a' } : applied;
     const created = await send('PATCH', `${one(place)}?fieldManager=m`, written, apply);
     expect([created.status, ...ownersOf(created)]).toEqual([201, ['m', version, step]]);
     const shown = await send('GET', one(place === core ? events : core));
     expect(ownersOf(shown)).toEqual([['m', version, step]]);
-    const conflict = await send('PATCH', `${one(core)}?fieldManager=o`, { ...whole(core), message: 'b' }, apply);
+    const conflict = await send('PATCH', `${one(core)}?fieldManager=o`, { ...validObject(core), message: 'b' }, apply);
     expect([conflict.status, conflict.body.details?.causes]).toEqual([
       409,
       [{ reason: 'FieldManagerConflict', message: 'conflict with "m"', field: step.replace('f:', '.') }],
@@ -389,7 +389,7 @@ describe('fields that two versions of an event name differently', () => {
     const forced = await send(
       'PATCH',
       `${one(core)}?fieldManager=o&force=true`,
-      { ...whole(core), message: 'b' },
+      { ...validObject(core), message: 'b' },
       apply,
     );
     expect(ownersOf(forced)).toHaveLength(2);
@@ -402,14 +402,14 @@ describe('fields that two versions of an event name differently', () => {
   });
 
   test('an update by the other version takes them over', async () => {
-    await send('PATCH', `${one(core)}?fieldManager=m`, { ...whole(core), message: 'a' }, apply);
+    await send('PATCH', `${one(core)}?fieldManager=m`, { ...validObject(core), message: 'a' }, apply);
     const updated = await send('PATCH', `${one(core)}?fieldManager=u`, { message: 'b' }, merge);
     expect(ownersOf(updated)).toContainEqual(['u', 'v1', 'f:message']);
     const series = { series: { count: 2, lastObservedTime: '2026-01-01T00:00:00.000000Z' } };
     const viewed = await send('PATCH', `${one(events)}?fieldManager=u`, series, merge);
     expect(ownersOf(viewed)).toContainEqual(['u', 'events.k8s.io/v1']);
     expect(ownersOf(viewed)).toContainEqual(['u', 'v1', 'f:message']);
-    const conflict = await send('PATCH', `${one(core)}?fieldManager=o`, { ...whole(core), message: 'c' }, apply);
+    const conflict = await send('PATCH', `${one(core)}?fieldManager=o`, { ...validObject(core), message: 'c' }, apply);
     expect(conflict.body.message).toContain('conflict with "u" using v1: .message');
   });
 });

@@ -1,21 +1,21 @@
 /** What holds for roles and bindings through the whole pipeline, besides what holds for all kinds. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
-import { type Answer, ask } from './resources.ts';
+import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
+import { type JsonResponse, sendRequest } from './resources.ts';
 
-let server: InMemory;
+let server: InMemoryServer;
 beforeEach(async () => {
   server = await serveInMemory({ random: seededRandom(5) });
 });
 afterEach(() => server.close());
 
 const api = '/apis/rbac.authorization.k8s.io/v1';
-const send = (method: string, path: string, body?: object | string, type?: string): Promise<Answer> =>
-  ask(server, method, api + path, body, type);
+const send = (method: string, path: string, body?: object | string, type?: string): Promise<JsonResponse> =>
+  sendRequest(server, method, api + path, body, type);
 const [merge, apply] = ['application/merge-patch+json', 'application/apply-patch+yaml'];
 const rule = { apiGroups: [''], resources: ['events'], verbs: ['get'] };
-const ownersOf = ({ body }: Answer): unknown[] =>
+const ownersOf = ({ body }: JsonResponse): unknown[] =>
   (body.metadata.managedFields ?? []).map(({ manager, fieldsV1 }) => [manager, ...Object.keys(fieldsV1)]);
 
 describe('rules', () => {

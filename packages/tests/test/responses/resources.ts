@@ -1,11 +1,11 @@
 import { bytesOf } from '@cluster-apiserver/model';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
-import type { InMemory } from '../serve-in-memory.ts';
+import type { InMemoryServer } from '../serve-in-memory.ts';
 
 const rbac = 'rbac.authorization.k8s.io/v1';
 
 /** Where the same objects are served: what holds in one place is tested in all. `key` is where they are stored. */
-export const places = [
+export const servedResources = [
   {
     path: '/api/v1/namespaces/n/serviceaccounts',
     key: '/registry/serviceaccounts/n',
@@ -34,10 +34,10 @@ export const places = [
     kind: 'ClusterRoleBinding',
   },
 ] as const;
-export type Place = (typeof places)[number];
+export type ServedResource = (typeof servedResources)[number];
 
 /** An object that is valid there. */
-export const whole = ({ apiVersion, kind }: Place, metadata: object = {}): object => ({
+export const validObject = ({ apiVersion, kind }: ServedResource, metadata: object = {}): object => ({
   apiVersion,
   kind,
   metadata: { name: 'x', ...metadata },
@@ -55,13 +55,13 @@ export const whole = ({ apiVersion, kind }: Place, metadata: object = {}): objec
   ...(kind.endsWith('Binding') && { roleRef: { apiGroup: rbac.split('/')[0], kind: 'ClusterRole', name: 'r' } }),
 });
 
-export interface Answer {
+export interface JsonResponse {
   readonly status: number;
   readonly warnings: readonly string[];
-  readonly body: AnswerBody;
+  readonly body: ResponseBody;
 }
 
-interface AnswerBody {
+interface ResponseBody {
   readonly message?: string;
   readonly reason?: string;
   readonly details?: { readonly causes?: readonly object[]; readonly retryAfterSeconds?: number };
@@ -77,26 +77,26 @@ interface AnswerBody {
       readonly fieldsV1: Readonly<Record<string, unknown>>;
     }[];
   };
-  readonly items?: readonly AnswerBody[];
+  readonly items?: readonly ResponseBody[];
   readonly [name: string]: unknown;
 }
 
 /** Sends a request and reads the answer. */
-export async function ask(
-  server: InMemory,
+export async function sendRequest(
+  server: InMemoryServer,
   method: string,
   target: string,
   body?: object | string | Buffer,
   type?: string,
-): Promise<Answer> {
-  const response = await server.ask(
+): Promise<JsonResponse> {
+  const response = await server.request(
     method,
     target,
     typeof body === 'object' && !Buffer.isBuffer(body) ? JSON.stringify(body) : body,
     type,
   );
   const warnings = warningsOf(response.headers);
-  return { status: response.status, warnings, body: JSON.parse(textOf(response)) as AnswerBody };
+  return { status: response.status, warnings, body: JSON.parse(textOf(response)) as ResponseBody };
 }
 
 export const warningsOf = ({ warning = [] }: ApiResponse['headers']): readonly string[] =>

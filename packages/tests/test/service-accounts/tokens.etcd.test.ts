@@ -11,7 +11,7 @@ import { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtV
 import { startProxy } from '../../../storage/test/tcp-proxy.ts';
 import { freePorts, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds, type ServeOptions } from '../serve-kinds.ts';
+import { type TestServer, serveKinds, type TestServerOptions } from '../serve-kinds.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 const whoami = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
@@ -23,11 +23,11 @@ const newKey = (): string => pem(generateKeyPairSync('ec', { namedCurve: 'P-256'
 let etcd: RealEtcd;
 let port: number;
 let issuer: string;
-let first: ServedKinds;
-let second: ServedKinds;
+let first: TestServer;
+let second: TestServer;
 let key: string;
 
-const serve = (more: Partial<ServeOptions> = {}, flags: readonly string[] = []): Promise<ServedKinds> =>
+const serve = (more: Partial<TestServerOptions> = {}, flags: readonly string[] = []): Promise<TestServer> =>
   serveKinds(kinds, {
     etcd,
     files: { signing: key, others: key },
@@ -54,12 +54,12 @@ afterAll(async () => {
   await etcd.stop();
 });
 
-interface Told {
+interface ReceivedResponse {
   readonly status: number;
   readonly text: string;
 }
 
-async function as(token: string, server: ServedKinds, method: string, path: string, body?: object): Promise<Told> {
+async function as(token: string, server: TestServer, method: string, path: string, body?: object): Promise<ReceivedResponse> {
   const request = https.request(`${server.url}${path}`, {
     method,
     agent: false, // kept connections would hold up the end of their server
@@ -71,21 +71,21 @@ async function as(token: string, server: ServedKinds, method: string, path: stri
   return { status: answer.statusCode ?? 0, text: await text(answer) };
 }
 
-const use = (token: string, server: ServedKinds): Promise<Told> => as(token, server, 'POST', whoami, {});
+const use = (token: string, server: TestServer): Promise<ReceivedResponse> => as(token, server, 'POST', whoami, {});
 
 interface Issued {
   readonly spec: { readonly audiences: readonly string[]; readonly expirationSeconds: number };
   readonly status: { readonly token: string; readonly expirationTimestamp: string };
 }
 
-async function issue(server: ServedKinds, name: string, spec: object = {}): Promise<string> {
-  const { status, body } = await server.ask('POST', `${accounts}/${name}/token`, { spec });
+async function issue(server: TestServer, name: string, spec: object = {}): Promise<string> {
+  const { status, body } = await server.request('POST', `${accounts}/${name}/token`, { spec });
   expect(status).toBe(201);
   return (body as unknown as Issued).status.token;
 }
 
-const create = (server: ServedKinds, name: string, metadata: object = {}): ReturnType<ServedKinds['ask']> =>
-  server.ask('POST', accounts, { metadata: { name, ...metadata } });
+const create = (server: TestServer, name: string, metadata: object = {}): ReturnType<TestServer['request']> =>
+  server.request('POST', accounts, { metadata: { name, ...metadata } });
 
 describe('a token', () => {
   test('of an account that was created at one replica a moment ago works at the other', async () => {
@@ -115,25 +115,25 @@ describe('a token', () => {
     await create(first, 'gone');
     const token = await issue(first, 'gone');
     for (const server of [first, second]) expect(await use(token, server)).toMatchObject({ status: 201 });
-    await first.ask('DELETE', `${accounts}/gone`);
+    await first.request('DELETE', `${accounts}/gone`);
     expect(await use(token, first)).toMatchObject({ status: 401 });
     await until('the other replica knows', async () => (await use(token, second)).status === 401 || undefined, 5_000);
   });
 
   test('of an account that is gone costs etcd one read, however often it is used', async () => {
-    const askedOfEtcd = async (): Promise<number> => {
+    const countEtcdReads = async (): Promise<number> => {
       const { text } = await as(second.token, second, 'GET', '/metrics');
       return Number(/^etcd_client_attempts_total\{outcome="answered"\} (\d+)$/m.exec(text)?.[1]);
     };
     await create(first, 'spent');
     const token = await issue(first, 'spent');
-    await first.ask('DELETE', `${accounts}/spent`);
+    await first.request('DELETE', `${accounts}/spent`);
     await until('the other replica knows', async () => (await use(token, second)).status === 401 || undefined, 5_000);
-    const before = await askedOfEtcd();
+    const before = await countEtcdReads();
     const uses = 200;
     for (let used = 0; used < uses; used++) expect(await use(token, second)).toMatchObject({ status: 401 });
     // A replica asks now and then on its own behalf, too.
-    expect((await askedOfEtcd()) - before).toBeLessThan(uses / 10);
+    expect((await countEtcdReads()) - before).toBeLessThan(uses / 10);
   });
 
   test('is judged by what is stored where the watch of a replica is behind', async () => {
@@ -144,7 +144,7 @@ describe('a token', () => {
     const token = await issue(first, 'late');
     const { status, text } = await use(token, behind);
     expect([status, JSON.parse(text)]).toMatchObject([201, { status: { userInfo: { uid } } }]);
-    await first.ask('DELETE', `${accounts}/late`);
+    await first.request('DELETE', `${accounts}/late`);
     await create(first, 'late');
     // It still knows the account of before, or none.
     expect(await use(await issue(first, 'late'), behind)).toMatchObject({ status: 201 });
@@ -161,7 +161,7 @@ describe('a token', () => {
   test('is worth nothing to an account that was created anew under the same name', async () => {
     await create(first, 'anew');
     const before = await issue(first, 'anew');
-    await first.ask('DELETE', `${accounts}/anew`);
+    await first.request('DELETE', `${accounts}/anew`);
     await create(second, 'anew');
     const after = await issue(second, 'anew');
     for (const server of [first, second]) {
@@ -173,9 +173,9 @@ describe('a token', () => {
   test('still works while finalizers hold its account, for as long as that takes to notice', async () => {
     await create(first, 'held', { finalizers: ['example.com/wait'] });
     const token = await issue(first, 'held');
-    await first.ask('DELETE', `${accounts}/held`);
+    await first.request('DELETE', `${accounts}/held`);
     expect(await use(token, first)).toMatchObject({ status: 201 });
-    await first.ask('PATCH', `${accounts}/held`, '{"metadata":{"finalizers":null}}', 'application/merge-patch+json');
+    await first.request('PATCH', `${accounts}/held`, '{"metadata":{"finalizers":null}}', 'application/merge-patch+json');
     expect(await use(token, first)).toMatchObject({ status: 401 });
   });
 
@@ -184,7 +184,7 @@ describe('a token', () => {
     const token = await issue(first, 'guest', { audiences: ['vault'] });
     expect(await use(token, first)).toMatchObject({ status: 401 });
     const review = async (audiences: readonly string[]): Promise<unknown> =>
-      (await second.ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token, audiences } })).body[
+      (await second.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token, audiences } })).body[
         'status'
       ];
     expect(await review(['vault', 'x'])).toMatchObject({ authenticated: true, audiences: ['vault'] });
@@ -196,7 +196,7 @@ describe('a token', () => {
     const tokens = [await issue(first, 'quiet'), await issue(first, 'quiet', { audiences: ['x'] })];
     const answers = await Promise.all(tokens.flatMap((token) => [use(token, first), use(`${token}x`, first)]));
     const metrics = await as(first.token, first, 'GET', '/metrics');
-    const seen = [...first.logged, ...answers.map(({ text }) => text), metrics.text].join('\n');
+    const seen = [...first.logLines, ...answers.map(({ text }) => text), metrics.text].join('\n');
     for (const token of tokens) for (const part of token.split('.').slice(1)) expect(seen).not.toContain(part);
     expect(seen).toContain('the token is for other audiences');
   });
@@ -207,7 +207,7 @@ describe('a request for a token', () => {
 
   test('is answered with what was given, as YAML too', async () => {
     const body = formatYaml({ spec: { audiences: ['x'], expirationSeconds: 900 } });
-    const answer = await first.ask('POST', `${accounts}/asking/token`, body, 'application/yaml');
+    const answer = await first.request('POST', `${accounts}/asking/token`, body, 'application/yaml');
     const { spec, status } = answer.body as unknown as Issued;
     expect(spec).toEqual({ audiences: ['x'], expirationSeconds: 900 });
     const { exp = 0, iat = 0 } = decodeJwt(status.token);
@@ -217,7 +217,7 @@ describe('a request for a token', () => {
 
   test('that asks for more time than there is, is told what it was given', async () => {
     const strict = await serve({}, ['--service-account-max-token-expiration=2h', '--api-audiences=us,them']);
-    const answer = await strict.ask('POST', `${accounts}/asking/token`, { spec: { expirationSeconds: 7201 } });
+    const answer = await strict.request('POST', `${accounts}/asking/token`, { spec: { expirationSeconds: 7201 } });
     expect(answer.body['spec']).toEqual({ audiences: ['us', 'them'], expirationSeconds: 7200 });
     expect(answer.warnings).toEqual(['299 - "requested expiration of 7201 seconds shortened to 7200 seconds"']);
     await strict.close();
@@ -225,8 +225,8 @@ describe('a request for a token', () => {
 
   test('finds nothing to ask where nothing signs', async () => {
     const mute = await serveKinds(kinds, { etcd });
-    expect((await mute.ask('POST', `${accounts}/asking/token`, {})).status).toBe(404);
-    const { resources } = (await mute.ask('GET', '/api/v1')).body as unknown as { resources: { name: string }[] };
+    expect((await mute.request('POST', `${accounts}/asking/token`, {})).status).toBe(404);
+    const { resources } = (await mute.request('GET', '/api/v1')).body as unknown as { resources: { name: string }[] };
     expect(resources.map(({ name }) => name)).not.toContain('serviceaccounts/token');
     expect((await as(mute.token, mute, 'GET', '/openid/v1/jwks')).status).toBe(404);
     await mute.close();
@@ -266,7 +266,7 @@ describe('keys', () => {
     await create(server, 'steady');
     const token = await issue(server, 'steady');
     await server.write('signing', 'hush');
-    const told = await until('the log', () => server.logged.find((line) => line.includes('cannot reload')), 10_000);
+    const told = await until('the log', () => server.logLines.find((line) => line.includes('cannot reload')), 10_000);
     expect(told).toContain('--service-account-signing-key-file: signing: there is no private key in it');
     expect(told).not.toContain('hush');
     expect(await use(token, server)).toMatchObject({ status: 201 });

@@ -50,7 +50,7 @@ interface Attribute {
         scope.onClose('etcd', () => etcd.stop());
         const server = await serveTraced({ endpoint, samplingRatePerMillion: million }, { etcd });
         scope.onClose('server', () => server.close());
-        expect((await server.ask('GET', '/api/v1/namespaces/default/serviceaccounts')).status).toBe(200);
+        expect((await server.request('GET', '/api/v1/namespaces/default/serviceaccounts')).status).toBe(200);
         const { resource, scopeSpans } = await until('the trace', () => batchWithList(file));
         const spans = scopeSpans.flatMap((one) => one.spans);
         const service = resource.attributes.find(({ key }) => key === 'service.name');

@@ -5,7 +5,7 @@ import { Scope } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
 import { startEtcd } from '../../../storage/test/real-etcd.ts';
 import { startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
-import { ask } from '../authentication/send-request.ts';
+import { sendRequest } from '../authentication/send-request.ts';
 import { million, serveTraced, spansOf } from './traced-server.ts';
 
 /** Since etcd 3.5; 3.6 has dropped the first word. */
@@ -32,7 +32,7 @@ const canTrace = experimental !== undefined;
         headers: { 'audit-id': 'with-etcd' },
         body: '{"metadata":{"name":"a"}}',
       };
-      expect((await ask(server, server.token, request)).status).toBe(201);
+      expect((await sendRequest(server, server.token, request)).status).toBe(201);
       const own = (await spansOf(receiver, 'with-etcd')).find(({ name }) => name === 'etcd create');
       const span = await until('the span of etcd', () =>
         receiver.spans.find(({ parentSpanId }) => parentSpanId === own?.spanId),

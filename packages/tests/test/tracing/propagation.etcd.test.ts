@@ -8,13 +8,13 @@ import { exportJWK, generateKeyPair, type CryptoKey, SignJWT } from 'jose';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { type OtlpReceiver, type ReceivedSpan, startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
-import { base64, register } from '../admission/admission-webhook.ts';
-import { ask } from '../authentication/send-request.ts';
+import { base64, registerWebhooks } from '../admission/admission-webhook.ts';
+import { sendRequest } from '../authentication/send-request.ts';
 import { configuration as authenticationConfiguration } from '../authentication/configuration.ts';
 import { configuration as authorizationConfiguration } from '../authorization/configuration.ts';
-import { configuration as encryptionConfiguration, plugins } from '../encryption/configuration.ts';
+import { configuration as encryptionConfiguration, kmsProviders } from '../encryption/configuration.ts';
 import { type HttpsServer, startHttpsServer } from '../https-server.ts';
-import type { ServedKinds } from '../serve-kinds.ts';
+import type { TestServer } from '../serve-kinds.ts';
 import { million, serveTraced, spansOf, treeOf } from './traced-server.ts';
 
 /** The trace context of each request to the others, by its path. */
@@ -25,7 +25,7 @@ let receiver: OtlpReceiver;
 let plugin: RealPlugin;
 let others: HttpsServer;
 let keys: { readonly publicKey: CryptoKey; readonly privateKey: CryptoKey };
-let server: ServedKinds;
+let server: TestServer;
 
 beforeAll(async () => {
   const socket = path.join(os.tmpdir(), `kms-traced-${process.pid}.sock`);
@@ -63,16 +63,16 @@ beforeAll(async () => {
           jwt: [{ issuer, claimMappings: { username: { claim: 'sub', prefix: '' } } }],
         }),
         authorization: authorizationConfiguration({ type: 'Webhook', name: 'hook', webhook: authorizer }),
-        encryption: encryptionConfiguration(...plugins('v1', socket, 'vault')),
+        encryption: encryptionConfiguration(...kmsProviders('v1', socket, 'vault')),
       },
     },
   );
-  await register(server, 'mutatingwebhookconfigurations', 'm', admissionWebhook('mutate'));
-  await register(server, 'validatingwebhookconfigurations', 'v', admissionWebhook('validate'));
+  await registerWebhooks(server, 'mutatingwebhookconfigurations', 'm', admissionWebhook('mutate'));
+  await registerWebhooks(server, 'validatingwebhookconfigurations', 'v', admissionWebhook('validate'));
 });
 afterAll(async () => {
   await server.close();
-  await Promise.all([others.leave(), receiver.stop(), plugin.stop(), etcd.stop()]);
+  await Promise.all([others.stop(), receiver.stop(), plugin.stop(), etcd.stop()]);
 });
 
 const authorizer = {
@@ -121,7 +121,7 @@ async function created(token: string): Promise<readonly ReceivedSpan[]> {
   plugin.traceparents.length = 0;
   const auditId = `others-${++asked}`;
   const body = JSON.stringify({ metadata: { name: `a-${asked}` } });
-  const { status } = await ask(server, token, {
+  const { status } = await sendRequest(server, token, {
     method: 'POST',
     path: '/api/v1/namespaces/default/serviceaccounts',
     headers: { 'audit-id': auditId },

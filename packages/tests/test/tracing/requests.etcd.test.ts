@@ -2,34 +2,22 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { canary } from '../../../storage/test/leaks.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type OtlpReceiver, type ReceivedSpan, startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
-import { type Asked, ask } from '../authentication/send-request.ts';
-import type { ServedKinds } from '../serve-kinds.ts';
-import { million, requestSpan, serveTraced, spansOf, treeOf } from './traced-server.ts';
+import type { ReceivedSpan } from '../../../telemetry/test/otlp-receiver.ts';
+import { type RequestOptions, sendRequest } from '../authentication/send-request.ts';
+import type { TestServer } from '../serve-kinds.ts';
+import { million, requestSpan, serveTraced, startTracedServer, spansOf, treeOf } from './traced-server.ts';
 
-let etcd: RealEtcd;
-let receiver: OtlpReceiver;
-let server: ServedKinds;
-beforeAll(async () => {
-  [etcd, receiver] = await Promise.all([startEtcd(), startReceiver()]);
-  server = await serveTraced({ endpoint: receiver.address, samplingRatePerMillion: million }, { etcd });
-});
-afterAll(async () => {
-  await server.close();
-  await receiver.stop();
-  await etcd.stop();
-});
+const { etcd, receiver, server } = await startTracedServer();
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
-let asked = 0;
-const newAuditId = (): string => `trace-${++asked}`;
+let requestCount = 0;
+const newAuditId = (): string => `trace-${++requestCount}`;
 
 /** The spans of a request, the request's own first. */
-async function traced(request: Asked & { readonly token?: string | undefined }): Promise<readonly ReceivedSpan[]> {
+async function traced(request: RequestOptions & { readonly token?: string | undefined }): Promise<readonly ReceivedSpan[]> {
   const auditId = newAuditId();
   const { token } = 'token' in request ? request : server;
-  await ask(server, token, { ...request, headers: { 'audit-id': auditId, ...request.headers } });
+  await sendRequest(server, token, { ...request, headers: { 'audit-id': auditId, ...request.headers } });
   return spansOf(receiver, auditId);
 }
 const requestIn = (spans: readonly ReceivedSpan[]): ReceivedSpan => spans[0] as ReceivedSpan; // spansOf waits for it
@@ -44,7 +32,7 @@ describe('The stages of a request are', () => {
   const barrier = ['  read barrier', '    etcd head'];
   const admitted = ['  mutating admission', '  validating admission'];
 
-  test.each<[string, Asked, string, readonly string[]]>([
+  test.each<[string, RequestOptions, string, readonly string[]]>([
     [
       'of a create in a new namespace',
       { method: 'POST', path: accounts, body },
@@ -137,7 +125,7 @@ describe('The span of a request says', () => {
     });
   });
 
-  test.each<[string, Asked & { token?: string | undefined }, number, string]>([
+  test.each<[string, RequestOptions & { token?: string | undefined }, number, string]>([
     ['nobody', { path: accounts, token: undefined }, 401, 'authentication'],
     ['somebody unknown', { path: accounts, token: 'unknown' }, 401, 'authentication'],
     ['somebody without the right', { path: accounts, headers: { 'impersonate-user': 'eve' } }, 403, 'impersonation'],
@@ -170,15 +158,15 @@ describe('A caller who comes with a trace', () => {
     tracestate: 'vendor=1',
   });
   const caller = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
-  let others: ServedKinds; // records nothing by itself
+  let others: TestServer; // records nothing by itself
   beforeAll(async () => {
     others = await serveTraced({ endpoint: receiver.address }, { etcd });
   });
   afterAll(() => others.close());
 
-  const sent = async (to: ServedKinds, token: string | undefined, flags: string): Promise<string> => {
+  const sent = async (to: TestServer, token: string | undefined, flags: string): Promise<string> => {
     const auditId = newAuditId();
-    await ask(to, token, { path: '/readyz', headers: { 'audit-id': auditId, ...context(flags) } });
+    await sendRequest(to, token, { path: '/readyz', headers: { 'audit-id': auditId, ...context(flags) } });
     return auditId;
   };
 
@@ -195,7 +183,7 @@ describe('A caller who comes with a trace', () => {
     expect([parentSpanId, links]).toEqual(['', [caller]]);
   });
 
-  test.each<[string, () => ServedKinds, boolean, string]>([
+  test.each<[string, () => TestServer, boolean, string]>([
     ['cannot force it where nothing is sampled', () => others, false, '01'],
     ['can forbid it if he is a master', () => server, true, '00'],
   ])('%s', async (_, to, isMaster, flags) => {

@@ -1,13 +1,15 @@
 /** Servers whose traces a test reads. */
+import { afterAll } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
-import type { OtlpReceiver, ReceivedSpan } from '../../../telemetry/test/otlp-receiver.ts';
-import { type ServedKinds, type ServeOptions, serveKinds } from '../serve-kinds.ts';
+import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { type OtlpReceiver, type ReceivedSpan, startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
+import { type TestServer, type TestServerOptions, serveKinds } from '../serve-kinds.ts';
 
 const file = 'tracing.yaml';
 export const million = 1_000_000;
 
-export const serveTraced = (fields: object, options: ServeOptions = {}): Promise<ServedKinds> =>
+export const serveTraced = (fields: object, options: TestServerOptions = {}): Promise<TestServer> =>
   serveKinds(kinds, {
     ...options,
     flags: [`--tracing-config-file=${file}`, ...(options.flags ?? [])],
@@ -20,6 +22,24 @@ export const serveTraced = (fields: object, options: ServeOptions = {}): Promise
       }),
     },
   });
+
+export interface TracedServer {
+  readonly etcd: RealEtcd;
+  readonly receiver: OtlpReceiver;
+  readonly server: TestServer;
+}
+
+/** Starts etcd, a trace receiver and a server that samples every request; stops them after the last test of the file. */
+export async function startTracedServer(): Promise<TracedServer> {
+  const [etcd, receiver] = await Promise.all([startEtcd(), startReceiver()]);
+  const server = await serveTraced({ endpoint: receiver.address, samplingRatePerMillion: million }, { etcd });
+  afterAll(async () => {
+    await server.close();
+    await receiver.stop();
+    await etcd.stop();
+  });
+  return { etcd, receiver, server };
+}
 
 /** The spans of one request, by its audit id, its own first. They come together with it or before. */
 export async function spansOf(receiver: OtlpReceiver, auditId: string): Promise<readonly ReceivedSpan[]> {

@@ -7,14 +7,14 @@ import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
 import { memberAt } from '../etcd.ts';
 import { type Client, http1Client } from '../fault/client.ts';
-import { judge } from '../fault/check-history.ts';
-import { entriesOf, keyPrefix, mixedLoad } from '../fault/mixed-load.ts';
-import { replicaBack } from '../fault/replica-restart.ts';
-import { type Compactor, keepCompacting } from './compactor.ts';
-import { judgeStreams } from './check-streams.ts';
-import { http1Wire, http2Wire } from './open-watch.ts';
-import { record, type Recorder } from './recorder.ts';
-import { type LogEntry, sightsOf } from './visible-events.ts';
+import { checkHistory } from '../fault/check-history.ts';
+import { parseEntries, keyPrefix, mixedLoad } from '../fault/mixed-load.ts';
+import { waitForReplicaRestart } from '../fault/replica-restart.ts';
+import { type Compactor, startCompactor } from './compactor.ts';
+import { checkStreams } from './check-streams.ts';
+import { http1Transport, http2Transport } from './open-watch.ts';
+import { startRecorder, type Recorder } from './recorder.ts';
+import { type LogEntry, selectVisibleEvents } from './visible-events.ts';
 import type { ApiObject } from './view.ts';
 import { startWatcher, type Watcher } from './watcher.ts';
 import { type WatcherKind, watcherKinds } from './watcher-kinds.ts';
@@ -71,16 +71,16 @@ test(
   'through faults and forgetting, watchers are told everything, once, in order and rightly, and readers nothing that is over',
   async () => {
     const random = seededRandom(seed);
-    const recorder = record(etcd.endpoints, keyPrefix);
+    const recorder = startRecorder(etcd.endpoints, keyPrefix);
     scope.onClose('recorder', () => recorder.stop());
     const load = mixedLoad(clients, random, { thinkMs });
     await until('something that was written', () => recorder.revision > 0 || undefined, recoveryMs);
-    const compactor = keepCompacting(etcd.endpoints, recorder, compactionIntervalMs);
+    const compactor = startCompactor(etcd.endpoints, recorder, compactionIntervalMs);
     scope.onClose('compactor', () => compactor.stop());
     const watchers = startWatchers(random, recorder);
     const leave = async (): Promise<void> => void (await Promise.all(watchers.map((watcher) => watcher.stop())));
     scope.onClose('watchers', leave);
-    const delivered = (): number => watchers.reduce((sum, { deliveredEvents }) => sum + deliveredEvents, 0);
+    const deliveredEvents = (): number => watchers.reduce((sum, { deliveredEvents }) => sum + deliveredEvents, 0);
     const beganMs = clock.monotonicMs();
     const answers = async (count: number): Promise<void> => {
       const enough = load.history.length + count;
@@ -92,17 +92,17 @@ test(
           await answers(answersBetween);
           await fault(round);
         }
-        await forgotten(compactor);
+        await waitForCompaction(compactor);
       }
-      await until('enough events', () => delivered() >= deliveredEventsMin || undefined, campaignMs);
+      await until('enough events', () => deliveredEvents() >= deliveredEventsMin || undefined, campaignMs);
     } finally {
       await load.stop();
     }
     const lastWritten = Math.max(
-      ...load.history.map(({ outcome }) => (outcome.told === 'written' ? outcome.revision : 0)),
+      ...load.history.map(({ outcome }) => (outcome.result === 'written' ? outcome.revision : 0)),
     );
     await until('the record of the last write', () => recorder.revision >= lastWritten || undefined, recoveryMs);
-    const late = await laggards(watchers, logOf(recorder));
+    const late = await waitForWatchers(watchers, logOf(recorder));
     await compactor.stop();
     await leave();
     await recorder.stop();
@@ -111,22 +111,22 @@ test(
     // Not only what is recorded moves it on: leaders and leases do, too.
     const members = await Promise.all(etcd.endpoints.map(memberAt));
     const headRevision = Math.max(...members.map((member) => member?.revision ?? 0));
-    const truth = { log, headRevision, compactions: compactor.asked };
+    const truth = { log, headRevision, compactions: compactor.requests };
     const violations = [
-      ...judgeStreams(
+      ...checkStreams(
         watchers.map(({ stream }) => stream),
         truth,
       ),
-      ...judge(load.history, entriesOf(recorder.changes), compactor.asked),
+      ...checkHistory(load.history, parseEntries(recorder.changes), compactor.requests),
     ];
     const endings = Map.groupBy(
       watchers.flatMap(({ stream }) => stream.segments),
       ({ ending }) => ending.how,
     );
-    const outcomes = Map.groupBy(load.history, ({ outcome }) => outcome.told);
+    const outcomes = Map.groupBy(load.history, ({ outcome }) => outcome.result);
     console.log(
       [
-        `seed ${seed}: ${delivered()} events to ${watchers.length} watchers in ${((clock.monotonicMs() - beganMs) / 1000).toFixed(0)} s`,
+        `seed ${seed}: ${deliveredEvents()} events to ${watchers.length} watchers in ${((clock.monotonicMs() - beganMs) / 1000).toFixed(0)} s`,
         `${log.length} writes, ${load.history.length} requests, ${compactor.done} compactions`,
         `watches by ending: ${counts(endings)}; requests by outcome: ${counts(outcomes)}`,
         `${violations.length} violations`,
@@ -135,7 +135,7 @@ test(
     );
     expect({ seed, violations: violations.slice(0, 20) }).toEqual({ seed, violations: [] });
     expect(late).toEqual([]);
-    expect(delivered()).toBeGreaterThanOrEqual(deliveredEventsMin);
+    expect(deliveredEvents()).toBeGreaterThanOrEqual(deliveredEventsMin);
     // That much was forgotten shows to whoever comes too late.
     for (const client of replicaClients) {
       const { body } = await client.request(
@@ -150,7 +150,7 @@ test(
 );
 
 function startWatchers(random: Random, recorder: Recorder): readonly Watcher[] {
-  const wires = { 'HTTP/1.1': http1Wire(cluster), 'HTTP/2': http2Wire(cluster) };
+  const wires = { 'HTTP/1.1': http1Transport(cluster), 'HTTP/2': http2Transport(cluster) };
   for (const wire of Object.values(wires)) scope.onClose('wire', () => wire.close());
   const { front, replicas } = cluster.pids();
   const urls = {
@@ -164,15 +164,15 @@ function startWatchers(random: Random, recorder: Recorder): readonly Watcher[] {
       wire: wires[kind.protocol],
       client: () => pick(random, replicaClients),
       url: () => pick(random, urls[kind.through]),
-      newest: () => recorder.revision,
+      latestRevision: () => recorder.revision,
     });
   return watcherKinds.flatMap((kind) => Array.from({ length: kind.count }, (_, at) => start(kind, at)));
 }
 
 /** Whoever has not been told everything although nothing hinders it. */
-async function laggards(watchers: readonly Watcher[], log: readonly LogEntry[]): Promise<string[]> {
+async function waitForWatchers(watchers: readonly Watcher[], log: readonly LogEntry[]): Promise<string[]> {
   const due = new Map(
-    [...new Set(watchers.map(({ stream }) => stream.view))].map((view) => [view, sightsOf(log, view)]),
+    [...new Set(watchers.map(({ stream }) => stream.view))].map((view) => [view, selectVisibleEvents(log, view)]),
   );
   const late = (): Watcher[] =>
     watchers.filter(({ stream, revision }) => revision < (due.get(stream.view)?.events.at(-1)?.revision ?? 0));
@@ -204,7 +204,7 @@ async function killReplica(round: number): Promise<void> {
   const at = round % cluster.pids().replicas.length;
   const { pid } = cluster.pids().replicas[at] ?? { pid: 0 };
   process.kill(pid, 'SIGKILL');
-  await replicaBack(cluster, at, pid);
+  await waitForReplicaRestart(cluster, at, pid);
 }
 
 async function killLeader(): Promise<void> {
@@ -215,7 +215,7 @@ async function killLeader(): Promise<void> {
 }
 
 /** A compaction or two since now. */
-async function forgotten(compactor: Compactor): Promise<void> {
+async function waitForCompaction(compactor: Compactor): Promise<void> {
   const enough = compactor.done + 2;
   await until('compactions', () => compactor.done >= enough || undefined, recoveryMs);
 }

@@ -1,15 +1,15 @@
-import type { Sights } from './visible-events.ts';
+import type { VisibleEvents } from './visible-events.ts';
 import type { Delivered } from './streams.ts';
 
 export interface ChangeRules {
-  readonly sights: Sights;
+  readonly sights: VisibleEvents;
   /** Whether bookmarks were asked for. */
   readonly bookmarks: boolean;
   readonly headRevision: number;
 }
 
 /** Goes along what was told and what was to be told with one finger each. */
-export function changesIn(
+export function checkChanges(
   events: readonly Delivered[],
   after: number,
   { sights, bookmarks, headRevision }: ChangeRules,
@@ -32,7 +32,7 @@ export function changesIn(
       continue;
     }
     let at = next;
-    if (!isOf(wanted[at], event)) at = placeOf(event, sights);
+    if (!isOf(wanted[at], event)) at = findExpectedEvent(event, sights);
     const due = wanted[at];
     if (!due) violations.push(`nothing of that kind happened in view: ${nameOf(event)}`);
     else if (at < first) violations.push(`from before ${after}: ${nameOf(event)}`);
@@ -56,7 +56,7 @@ const isOf = (one: Delivered | undefined, { revision, key }: Delivered): boolean
   one?.revision === revision && one.key === key;
 
 /** Where in all that was to be told an event has its place; one revision may hold several keys. */
-function placeOf(event: Delivered, { events, after }: Sights): number {
+function findExpectedEvent(event: Delivered, { events, after }: VisibleEvents): number {
   const end = after(event.revision);
   for (let at = after(event.revision - 1); at < end; at += 1) if (isOf(events[at], event)) return at;
   return -1;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
-import { judgeStreams, type Truth } from './check-streams.ts';
-import { type LogEntry, type Sights, sightsOf } from './visible-events.ts';
+import { checkStreams, type GroundTruth } from './check-streams.ts';
+import { type LogEntry, type VisibleEvents, selectVisibleEvents } from './visible-events.ts';
 import { contentOf } from './content.ts';
 import type { Delivered, Ending, Opening, Segment, Stream } from './streams.ts';
 import type { ApiObject, View } from './view.ts';
@@ -9,8 +9,8 @@ import type { ApiObject, View } from './view.ts';
 // The judge is only worth as much as the lies it finds. So a small world that is right by construction tells its watchers
 // what happened, and each test breaks one telling in a way that a broken server would.
 
-interface Told {
-  readonly truth: Truth;
+interface SimulatedStream {
+  readonly truth: GroundTruth;
   readonly stream: Stream;
 }
 
@@ -18,47 +18,47 @@ const seeds = Array.from({ length: 20 }, (_, seed) => seed);
 const views: readonly View[] = [
   {},
   { namespace: 'a' },
-  { sees: ({ metadata }) => metadata.labels?.['colour'] === 'red' },
-  { namespace: 'b', sees: ({ metadata }) => metadata.labels?.['colour'] !== 'red' },
-  { sees: ({ metadata }) => metadata.name === 'one' },
+  { matches: ({ metadata }) => metadata.labels?.['colour'] === 'red' },
+  { namespace: 'b', matches: ({ metadata }) => metadata.labels?.['colour'] !== 'red' },
+  { matches: ({ metadata }) => metadata.name === 'one' },
 ];
 
 test.each(seeds)('what is right is left alone (seed %i)', (seed) => {
   for (const view of views) {
-    const { truth, stream } = world(seed, view);
-    expect(judgeStreams([stream], truth)).toEqual([]);
+    const { truth, stream } = simulateStream(seed, view);
+    expect(checkStreams([stream], truth)).toEqual([]);
   }
 });
 
 /** How a telling is broken: another stream, or nothing when it holds nothing that can be broken this way. */
-type Lie = (told: Told, random: Random) => Stream | undefined;
+type Defect = (told: SimulatedStream, random: Random) => Stream | undefined;
 
-const lies: Record<string, Lie> = {
+const defects: Record<string, Defect> = {
   'an event was dropped': ({ stream }, random) =>
-    retold(stream, random, isChange, 2, (events, at) => events.toSpliced(at, 1)),
+    changeEvents(stream, random, isChange, 2, (events, at) => events.toSpliced(at, 1)),
   'an event was doubled at once': ({ stream }, random) =>
-    retold(stream, random, isChange, 1, (events, at) => events.toSpliced(at, 0, events[at] as Delivered)),
+    changeEvents(stream, random, isChange, 1, (events, at) => events.toSpliced(at, 0, events[at] as Delivered)),
   'an event came again later': ({ stream }, random) =>
-    retold(stream, random, isChange, 1, (events, at) => [...events, events[at] as Delivered]),
+    changeEvents(stream, random, isChange, 1, (events, at) => [...events, events[at] as Delivered]),
   'two events changed places': ({ stream }, random) =>
-    retold(stream, random, isChange, 2, (events, at) =>
+    changeEvents(stream, random, isChange, 2, (events, at) =>
       events[at + 1]?.type === 'BOOKMARK'
         ? undefined
         : events.toSpliced(at, 2, events[at + 1] as Delivered, events[at] as Delivered),
     ),
   'an event had another type': ({ stream }, random) =>
-    reworded(stream, random, isChange, ({ type }) => ({ type: type === 'MODIFIED' ? 'ADDED' : 'MODIFIED' })),
+    changeContent(stream, random, isChange, ({ type }) => ({ type: type === 'MODIFIED' ? 'ADDED' : 'MODIFIED' })),
   'a deletion was told as a change': ({ stream }, random) =>
-    reworded(
+    changeContent(
       stream,
       random,
       ({ type }) => type === 'DELETED',
       () => ({ type: 'MODIFIED' }),
     ),
   'an event had the content of another': ({ stream }, random) =>
-    reworded(stream, random, isChange, () => ({ content: 'of another' })),
+    changeContent(stream, random, isChange, () => ({ content: 'of another' })),
   'what was deleted was told at the revision at which it was written': ({ stream, truth }, random) =>
-    reworded(
+    changeContent(
       stream,
       random,
       ({ type }) => type === 'DELETED',
@@ -68,7 +68,7 @@ const lies: Record<string, Lie> = {
       },
     ),
   'what was deleted was told as it was written': ({ stream, truth }, random) =>
-    reworded(
+    changeContent(
       stream,
       random,
       ({ type }) => type === 'DELETED',
@@ -78,30 +78,30 @@ const lies: Record<string, Lie> = {
       },
     ),
   'an event was told of another object': ({ stream }, random) =>
-    reworded(stream, random, isChange, ({ key }) => ({ key: `${key}-other` })),
+    changeContent(stream, random, isChange, ({ key }) => ({ key: `${key}-other` })),
   'an event had another revision': ({ stream }, random) =>
-    retold(stream, random, isChange, 0, (events, at) => {
+    changeEvents(stream, random, isChange, 0, (events, at) => {
       const event = events[at] as Delivered;
       return events.with(at, { ...event, revision: event.revision + 1_000 });
     }),
   'an event was told that nobody had caused': ({ stream }, random) =>
-    retold(stream, random, isChange, 0, (events, at) =>
+    changeEvents(stream, random, isChange, 0, (events, at) =>
       events.toSpliced(at, 0, { type: 'ADDED', key: 'a/ghost', revision: 7, content: 'of a ghost', initialEnds: 0 }),
     ),
   'a bookmark was ahead of what had been told': ({ stream }, random) =>
-    retold(stream, random, isBookmark, 2, (events, at) =>
+    changeEvents(stream, random, isBookmark, 2, (events, at) =>
       isChange(events[at + 1] as Delivered)
         ? events.with(at, { ...(events[at] as Delivered), revision: (events[at + 1] as Delivered).revision })
         : undefined,
     ),
   'a bookmark went back': ({ stream }, random) =>
-    retold(stream, random, isBookmark, 1, (events, at) =>
+    changeEvents(stream, random, isBookmark, 1, (events, at) =>
       at > 0
         ? events.with(at, { ...(events[at] as Delivered), revision: (events[at - 1] as Delivered).revision - 1 })
         : undefined,
     ),
   'a bookmark was of the future': ({ stream, truth }, random) =>
-    reworded(stream, random, isBookmark, () => ({ revision: truth.headRevision + 1 })),
+    changeContent(stream, random, isBookmark, () => ({ revision: truth.headRevision + 1 })),
   'a bookmark came that nobody had asked for': ({ stream }) => {
     const at = stream.segments.findIndex(
       ({ events, opening }) => opening.from === 'a revision' && events.some(isBookmark),
@@ -127,7 +127,7 @@ const lies: Record<string, Lie> = {
     return withSegment(stream, at, (segment) => ({ ...segment, events: [again, ...segment.events] }));
   },
   'a watch expired whose revision was there': ({ stream, truth }, random) => {
-    const beforeMs = Math.min(...truth.compactions.map(({ askedMs }) => askedMs)) - 1;
+    const beforeMs = Math.min(...truth.compactions.map(({ requestedMs }) => requestedMs)) - 1;
     return withSegment(
       stream,
       pick(random, stream.segments, () => true),
@@ -147,8 +147,8 @@ const lies: Record<string, Lie> = {
     };
     return { ...stream, segments: [nothing, ...stream.segments] };
   },
-  'a watch was answered by nonsense': ({ stream }) =>
-    withSegment(stream, 0, (segment) => ({ ...segment, ending: { how: 'nonsense', what: '500' } })),
+  'a watch was answered by invalid': ({ stream }) =>
+    withSegment(stream, 0, (segment) => ({ ...segment, ending: { how: 'invalid', what: '500' } })),
   'the last events never came': ({ stream }) =>
     withSegment(stream, stream.segments.length - 1, (segment) =>
       segment.events.some(isChange)
@@ -156,18 +156,18 @@ const lies: Record<string, Lie> = {
         : undefined,
     ),
   'the present left out an object': ({ stream }, random) =>
-    early(stream, random, 'the present', (events) => events.slice(1)),
+    changeInitialEvents(stream, random, 'the present', (events) => events.slice(1)),
   'the present held an object twice': ({ stream }, random) =>
-    early(stream, random, 'the present', ([first, ...events]) => [first as Delivered, first as Delivered, ...events]),
+    changeInitialEvents(stream, random, 'the present', ([first, ...events]) => [first as Delivered, first as Delivered, ...events]),
   'the present was the past': ({ stream, truth }, random) =>
     withSegment(stream, pick(random, stream.segments, isFrom('the present')), (segment) => ({
       ...segment,
       opening: { from: 'the present', notBefore: truth.headRevision },
     })),
   'the initial events left out an object': ({ stream }, random) =>
-    early(stream, random, 'initial events', (events) => events.slice(1)),
+    changeInitialEvents(stream, random, 'initial events', (events) => events.slice(1)),
   'the initial events held an object that was older': ({ stream }, random) =>
-    early(stream, random, 'initial events', ([first, ...events]) => [
+    changeInitialEvents(stream, random, 'initial events', ([first, ...events]) => [
       { ...(first as Delivered), content: 'from before' },
       ...events,
     ]),
@@ -177,14 +177,14 @@ const lies: Record<string, Lie> = {
       opening: { from: 'initial events', notBefore: truth.headRevision },
     })),
   'the end of the initial events had one name only': ({ stream }, random) =>
-    reworded(
+    changeContent(
       stream,
       random,
       ({ initialEnds }) => initialEnds > 0,
       () => ({ initialEnds: 1 }),
     ),
   'the initial events ended twice': ({ stream }, random) =>
-    reworded(
+    changeContent(
       stream,
       random,
       (event) => isBookmark(event) && event.initialEnds === 0,
@@ -202,37 +202,37 @@ const lies: Record<string, Lie> = {
   },
 };
 
-test.each(Object.entries(lies))('it is found that %s', (_, lie) => {
+test.each(Object.entries(defects))('it is found that %s', (_, inject) => {
   let broken = 0;
   for (const seed of seeds) {
     for (const view of views) {
-      const told = world(seed, view);
-      const stream = lie(told, seededRandom(seed + 1));
+      const told = simulateStream(seed, view);
+      const stream = inject(told, seededRandom(seed + 1));
       if (!stream) continue;
       broken += 1;
-      expect({ seed, found: judgeStreams([stream], told.truth).length > 0 }).toEqual({ seed, found: true });
+      expect({ seed, found: checkStreams([stream], told.truth).length > 0 }).toEqual({ seed, found: true });
     }
   }
   expect(broken).toBeGreaterThanOrEqual(seeds.length);
 });
 
 test('a watch that breaks off before it has told of the present has told nothing wrong', () => {
-  const { truth, stream } = world(1, {});
+  const { truth, stream } = simulateStream(1, {});
   const whole = stream.segments.find(isFrom('initial events')) as Segment;
   const broken: Segment = { ...whole, events: whole.events.slice(0, 2), ending: { how: 'cut' } };
-  expect(judgeStreams([{ ...stream, segments: [broken, ...stream.segments] }], truth)).toEqual([]);
+  expect(checkStreams([{ ...stream, segments: [broken, ...stream.segments] }], truth)).toEqual([]);
 });
 
 test('a watch expires when what it would be told first can no longer be told with what was there before', () => {
-  const { truth, stream } = world(1, {});
+  const { truth, stream } = simulateStream(1, {});
   const [compaction] = truth.compactions;
   const expired: Segment = {
     opening: { from: 'a revision', revision: (compaction?.revision ?? 0) - 1 },
     bookmarks: false,
     events: [],
-    ending: { how: 'expired', atMs: compaction?.askedMs ?? 0 },
+    ending: { how: 'expired', atMs: compaction?.requestedMs ?? 0 },
   };
-  expect(judgeStreams([{ ...stream, segments: [expired, ...stream.segments] }], truth)).toEqual([]);
+  expect(checkStreams([{ ...stream, segments: [expired, ...stream.segments] }], truth)).toEqual([]);
 });
 
 const isChange = ({ type }: Delivered): boolean => type !== 'BOOKMARK';
@@ -258,7 +258,7 @@ function withSegment(stream: Stream, at: number, lie: (segment: Segment) => Segm
 }
 
 /** Tells the events of a segment from a revision otherwise, where one fits that so many more follow. */
-function retold(
+function changeEvents(
   stream: Stream,
   random: Random,
   fact: (event: Delivered) => boolean,
@@ -275,7 +275,7 @@ function retold(
   });
 }
 
-function reworded(
+function changeContent(
   stream: Stream,
   random: Random,
   fact: (event: Delivered) => boolean,
@@ -291,7 +291,7 @@ function reworded(
 }
 
 /** Tells otherwise what a watch begins with, where that is something and more follows. */
-const early = (
+const changeInitialEvents = (
   stream: Stream,
   random: Random,
   from: Opening['from'],
@@ -310,7 +310,7 @@ const keys = ['a/one', 'a/two', 'a/three', 'b/one', 'b/two', 'b/three'];
 const forgettingAtMs = 1_000;
 
 /** A log, and a watcher that was told the truth about it in all the ways there are. */
-function world(seed: number, view: View): Told {
+function simulateStream(seed: number, view: View): SimulatedStream {
   const random = seededRandom(seed);
   const log: LogEntry[] = [];
   const there = new Set<string>();
@@ -325,21 +325,21 @@ function world(seed: number, view: View): Told {
     if (leaves) there.delete(key);
     else there.add(key);
   }
-  const sights = sightsOf(log, view);
-  const compactions = [{ revision: log[50]?.revision ?? 0, askedMs: forgettingAtMs }];
-  const truth: Truth = { log, headRevision: revision + 1, compactions };
+  const sights = selectVisibleEvents(log, view);
+  const compactions = [{ revision: log[50]?.revision ?? 0, requestedMs: forgettingAtMs }];
+  const truth: GroundTruth = { log, headRevision: revision + 1, compactions };
   const middle = log[75]?.revision ?? 0;
   const list = { notBefore: middle - random.below(3), revision: middle, items: sights.stateAt(middle) };
   const segments = [
-    ...toldFrom({ from: 'the present', notBefore: middle - 2 }, middle, sights, truth, random),
-    ...toldFrom({ from: 'initial events', notBefore: middle - 2 }, middle, sights, truth, random),
-    ...toldFrom({ from: 'a revision', revision: middle }, middle, sights, truth, random),
+    ...streamFrom({ from: 'the present', notBefore: middle - 2 }, middle, sights, truth, random),
+    ...streamFrom({ from: 'initial events', notBefore: middle - 2 }, middle, sights, truth, random),
+    ...streamFrom({ from: 'a revision', revision: middle }, middle, sights, truth, random),
   ];
   return { truth, stream: { watcher: 'watcher', view, lists: [list], segments } };
 }
 
 /** A watch and those that go on where it ended, until all is told. */
-function toldFrom(opening: Opening, from: number, sights: Sights, truth: Truth, random: Random): Segment[] {
+function streamFrom(opening: Opening, from: number, sights: VisibleEvents, truth: GroundTruth, random: Random): Segment[] {
   const segments: Segment[] = [];
   let revision = from;
   for (let next = opening; ; next = { from: 'a revision', revision }) {

@@ -1,10 +1,10 @@
-import { type Compaction, mayBeForgotten } from '../fault/history.ts';
-import { changesIn } from './check-changes.ts';
-import { type LogEntry, type Sights, sightsOf } from './visible-events.ts';
+import { type Compaction, mayBeCompacted } from '../fault/history.ts';
+import { checkChanges } from './check-changes.ts';
+import { type LogEntry, type VisibleEvents, selectVisibleEvents } from './visible-events.ts';
 import { type Delivered, initialEndNames, type Listing, type Segment, type Stream } from './streams.ts';
 import type { View } from './view.ts';
 
-export interface Truth {
+export interface GroundTruth {
   /** Everything that ever happened. */
   readonly log: readonly LogEntry[];
   /** Nothing that was told is newer. */
@@ -13,28 +13,28 @@ export interface Truth {
 }
 
 /** Says everything that is wrong with what watchers were told. The last segment of each is to have been told everything. */
-export function judgeStreams(streams: readonly Stream[], truth: Truth): string[] {
-  const byView = new Map<View, Sights>();
+export function checkStreams(streams: readonly Stream[], truth: GroundTruth): string[] {
+  const byView = new Map<View, VisibleEvents>();
   return streams.flatMap(({ watcher, view, lists, segments }) => {
     let sights = byView.get(view);
-    if (!sights) byView.set(view, (sights = sightsOf(truth.log, view)));
+    if (!sights) byView.set(view, (sights = selectVisibleEvents(truth.log, view)));
     const faults = [...lists.flatMap((list) => listFaults(list, sights))];
     for (const [at, segment] of segments.entries()) {
-      const { violations, revision, caughtUp } = judgeSegment(segment, sights, truth);
+      const { violations, revision, caughtUp } = checkSegment(segment, sights, truth);
       if (at === segments.length - 1 && !caughtUp)
         violations.push(`never came: ${sights.events.length - sights.after(revision)} events after ${revision}`);
-      faults.push(...few(violations).map((violation) => `segment ${at} (${opened(segment)}): ${violation}`));
+      faults.push(...truncateList(violations).map((violation) => `segment ${at} (${describeOpening(segment)}): ${violation}`));
     }
     return faults.map((fault) => `${watcher}: ${fault}`);
   });
 }
 
-const opened = ({ opening, events }: Segment): string =>
+const describeOpening = ({ opening, events }: Segment): string =>
   `from ${opening.from}${'revision' in opening ? ` ${opening.revision}` : ''}, ${events.length} events`;
 
 /** One mistake is often the reason for all that follow in the same segment. */
 const shownMax = 5;
-const few = (violations: readonly string[]): readonly string[] =>
+const truncateList = (violations: readonly string[]): readonly string[] =>
   violations.length <= shownMax
     ? violations
     : [...violations.slice(0, shownMax), `and ${violations.length - shownMax} more`];
@@ -46,40 +46,40 @@ interface Verdict {
   readonly caughtUp: boolean;
 }
 
-function judgeSegment(segment: Segment, sights: Sights, truth: Truth): Verdict {
-  const verdict = judgeEvents(segment, sights, truth);
+function checkSegment(segment: Segment, sights: VisibleEvents, truth: GroundTruth): Verdict {
+  const verdict = checkEvents(segment, sights, truth);
   const { ending } = segment;
-  if (ending.how === 'nonsense') verdict.violations.push(`no answer to that: ${ending.what}`);
+  if (ending.how === 'invalid') verdict.violations.push(`no answer to that: ${ending.what}`);
   // etcd serves the changes after a revision as long as it knows the state at it: the events tell what was there before.
-  if (ending.how === 'expired' && !mayBeForgotten(truth.compactions, verdict.revision, ending.atMs))
-    verdict.violations.push(`expired before its time: at ${verdict.revision}, ${forgottenBy(truth, ending.atMs)}`);
+  if (ending.how === 'expired' && !mayBeCompacted(truth.compactions, verdict.revision, ending.atMs))
+    verdict.violations.push(`expired before its time: at ${verdict.revision}, ${describeCompactions(truth, ending.atMs)}`);
   return verdict;
 }
 
-function forgottenBy({ compactions }: Truth, atMs: number): string {
-  const last = compactions.findLast(({ askedMs }) => askedMs <= atMs);
-  const next = compactions.find(({ askedMs }) => askedMs > atMs);
-  const within = next ? `, and ${next.revision} ${(next.askedMs - atMs).toFixed(1)} ms later` : '';
+function describeCompactions({ compactions }: GroundTruth, atMs: number): string {
+  const last = compactions.findLast(({ requestedMs }) => requestedMs <= atMs);
+  const next = compactions.find(({ requestedMs }) => requestedMs > atMs);
+  const within = next ? `, and ${next.revision} ${(next.requestedMs - atMs).toFixed(1)} ms later` : '';
   return `when all before ${last?.revision ?? 'nothing'} was to be forgotten${within}`;
 }
 
-function judgeEvents(segment: Segment, sights: Sights, truth: Truth): Verdict {
+function checkEvents(segment: Segment, sights: VisibleEvents, truth: GroundTruth): Verdict {
   const { opening, events } = segment;
   const rules = { sights, bookmarks: segment.bookmarks, headRevision: truth.headRevision };
   switch (opening.from) {
     case 'a revision':
-      return changesIn(events, opening.revision, rules);
+      return checkChanges(events, opening.revision, rules);
     case 'the present':
-      return afterThePresent(opening.notBefore, events, sights, (rest, revision) => changesIn(rest, revision, rules));
+      return checkAfterPresent(opening.notBefore, events, sights, (rest, revision) => checkChanges(rest, revision, rules));
     case 'initial events':
-      return afterInitialEvents(opening.notBefore, events, sights, (rest, revision) =>
-        changesIn(rest, revision, rules),
+      return checkAfterInitialEvents(opening.notBefore, events, sights, (rest, revision) =>
+        checkChanges(rest, revision, rules),
       );
   }
 }
 
-function listFaults(list: Listing, sights: Sights): string[] {
-  if ('nonsense' in list) return [`no answer to a list: ${list.nonsense}`];
+function listFaults(list: Listing, sights: VisibleEvents): string[] {
+  if ('invalid' in list) return [`no answer to a list: ${list.invalid}`];
   const { notBefore, revision, items } = list;
   const faults: string[] = [];
   if (revision < notBefore) faults.push(`a list of ${revision} was asked for when there was ${notBefore}`);
@@ -90,11 +90,11 @@ function listFaults(list: Listing, sights: Sights): string[] {
 type Rest = (events: readonly Delivered[], revision: number) => Verdict;
 
 /** The revision of the present is not told: it is any at which what came first is what there was. */
-function afterThePresent(notBefore: number, events: readonly Delivered[], sights: Sights, rest: Rest): Verdict {
+function checkAfterPresent(notBefore: number, events: readonly Delivered[], sights: VisibleEvents, rest: Rest): Verdict {
   let nearest: Verdict | undefined;
   const since = sights.after(notBefore);
   for (const revision of [notBefore, ...sights.events.slice(since).map((event) => event.revision)]) {
-    const size = beginsWith(events, sights.stateAt(revision));
+    const size = initialSize(events, sights.stateAt(revision));
     if (size === undefined) continue;
     // The connection broke before all of it had come.
     if (size > events.length) return { violations: [], revision, caughtUp: false };
@@ -104,19 +104,19 @@ function afterThePresent(notBefore: number, events: readonly Delivered[], sights
   }
   const past = sights.events
     .slice(0, since)
-    .findLast(({ revision }) => beginsWith(events, sights.stateAt(revision)) !== undefined);
-  const what = past ? `the present was that of ${past.revision}` : `the present never was, ${inShort(events)}`;
+    .findLast(({ revision }) => initialSize(events, sights.stateAt(revision)) !== undefined);
+  const what = past ? `the present was that of ${past.revision}` : `the present never was, ${summarize(events)}`;
   return nearest ?? { violations: [`${what}, after ${notBefore}`], revision: notBefore, caughtUp: false };
 }
 
-const inShort = (events: readonly Delivered[]): string =>
+const summarize = (events: readonly Delivered[]): string =>
   events
     .slice(0, 15)
     .map(({ type, key, revision }) => `${type} ${key} at ${revision}`)
     .join(', ');
 
 /** How many objects there were, if that is what comes first, as far as it came. */
-function beginsWith(events: readonly Delivered[], state: ReadonlyMap<string, string>): number | undefined {
+function initialSize(events: readonly Delivered[], state: ReadonlyMap<string, string>): number | undefined {
   const added = events.slice(0, state.size);
   return isPartOf(added, state) ? state.size : undefined;
 }
@@ -130,7 +130,7 @@ function isPartOf(added: readonly Delivered[], state: ReadonlyMap<string, string
 }
 
 /** What comes before the bookmark must add up to what there was at its revision. */
-function afterInitialEvents(notBefore: number, events: readonly Delivered[], sights: Sights, rest: Rest): Verdict {
+function checkAfterInitialEvents(notBefore: number, events: readonly Delivered[], sights: VisibleEvents, rest: Rest): Verdict {
   const end = events.findIndex(({ type }) => type === 'BOOKMARK');
   const initial = end < 0 ? events : events.slice(0, end);
   const violations: string[] = [];

@@ -5,14 +5,14 @@ import type { Recorder } from './recorder.ts';
 
 export interface Compactor {
   /** All that were asked for, whether the answer came or not. */
-  readonly asked: readonly Compaction[];
+  readonly requests: readonly Compaction[];
   /** How many were answered. */
   readonly done: number;
   stop(): Promise<void>;
 }
 
 /** Makes etcd forget, time and again, all that it knew the time before: the life of a revision is one to two intervals. */
-export function keepCompacting(members: readonly string[], recorder: Recorder, intervalMs: number): Compactor {
+export function startCompactor(members: readonly string[], recorder: Recorder, intervalMs: number): Compactor {
   const asked: Compaction[] = [];
   const stopping = new AbortController();
   let done = 0;
@@ -23,7 +23,7 @@ export function keepCompacting(members: readonly string[], recorder: Recorder, i
       const target = seen;
       seen = recorder.revision;
       if (target > (asked.at(-1)?.revision ?? 0)) {
-        asked.push({ revision: target, askedMs: clock.monotonicMs() });
+        asked.push({ revision: target, requestedMs: clock.monotonicMs() });
         try {
           await compact(members[turn % members.length] as string, target);
           done += 1;
@@ -35,7 +35,7 @@ export function keepCompacting(members: readonly string[], recorder: Recorder, i
     }
   })();
   return {
-    asked,
+    requests: asked,
     get done() {
       return done;
     },

@@ -8,11 +8,11 @@ import type { ApiObject } from './view.ts';
 export const contentOf = (object: ApiObject, revision: number): string =>
   hash(
     'sha1',
-    JSON.stringify({ ...object, metadata: { ...object.metadata, resourceVersion: `${revision}` } }, inOrder),
+    JSON.stringify({ ...object, metadata: { ...object.metadata, resourceVersion: `${revision}` } }, sortKeys),
     'base64',
   );
 
-const inOrder = (_: string, value: unknown): unknown =>
+const sortKeys = (_: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
     : value;

@@ -15,7 +15,7 @@ export function readFrame(line: string): Frame {
   if (!frame) {
     if (remembered.size >= rememberedMax) remembered.clear();
     // Lines are kept as bytes in characters, which is cheap to compare and is undone here.
-    remembered.set(line, (frame = understood(Buffer.from(line, 'latin1').toString())));
+    remembered.set(line, (frame = parseFrame(Buffer.from(line, 'latin1').toString())));
   }
   return frame;
 }
@@ -28,7 +28,7 @@ interface Sent {
   };
 }
 
-function understood(text: string): Frame {
+function parseFrame(text: string): Frame {
   try {
     return frameOf(JSON.parse(text) as Sent, text);
   } catch {

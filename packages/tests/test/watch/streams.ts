@@ -11,7 +11,7 @@ export interface Stream {
   readonly segments: readonly Segment[];
 }
 
-export type Listing = Listed | { readonly nonsense: string };
+export type Listing = Listed | { readonly invalid: string };
 
 /** One list, as whoever watches after it needs it. */
 interface Listed {
@@ -62,4 +62,4 @@ export type Ending =
   /** 429 or 503 with the time to wait: nothing is lost, whoever comes again goes on where it was. */
   | { readonly how: 'put off' }
   /** What nothing in the request justifies. */
-  | { readonly how: 'nonsense'; readonly what: string };
+  | { readonly how: 'invalid'; readonly what: string };

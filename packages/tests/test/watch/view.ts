@@ -5,7 +5,7 @@ export interface View {
   /** How the request says it. */
   readonly query?: Readonly<Record<string, string>>;
   /** What it means, said again without the server's words. */
-  readonly sees?: (object: ApiObject) => boolean;
+  readonly matches?: (object: ApiObject) => boolean;
 }
 
 /** As much of an object as a view looks at. */
@@ -19,7 +19,7 @@ export interface ApiObject {
   };
 }
 
-export const isSeen = ({ namespace, sees }: View, object: ApiObject): boolean =>
+export const isVisible = ({ namespace, matches: sees }: View, object: ApiObject): boolean =>
   (namespace === undefined || object.metadata.namespace === namespace) && (sees?.(object) ?? true);
 
 export const pathOf = ({ namespace, query }: View, more: Readonly<Record<string, string>> = {}): string => {

@@ -1,6 +1,6 @@
 import { contentOf } from './content.ts';
 import type { Delivered } from './streams.ts';
-import { type ApiObject, isSeen, type View } from './view.ts';
+import { type ApiObject, isVisible, type View } from './view.ts';
 
 /** A change in etcd's own log. */
 export interface LogEntry {
@@ -12,7 +12,7 @@ export interface LogEntry {
 }
 
 /** What of the log is to be seen through a view, and how: whatever comes into it is added, whatever leaves it is deleted. */
-export interface Sights {
+export interface VisibleEvents {
   readonly events: readonly Delivered[];
   /** The place in `events` of the first one after a revision. */
   after(revision: number): number;
@@ -20,14 +20,14 @@ export interface Sights {
   stateAt(revision: number): ReadonlyMap<string, string>;
 }
 
-export function sightsOf(log: readonly LogEntry[], view: View): Sights {
+export function selectVisibleEvents(log: readonly LogEntry[], view: View): VisibleEvents {
   const events: Delivered[] = [];
   const current = new Map<string, ApiObject | undefined>();
   for (const { revision, key, object } of log) {
     const previous = current.get(key);
     current.set(key, object);
-    const before = previous && isSeen(view, previous) ? previous : undefined;
-    const now = object && isSeen(view, object) ? object : undefined;
+    const before = previous && isVisible(view, previous) ? previous : undefined;
+    const now = object && isVisible(view, object) ? object : undefined;
     if (now) {
       const type = before ? 'MODIFIED' : 'ADDED';
       events.push({ type, key, revision, content: contentOf(now, revision), initialEnds: 0 });

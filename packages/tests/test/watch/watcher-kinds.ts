@@ -1,9 +1,9 @@
 import { colours, namespaces } from '../fault/mixed-load.ts';
 import type { View } from './view.ts';
-import type { Habit } from './watcher.ts';
+import type { WatcherOptions } from './watcher.ts';
 
 /** Who watches in the campaign. Another kind of watcher is another line here. */
-export interface WatcherKind extends Habit {
+export interface WatcherKind extends WatcherOptions {
   readonly what: string;
   readonly count: number;
   readonly protocol: 'HTTP/1.1' | 'HTTP/2';
@@ -17,16 +17,16 @@ const [red, green] = colours;
 const inNamespace: View = { namespace: oneNamespace };
 const inColour: View = {
   query: { labelSelector: `colour=${red}` },
-  sees: ({ metadata }) => metadata.labels?.['colour'] === red,
+  matches: ({ metadata }) => metadata.labels?.['colour'] === red,
 };
 const inColoursOfOneNamespace: View = {
   namespace: otherNamespace,
   query: { labelSelector: `colour notin (${green})` },
-  sees: ({ metadata }) => metadata.labels?.['colour'] !== green,
+  matches: ({ metadata }) => metadata.labels?.['colour'] !== green,
 };
 const byName: View = {
   query: { fieldSelector: 'metadata.name=account-1' },
-  sees: ({ metadata }) => metadata.name === 'account-1',
+  matches: ({ metadata }) => metadata.name === 'account-1',
 };
 
 /** Long enough to be a watcher, short enough to come again a few times. */

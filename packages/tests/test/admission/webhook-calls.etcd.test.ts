@@ -1,0 +1,294 @@
+/** When the server calls admission webhooks, and what it sends them. */
+import { describe, expect, test } from '@jest/globals';
+import { kinds } from '@cluster-apiserver/kinds';
+import { sendRequest } from '../authentication/send-request.ts';
+import { metric } from '../authorization/configuration.ts';
+import { serveKinds } from '../serve-kinds.ts';
+import { allow, base64, deleteWebhookConfigurations, registerWebhooks, respondWith, respondWithLabel, respondWithPatch, type ReviewHandler } from './admission-webhook.ts';
+import { accounts, startWebhookSuite, statusOf } from './webhook-suite.ts';
+
+const { caBundle, create, hooks, mutating, nextName, server, validating } = await startWebhookSuite();
+
+describe('What is sent', () => {
+  test('is a whole AdmissionReview, to the URL with its timeout and without credentials', async () => {
+    await validating(hooks.webhook('see', { timeoutSeconds: 3 }));
+    const created = await server.request('POST', `${accounts}?fieldManager=me`, { metadata: { name: 'whole' } });
+    expect(created.status).toBe(201);
+    const kind = { group: '', version: 'v1', kind: 'ServiceAccount' };
+    const resource = { group: '', version: 'v1', resource: 'serviceaccounts' };
+    const { managedFields: _, ...metadata } = hooks.calls[0]?.review.request.object?.metadata ?? {};
+    expect(hooks.calls).toMatchObject([{ path: '/see?timeout=3s', headers: { 'content-type': 'application/json' } }]);
+    expect(hooks.calls[0]?.headers.authorization).toBeUndefined();
+    expect(hooks.calls[0]?.review).toEqual({
+      kind: 'AdmissionReview',
+      apiVersion: 'admission.k8s.io/v1',
+      request: {
+        uid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        kind,
+        resource,
+        requestKind: kind,
+        requestResource: resource,
+        name: 'whole',
+        namespace: 'team',
+        operation: 'CREATE',
+        userInfo: { username: 'admin', uid: '1', groups: ['system:masters', 'system:authenticated'] },
+        object: expect.objectContaining({ kind: 'ServiceAccount', apiVersion: 'v1' }),
+        oldObject: null,
+        dryRun: false,
+        options: { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1', fieldManager: 'me' },
+      },
+    });
+    expect(metadata).toMatchObject({ name: 'whole', namespace: 'team', uid: created.body.metadata.uid });
+  });
+
+  test('is of the first version that both sides know', async () => {
+    await validating(
+      hooks.webhook('old', { admissionReviewVersions: ['v2', 'v1beta1', 'v1'] }),
+      hooks.webhook('new', { admissionReviewVersions: ['v1', 'v1beta1'] }),
+    );
+    // The old version never required anything but a response.
+    hooks.handlers.set('old', (_, response) => void response.end(JSON.stringify({ response: { allowed: true } })));
+    expect((await create()).status).toBe(201);
+    const versions = hooks.calls.map(({ path, review }) => [path.slice(0, 4), review.apiVersion]);
+    expect(new Map(versions as [string, string][])).toEqual(
+      new Map([
+        ['/old', 'admission.k8s.io/v1beta1'],
+        ['/new', 'admission.k8s.io/v1'],
+      ]),
+    );
+  });
+
+  test('tells updates and deletions by both objects', async () => {
+    const { body } = await create();
+    const path = `${accounts}/${body.metadata.name}`;
+    await validating(hooks.webhook('see'));
+    const label = { metadata: { labels: { a: 'b' } } };
+    await server.request('PATCH', path, label, 'application/merge-patch+json');
+    await server.request('DELETE', `${path}?dryRun=All`);
+    await server.request('DELETE', path);
+    expect(hooks.calls.map(({ review: { request } }) => request)).toMatchObject([
+      {
+        operation: 'UPDATE',
+        object: { metadata: { labels: { a: 'b' } } },
+        oldObject: { metadata: { name: body.metadata.name } },
+        options: { kind: 'PatchOptions' },
+      },
+      { operation: 'DELETE', dryRun: true, options: { kind: 'DeleteOptions', dryRun: ['All'] } },
+      { operation: 'DELETE', object: null, oldObject: { metadata: { labels: { a: 'b' } } }, dryRun: false },
+    ]);
+    expect(hooks.calls[0]?.review.request.oldObject?.metadata.labels).toBeUndefined();
+  });
+
+  test('goes to a service at its configured address, under its own name', async () => {
+    const clientConfig = { service: { namespace: 'team', name: 'policy', path: '/see' }, caBundle: caBundle };
+    await validating(hooks.webhook('see', { clientConfig }));
+    expect((await create()).status).toBe(201);
+    expect(hooks.calls).toMatchObject([{ path: '/see?timeout=10s', headers: { host: 'policy.team.svc:443' } }]);
+  });
+
+  test('goes over the same connection again, and over a new one when that was closed', async () => {
+    await validating(hooks.webhook('see'));
+    expect((await create()).status).toBe(201);
+    const before = hooks.server.connections;
+    for (let times = 0; times < 3; times++) expect((await create()).status).toBe(201);
+    expect(hooks.server.connections).toBe(before);
+    hooks.server.closeIdleConnections();
+    expect((await create()).status).toBe(201);
+    expect(hooks.server.connections).toBe(before + 1);
+  });
+
+  test('includes TokenRequests and namespaces', async () => {
+    const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*'], scope: 'Cluster' }];
+    await validating(hooks.webhook('see', { rules }));
+    await server.request('POST', '/api/v1/namespaces', { metadata: { name: 'place' } });
+    expect(hooks.calls).toMatchObject([
+      { review: { request: { kind: { kind: 'Namespace' }, name: 'place', namespace: 'place' } } },
+    ]);
+  });
+});
+
+describe('A webhook is called', () => {
+  const event = {
+    metadata: { name: 'e' },
+    involvedObject: { namespace: 'team' },
+    reason: 'Ran',
+    message: 'it ran',
+    type: 'Normal',
+  };
+  const eventRules = [{ operations: ['*'], apiGroups: ['events.k8s.io'], apiVersions: ['v1'], resources: ['events'] }];
+
+  test('about the same objects of another group, in the form of its rule, and its patch is of that form', async () => {
+    await mutating(
+      hooks.webhook('see', { rules: eventRules }),
+      hooks.webhook('exact', { rules: eventRules, matchPolicy: 'Exact' }),
+    );
+    hooks.handlers.set('see', respondWithPatch({ op: 'replace', path: '/note', value: 'it walked' }));
+    const { status, body } = await server.request('POST', '/api/v1/namespaces/team/events', event);
+    expect([status, body['message']]).toEqual([201, 'it walked']);
+    expect(hooks.calls).toMatchObject([
+      {
+        path: '/see?timeout=10s',
+        review: {
+          request: {
+            kind: { group: 'events.k8s.io', version: 'v1', kind: 'Event' },
+            resource: { group: 'events.k8s.io', version: 'v1', resource: 'events' },
+            requestKind: { group: '', version: 'v1', kind: 'Event' },
+            requestResource: { group: '', version: 'v1', resource: 'events' },
+            object: { apiVersion: 'events.k8s.io/v1', note: 'it ran', regarding: { namespace: 'team' } },
+          },
+        },
+      },
+    ]);
+    await server.request('DELETE', '/api/v1/namespaces/team/events/e');
+  });
+
+  test.each<[string, object, boolean]>([
+    ['whose namespace selector matches', { namespaceSelector: { matchLabels: { tier: 'gold' } } }, true],
+    ['whose namespace selector does not match', { namespaceSelector: { matchLabels: { tier: 'tin' } } }, false],
+    ['whose object selector matches', { objectSelector: { matchLabels: { a: 'b' } } }, true],
+    ['whose object selector does not match', { objectSelector: { matchLabels: { a: 'c' } } }, false],
+    ['whose condition holds', { matchConditions: [{ name: 'c', expression: 'has(object.metadata.labels)' }] }, true],
+    ['whose condition does not hold', { matchConditions: [{ name: 'c', expression: 'object == null' }] }, false],
+    [
+      'whose condition has no value but ignores failures',
+      { matchConditions: [{ name: 'c', expression: 'object.x == 1' }], failurePolicy: 'Ignore' },
+      false,
+    ],
+    ['without rules', { rules: [] }, false],
+  ])('if it is one %s: %#', async (_, part, isCalled) => {
+    await validating(hooks.webhook('see', part));
+    expect((await create({ metadata: { name: nextName(), labels: { a: 'b' } } })).status).toBe(201);
+    expect(hooks.calledNames()).toEqual(isCalled ? ['see'] : []);
+  });
+
+  test('not at all if its condition has no value, because the request is refused', async () => {
+    const matchConditions = [{ name: 'c', expression: 'object.x == 1' }];
+    await validating(hooks.webhook('see', { matchConditions }));
+    expect(statusOf(await create({ metadata: { name: 'refused' } }))).toMatchObject({
+      code: 403,
+      reason: 'Forbidden',
+      message: expect.stringMatching(/^serviceaccounts "refused" is forbidden: expression 'object.x == 1' resulted in/),
+    });
+    expect(hooks.calls).toEqual([]);
+    const labelled = { kind: 'webhook', name: 'see.hooks.example.com', type: 'validating', operation: 'CREATE' };
+    const errors = 'apiserver_admission_match_condition_evaluation_errors_total';
+    expect(await metric(server, errors, labelled)).toBeGreaterThan(0);
+  });
+
+  test('never about webhooks and policies', async () => {
+    const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'] }];
+    await validating(hooks.webhook('see', { rules }));
+    hooks.handlers.set('see', respondWith({ allowed: false }));
+    await registerWebhooks(server, 'mutatingwebhookconfigurations', 'other', hooks.webhook('other'));
+    expect(hooks.calls).toEqual([]);
+  });
+});
+
+describe('A second call', () => {
+  const counts =
+    (name: string): ReviewHandler =>
+    (asked, response) => {
+      const before = Number(asked.request.object?.metadata.annotations?.[name] ?? 0);
+      const annotations = { ...asked.request.object?.metadata.annotations, [name]: String(before + 1) };
+      respondWithPatch({ op: 'add', path: '/metadata/annotations', value: annotations })(asked, response);
+    };
+
+  test('follows a later change, once, for those that ask for it', async () => {
+    const again = { reinvocationPolicy: 'IfNeeded' };
+    await mutating(hooks.webhook('a', again), hooks.webhook('never'), hooks.webhook('b', again), hooks.webhook('c'));
+    for (const name of ['a', 'b', 'c']) hooks.handlers.set(name, counts(name));
+    const { body } = await create();
+    // Both change the object each time, which would never end.
+    expect(hooks.calledNames()).toEqual(['a', 'never', 'b', 'c', 'a', 'b']);
+    expect(body.metadata.annotations).toEqual({ a: '2', b: '2', c: '1' });
+  });
+
+  test('does not follow when nothing has changed after the first', async () => {
+    const again = { reinvocationPolicy: 'IfNeeded' };
+    await mutating(hooks.webhook('a'), hooks.webhook('b', again), hooks.webhook('c', again));
+    hooks.handlers.set('a', respondWithLabel('a'));
+    hooks.handlers.set(
+      'c',
+      respondWith({
+        allowed: true,
+        patchType: 'JSONPatch',
+        patch: base64('[{"op":"test","path":"/kind","value":"ServiceAccount"}]'),
+      }),
+    );
+    expect((await create()).status).toBe(201);
+    expect(hooks.calledNames()).toEqual(['a', 'b', 'c']);
+  });
+
+  test('comes to webhooks of other configurations, in the order of their names', async () => {
+    await registerWebhooks(server, 'mutatingwebhookconfigurations', 'z', hooks.webhook('z'));
+    await registerWebhooks(
+      server,
+      'mutatingwebhookconfigurations',
+      'a',
+      hooks.webhook('a', { reinvocationPolicy: 'IfNeeded' }),
+    );
+    hooks.handlers.set('z', respondWithLabel('z'));
+    expect((await create()).status).toBe(201);
+    expect(hooks.calledNames()).toEqual(['a', 'z', 'a']);
+  });
+
+  test('shows a MutatingAdmissionPolicy what a webhook has made of the object', async () => {
+    const path = '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies';
+    const rule = { operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], resources: ['serviceaccounts'] };
+    const expression =
+      'has(object.metadata.labels) ? [JSONPatch{op: "add", path: "/metadata/labels/policy", value: "seen"}] : []';
+    await server.request('POST', path, {
+      metadata: { name: 'p' },
+      spec: {
+        matchConstraints: { resourceRules: [rule] },
+        mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression } }],
+        reinvocationPolicy: 'IfNeeded',
+      },
+    });
+    const bindings = '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings';
+    const bound = await server.request('POST', bindings, { metadata: { name: 'p' }, spec: { policyName: 'p' } });
+    expect(bound.status).toBe(201);
+    for (const list of [path, bindings]) await server.request('GET', list);
+    await mutating(hooks.webhook('a'), hooks.webhook('b', { reinvocationPolicy: 'IfNeeded' }));
+    hooks.handlers.set('a', respondWithLabel('a'));
+    const { body } = await create();
+    expect(body.metadata.labels).toEqual({ a: 'yes', policy: 'seen' });
+    // The policy changed the object after the first call of b.
+    expect(hooks.calledNames()).toEqual(['a', 'b', 'b']);
+    for (const list of [path, bindings]) await server.request('DELETE', list);
+    for (const list of [path, bindings]) await server.request('GET', list);
+  });
+});
+
+test.each([
+  ['policy=10.0.0.7', '"policy" is not namespace/name'],
+  ['team/policy=https://10.0.0.7', '"https://10.0.0.7" is not host or host:port'],
+  ['team/policy=10.0.0.7:http', '"10.0.0.7:http" is not host or host:port'],
+])('A server is not started with the services %s', async (services, fault) => {
+  await expect(
+    serveKinds(kinds, { etcd: server.etcd, flags: [`--admission-webhook-services=${services}`] }),
+  ).rejects.toMatchObject({ message: expect.stringContaining(`--admission-webhook-services: ${fault}`) });
+});
+
+test('A changed configuration is in force at once, and a deleted one is not', async () => {
+  await validating(hooks.webhook('see'));
+  hooks.handlers.set('see', respondWith({ allowed: false }));
+  expect((await create()).status).toBe(400);
+  await deleteWebhookConfigurations(server);
+  expect((await create()).status).toBe(201);
+});
+
+test('Many requests at once are each answered by their own review', async () => {
+  await mutating(hooks.webhook('first'));
+  hooks.handlers.set('first', (asked, response) => respondWithLabel('name', asked.request.object?.metadata.name)(asked, response));
+  const created = await Promise.all(Array.from({ length: 50 }, () => create()));
+  for (const { body } of created) expect(body.metadata.labels).toEqual({ name: body.metadata.name });
+});
+
+test('Metrics know the webhooks that were called', async () => {
+  hooks.handlers.set('see', allow);
+  await validating(hooks.webhook('see'));
+  await create();
+  const { text } = await sendRequest(server, server.token, { path: '/metrics' });
+  expect(text).toContain('apiserver_admission_webhook_request_total{name="see.hooks.example.com",type="validating"');
+});
