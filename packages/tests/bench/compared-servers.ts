@@ -151,7 +151,10 @@ export interface Load {
 }
 
 /** Puts a server under load, and gives how many requests it answered in a second. */
-export async function applyLoad({ url }: Pick<BenchServer, 'url'>, { workload, token, seconds }: Load): Promise<number> {
+export async function applyLoad(
+  { url }: Pick<BenchServer, 'url'>,
+  { workload, token, seconds }: Load,
+): Promise<number> {
   const script = ['-s', path.join(kit, 'wrk.lua'), url, '--', token, workload];
   const { stdout } = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}`, ...script]);
   return Number(/RESULT (\S+)/.exec(stdout)?.[1]);

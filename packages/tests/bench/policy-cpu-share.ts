@@ -19,7 +19,13 @@ for (const policies of counts.split(',')) {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'share-of-policies-'));
   const etcd = await startEtcd();
   const nodeOptions = `--cpu-prof --cpu-prof-interval=200 --cpu-prof-dir=${home}`;
-  const side = await startBenchServer({ name: 'ours', checkout: thisCheckout, endpoints: etcd.endpoints, home, nodeOptions });
+  const side = await startBenchServer({
+    name: 'ours',
+    checkout: thisCheckout,
+    endpoints: etcd.endpoints,
+    home,
+    nodeOptions,
+  });
   await enforcePolicies(side, policies);
   await applyLoad(side, { workload, token: adminToken, seconds }); // so that all is compiled
   const startMs = performance.now();

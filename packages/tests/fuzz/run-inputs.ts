@@ -157,7 +157,13 @@ export function describeInput(seed: number, number: number, context: FuzzContext
     input.form === 'connection'
       ? describeCase(input.case)
       : input.form === 'web-socket'
-        ? describeCase({ kind, over: 'http/1.1', pieces: [input.opening, ...input.messages], end: 'shut', method: undefined })
+        ? describeCase({
+            kind,
+            over: 'http/1.1',
+            pieces: [input.opening, ...input.messages],
+            end: 'shut',
+            method: undefined,
+          })
         : describeCase({ kind, over: input.over, request: input.request });
   return content.replaceAll(context.token, '<token>');
 }

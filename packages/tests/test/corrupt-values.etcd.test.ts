@@ -25,7 +25,9 @@ test('a page is served unless it would show what cannot be read', async () => {
   const [first, second] = [await page(1), await page(2)];
   const behind = await page(3);
   await put('c/x', 'noise');
-  await until('the unreadable object', async () => ((await server.request('GET', all)).status === 500 ? true : undefined));
+  await until('the unreadable object', async () =>
+    (await server.request('GET', all)).status === 500 ? true : undefined,
+  );
   expect(namespaced(await page(1))).toEqual(['a']);
   expect(namespaced(await page(2))).toEqual(['a', 'b']);
   expect((await page(3)).status).toBe(500);
@@ -54,7 +56,9 @@ test.each<[string, string | Buffer]>([
   const before = server.logLines.length;
   await put('quoted/x', value);
   const path = '/api/v1/namespaces/quoted/serviceaccounts';
-  await until('the unreadable object', async () => ((await server.request('GET', path)).status === 500 ? true : undefined));
+  await until('the unreadable object', async () =>
+    (await server.request('GET', path)).status === 500 ? true : undefined,
+  );
   const answers = [
     await server.request('GET', `${path}/x`),
     await server.request('GET', path),

@@ -78,7 +78,12 @@ test('create, get, replace, patch and delete follow from the declaration', async
     body: { reason: 'Conflict', details: { group: 'workshop.example', kind: 'lamps' } },
   });
 
-  const merged = await server.request('PATCH', `${lamps}/desk`, { watts: 60, color: null }, 'application/merge-patch+json');
+  const merged = await server.request(
+    'PATCH',
+    `${lamps}/desk`,
+    { watts: 60, color: null },
+    'application/merge-patch+json',
+  );
   expect(merged).toMatchObject({ status: 200, body: { watts: 60, rooms: ['study'] } });
   expect(merged.body).not.toHaveProperty('color');
   const added = await server.request(
@@ -90,7 +95,10 @@ test('create, get, replace, patch and delete follow from the declaration', async
   expect(added).toMatchObject({ status: 200, body: { watts: 60 } });
   expect(new Set(added.body.rooms as string[])).toEqual(new Set(['study', 'hall']));
 
-  expect(await server.request('DELETE', `${lamps}/desk`)).toMatchObject({ status: 200, body: { kind: 'Lamp', watts: 60 } });
+  expect(await server.request('DELETE', `${lamps}/desk`)).toMatchObject({
+    status: 200,
+    body: { kind: 'Lamp', watts: 60 },
+  });
   expect(await server.request('GET', `${lamps}/desk`)).toMatchObject({
     status: 404,
     body: { message: 'lamps.workshop.example "desk" not found' },
@@ -111,7 +119,10 @@ test('a body is decoded, pruned and validated by its schema and its rules', asyn
     body: { details: { kind: 'Lamp', causes: [{ field: 'metadata.name' }, { field: 'watts' }] } },
   });
   const yaml = 'apiVersion: workshop.example/v1\nkind: Lamp\nmetadata:\n  name: from-yaml\nwatts: 5\n';
-  expect(await server.request('POST', lamps, yaml, 'application/yaml')).toMatchObject({ status: 201, body: { watts: 5 } });
+  expect(await server.request('POST', lamps, yaml, 'application/yaml')).toMatchObject({
+    status: 201,
+    body: { watts: 5 },
+  });
   expect(await server.request('POST', `${lamps}?dryRun=All`, draft('dry'))).toMatchObject({ status: 201 });
   expect(await server.request('GET', `${lamps}/dry`)).toMatchObject({ status: 404 });
   const generated = await server.request('POST', lamps, { ...draft(''), metadata: { generateName: 'lamp-' } });
@@ -137,7 +148,11 @@ test('lists and deletes of a collection select by labels and by the fields that 
   const lamps = freshLamps();
   const colors = ['red', 'green', 'red'];
   for (const [at, color] of colors.entries()) {
-    await server.request('POST', lamps, draft(`lamp-${at}`, { color }, { labels: { place: at === 0 ? 'hall' : 'study' } }));
+    await server.request(
+      'POST',
+      lamps,
+      draft(`lamp-${at}`, { color }, { labels: { place: at === 0 ? 'hall' : 'study' } }),
+    );
   }
   const names = async (path: string): Promise<string[]> => {
     const { status, body } = await server.request('GET', path);

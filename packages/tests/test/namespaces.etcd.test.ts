@@ -150,7 +150,11 @@ describe('a server whose objects bring their namespaces along', () => {
     expect((await server.request('GET', `${all}/${name}/status`)).body).toEqual(finalized.body);
     expect(await server.request('GET', `${all}/${name}/finalize`)).toMatchObject({ status: 405 });
     expect(
-      await server.request('PUT', `${all}/${name}/finalize`, { ...body, metadata: { name }, spec: { finalizers: ['x'] } }),
+      await server.request('PUT', `${all}/${name}/finalize`, {
+        ...body,
+        metadata: { name },
+        spec: { finalizers: ['x'] },
+      }),
     ).toMatchObject({ status: 422, body: { details: { causes: [{ field: 'spec.finalizers' }] } } });
     for (const part of ['status', 'finalize'])
       expect(await server.request('PUT', `${all}/absent/${part}`, { metadata: { name: 'absent' } })).toMatchObject({
@@ -200,7 +204,9 @@ describe('a server whose objects bring their namespaces along', () => {
     const [applied, replaced] = [fresh(), fresh()];
     const type = 'application/apply-patch+yaml';
     const configuration = JSON.stringify({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'a' } });
-    expect(await server.request('PATCH', `${accountsIn(applied)}/a?fieldManager=one`, configuration, type)).toMatchObject({
+    expect(
+      await server.request('PATCH', `${accountsIn(applied)}/a?fieldManager=one`, configuration, type),
+    ).toMatchObject({
       status: 201,
     });
     const event = { metadata: { name: 'e' }, involvedObject: { namespace: replaced } };

@@ -21,7 +21,10 @@ export interface Shell {
 }
 
 /** Runs the block below the heading. What each command shows is what the README says. */
-export async function runReadme(heading: string, { directory, env, adaptCommand: adapt, answerMs }: Shell): Promise<void> {
+export async function runReadme(
+  heading: string,
+  { directory, env, adaptCommand: adapt, answerMs }: Shell,
+): Promise<void> {
   const steps = stepsBelow(heading);
   expect(steps.length).toBeGreaterThan(5);
   const shell = spawn('bash', ['-s'], {

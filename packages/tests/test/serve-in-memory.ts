@@ -18,7 +18,10 @@ interface InMemoryServerOptions {
 
 const allowAll: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
 
-export async function serveInMemory({ deletesUnreadable, ...options }: InMemoryServerOptions = {}): Promise<InMemoryServer> {
+export async function serveInMemory({
+  deletesUnreadable,
+  ...options
+}: InMemoryServerOptions = {}): Promise<InMemoryServer> {
   const pipeline = await openPipeline({
     ...options,
     kinds: kinds({ eventLifetimeSeconds: 3_600 }),

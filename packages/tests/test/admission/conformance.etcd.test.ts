@@ -255,7 +255,12 @@ describe('AdmissionWebhook', () => {
 
   test('should unconditionally reject operations on fail closed webhook', async () => {
     const clientConfig = { url: 'https://127.0.0.1:1/' };
-    await registerWebhooks(server, validating, fresh(), hooks.webhook('dead', { rules, clientConfig, failurePolicy: 'Fail' }));
+    await registerWebhooks(
+      server,
+      validating,
+      fresh(),
+      hooks.webhook('dead', { rules, clientConfig, failurePolicy: 'Fail' }),
+    );
     const refused = await create();
     expect([refused.status, refused.body['message']]).toEqual([
       500,
@@ -321,7 +326,9 @@ describe('AdmissionWebhook', () => {
     const { body } = await server.request('GET', path);
     const [webhook] = body['webhooks'] as object[];
     const ofUpdates = [{ ...rules[0], operations: ['UPDATE'] }];
-    expect((await server.request('PUT', path, { ...body, webhooks: [{ ...webhook, rules: ofUpdates }] })).status).toBe(200);
+    expect((await server.request('PUT', path, { ...body, webhooks: [{ ...webhook, rules: ofUpdates }] })).status).toBe(
+      200,
+    );
     expect(acts(await create())).toBe(false);
     expect((await server.request('PATCH', path, { webhooks: [{ ...webhook, rules }] }, merge)).status).toBe(200);
     expect(acts(await create())).toBe(true);
@@ -360,7 +367,10 @@ describe('AdmissionWebhook', () => {
       const { body } = await server.request('GET', path);
       expect(body['webhooks']).toMatchObject([{ matchConditions: first }]);
       const second = [...first, { name: 'expression-2', expression: "object.metadata.namespace == 'staging'" }];
-      const updated = await server.request('PUT', path, { ...body, webhooks: [{ ...stored, matchConditions: second }] });
+      const updated = await server.request('PUT', path, {
+        ...body,
+        webhooks: [{ ...stored, matchConditions: second }],
+      });
       expect(updated.body['webhooks']).toMatchObject([{ matchConditions: second }]);
     },
   );

@@ -4,7 +4,16 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { sendRequest } from '../authentication/send-request.ts';
 import { metric } from '../authorization/configuration.ts';
 import { serveKinds } from '../serve-kinds.ts';
-import { allow, base64, deleteWebhookConfigurations, registerWebhooks, respondWith, respondWithLabel, respondWithPatch, type ReviewHandler } from './admission-webhook.ts';
+import {
+  allow,
+  base64,
+  deleteWebhookConfigurations,
+  registerWebhooks,
+  respondWith,
+  respondWithLabel,
+  respondWithPatch,
+  type ReviewHandler,
+} from './admission-webhook.ts';
 import { accounts, startWebhookSuite, statusOf } from './webhook-suite.ts';
 
 const { caBundle, create, hooks, mutating, nextName, server, validating } = await startWebhookSuite();
@@ -280,7 +289,9 @@ test('A changed configuration is in force at once, and a deleted one is not', as
 
 test('Many requests at once are each answered by their own review', async () => {
   await mutating(hooks.webhook('first'));
-  hooks.handlers.set('first', (asked, response) => respondWithLabel('name', asked.request.object?.metadata.name)(asked, response));
+  hooks.handlers.set('first', (asked, response) =>
+    respondWithLabel('name', asked.request.object?.metadata.name)(asked, response),
+  );
   const created = await Promise.all(Array.from({ length: 50 }, () => create()));
   for (const { body } of created) expect(body.metadata.labels).toEqual({ name: body.metadata.name });
 });

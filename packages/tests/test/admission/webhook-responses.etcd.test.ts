@@ -2,7 +2,14 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import { metric } from '../authorization/configuration.ts';
-import { base64, deleteWebhookConfigurations, respondWith, respondWithLabel, respondWithPatch, type ReviewHandler } from './admission-webhook.ts';
+import {
+  base64,
+  deleteWebhookConfigurations,
+  respondWith,
+  respondWithLabel,
+  respondWithPatch,
+  type ReviewHandler,
+} from './admission-webhook.ts';
 import { accounts, startWebhookSuite, statusOf } from './webhook-suite.ts';
 
 const { caBundle, create, hooks, mutating, nextName, server, validating } = await startWebhookSuite();
@@ -354,7 +361,11 @@ describe('A patch', () => {
   });
 
   test('by a validating webhook is a failed call, and ignored in the old version', async () => {
-    const answer = respondWith({ allowed: true, patchType: 'JSONPatch', patch: base64('[{"op":"remove","path":"/kind"}]') });
+    const answer = respondWith({
+      allowed: true,
+      patchType: 'JSONPatch',
+      patch: base64('[{"op":"remove","path":"/kind"}]'),
+    });
     hooks.handlers.set('see', answer);
     await validating(hooks.webhook('see'));
     expect((await create()).body).toMatchObject({ message: expect.stringMatching(/may not return response\.patch$/) });

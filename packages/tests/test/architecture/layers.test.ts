@@ -43,7 +43,9 @@ describe.each(packageNames)('%s', (room) => {
   test('uses only rooms above it', () => {
     expect(
       faults(
-        (_, { from }) => from.startsWith(scope) && !(layerOf(packageNameIn(from)) >= 0 && layerOf(packageNameIn(from)) < layerOf(room)),
+        (_, { from }) =>
+          from.startsWith(scope) &&
+          !(layerOf(packageNameIn(from)) >= 0 && layerOf(packageNameIn(from)) < layerOf(room)),
       ),
     ).toEqual([]);
   });
@@ -55,7 +57,10 @@ describe.each(packageNames)('%s', (room) => {
 
   test('names the files that it means', () => {
     expect(
-      faults((source, { from }) => from.startsWith('.') && !fs.existsSync(path.join(packagesDirectory, target(source, from)))),
+      faults(
+        (source, { from }) =>
+          from.startsWith('.') && !fs.existsSync(path.join(packagesDirectory, target(source, from))),
+      ),
     ).toEqual([]);
   });
 

@@ -34,7 +34,9 @@ export interface Manifest {
 
 /** Of a room, or of the whole with its tools. */
 export const manifestOf = (...room: [] | [string]): Manifest =>
-  JSON.parse(fs.readFileSync(path.join(packagesDirectory, ...(room.length > 0 ? room : ['..']), 'package.json'), 'utf8'));
+  JSON.parse(
+    fs.readFileSync(path.join(packagesDirectory, ...(room.length > 0 ? room : ['..']), 'package.json'), 'utf8'),
+  );
 
 export function readSources(): Source[] {
   return packageNames.flatMap((room) =>

@@ -8,7 +8,13 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type AuditedServer, type AuditedServerOptions, type AuditEvent, policyOf, serveAudited } from './audited-server.ts';
+import {
+  type AuditedServer,
+  type AuditedServerOptions,
+  type AuditEvent,
+  policyOf,
+  serveAudited,
+} from './audited-server.ts';
 
 let etcd: RealEtcd;
 let audited: AuditedServer | undefined;

@@ -2,7 +2,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type AuditedServer, type AuditReceiver, policyOf, serveAudited, startAuditReceiver } from './audited-server.ts';
+import {
+  type AuditedServer,
+  type AuditReceiver,
+  policyOf,
+  serveAudited,
+  startAuditReceiver,
+} from './audited-server.ts';
 
 let etcd: RealEtcd;
 let receiver: AuditReceiver;

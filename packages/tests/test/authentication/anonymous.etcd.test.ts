@@ -35,7 +35,9 @@ describe.each<[string, string[], boolean]>([
   afterAll(() => server.close());
 
   test.each(['/livez', '/readyz', '/healthz'])('a probe of %s without a credential', async (path) => {
-    expect((await sendRequest(server, undefined, { path })).status).toBe(flags.includes('--anonymous-auth=false') ? 401 : 200);
+    expect((await sendRequest(server, undefined, { path })).status).toBe(
+      flags.includes('--anonymous-auth=false') ? 401 : 200,
+    );
   });
 
   // system:public-info-viewer is for everybody.
@@ -62,7 +64,9 @@ test('refused credentials make no more lines in the log than an operator can rea
   try {
     for (let batch = 0; batch < 10; batch++)
       await Promise.all(
-        Array.from({ length: 30 }, (_, i) => sendRequest(server, `forged.${batch}.${i}`, { path: `/version?x=${batch}.${i}` })),
+        Array.from({ length: 30 }, (_, i) =>
+          sendRequest(server, `forged.${batch}.${i}`, { path: `/version?x=${batch}.${i}` }),
+        ),
       );
     const lines = server.logLines.filter((line) => line.includes('authentication failed'));
     // A hundred at once, and one more each second.
@@ -79,7 +83,8 @@ test('with the file of the documentation, probes need no credential and nothing 
   expect(documented).toContain('- path: /livez');
   const server = await serve(documented, { etcd });
   try {
-    for (const probe of ['/livez', '/readyz']) expect((await sendRequest(server, undefined, { path: probe })).status).toBe(200);
+    for (const probe of ['/livez', '/readyz'])
+      expect((await sendRequest(server, undefined, { path: probe })).status).toBe(200);
     for (const other of ['/healthz', '/livez/ping', '/metrics', undefined])
       expect((await sendRequest(server, undefined, other === undefined ? {} : { path: other })).status).toBe(401);
   } finally {

@@ -11,7 +11,11 @@ export const configuration = (part: object): string =>
   JSON.stringify({ apiVersion: 'apiserver.config.platform.io/v1', kind: 'AuthenticationConfiguration', ...part });
 
 /** Believes an issuer; who it is comes out of `sub`, behind a prefix. */
-export const jwtAuthenticator = ({ url, certificateAuthority }: RealIssuer, part: object = {}, prefix = 'p:'): object => ({
+export const jwtAuthenticator = (
+  { url, certificateAuthority }: RealIssuer,
+  part: object = {},
+  prefix = 'p:',
+): object => ({
   issuer: { url, certificateAuthority, audiences: [audience] },
   claimMappings: { username: { claim: 'sub', prefix }, groups: { claim: 'groups', prefix: '' } },
   ...part,

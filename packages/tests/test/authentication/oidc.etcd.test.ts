@@ -118,9 +118,9 @@ describe('threats', () => {
       await refused(await stranger.sign({ iss: issuer.url }, key));
       expect(stranger.requestedPaths).toEqual([]);
       // Beside a good signature it says nothing.
-      expect(refusedUser(await sendRequest(server, await issuer.sign({}, { [name]: values[name as keyof typeof values] })))).toBe(
-        'p:robot',
-      );
+      expect(
+        refusedUser(await sendRequest(server, await issuer.sign({}, { [name]: values[name as keyof typeof values] }))),
+      ).toBe('p:robot');
     });
 
     test.each([

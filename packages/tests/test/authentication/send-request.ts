@@ -47,4 +47,5 @@ export async function sendRequest(
 }
 
 /** The name that a refusal by the authorizer repeats. */
-export const refusedUser = ({ message }: ReceivedResponse): string | undefined => /User "([^"]*)"/.exec(message ?? '')?.[1];
+export const refusedUser = ({ message }: ReceivedResponse): string | undefined =>
+  /User "([^"]*)"/.exec(message ?? '')?.[1];

@@ -31,7 +31,12 @@ export const reconfigure = (server: TestServer, content: string): Promise<void> 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 
 /** Lists what somebody has no right to by default, as one whom the admin impersonates. */
-export const requestAs = (server: TestServer, user: string, path = accounts, groups = 'devs'): Promise<ReceivedResponse> =>
+export const requestAs = (
+  server: TestServer,
+  user: string,
+  path = accounts,
+  groups = 'devs',
+): Promise<ReceivedResponse> =>
   sendRequest(server, server.token, { path, headers: { 'impersonate-user': user, 'impersonate-group': groups } });
 
 /** The value of a metric with these labels; 0 if there is none yet. */

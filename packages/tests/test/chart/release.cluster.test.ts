@@ -217,7 +217,13 @@ describeWithHelm('the pods of a release', () => {
   const probe = async ({ port }: Replica, target: string): Promise<number> =>
     (await send({ port, target, options: { rejectUnauthorized: false } })).status;
 
-  const request = (replica: Replica, method: string, target: string, body?: object, token = adminToken): Promise<Answer> =>
+  const request = (
+    replica: Replica,
+    method: string,
+    target: string,
+    body?: object,
+    token = adminToken,
+  ): Promise<Answer> =>
     send({
       port: replica.port,
       target,

@@ -155,7 +155,8 @@ resources:
       readonly lastReloadError?: { readonly time: string; readonly message: string };
     }[];
   }
-  const shown = async (): Promise<ShownConfiguration> => JSON.parse((await request('hush-hush', '--output=json')).output) as ShownConfiguration;
+  const shown = async (): Promise<ShownConfiguration> =>
+    JSON.parse((await request('hush-hush', '--output=json')).output) as ShownConfiguration;
   const fileOf = async (flag: string): Promise<ShownConfiguration['files'][number] | undefined> =>
     (await shown()).files.find((file) => file.flag === flag);
   const hashOf = (content: string): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
@@ -201,7 +202,10 @@ resources:
       output: '',
       errors: expect.stringContaining('answered 403: forbidden: User "somebody" cannot get path "/configz"') as never,
     });
-    expect(await request('unknown')).toMatchObject({ code: 1, errors: expect.stringContaining('answered 401') as never });
+    expect(await request('unknown')).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining('answered 401') as never,
+    });
   });
 
   test('takes a kubeconfig', async () => {

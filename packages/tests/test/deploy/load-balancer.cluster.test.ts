@@ -200,7 +200,11 @@ async function servers({ loadBalancer }: ComposeProcesses): Promise<number> {
 }
 
 /** One request after the other, until it is stopped. */
-function startRequests(send: () => Promise<Answer>): { readonly failures: string[]; count: number; stop(): Promise<void> } {
+function startRequests(send: () => Promise<Answer>): {
+  readonly failures: string[];
+  count: number;
+  stop(): Promise<void>;
+} {
   const failures: string[] = [];
   let stopping = false;
   const load = { failures, count: 0, stop: () => ((stopping = true), ended) };

@@ -5,7 +5,16 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
 import { putRaw, rawValue } from '../etcd.ts';
 import { type ApiResponse, type TestServer, serveKinds } from '../serve-kinds.ts';
-import { accounts, configuration, createAccount, file, flags, provider, keyOf, readStoredValue } from './configuration.ts';
+import {
+  accounts,
+  configuration,
+  createAccount,
+  file,
+  flags,
+  provider,
+  keyOf,
+  readStoredValue,
+} from './configuration.ts';
 
 const unsafely = 'ignoreStoreReadErrorWithClusterBreakingPotential';
 const open = (...more: string[]): Promise<TestServer> =>

@@ -23,7 +23,17 @@ import { repetitions } from '../../../base/test/soak.ts';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { serveKinds } from '../serve-kinds.ts';
-import { configuration, createAccount, file, flags, flipBits, provider, keyOf, kmsProviders, readStoredValue } from './configuration.ts';
+import {
+  configuration,
+  createAccount,
+  file,
+  flags,
+  flipBits,
+  provider,
+  keyOf,
+  kmsProviders,
+  readStoredValue,
+} from './configuration.ts';
 
 const socket = path.join(os.tmpdir(), `kms-flips-${process.pid}.sock`);
 const random = systemRandom();

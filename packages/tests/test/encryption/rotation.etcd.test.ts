@@ -7,7 +7,17 @@ import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
 import { putRaw } from '../etcd.ts';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
-import { accounts, configuration, createAccount, file, flags, provider, keyOf, readStoredValue, reconfigure } from './configuration.ts';
+import {
+  accounts,
+  configuration,
+  createAccount,
+  file,
+  flags,
+  provider,
+  keyOf,
+  readStoredValue,
+  reconfigure,
+} from './configuration.ts';
 import { runStorage } from './run-storage.ts';
 
 const open = (text: string, etcd?: RealEtcd): Promise<TestServer> =>

@@ -21,7 +21,9 @@ export function attributeEntries(
   const removedAt = new Map(
     deletions.map((operation) => [operation.outcome.result === 'written' ? operation.outcome.revision : -1, operation]),
   );
-  const ambiguousDeletions = deletions.filter(({ outcome }) => isAmbiguous(outcome)).sort((a, b) => a.invokedMs - b.invokedMs);
+  const ambiguousDeletions = deletions
+    .filter(({ outcome }) => isAmbiguous(outcome))
+    .sort((a, b) => a.invokedMs - b.invokedMs);
   const takeAmbiguousDeletion = (name: string): Operation | undefined => {
     const at = ambiguousDeletions.findIndex(({ action }) => 'name' in action && action.name === name);
     return at < 0 ? undefined : ambiguousDeletions.splice(at, 1)[0];
@@ -54,7 +56,8 @@ export function attributeEntries(
 
   for (const operation of history) {
     if (operation.outcome.result === 'invalid') violations.push(`no answer to that: ${describeOperation(operation)}`);
-    else if (operation.outcome.result === 'written' && !seen.has(operation.id)) violations.push(`lost: ${describeOperation(operation)}`);
+    else if (operation.outcome.result === 'written' && !seen.has(operation.id))
+      violations.push(`lost: ${describeOperation(operation)}`);
   }
   return { owners, violations };
 }
@@ -64,7 +67,11 @@ const newOperationId = (values: Values, before: Values | undefined, ids: Readonl
   Object.entries(values).find(([place, value]) => before?.[place] !== value && ids.has(value))?.[1] ?? '';
 
 /** What is wrong with an entry as the effect of an operation on what was there before. */
-function wrongEffect({ action, outcome }: Operation, entry: Entry, before: StoredVersion | undefined): string | undefined {
+function wrongEffect(
+  { action, outcome }: Operation,
+  entry: Entry,
+  before: StoredVersion | undefined,
+): string | undefined {
   if (!isWrite(action)) return 'a read wrote';
   if (action.name !== entry.name) return 'in another place';
   const refusal = refusalOf(action, before);

@@ -49,7 +49,8 @@ const defects: Record<string, Defect> = {
     if (!living || !('name' in living.action)) return false;
     return log.push({ name: living.action.name, revision: (log.at(-1)?.revision ?? 0) + 1, state: undefined }) > 0;
   },
-  'a refused write happened': (simulation, random) => changeOutcome(simulation, random, 'written', () => ({ result: 'absent' })),
+  'a refused write happened': (simulation, random) =>
+    changeOutcome(simulation, random, 'written', () => ({ result: 'absent' })),
   'two deletions were told of one': ({ history }, random) => {
     const deletion = pick(
       history,
@@ -67,7 +68,9 @@ const defects: Record<string, Defect> = {
     const read = pick(history, random, ({ outcome }) => outcome.result === 'found');
     if (read?.outcome.result !== 'found') return false;
     const written = log.find(({ revision }) => revision === (read.outcome as { revision: number }).revision);
-    const writer = history.find(({ outcome }) => outcome.result === 'written' && outcome.revision === written?.revision);
+    const writer = history.find(
+      ({ outcome }) => outcome.result === 'written' && outcome.revision === written?.revision,
+    );
     return (
       writer !== undefined &&
       swap(history, read, { ...read, invokedMs: writer.invokedMs - 2, returnedMs: writer.invokedMs - 1 })
@@ -115,7 +118,8 @@ const defects: Record<string, Defect> = {
     const blind = pick(
       history,
       random,
-      ({ action, outcome }) => action.verb === 'replace' && action.expected === undefined && outcome.result === 'written',
+      ({ action, outcome }) =>
+        action.verb === 'replace' && action.expected === undefined && outcome.result === 'written',
     );
     return (
       log.length > 0 &&
@@ -242,7 +246,11 @@ const defects: Record<string, Defect> = {
     changeOutcome(simulation, random, 'owned', () => ({ result: 'owned', places: ['labels/other'] })),
   'an apply was refused and done': (simulation, random) => {
     const { history } = simulation;
-    const done = pick(history, random, ({ action, outcome }) => action.verb === 'apply' && outcome.result === 'written');
+    const done = pick(
+      history,
+      random,
+      ({ action, outcome }) => action.verb === 'apply' && outcome.result === 'written',
+    );
     return (
       done !== undefined && swap(history, done, { ...done, outcome: { result: 'owned', places: ['labels/colour'] } })
     );
@@ -299,7 +307,8 @@ const defects: Record<string, Defect> = {
       swap(history, listing, { ...listing, invokedMs: lateMs(history), returnedMs: lateMs(history) + 1 })
     );
   },
-  'an answer was of no use': (simulation, random) => changeOutcome(simulation, random, 'found', () => ({ result: 'invalid', what: '500' })),
+  'an answer was of no use': (simulation, random) =>
+    changeOutcome(simulation, random, 'found', () => ({ result: 'invalid', what: '500' })),
 };
 
 test.each(Object.entries(defects))('it is found that %s', (_, inject) => {
@@ -470,7 +479,12 @@ function swap<T>(all: T[], old: T, next: T): boolean {
   return true;
 }
 
-function changeOutcome({ history }: SimulatedHistory, random: Random, result: Outcome['result'], lie: (outcome: Outcome) => Outcome): boolean {
+function changeOutcome(
+  { history }: SimulatedHistory,
+  random: Random,
+  result: Outcome['result'],
+  lie: (outcome: Outcome) => Outcome,
+): boolean {
   const one = pick(history, random, ({ outcome }) => outcome.result === result);
   return one !== undefined && swap(history, one, { ...one, outcome: lie(one.outcome) });
 }

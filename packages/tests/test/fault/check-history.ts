@@ -1,4 +1,11 @@
-import { type Operation, type Compaction, describeOperation, type Entry, isAmbiguous, mayBeCompacted } from './history.ts';
+import {
+  type Operation,
+  type Compaction,
+  describeOperation,
+  type Entry,
+  isAmbiguous,
+  mayBeCompacted,
+} from './history.ts';
 import { findMisplaced, type Observation, type TimedWrite } from './real-time-order.ts';
 import { attributeEntries } from './attribution.ts';
 import { indexIntervals } from './valid-intervals.ts';

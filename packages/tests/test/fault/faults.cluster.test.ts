@@ -117,7 +117,9 @@ stalls.enable();
 const processesOnTheWay = 4;
 const hanging = (operations: readonly Operation[]): string[] => {
   const patienceMs = answerMs + (processesOnTheWay * stalls.max) / 1e6;
-  return operations.filter((one) => tookMs(one) > patienceMs || one.outcome.result === 'no response').map(describeOperation);
+  return operations
+    .filter((one) => tookMs(one) > patienceMs || one.outcome.result === 'no response')
+    .map(describeOperation);
 };
 const refused = (operations: readonly Operation[]): string[] => operations.filter(isRefused).map(describeOperation);
 

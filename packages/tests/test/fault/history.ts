@@ -121,7 +121,10 @@ export const updates = 'updates';
 export const canonicalText = ({ uid, values, owners }: State): string =>
   JSON.stringify([uid, sortedEntries(values), sortedEntries(owners, (places) => [...places].sort())]);
 
-const sortedEntries = <T>(record: Readonly<Record<string, T>>, each: (value: T) => unknown = (value) => value): unknown =>
+const sortedEntries = <T>(
+  record: Readonly<Record<string, T>>,
+  each: (value: T) => unknown = (value) => value,
+): unknown =>
   Object.keys(record)
     .sort()
     .map((name) => [name, each(record[name] as T)]);

@@ -31,7 +31,9 @@ test(
       const verdict = isLinearizable(simulation.history, simulation.log);
       if (verdict) linearizableCount += 1;
       if (verdict === (found.length === 0)) continue;
-      expect({ seed, verdict, found, log: simulation.log, history: simulation.history.map(describeOperation) }).toBe('the same');
+      expect({ seed, verdict, found, log: simulation.log, history: simulation.history.map(describeOperation) }).toBe(
+        'the same',
+      );
     }
     expect(linearizableCount).toBeGreaterThan(histories * shareMin);
     expect(linearizableCount).toBeLessThan(histories * (1 - shareMin));

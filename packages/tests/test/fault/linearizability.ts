@@ -24,7 +24,8 @@ function canComplete(left: ReadonlySet<Operation>, log: readonly Entry[], store:
     const nowMs = Math.max(store.nowMs, operation.invokedMs);
     if (nowMs > operation.returnedMs && !isAmbiguous(operation.outcome)) continue;
     const next = applyOperation(operation, log, store);
-    if (next && canComplete(new Set([...left].filter((other) => other !== operation)), log, { ...next, nowMs })) return true;
+    if (next && canComplete(new Set([...left].filter((other) => other !== operation)), log, { ...next, nowMs }))
+      return true;
   }
   return false;
 }
@@ -47,7 +48,8 @@ function applyOperation({ action, outcome }: Operation, log: readonly Entry[], s
     return when(outcome.result === 'found' && isDeepStrictEqual(plain(outcome), found && plain(found)));
   }
   const refusal = refusalOf(action, found);
-  if (refusal || (outcome.result !== 'written' && !isAmbiguous(outcome))) return when(isDeepStrictEqual(refusal, outcome));
+  if (refusal || (outcome.result !== 'written' && !isAmbiguous(outcome)))
+    return when(isDeepStrictEqual(refusal, outcome));
 
   if (!entry || entry.name !== action.name) return undefined;
   const state = resultOf(action, found, entry.state?.uid ?? '');

@@ -125,10 +125,20 @@ const actions: { readonly [Verb in Action['verb']]: (turn: Turn) => Extract<Acti
     limit: pick(random, [undefined, chunkObjects]),
   }),
   create: (turn) => ({ verb: 'create', name: turn.name, values: withRandomColour(turn) }),
-  replace: (turn) => ({ verb: 'replace', name: turn.name, values: withRandomColour(turn), expected: expected(turn, 2) }),
+  replace: (turn) => ({
+    verb: 'replace',
+    name: turn.name,
+    values: withRandomColour(turn),
+    expected: expected(turn, 2),
+  }),
   merge: (turn) => {
     const member = { [`annotations/${pick(turn.random, members)}`]: turn.id };
-    return { verb: 'merge', name: turn.name, values: { ...withRandomColour(turn), ...member }, expected: expected(turn, 4) };
+    return {
+      verb: 'merge',
+      name: turn.name,
+      values: { ...withRandomColour(turn), ...member },
+      expected: expected(turn, 4),
+    };
   },
   strategic: (turn) => ({ verb: 'strategic', name: turn.name, ...secretsFor(turn), expected: expected(turn, 4) }),
   count: (turn) => ({
@@ -141,7 +151,10 @@ const actions: { readonly [Verb in Action['verb']]: (turn: Turn) => Extract<Acti
   apply: (turn) => ({ verb: 'apply', name: turn.name, ...applicationFor(turn), expected: expected(turn, 4) }),
 };
 
-const withRandomColour = ({ random, id }: Turn): Values => ({ [operationIdPath]: id, 'labels/colour': pick(random, colours) });
+const withRandomColour = ({ random, id }: Turn): Values => ({
+  [operationIdPath]: id,
+  'labels/colour': pick(random, colours),
+});
 
 /** One out of so many asks for the revision that its client knows of, and often it is no longer there. */
 const expected = ({ random, seen }: Turn, outOf: number): number | undefined =>
@@ -176,7 +189,10 @@ function applicationFor({ random, id }: Turn): { manager: string; force: boolean
 
 const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // none is empty
 
-async function performOperation(client: Client, asked: Pick<Operation, 'id' | 'client' | 'action'>): Promise<Operation> {
+async function performOperation(
+  client: Client,
+  asked: Pick<Operation, 'id' | 'client' | 'action'>,
+): Promise<Operation> {
   const { action } = asked;
   const operation = { ...asked, invokedMs: clock.monotonicMs() };
   try {

@@ -67,7 +67,9 @@ test(
     }
 
     const failed = load.history.filter(({ outcome }) => outcome.result === 'no response');
-    expect(failed.filter((operation) => !done.some((kill) => isHurtBy(operation, kill))).map(describeOperation)).toEqual([]);
+    expect(
+      failed.filter((operation) => !done.some((kill) => isHurtBy(operation, kill))).map(describeOperation),
+    ).toEqual([]);
     expect(new Set(failed.map(({ client }) => laneOf(client))).size).toBe(3);
     const log = parseEntries(await readChanges(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
     expect(checkHistory(load.history, log)).toEqual([]);

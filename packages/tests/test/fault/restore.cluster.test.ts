@@ -82,7 +82,9 @@ startRestorable(etcdctl ? 'etcd restored from a snapshot' : 'skipped: there is n
       await after.stop();
       const log = parseEntries(await readChanges(etcd.endpoints[0] as string, keyPrefix));
       expect(checkHistory([...before.history, ...after.history], log)).toEqual([]);
-      expect(after.history.filter(({ outcome }) => outcome.result === 'no response').map(describeOperation)).toEqual([]);
+      expect(after.history.filter(({ outcome }) => outcome.result === 'no response').map(describeOperation)).toEqual(
+        [],
+      );
       // What had been written since would have shown: clients knew of it.
       expect(lost.history.some(({ outcome }) => outcome.result === 'written')).toBe(true);
     },

@@ -172,7 +172,11 @@ const patch = (name: string): Operation => ({
 /** As often as they stand here. */
 const operations = [get, get, get, get, patch, patch, list];
 
-async function sendAndCheck(client: Client, by: ConnectionKind, { method, path, options, fits }: Operation): Promise<RequestRecord> {
+async function sendAndCheck(
+  client: Client,
+  by: ConnectionKind,
+  { method, path, options, fits }: Operation,
+): Promise<RequestRecord> {
   const sentMs = clock.monotonicMs();
   const fault = await client
     .request(method, path, options)

@@ -25,7 +25,10 @@ export interface SimulationOptions {
 export const unanswered: Outcome = { result: 'no response', why: 'reset', connectedMs: 0 };
 
 /** A store that does everything at once, at some moment between question and answer: what it tells is true. */
-export function simulateHistory(seed: number, { turns = 240, names = ['a', 'b', 'c'] }: SimulationOptions = {}): SimulatedHistory {
+export function simulateHistory(
+  seed: number,
+  { turns = 240, names = ['a', 'b', 'c'] }: SimulationOptions = {},
+): SimulatedHistory {
   const random = seededRandom(seed);
   const history: Operation[] = [];
   const log: Entry[] = [];

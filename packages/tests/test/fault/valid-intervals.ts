@@ -1,4 +1,11 @@
-import { type Operation, type Entry, type StoredVersion, type Outcome, type Refusal, canonicalText } from './history.ts';
+import {
+  type Operation,
+  type Entry,
+  type StoredVersion,
+  type Outcome,
+  type Refusal,
+  canonicalText,
+} from './history.ts';
 import { isWrite, refusalOf } from './write-semantics.ts';
 import type { Interval } from './real-time-order.ts';
 
@@ -37,7 +44,8 @@ export function indexIntervals(log: readonly Entry[]): ValidIntervals {
           ({ version: living }) => living?.revision === outcome.revision && canonicalText(living.state) === found,
         );
       }
-      if (!isWrite(action)) return outcome.result === 'absent' ? where(action.name, ({ version: living }) => !living) : undefined;
+      if (!isWrite(action))
+        return outcome.result === 'absent' ? where(action.name, ({ version: living }) => !living) : undefined;
       if (!isRefusal(outcome)) return undefined;
       return where(action.name, ({ version: living }) => isSame(refusalOf(action, living), outcome));
     },

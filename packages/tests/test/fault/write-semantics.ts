@@ -98,7 +98,9 @@ const without = (lost: readonly FieldPath[], owners: Owners): Owners =>
 const withOwner = (owner: string, places: readonly FieldPath[], owners: Owners): Owners =>
   places.length > 0 ? { ...owners, [owner]: places } : omit([owner], owners);
 
-const union = (some: readonly FieldPath[], others: readonly FieldPath[]): FieldPath[] => [...new Set([...some, ...others])];
+const union = (some: readonly FieldPath[], others: readonly FieldPath[]): FieldPath[] => [
+  ...new Set([...some, ...others]),
+];
 
 const omit = <T>(names: readonly string[], record: Readonly<Record<string, T>>): Readonly<Record<string, T>> =>
   Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name)));

@@ -23,7 +23,9 @@ export interface WellFormedCase {
 }
 
 /** A case as a text from which it can be made again; of what repeats itself there is one, and how often. */
-export function describeCase(one: Case | { readonly kind: string; readonly over: string; readonly request: Request }): string {
+export function describeCase(
+  one: Case | { readonly kind: string; readonly over: string; readonly request: Request },
+): string {
   return JSON.stringify(one, (_, value: unknown) => {
     const text = isBytes(value) ? Buffer.from(value.data).toString('latin1') : value;
     if (typeof text !== 'string') return text;

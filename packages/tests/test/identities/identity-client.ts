@@ -31,7 +31,11 @@ export const userOf = ({ status, body }: ClientResponse): unknown =>
 export const protocols = ['HTTP/1.1', 'HTTP/2'] as const;
 
 /** All requests of one client go over one connection. */
-export function openClient(server: TestServer, protocol: (typeof protocols)[number], shown?: ClientCertificate): Client {
+export function openClient(
+  server: TestServer,
+  protocol: (typeof protocols)[number],
+  shown?: ClientCertificate,
+): Client {
   const access = { ca: server.certificate, ...(shown && { cert: shown.chain, key: shown.privateKey }) };
   return protocol === 'HTTP/1.1' ? overHttp1(server, access) : overHttp2(server, access);
 }

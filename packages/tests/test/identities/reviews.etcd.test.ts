@@ -46,7 +46,8 @@ describe.each(all.map((review) => [review.kind, review] as const))('%s', (kind, 
 
   test('is there to be created, and for nothing else', async () => {
     const path = pathOf(review);
-    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) expect((await server.request(method, path)).status).toBe(405);
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE'])
+      expect((await server.request(method, path)).status).toBe(405);
     expect((await server.request('GET', `${path}/x`)).status).toBe(404);
     const elsewhere = review.namespaced ? path.replace('/namespaces/a', '') : path.replace('/v1', '/v1/namespaces/a');
     expect((await server.request('POST', elsewhere, question)).status).toBe(404);
@@ -70,7 +71,9 @@ describe.each(all.map((review) => [review.kind, review] as const))('%s', (kind, 
     const path = pathOf(review);
     expect((await server.request('POST', path, { ...question, kind: 'Pod' })).status).toBe(400);
     expect((await server.request('POST', path, { ...question, surprise: 1 })).warnings).toHaveLength(1);
-    expect((await server.request('POST', `${path}?fieldValidation=Strict`, { ...question, surprise: 1 })).status).toBe(400);
+    expect((await server.request('POST', `${path}?fieldValidation=Strict`, { ...question, surprise: 1 })).status).toBe(
+      400,
+    );
   });
 });
 
@@ -124,7 +127,8 @@ describe('an access review', () => {
   });
 
   test('asks the authorizer about the one whom it names, and not about who asks', async () => {
-    const review = async (spec: object): Promise<unknown> => (await server.request('POST', sar, { spec })).body['status'];
+    const review = async (spec: object): Promise<unknown> =>
+      (await server.request('POST', sar, { spec })).body['status'];
     expect(await review({ user: 'bob', resourceAttributes: resource })).toEqual({ allowed: false });
     expect(await review({ groups: ['system:masters'], resourceAttributes: resource })).toEqual({ allowed: true });
     const own = { group: 'authorization.k8s.io', resource: 'selfsubjectaccessreviews', verb: 'create' };

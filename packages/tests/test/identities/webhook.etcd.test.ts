@@ -132,9 +132,8 @@ test('it is asked in the version, for the audiences and with the credentials tha
     },
   ]);
   const review = async (audiences: string[]): Promise<unknown> =>
-    (await at.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token: 'meow', audiences } })).body[
-      'status'
-    ];
+    (await at.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token: 'meow', audiences } }))
+      .body['status'];
   expect(await review(['them', 'others'])).toMatchObject({ authenticated: true, audiences: ['them'] });
   expect(await review(['others'])).toEqual({ user: {}, error: 'invalid bearer token' });
 });

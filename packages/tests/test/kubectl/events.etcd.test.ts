@@ -35,7 +35,9 @@ describeWithKubectl('kubectl tells events', () => {
   test('by its own command, of one object and of one type', async () => {
     expect(rows(await kubectl.stdoutOf('events --no-headers')).map((row) => row.at(-1))).toEqual(['tock', 'tick']);
     expect(await kubectl.stdoutOf('events')).toMatch(/\(x7 over /);
-    expect(rows(await kubectl.stdoutOf('events --types=Warning --no-headers')).map((row) => row.at(-1))).toEqual(['tock']);
+    expect(rows(await kubectl.stdoutOf('events --types=Warning --no-headers')).map((row) => row.at(-1))).toEqual([
+      'tock',
+    ]);
     await kubectl.stdoutOf('create -f -', account('robot'));
     expect(rows(await kubectl.stdoutOf('events --for sa/robot --no-headers'))).toHaveLength(2);
     expect(await kubectl.run('events --for sa/other')).toMatchObject({

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type AdmissionWebhooks, respondWithLabel, respondWith, startAdmissionWebhooks } from '../admission/admission-webhook.ts';
+import {
+  type AdmissionWebhooks,
+  respondWithLabel,
+  respondWith,
+  startAdmissionWebhooks,
+} from '../admission/admission-webhook.ts';
 import { describeWithKubectl, type Kubectl, openKubectl, rows } from './kubectl.ts';
 
 describeWithKubectl('kubectl and admission webhooks', () => {

@@ -40,7 +40,9 @@ describeWithKubectl('kubectl writes', () => {
   });
 
   test('nothing at all in a dry run', async () => {
-    expect(await kubectl.stdoutOf('create sa dry --dry-run=server')).toBe('serviceaccount/dry created (server dry run)\n');
+    expect(await kubectl.stdoutOf('create sa dry --dry-run=server')).toBe(
+      'serviceaccount/dry created (server dry run)\n',
+    );
     expect(await kubectl.stdoutOf('apply --dry-run=server -f -', account('dry'))).toBe(
       'serviceaccount/dry created (server dry run)\n',
     );
@@ -157,7 +159,9 @@ describeWithKubectl('kubectl writes', () => {
     await kubectl.stdoutOf('label sa marked colour=blue --overwrite');
     expect(await kubectl.stdoutOf('label sa marked --list')).toBe('colour=blue\n');
     expect(await kubectl.stdoutOf('label sa marked colour-')).toBe('serviceaccount/marked unlabeled\n');
-    expect(await kubectl.stdoutOf(['annotate', 'sa', 'marked', 'note=a word'])).toBe('serviceaccount/marked annotated\n');
+    expect(await kubectl.stdoutOf(['annotate', 'sa', 'marked', 'note=a word'])).toBe(
+      'serviceaccount/marked annotated\n',
+    );
     expect(await kubectl.stdoutOf('annotate sa marked --list')).toBe('note=a word\n');
     expect(await kubectl.run('label sa marked colour=red --resource-version=1')).toMatchObject({
       code: 1,

@@ -4,7 +4,16 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { type ConfiguredServer, serveConfigured } from './configured-server.ts';
-import { alerts, labelsGroupedBy, panelQueries, rules, ruleFiles, ruleTests, runbooks, selectorsIn } from './monitoring.ts';
+import {
+  alerts,
+  labelsGroupedBy,
+  panelQueries,
+  rules,
+  ruleFiles,
+  ruleTests,
+  runbooks,
+  selectorsIn,
+} from './monitoring.ts';
 import { type Prometheus, startPrometheus } from './prometheus.ts';
 
 const slowMs = 120_000;

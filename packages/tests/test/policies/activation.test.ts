@@ -50,7 +50,9 @@ test('what changes under load is in force for every write that begins after it',
   const end = await server.enforce('validating', { validations: [{ expression: 'false', message: 'start' }] });
   expected = 'start';
   const policies = `${registration}/validatingadmissionpolicies`;
-  const { items } = (await server.request('GET', policies)).body as unknown as { items: { metadata: { name: string } }[] };
+  const { items } = (await server.request('GET', policies)).body as unknown as {
+    items: { metadata: { name: string } }[];
+  };
   const name = items[0]?.metadata.name ?? '';
   for (let round = 0; round < 50; round++) {
     const spec = { validations: [{ expression: 'false', message: `round ${round}` }] };

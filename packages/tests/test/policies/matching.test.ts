@@ -191,7 +191,9 @@ describe('a policy is asked about', () => {
     });
     expect((await server.request('POST', accounts('red'), { metadata: { name: 'x' } })).status).toBe(422);
     await end();
-    expect((await server.request('POST', `${accounts('red')}?dryRun=All`, { metadata: { name: 'x' } })).status).toBe(201);
+    expect((await server.request('POST', `${accounts('red')}?dryRun=All`, { metadata: { name: 'x' } })).status).toBe(
+      201,
+    );
   });
 
   test('updates by the labels before and after', async () => {
@@ -204,7 +206,9 @@ describe('a policy is asked about', () => {
     const merge = 'application/merge-patch+json';
     const statuses: number[] = [];
     for (const labels of [{ app: 'api' }, { app: null }])
-      statuses.push((await server.request('PATCH', one, { metadata: { labels, annotations: { a: 'b' } } }, merge)).status);
+      statuses.push(
+        (await server.request('PATCH', one, { metadata: { labels, annotations: { a: 'b' } } }, merge)).status,
+      );
     await end();
     expect(statuses).toEqual([422, 422]);
   });

@@ -283,7 +283,12 @@ describe('policies', () => {
     await server.request('POST', path, { metadata: { name: 'stays' } });
     await enforce({ mutations: [apply('Object{metadata: Object.metadata{name: "moved"}}')] });
     const merge = 'application/merge-patch+json';
-    const { status, body } = await server.request('PATCH', `${path}/stays`, { metadata: { labels: { a: 'b' } } }, merge);
+    const { status, body } = await server.request(
+      'PATCH',
+      `${path}/stays`,
+      { metadata: { labels: { a: 'b' } } },
+      merge,
+    );
     expect([status, body.details?.causes]).toEqual([
       422,
       [expect.objectContaining({ field: 'metadata.name' }), expect.objectContaining({ field: 'metadata.name' })],

@@ -156,7 +156,11 @@ test.each([
   ['of-limits', `unable to resolve paramKind example.com/v1, Kind=Limit`],
   ['nowhere', 'unable to get policy nowhere'],
 ])('who binds %s needs the right everywhere', async (policyName, problem) => {
-  const refused = await server.request('POST', types.validating.bindings, binding('validating', policyName, { name: 'x' }));
+  const refused = await server.request(
+    'POST',
+    types.validating.bindings,
+    binding('validating', policyName, { name: 'x' }),
+  );
   expect(refused.body.details?.causes?.[0]?.message).toBe(
     `Forbidden: ${problem} to determine minimum required permissions and ${everywhere('get')} for all groups, versions and resources`,
   );
@@ -164,7 +168,9 @@ test.each([
 
 test('nobody is asked about a binding without parameters, a member of system:masters, or a deletion', async () => {
   const { bindings, policies } = types.validating;
-  expect((await server.request('POST', `${bindings}?dryRun=All`, binding('validating', 'of-accounts'))).status).toBe(201);
+  expect((await server.request('POST', `${bindings}?dryRun=All`, binding('validating', 'of-accounts'))).status).toBe(
+    201,
+  );
   expect((await server.request('DELETE', `${policies}/of-accounts?dryRun=All`)).status).toBe(200);
   server.user = masters;
   const bound = binding('validating', 'of-accounts', { name: 'x' });

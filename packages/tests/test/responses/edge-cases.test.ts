@@ -3,7 +3,14 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import { deleteOptions, encodeProtobuf } from '@cluster-apiserver/model';
 import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
-import { type JsonResponse, sendRequest, type ServedResource, servedResources, warningsOf, validObject } from './resources.ts';
+import {
+  type JsonResponse,
+  sendRequest,
+  type ServedResource,
+  servedResources,
+  warningsOf,
+  validObject,
+} from './resources.ts';
 
 let server: InMemoryServer;
 beforeEach(async () => {
@@ -39,7 +46,11 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
       { $retainKeys: ['metadata', ...Object.keys(validObject(place)).slice(3)], ...label },
       strategic,
     ],
-    ['that replaces the whole object', { $patch: 'replace', ...validObject(place, label.metadata), kind: null }, strategic],
+    [
+      'that replaces the whole object',
+      { $patch: 'replace', ...validObject(place, label.metadata), kind: null },
+      strategic,
+    ],
     [
       'that removes the kind',
       [

@@ -59,7 +59,13 @@ interface ReceivedResponse {
   readonly text: string;
 }
 
-async function as(token: string, server: TestServer, method: string, path: string, body?: object): Promise<ReceivedResponse> {
+async function as(
+  token: string,
+  server: TestServer,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<ReceivedResponse> {
   const request = https.request(`${server.url}${path}`, {
     method,
     agent: false, // kept connections would hold up the end of their server
@@ -175,7 +181,12 @@ describe('a token', () => {
     const token = await issue(first, 'held');
     await first.request('DELETE', `${accounts}/held`);
     expect(await use(token, first)).toMatchObject({ status: 201 });
-    await first.request('PATCH', `${accounts}/held`, '{"metadata":{"finalizers":null}}', 'application/merge-patch+json');
+    await first.request(
+      'PATCH',
+      `${accounts}/held`,
+      '{"metadata":{"finalizers":null}}',
+      'application/merge-patch+json',
+    );
     expect(await use(token, first)).toMatchObject({ status: 401 });
   });
 
@@ -184,9 +195,8 @@ describe('a token', () => {
     const token = await issue(first, 'guest', { audiences: ['vault'] });
     expect(await use(token, first)).toMatchObject({ status: 401 });
     const review = async (audiences: readonly string[]): Promise<unknown> =>
-      (await second.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token, audiences } })).body[
-        'status'
-      ];
+      (await second.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token, audiences } }))
+        .body['status'];
     expect(await review(['vault', 'x'])).toMatchObject({ authenticated: true, audiences: ['vault'] });
     expect(await review(['x'])).not.toHaveProperty('authenticated', true);
   });

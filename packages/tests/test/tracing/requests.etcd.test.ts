@@ -5,7 +5,7 @@ import { canary } from '../../../storage/test/leaks.ts';
 import type { ReceivedSpan } from '../../../telemetry/test/otlp-receiver.ts';
 import { type RequestOptions, sendRequest } from '../authentication/send-request.ts';
 import type { TestServer } from '../serve-kinds.ts';
-import { million, requestSpan, serveTraced, startTracedServer, spansOf, treeOf } from './traced-server.ts';
+import { requestSpan, serveTraced, startTracedServer, spansOf, treeOf } from './traced-server.ts';
 
 const { etcd, receiver, server } = await startTracedServer();
 
@@ -14,7 +14,9 @@ let requestCount = 0;
 const newAuditId = (): string => `trace-${++requestCount}`;
 
 /** The spans of a request, the request's own first. */
-async function traced(request: RequestOptions & { readonly token?: string | undefined }): Promise<readonly ReceivedSpan[]> {
+async function traced(
+  request: RequestOptions & { readonly token?: string | undefined },
+): Promise<readonly ReceivedSpan[]> {
   const auditId = newAuditId();
   const { token } = 'token' in request ? request : server;
   await sendRequest(server, token, { ...request, headers: { 'audit-id': auditId, ...request.headers } });

@@ -158,7 +158,11 @@ const defects: Record<string, Defect> = {
   'the present left out an object': ({ stream }, random) =>
     changeInitialEvents(stream, random, 'the present', (events) => events.slice(1)),
   'the present held an object twice': ({ stream }, random) =>
-    changeInitialEvents(stream, random, 'the present', ([first, ...events]) => [first as Delivered, first as Delivered, ...events]),
+    changeInitialEvents(stream, random, 'the present', ([first, ...events]) => [
+      first as Delivered,
+      first as Delivered,
+      ...events,
+    ]),
   'the present was the past': ({ stream, truth }, random) =>
     withSegment(stream, pick(random, stream.segments, isFrom('the present')), (segment) => ({
       ...segment,
@@ -339,7 +343,13 @@ function simulateStream(seed: number, view: View): SimulatedStream {
 }
 
 /** A watch and those that go on where it ended, until all is told. */
-function streamFrom(opening: Opening, from: number, sights: VisibleEvents, truth: GroundTruth, random: Random): Segment[] {
+function streamFrom(
+  opening: Opening,
+  from: number,
+  sights: VisibleEvents,
+  truth: GroundTruth,
+  random: Random,
+): Segment[] {
   const segments: Segment[] = [];
   let revision = from;
   for (let next = opening; ; next = { from: 'a revision', revision }) {

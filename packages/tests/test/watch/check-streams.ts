@@ -23,7 +23,9 @@ export function checkStreams(streams: readonly Stream[], truth: GroundTruth): st
       const { violations, revision, caughtUp } = checkSegment(segment, sights, truth);
       if (at === segments.length - 1 && !caughtUp)
         violations.push(`never came: ${sights.events.length - sights.after(revision)} events after ${revision}`);
-      faults.push(...truncateList(violations).map((violation) => `segment ${at} (${describeOpening(segment)}): ${violation}`));
+      faults.push(
+        ...truncateList(violations).map((violation) => `segment ${at} (${describeOpening(segment)}): ${violation}`),
+      );
     }
     return faults.map((fault) => `${watcher}: ${fault}`);
   });
@@ -52,7 +54,9 @@ function checkSegment(segment: Segment, sights: VisibleEvents, truth: GroundTrut
   if (ending.how === 'invalid') verdict.violations.push(`no answer to that: ${ending.what}`);
   // etcd serves the changes after a revision as long as it knows the state at it: the events tell what was there before.
   if (ending.how === 'expired' && !mayBeCompacted(truth.compactions, verdict.revision, ending.atMs))
-    verdict.violations.push(`expired before its time: at ${verdict.revision}, ${describeCompactions(truth, ending.atMs)}`);
+    verdict.violations.push(
+      `expired before its time: at ${verdict.revision}, ${describeCompactions(truth, ending.atMs)}`,
+    );
   return verdict;
 }
 
@@ -70,7 +74,9 @@ function checkEvents(segment: Segment, sights: VisibleEvents, truth: GroundTruth
     case 'a revision':
       return checkChanges(events, opening.revision, rules);
     case 'the present':
-      return checkAfterPresent(opening.notBefore, events, sights, (rest, revision) => checkChanges(rest, revision, rules));
+      return checkAfterPresent(opening.notBefore, events, sights, (rest, revision) =>
+        checkChanges(rest, revision, rules),
+      );
     case 'initial events':
       return checkAfterInitialEvents(opening.notBefore, events, sights, (rest, revision) =>
         checkChanges(rest, revision, rules),
@@ -90,7 +96,12 @@ function listFaults(list: Listing, sights: VisibleEvents): string[] {
 type Rest = (events: readonly Delivered[], revision: number) => Verdict;
 
 /** The revision of the present is not told: it is any at which what came first is what there was. */
-function checkAfterPresent(notBefore: number, events: readonly Delivered[], sights: VisibleEvents, rest: Rest): Verdict {
+function checkAfterPresent(
+  notBefore: number,
+  events: readonly Delivered[],
+  sights: VisibleEvents,
+  rest: Rest,
+): Verdict {
   let nearest: Verdict | undefined;
   const since = sights.after(notBefore);
   for (const revision of [notBefore, ...sights.events.slice(since).map((event) => event.revision)]) {
@@ -130,7 +141,12 @@ function isPartOf(added: readonly Delivered[], state: ReadonlyMap<string, string
 }
 
 /** What comes before the bookmark must add up to what there was at its revision. */
-function checkAfterInitialEvents(notBefore: number, events: readonly Delivered[], sights: VisibleEvents, rest: Rest): Verdict {
+function checkAfterInitialEvents(
+  notBefore: number,
+  events: readonly Delivered[],
+  sights: VisibleEvents,
+  rest: Rest,
+): Verdict {
   const end = events.findIndex(({ type }) => type === 'BOOKMARK');
   const initial = end < 0 ? events : events.slice(0, end);
   const violations: string[] = [];
