@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// npm run build: every room as JavaScript in its dist folder. Tests need none of it.
+// npm run build: compiles every package to JavaScript in its dist folder. Tests do not need it.
 import { prepare } from './prepare.mjs';
 import { main } from './project.mjs';
 import { buildPackages } from './packages.mjs';

@@ -4,8 +4,8 @@ import { step } from './child.mjs';
 import { binary, cache, Failure, root } from './project.mjs';
 
 /**
- * Makes JavaScript of every room, in its dist folder. It takes less than a second because types are only taken away:
- * whether they are right is what `npm run check` tells.
+ * Compiles every package to JavaScript in its dist folder. It only strips types, which takes less than a second; `npm
+ * run check` checks them.
  */
 export function buildPackages({ env }) {
   fs.mkdirSync(cache, { recursive: true });
@@ -13,12 +13,12 @@ export function buildPackages({ env }) {
   try {
     const settings = path.join('packages', 'toolchain', 'tsconfig.build.json');
     const { ok, output } = step(binary('tsc'), ['-p', settings, '--outDir', built], { env });
-    if (!ok) throw new Failure(`The rooms could not be built.\n${output}`);
-    for (const room of fs.readdirSync(built)) {
-      const fresh = path.join(built, room, 'src');
-      const dist = path.join(root, 'packages', room, 'dist');
-      // A cluster may be running, or just starting, from what is there.
-      if (areAlike(fresh, dist)) continue;
+    if (!ok) throw new Failure(`The packages could not be built.\n${output}`);
+    for (const name of fs.readdirSync(built)) {
+      const fresh = path.join(built, name, 'src');
+      const dist = path.join(root, 'packages', name, 'dist');
+      // A cluster may be running from the current files, so unchanged packages are not replaced.
+      if (haveSameFiles(fresh, dist)) continue;
       fs.rmSync(dist, { recursive: true, force: true });
       fs.renameSync(fresh, dist);
     }
@@ -27,7 +27,7 @@ export function buildPackages({ env }) {
   }
 }
 
-function areAlike(one, other) {
+function haveSameFiles(one, other) {
   const files = filesIn(one);
   const content = (folder, file) => fs.readFileSync(path.join(folder, file));
   return (

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// npm run soak: the tests that repeat something, as often as nobody can wait for in continuous integration. What follows
-// `--` are patterns that choose among them.
+// npm run soak: runs the tests with repetition counts that are too long for continuous integration. Arguments after
+// `--` are patterns that select tests.
 import fs from 'node:fs';
 import path from 'node:path';
 import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
@@ -9,7 +9,7 @@ import { prepare } from './prepare.mjs';
 import { main, root } from './project.mjs';
 import { buildPackages } from './packages.mjs';
 
-/** What a test imports that has two counts. */
+/** The import of tests that have two repetition counts. */
 const countsOf = /from '[./]*(?:base\/test\/)?soak\.ts'/;
 const soakMaxMs = 6 * 3_600_000;
 
