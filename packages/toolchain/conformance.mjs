@@ -51,7 +51,7 @@ async function replay({ node, env }, home, server) {
   return JSON.parse(fs.readFileSync(results, 'utf8')).results;
 }
 
-/** `required` passes regular expressions over "area: case name". */
+/** `required` holds regular expressions over "area: case name". */
 function evaluate(results, { required }) {
   const isRequired = ({ id }) => required.some((pattern) => new RegExp(pattern).test(id));
   const passes = ({ problems }) => problems.length === 0;

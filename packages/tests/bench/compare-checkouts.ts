@@ -1,8 +1,8 @@
 /**
- * Two checkouts under the same load: what a request costs each of them, in processor time (see sides.ts).
+ * Compares the processor time per request of two checkouts under the same load (see compared-servers.ts).
  * `taskset -c 1 node --conditions=source packages/tests/bench/compare-checkouts.ts OTHER-CHECKOUT WORKLOAD,WORKLOAD [FLAG ...]`
- * Flags are for the server of this checkout, but for `--policies=COUNT` and `--policies=COUNT:matching`: so many
- * ValidatingAdmissionPolicies are in force there, of which none matches, or the last one. OTHER-CHECKOUT may be this one.
+ * Flags apply to the server of this checkout, except `--policies=COUNT` and `--policies=COUNT:matching`, which create
+ * so many ValidatingAdmissionPolicies there (see policies.ts). OTHER-CHECKOUT may be this checkout.
  */
 import fs from 'node:fs';
 import os from 'node:os';

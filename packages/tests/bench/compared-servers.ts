@@ -1,7 +1,7 @@
 /**
- * Servers that are compared under the same load at the same time: on a machine with other guests no other comparison
- * means much. The servers share core 0; load and etcd have that of the command, which needs wrk and the bench kit beside
- * the checkout.
+ * Compares servers under the same load at the same time: on a shared machine no other comparison is reliable. The
+ * servers share core 0; load and etcd use the core of the command, which needs wrk and the bench kit beside the
+ * checkout.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,14 +18,14 @@ const seconds = 4;
 const connections = 16;
 const serverCore = '0';
 const microsecondsPerTick = 10_000;
-/** Of a member of system:masters, by which each server is filled. */
+/** Token of a member of system:masters, which fills each server. */
 export const adminToken = 't';
 
 export const thisCheckout = path.resolve(import.meta.dirname, '..', '..', '..');
 const kit = path.resolve(thisCheckout, '..', 'shared', 'bench');
 const run = promisify(execFile);
 
-// A bench that is interrupted stops its servers too.
+// An interrupted benchmark also stops its servers.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 export interface BenchServer {
@@ -40,16 +40,16 @@ export interface BenchServerOptions {
   readonly name: string;
   readonly checkout: string;
   readonly endpoints: readonly string[];
-  /** Files of the run. */
+  /** Directory for the files of the run. */
   readonly home: string;
   readonly flags?: readonly string[];
   /** Lines of the token file besides the administrator's. */
   readonly users?: readonly string[];
-  /** Of Node. */
+  /** Options of Node. */
   readonly nodeOptions?: string;
 }
 
-/** A server with its own prefix in the store, filled by the kit. */
+/** Starts a server with its own etcd prefix, filled by the kit. */
 export async function startBenchServer({
   name,
   checkout,
@@ -64,7 +64,7 @@ export async function startBenchServer({
   fs.writeFileSync(tokens, [`${adminToken},admin,,"system:masters"`, ...users, ''].join('\n'));
   const certificates = path.join(home, name);
   const main = path.join(checkout, 'packages', 'server', 'src', 'main.ts');
-  // Started as the first line of the program says, by the same Node.
+  // Use the Node options of the program's first line, with the running Node.
   const [firstLine = ''] = fs.readFileSync(main, 'utf8').split('\n', 1);
   const node = ['-S', firstLine.replace(/^#!\S+ (-S )?/, ''), '--conditions=source', main];
   const env = {
@@ -79,7 +79,7 @@ export async function startBenchServer({
   const server = spawn('env', [...node, ...served, ...stored, ...rest], { stdio: ['ignore', 'ignore', log], env });
   fs.closeSync(log);
   process.once('exit', () => server.kill());
-  const pid = server.pid as number; // there is one unless spawning failed, and then nothing becomes ready
+  const pid = server.pid as number; // undefined only if spawning failed, and then the server never becomes ready
   const url = `https://127.0.0.1:${port}`;
   await until('the server', () => isReady(url, path.join(certificates, 'apiserver.crt')));
   const target = ['--server', url, '--token', adminToken, '--pids', `${pid}`, '--no-pin'];
@@ -98,7 +98,7 @@ export async function startBenchServer({
   };
 }
 
-/** Both under the same load, several times. */
+/** Measures both servers under the same load, several times. */
 export async function compare(workload: string, [theirs, ours]: readonly [BenchServer, BenchServer]): Promise<void> {
   for (let pair = 0; pair < pairs; pair++) {
     const load = { workload, token: adminToken, seconds };
@@ -110,8 +110,8 @@ export async function compare(workload: string, [theirs, ours]: readonly [BenchS
 }
 
 /**
- * One server under the requests of one user and then of another, in turns so short that the machine is much the same:
- * two servers differ by a tenth even when they do the same.
+ * Alternates requests of two users against one server, in turns so short that the machine's state hardly changes: two
+ * servers differ by a tenth even if they do the same.
  */
 export async function compareUsers(
   workload: string,
@@ -145,12 +145,12 @@ async function isReady(url: string, certificate: string): Promise<true | undefin
 
 export interface Load {
   readonly workload: string;
-  /** Of the user who sends it. */
+  /** Token of the user who sends the requests. */
   readonly token: string;
   readonly seconds: number;
 }
 
-/** Puts a server under load, and gives how many requests it answered in a second. */
+/** Puts a server under load and returns its requests per second. */
 export async function applyLoad(
   { url }: Pick<BenchServer, 'url'>,
   { workload, token, seconds }: Load,
@@ -160,7 +160,7 @@ export async function applyLoad(
   return Number(/RESULT (\S+)/.exec(stdout)?.[1]);
 }
 
-/** Microseconds of processor time for each request. */
+/** Processor microseconds per request. */
 async function costOf(side: BenchServer, load: Load): Promise<number> {
   const { pid } = side;
   const before = usedTicks(pid);
@@ -168,7 +168,7 @@ async function costOf(side: BenchServer, load: Load): Promise<number> {
   return ((usedTicks(pid) - before) * microsecondsPerTick) / (perSecond * load.seconds);
 }
 
-/** In user and kernel mode: fields 14 and 15, of which the name before them may hold anything but the last parenthesis. */
+/** User and system time are fields 14 and 15. The name before them may contain anything but the last parenthesis. */
 function usedTicks(pid: number): number {
   const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
   const [user, kernel] = stat

@@ -1,7 +1,7 @@
 /**
- * Where the processor time of a replica goes, room by room, from a profile of V8: microseconds for each request.
- * `node --conditions=source packages/tests/bench/cpu-by-package.ts FILE.cpuprofile REQUESTS [SECONDS TO LEAVE OUT AT THE BEGINNING]`
- * A server that is started with `--cpu-prof` writes the file when it stops.
+ * Prints a replica's processor time by package, in microseconds per request, from a V8 profile:
+ * `node --conditions=source packages/tests/bench/cpu-by-package.ts FILE.cpuprofile REQUESTS [SECONDS TO SKIP AT THE START]`
+ * A server that is started with `--cpu-prof` writes the profile when it stops.
  */
 import fs from 'node:fs';
 
@@ -11,7 +11,7 @@ interface Profile {
     readonly callFrame: { readonly functionName: string; readonly url: string };
   }[];
   readonly samples: readonly number[];
-  /** Microseconds since the sample before. */
+  /** Microseconds since the previous sample. */
   readonly timeDeltas: readonly number[];
 }
 
@@ -36,14 +36,14 @@ const line = (where: string, microseconds: number): void =>
 for (const [where, microseconds] of [...spent].sort(([, one], [, other]) => other - one)) line(where, microseconds);
 line('in all', all);
 
-/** Undefined while nothing was done. */
+/** The package or runtime part that a frame belongs to; undefined while idle. */
 function place({ functionName, url }: Profile['nodes'][number]['callFrame']): string | undefined {
   if (functionName === '(idle)') return undefined;
   if (functionName === '(garbage collector)') return 'the collector';
-  const room = /\/packages\/([^/]+)\//.exec(url)?.[1];
-  if (room) return room;
+  const packageName = /\/packages\/([^/]+)\//.exec(url)?.[1];
+  if (packageName) return packageName;
   if (url.startsWith('node:'))
     return /_http|net|tls|stream|http2|event|task_queues/.test(url) ? "Node's HTTP" : 'Node, else';
-  // The frames without a file are Node's and V8's own: nearly all of them write to sockets or read from them.
+  // Frames without a file belong to Node and V8; nearly all of them read from or write to sockets.
   return url === '' ? 'sockets, TLS, V8' : 'packages from npm';
 }

@@ -1,12 +1,12 @@
 /**
- * One replica with many objects: how long it takes to start, how quickly it answers a get and a page, what it spends on
- * following writes of others; and the longest turns of its event loop and its memory while it loads, is told many
- * changes at once, reads the past out of memory and out of etcd, and lets returning watchers catch up. A turn is measured
- * in processor time of its thread, so that the other processes of a machine do not count.
+ * Measures one replica with many objects: startup time, latency of a get and of a page, and the cost of following other
+ * replicas' writes. Also the longest turns of its event loop and its memory while it loads, receives many changes at
+ * once, serves old revisions from memory and from etcd, and lets returning watchers catch up. Turns are measured in
+ * processor time of the thread, which excludes other processes.
  *
  *   node --conditions=source packages/tests/bench/event-loop.ts [objects, 100000 by default] [bytes of each, 500]
  *
- * From some 500,000 objects on with --max-old-space-size, see docs/performance.md.
+ * From about 500,000 objects on it needs --max-old-space-size, see docs/performance.md.
  */
 import { callUntil, Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -68,7 +68,7 @@ async function measure<T>(what: string, work: () => Promise<T>): Promise<T> {
   return result;
 }
 
-/** One after the other. */
+/** Calls `act` sequentially and prints the latency. */
 async function measureLatency(what: string, times: number, act: (n: number) => Promise<unknown>): Promise<void> {
   const took: number[] = [];
   await measure(`${times} ${what}`, async () => {

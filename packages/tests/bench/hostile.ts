@@ -1,6 +1,8 @@
 /**
- * What a polite client notices while others attack: `npm run bench -- hostile [--only REGEX] [--seconds N] [--json FILE] [--strict]`.
- * The toolchain starts the cluster and passes `--home`. One attack at a time; a server that was hurt is started again.
+ * Measures how attacks affect a well-behaved client:
+ * `npm run bench -- hostile [--only REGEX] [--seconds N] [--json FILE] [--strict]`.
+ * The toolchain starts the cluster and passes `--home`. Attacks run one at a time; the server is restarted after an
+ * attack that harmed it.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -40,17 +42,17 @@ const { values } = parseArgs({
   },
 });
 
-/** The server has a core for itself; the store, the load and the polite client share the other. */
+/** The server has its own core; the store, the load and the well-behaved client share the other. */
 const cores = { server: '0', load: '1' } as const;
 const serverPriority = -10;
 const samplingMs = 50;
-/** After the attack, memory and descriptors may take so long to be given back. */
+/** Time for memory and descriptors to be released after the attack. */
 const restMs = 10_000;
 const restPollMs = 500;
-/** For preparing an attack, and for an attacker that does not end on its own. */
+/** Time limit of an attack's preparation, and of an attacker that does not end by itself. */
 const prepareMs = 60_000;
 const overrunMs = 5_000;
-/** A server that answers nothing for so long after an attack is killed and started again. */
+/** A server that does not respond for so long after an attack is killed and restarted. */
 const stuckMs = 20_000;
 const loggedShownMax = 5;
 
@@ -58,25 +60,25 @@ const files = clusterFiles(values.home ?? '');
 const pinned = !values['no-pin'];
 const program = (name: string): string => path.join(import.meta.dirname, 'hostile', name);
 
-/** A process of ours on the core of the load. */
+/** Starts a process on the load's core. */
 function start(name: string, priority: number, args: readonly string[]): ChildProcess {
   const [command = '', ...waitUntilAtRest] = [
     ...(pinned ? ['taskset', '-c', cores.load] : []),
-    // Only root may raise a priority; without it the client is as fast as the load lets it be.
+    // Only root may raise a priority. Without it the client competes with the load for the processor.
     ...(process.getuid?.() === 0 ? ['nice', '-n', `${priority}`] : []),
     ...[process.execPath, '--conditions=source', '--disable-warning=ExperimentalWarning', program(name), ...args],
   ];
   return spawn(command, waitUntilAtRest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
 }
 
-/** The next message of its kind, an announcement or a report; undefined when the process ends or takes too long. */
+/** The next message of its kind, an announcement or a report. Undefined if the process ends or the time is up. */
 async function message<T>(child: ChildProcess, kind: 'string' | 'object', limitMs: number): Promise<T | undefined> {
   const cancelled = new AbortController();
   const { signal } = cancelled;
   const next = async (): Promise<T> => {
     for (;;) {
       const [value] = (await once(child, 'message', { signal })) as [unknown];
-      // A late announcement must not be taken for a report.
+      // Do not take a late announcement for a report.
       if (typeof value === kind) return value as T;
     }
   };
@@ -100,10 +102,10 @@ async function prepareServer(): Promise<void> {
   await waitUntilReady(files);
   const { pid } = files.replica();
   if (pinned) spawnSync('taskset', ['-acp', cores.server, `${pid}`]);
-  // What else runs on the machine must not pass for the server's slowness. Only root may raise a priority.
+  // Other processes of the machine must not make the server look slow. Only root may raise a priority.
   for (const process of [{ pid }, ...files.etcd()])
     spawnSync('renice', ['-n', `${serverPriority}`, '-p', ...threadsOf(process.pid)]);
-  // Every form once, so that what is measured is not the compiler.
+  // Request every encoding once, so that the measurement does not include compilation.
   const forms = [
     'application/yaml',
     'application/json;as=Table;g=meta.k8s.io;v=v1',
@@ -113,7 +115,7 @@ async function prepareServer(): Promise<void> {
     await probe(files, serviceAccountsPath(namespaces.small), { accept });
 }
 
-/** Linux gives each thread a priority of its own, and threads that are started later inherit that of their creator. */
+/** On Linux, each thread has its own priority; new threads inherit that of their creator. */
 const threadsOf = (pid: number): string[] => fs.readdirSync(`/proc/${pid}/task`);
 
 async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> {
@@ -162,7 +164,7 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
   };
 }
 
-/** Returns as soon as the goals are met, and at the end of the time otherwise. */
+/** Returns as soon as the goals are met, or at the time limit. */
 async function rest(pid: number, before: ProcessState): Promise<void> {
   const endMs = clock.monotonicMs() + restMs;
   while (clock.monotonicMs() < endMs) {
@@ -191,7 +193,7 @@ for (const attack of chosen) {
   for (const line of report.logged.slice(0, loggedShownMax)) console.error(`    ${line}`);
   const hurt = !report.after || missedGoals(report).length > 0;
   if (hurt && attack.name !== 'baseline') {
-    // The next attack meets a server that owes nothing to this one.
+    // Restart the server, so that the next attack does not inherit leftover work.
     if (report.after) process.kill(files.replica().pid, 'SIGKILL');
     await prepareServer();
   }

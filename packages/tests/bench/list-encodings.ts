@@ -1,7 +1,7 @@
 /**
- * What a list costs in each form, and how long others wait while it is made:
+ * Measures lists in each encoding, and how long other requests wait meanwhile:
  * `node --conditions=source packages/tests/bench/list-encodings.ts https://127.0.0.1:6443 TOKEN CA-FILE [OBJECTS]`
- * It fills the namespace `list-forms` with events first.
+ * Fills the namespace `list-forms` with events first.
  */
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -80,7 +80,7 @@ async function fill(): Promise<void> {
   await Promise.all(Array.from({ length: writers }, write));
 }
 
-/** The longest of answers that were asked for one after the other meanwhile. */
+/** The longest latency of sequential requests during `over`. */
 async function longestWait(over: Promise<unknown>): Promise<number> {
   let ended = false;
   void over.then(() => (ended = true));

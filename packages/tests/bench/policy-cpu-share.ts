@@ -1,8 +1,8 @@
 /**
- * Which share of its processor time a server spends on policies and webhooks, by the profile that V8 makes while it is
- * under load. All is measured in one process, so other guests of the machine hardly change the outcome.
+ * Measures the share of a loaded server's processor time that policies and webhooks take, from a V8 profile. All is
+ * measured in one process, so other guests of the machine hardly affect the result.
  * `node --conditions=source packages/tests/bench/policy-cpu-share.ts WORKLOAD POLICIES,POLICIES`, such as
- * `create-sa 0,10,1:matching` (see policies.ts). What collecting their garbage takes is not part of the share.
+ * `create-sa 0,10,1:matching` (see policies.ts). The share excludes garbage collection.
  */
 import fs from 'node:fs';
 import os from 'node:os';
@@ -27,7 +27,7 @@ for (const policies of counts.split(',')) {
     nodeOptions,
   });
   await enforcePolicies(side, policies);
-  await applyLoad(side, { workload, token: adminToken, seconds }); // so that all is compiled
+  await applyLoad(side, { workload, token: adminToken, seconds }); // warm-up, so that V8 compiles the code
   const startMs = performance.now();
   await applyLoad(side, { workload, token: adminToken, seconds });
   const ranMs = performance.now() - startMs;
@@ -41,7 +41,7 @@ for (const policies of counts.split(',')) {
 interface Profile {
   readonly nodes: readonly ProfileNode[];
   readonly samples: readonly number[];
-  /** In microseconds, of each sample since the one before. */
+  /** Microseconds since the previous sample. */
   readonly timeDeltas: readonly number[];
 }
 
@@ -51,11 +51,11 @@ interface ProfileNode {
   readonly children?: readonly number[];
 }
 
-/** Of the last part of the profile, in which the server was under load. */
+/** Evaluates the last part of the profile, while the server was under load. */
 function report(policies: string, { nodes, samples, timeDeltas }: Profile, ranMs: number): void {
   const isOfPolicies = new Set<number>();
   const idle = new Set(nodes.filter(({ callFrame }) => callFrame.functionName === '(idle)').map(({ id }) => id));
-  // Callers come before what they call.
+  // Callers precede their callees.
   for (const { id, callFrame, children = [] } of nodes) {
     if (callFrame.url.includes(ofPolicies)) isOfPolicies.add(id);
     if (isOfPolicies.has(id)) for (const child of children) isOfPolicies.add(child);

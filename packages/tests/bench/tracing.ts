@@ -1,6 +1,7 @@
 /**
- * What tracing costs a GET, each time compared with a server without it: nothing, to show the noise; a tracer that only
- * follows parents; one that samples a request of 10,000; and one that samples all of them (see sides.ts).
+ * Measures the cost of tracing a GET against a server without tracing: no tracing, to show the noise; a tracer that
+ * only follows sampled parents; one that samples a request of 10,000; and one that samples all (see
+ * compared-servers.ts).
  * `taskset -c 1 node --conditions=source packages/tests/bench/tracing.ts`
  */
 import fs from 'node:fs';
@@ -29,7 +30,7 @@ const start = (name: string, samplingRatePerMillion?: number): Promise<BenchServ
   return startBenchServer({ name, endpoints: etcd.endpoints, home, checkout: thisCheckout, flags });
 };
 
-/** Each has a server to itself to be compared with, because a server gets faster with the requests that it has served. */
+/** Each variant has its own baseline server, because a server gets faster with the requests that it has served. */
 const sides = [['plain'], ['traced-by-parents'], ['traced-sparsely', 100], ['traced-all', 1_000_000]] as const;
 const started: BenchServer[] = [];
 try {

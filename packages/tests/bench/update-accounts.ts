@@ -1,4 +1,4 @@
-/** A thread that updates accounts: what the main thread spends meanwhile it spends on following. */
+/** Updates accounts in another thread, so that the main thread's time is the cost of following the updates. */
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { callUntil, Scope, systemClock as clock } from '@cluster-apiserver/base';
 import { type Revision, revision } from '@cluster-apiserver/storage';
@@ -9,16 +9,16 @@ interface Updates {
   readonly endpoints: readonly string[];
   readonly count: number;
   readonly objectBytes: number;
-  /** Of each account: when it was written last. */
+  /** Revision of each account's last update. */
   readonly last: ReadonlyMap<number, Revision>;
 }
 
-/** What the thread tells: the revision of the last update. */
+/** The thread's message: the revision of the last update. */
 interface UpdateResult {
   readonly latestRevision: SharedArrayBuffer;
 }
 
-/** Gives the revision of the last update. */
+/** Returns the revision of the last update. */
 export function updateInThread(updates: Updates): Promise<Revision> {
   return new Promise((resolve, reject) => {
     const newest = new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT);

@@ -18,11 +18,11 @@ const status = (code: number): string => JSON.stringify({ kind: 'Status', apiVer
 test.each([
   ['an object', response(200, '{"kind":"Event"}'), request()],
   ['a Status', response(404, status(404)), request()],
-  ['lines of a watch', response(200, '{"type":"ADDED"}\n{"type":"ADDED"}\n'), request()],
-  ['a stream without an end', response(200, '{"type":', { isWhole: false }), request('/x?watch=1')],
-  ['too little time', response(504, status(504)), request('/x?timeout=1ns')],
+  ['watch events, one per line', response(200, '{"type":"ADDED"}\n{"type":"ADDED"}\n'), request()],
+  ['an endless stream', response(200, '{"type":', { isWhole: false }), request('/x?watch=1')],
+  ['a timeout that the client requested', response(504, status(504)), request('/x?timeout=1ns')],
   ['no body', response(304, '', { fields: [] }), request()],
-])('%s is no fault', (_, given, asked) => {
+])('%s is not a fault', (_, given, asked) => {
   expect(faultOf(asked, given)).toBeUndefined();
 });
 
@@ -30,11 +30,11 @@ test.each([
   ['an internal error', response(500, status(500)), 'status 500'],
   ['an internal error in gzip', response(500, 'x', { fields: [['content-encoding', 'gzip']] }), 'status 500'],
   ['a service that is unavailable', response(503, status(503)), 'status 503'],
-  ['a timeout of its own', response(504, status(504)), 'status 504'],
-  ['a Status of another code', response(404, status(400)), 'without a Status'],
+  ['a timeout that the client did not request', response(504, status(504)), 'status 504'],
+  ['a Status with another code', response(404, status(400)), 'without a Status'],
   ['an error in plain text', response(400, 'bad', {}, 'text/plain'), 'without a Status'],
   ['malformed JSON', response(200, '{"a":'), 'malformed JSON'],
-  ['a body of no type', response(200, 'x', { fields: [] }), 'of no type'],
+  ['a body without a content type', response(200, 'x', { fields: [] }), 'of no type'],
   [
     'a body shorter than declared',
     response(200, '{}', {
@@ -46,14 +46,14 @@ test.each([
     'content-length 9',
   ],
   ['a header with a line feed', response(200, '{}', { fields: [['x', 'a\nb']] }), 'header'],
-  ['a status that is none', response(99, '{}'), 'status 99'],
+  ['an invalid status', response(99, '{}'), 'status 99'],
   ['no status at all', response(Number.NaN, '{}'), 'status NaN'],
-  ['an error without an end', response(400, '', { isWhole: false }), 'without an end'],
+  ['an unfinished error response', response(400, '', { isWhole: false }), 'without an end'],
 ])('%s is a fault', (_, given, fault) => {
   expect(faultOf(request(), given)).toContain(fault);
 });
 
-test('faults that differ in numbers are one fault', () => {
+test('faults that differ only in numbers have one signature', () => {
   expect(signatureOf('status 500: object n17 at 3')).toBe(signatureOf('status 500: object n2 at 99'));
   expect(signatureOf('status 500: a')).not.toBe(signatureOf('status 500: b'));
 });
@@ -70,12 +70,12 @@ test.each([
   expect(errorLines(`first\n${line}\nlast`)).toHaveLength(times);
 });
 
-describe('a rested process', () => {
+describe('a process at rest', () => {
   const before = { residentMiB: 200, descriptors: 25 };
   test.each([
-    ['is as it was', { residentMiB: 250, descriptors: 27 }, []],
-    ['has kept memory', { residentMiB: 400, descriptors: 25 }, ['memory grew by 200 MiB']],
-    ['has kept sockets', { residentMiB: 200, descriptors: 125 }, ['100 descriptors are still open']],
+    ['is unchanged', { residentMiB: 250, descriptors: 27 }, []],
+    ['retains memory', { residentMiB: 400, descriptors: 25 }, ['memory grew by 200 MiB']],
+    ['retains sockets', { residentMiB: 200, descriptors: 125 }, ['100 descriptors are still open']],
   ])('that %s', (_, after, faults) => {
     expect(growthFaults(before, after, 100)).toEqual(faults);
   });
@@ -87,12 +87,12 @@ describe('a WebSocket', () => {
   test.each([
     ['is opened', `${opened}\x81\x02{}\x88\x02\x03\xe8`, 0],
     ['is refused', refused, 0],
-    ['ends in the midst of a message', `${opened}\x81\x7e\x01`, 0],
+    ['ends within a message', `${opened}\x81\x7e\x01`, 0],
     ['is refused with an internal error', refused.replaceAll('403', '500'), 1],
-    ['sends a frame with a mask', `${opened}\x81\x80abcd`, 1],
-    ['sends a frame of no kind', `${opened}\x83\x00`, 1],
-    ['sends a control frame that is too long', `${opened}\x89\x7e\x00\x80`, 1],
-    ['sends no HTTP', 'hello', 1],
+    ['sends a masked frame', `${opened}\x81\x80abcd`, 1],
+    ['sends a frame with an unknown opcode', `${opened}\x83\x00`, 1],
+    ['sends an oversized control frame', `${opened}\x89\x7e\x00\x80`, 1],
+    ['does not send HTTP', 'hello', 1],
   ])('that %s', (_, received, faults) => {
     expect(webSocketFaults(Buffer.from(received, 'latin1'))).toHaveLength(faults);
   });

@@ -2,13 +2,12 @@ import { responseFault } from '../test/hostile/http1-responses.ts';
 import type { Request } from '../test/hostile/requests.ts';
 import { fieldOf, type Response } from './input.ts';
 
-/** Beyond it, reading a body costs the fuzzer more than it finds. */
+/** Larger bodies are not parsed: that would cost the fuzzer more than it finds. */
 const readBytesMax = 64 * 1_024;
 
 /**
- * What is wrong with a response, whatever was asked. Of the server's errors only 504 is justified, and only for a
- * request that limits its own time or asks for a version that is not there yet; etcd is well while we fuzz, so there is
- * no reason for 503.
+ * Finds faults of any response. Of the 5xx statuses only 504 is justified, for requests that limit their own time or
+ * require a future resourceVersion. etcd is healthy during fuzzing, so there is no reason for 503.
  */
 export function faultOf(request: Request, response: Response): string | undefined {
   const { status, body, isWhole } = response;
@@ -33,7 +32,7 @@ export function faultOf(request: Request, response: Response): string | undefine
   return undefined;
 }
 
-/** One text, or one on each line as watches send them. */
+/** One JSON text, or one per line as in watches. */
 const isJsonStream = (body: Buffer): boolean =>
   isJson(body.toString()) || body.toString().trim().split('\n').every(isJson);
 
@@ -51,14 +50,14 @@ function mayTimeOut({ target }: Request): boolean {
   return ['timeout', 'resourceVersion', 'timeoutSeconds', 'continue'].some((name) => query.has(name));
 }
 
-/** Faults that differ only in names and numbers are one fault. */
+/** Equal for faults that differ only in names and numbers. */
 export const signatureOf = (fault: string): string =>
   fault
     .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<uid>')
     .replaceAll(/\d+/g, '#')
     .slice(0, 160);
 
-/** Lines of the server's log that nobody may cause. That etcd was slow is the machine's doing, and readiness says so. */
+/** Log lines that no client may cause. A slow etcd is the machine's fault; readiness reports it. */
 export const errorLines = (log: string): string[] =>
   log
     .split('\n')

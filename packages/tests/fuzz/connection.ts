@@ -1,19 +1,22 @@
 import type { Request } from '../test/hostile/requests.ts';
 import type { Response } from './input.ts';
 
-/** A connection that requests share. */
+/** A connection that several requests share. */
 export interface SharedConnection {
   send(request: Request): Promise<Outcome>;
   close(): Promise<void>;
 }
 
-/** A response, or why there is none: something else ended the connection, or the server did what it must not. */
+/**
+ * A response, or the reason for its absence: another cause ended the connection (`lost`), or the server misbehaved
+ * (`fault`).
+ */
 export type Outcome = { readonly response: Response } | { readonly lost: string } | { readonly fault: string };
 
-/** Beyond every time limit that the server has for itself. */
+/** Longer than every time limit of the server. */
 export const hangMs = 30_000;
-/** A stream without an end has said enough when it has begun. */
+/** An endless stream is left after this time. */
 export const streamPatienceMs = 100;
 
-/** Whether the response may be one that never ends; the server alone knows what becomes of an encoded query. */
+/** Whether the response may be endless. Percent-encoding is matched loosely, because only the server decodes it. */
 export const mayBeStream = ({ target }: Request): boolean => /watch|%7[57]|%61/i.test(target);

@@ -9,7 +9,7 @@ import { hangMs, type SharedConnection, mayBeStream, type Outcome, streamPatienc
 const headEnd = Buffer.from('\r\n\r\n');
 const chunksEnd = Buffer.from('\r\n0\r\n\r\n');
 
-/** A connection of HTTP/1.1 that takes one request after the other, and is opened again when the server has closed it. */
+/** An HTTP/1.1 connection for sequential requests, reopened when the server has closed it. */
 export function openHttp1Connection({ port, ca }: Http2Target, random: Random): SharedConnection {
   let socket: TLSSocket | undefined;
   return {
@@ -57,7 +57,7 @@ export function openHttp1Connection({ port, ca }: Http2Target, random: Random): 
             cancelStream = clock.after(streamPatienceMs, () => settle({ response: response(false) }));
           }
         };
-        // A server may close a connection that rests, at the moment at which a client uses it again.
+        // A server may close an idle connection while the client is reusing it.
         const onClose = (): void => settle({ lost: isReused ? 'connection ended before' : 'connection closed' });
         used.on('data', onData);
         used.on('close', onClose);
@@ -69,19 +69,19 @@ export function openHttp1Connection({ port, ca }: Http2Target, random: Random): 
   };
 }
 
-/** Reading a response anew with every piece would be quadratic, so it is read when its end may have come. */
+/** Parsing again after every chunk would be quadratic, so the response is parsed when it may be complete. */
 function mayBeComplete(pieces: readonly Buffer[], bytes: number): boolean {
   const [first] = pieces;
   if (!first) return false;
   const end = first.indexOf(headEnd);
-  if (end < 0) return true; // a head in pieces is rare
+  if (end < 0) return true; // a fragmented head is rare
   const head = first.subarray(0, end).toString('latin1').toLowerCase();
   const declared = /\r\ncontent-length: (\d+)/.exec(head)?.[1];
   if (declared !== undefined) return bytes >= end + headEnd.length + Number(declared) || pieces.length === 1;
   return pieces.length === 1 || endOf(pieces, chunksEnd.length).equals(chunksEnd);
 }
 
-/** The last bytes, which may have come in several pieces. */
+/** The last bytes, possibly from several chunks. */
 function endOf(pieces: readonly Buffer[], bytes: number): Buffer {
   const last: Buffer[] = [];
   for (let at = pieces.length - 1, found = 0; at >= 0 && found < bytes; at--) {

@@ -5,22 +5,25 @@ import type { Request } from '../test/hostile/requests.ts';
 import type { Response } from './input.ts';
 import { hangMs, type SharedConnection, mayBeStream, type Outcome, streamPatienceMs } from './connection.ts';
 
-/** Of frames, until a server allows more; ours asks nobody to. */
+/** Maximum frame size unless the server allows more; ours does not. */
 const frameBytesMax = 16_384;
-/** What may be sent before the server extends a window. */
+/** Initial flow-control window. */
 const windowBytesDefault = 65_535;
 
 interface OpenStream {
   fields: readonly Field[] | undefined;
   readonly pieces: Buffer[];
   readonly request: Request;
-  /** What of the body has not left yet. */
+  /** Unsent rest of the body. */
   unsent: Buffer;
   windowBytes: number;
   settle(outcome: Outcome): void;
 }
 
-/** One connection of HTTP/2 that many requests share. When it ends, the requests on it are lost and the next opens another. */
+/**
+ * An HTTP/2 connection that many requests share. When it ends, its requests are lost and the next request opens
+ * another.
+ */
 export function openHttp2Connection(target: Http2Target): SharedConnection {
   let current: Promise<Session> | undefined;
   return {
@@ -55,7 +58,7 @@ async function openSession(target: Http2Target): Promise<Session> {
     const status = Number(open.fields?.find(([name]) => name === ':status')?.[1]);
     const response: Response = { status, fields: open.fields ?? [], body: Buffer.concat(open.pieces), isWhole };
     streams.delete(stream);
-    // The server may answer before it has the whole body; nobody waits for the rest.
+    // The server may respond before it has received the whole body; the rest is not sent.
     if (open.unsent.length > 0) connection.write([resetStream(stream)]);
     open.settle({ response });
   };
@@ -165,7 +168,7 @@ async function openSession(target: Http2Target): Promise<Session> {
   };
 }
 
-/** A header block in as many frames as it needs. */
+/** Splits a header block into as many frames as it needs. */
 function headerFrames(stream: number, block: Buffer, ended: boolean): Buffer[] {
   if (block.length <= frameBytesMax) return [requestHeaders(stream, block, ended)];
   const all = [frame(frames.headers, ended ? 1 : 0, stream, block.subarray(0, frameBytesMax))];

@@ -12,7 +12,7 @@ import type { SharedConnection, Outcome } from './connection.ts';
 import { openWebSocket } from './web-socket-connection.ts';
 
 export interface Fault {
-  /** Undefined for what no single input can be blamed for. */
+  /** Undefined for faults that no single input caused. */
   readonly number: number | undefined;
   readonly kind: string;
   readonly text: string;
@@ -20,10 +20,10 @@ export interface Fault {
 
 export interface Run {
   readonly faults: readonly Fault[];
-  /** How many of each kind, and of each outcome. */
+  /** Counts by kind and by outcome. */
   readonly kinds: Readonly<Record<string, number>>;
   readonly outcomes: Readonly<Record<string, number>>;
-  /** What was under way, and what had ended shortly before, when the run was stopped. */
+  /** Inputs that were in flight or had just ended when the run was stopped. */
   readonly suspects: readonly number[];
 }
 
@@ -31,25 +31,25 @@ export interface RunOptions {
   readonly seed: number;
   readonly context: FuzzContext;
   readonly target: Http2Target;
-  /** Stops the run: what is under way is given up. */
+  /** Stops the run and abandons inputs in flight. */
   readonly signal: AbortSignal;
 }
 
-/** Inputs under way at once: enough to keep a core busy, few enough for an honest limit of requests in flight. */
+/** Concurrent inputs: enough to keep a core busy, below the server's limit of requests in flight. */
 const workers = 96;
 const http2Connections = 4;
-/** Something else may have ended the connection; what still gets no response is counted. */
+/** Another input may have ended the connection, so an input without a response is sent again. */
 const attemptsMax = 3;
 const recentMax = 300;
-/** HTTP/2 libraries end the whole session for a longer name or value, and with it whatever else is under way on it. */
+/** HTTP/2 libraries end the whole session, with all its requests, for a longer name or value. */
 const fieldBytesMax = 65_536;
-/** What no input may lead to, after so many attempts. A malformed header may be a reason to reset a stream. */
+/** Losses that no input may cause, after all attempts. A malformed header may justify a stream reset. */
 const lostFaults: Readonly<Record<string, string>> = {
   'reset 2': 'the stream was reset with INTERNAL_ERROR',
   'connection closed': 'the connection was closed without a response',
 };
 
-/** Sends inputs and judges each response. */
+/** Sends inputs and checks each response. */
 export async function runInputs(
   numbers: readonly number[],
   { seed, context, target, signal }: RunOptions,
@@ -142,7 +142,7 @@ export async function runInputs(
   return { faults, kinds, outcomes, suspects: [...recent, ...underWay] };
 }
 
-/** No other request was to blame. */
+/** Whether the loss cannot have been caused by another request. */
 const isFinal = (lost: string): boolean => lost.startsWith('reset') || lost === 'session ended by a field';
 
 const endsSession = ({ target, headers }: Request): boolean =>
@@ -150,7 +150,7 @@ const endsSession = ({ target, headers }: Request): boolean =>
 
 const count = (counts: Record<string, number>, name: string): void => void (counts[name] = (counts[name] ?? 0) + 1);
 
-/** An input as a text from which it can be made again. */
+/** Describes an input precisely enough to repeat it. */
 export function describeInput(seed: number, number: number, context: FuzzContext): string {
   const { kind, input } = inputAt(seed, number, context);
   const content =

@@ -1,4 +1,4 @@
-/** The server that is fuzzed: what is prepared in it, and how it is looked at between batches. */
+/** The fuzzed server: its preparation, and its checks between batches. */
 import fs from 'node:fs';
 import https from 'node:https';
 import { once } from 'node:events';
@@ -10,14 +10,17 @@ import type { FuzzContext } from './input.ts';
 
 const politePath = '/api/v1/namespaces/polite/serviceaccounts/polite';
 const politePauseMs = 50;
-/** Whoever waits for so long for one object is not served any more. The bench of hostile load asks for much less. */
+/**
+ * A client that waits this long for one object is not being served. The benchmark of hostile load has a much lower
+ * limit.
+ */
 const politeMs = 10_000;
-/** Time for the server to notice that its clients are gone. */
+/** Time for the server to notice that its clients disconnected. */
 const restMs = 20_000;
 const restPollMs = 250;
-/** Sockets to etcd and of clients of our own come and go. */
+/** The number of sockets to etcd and to the fuzzer's own clients varies. */
 const descriptorsMax = 12;
-/** Memory that has not changed by so much for some polls is at rest. */
+/** Memory is at rest if it changes less than this for some polls. */
 const quiet = { polls: 6, changeMiB: 2 };
 
 export interface Server {
@@ -50,7 +53,7 @@ export function serverOf(files: ClusterFiles): Server {
 
 const readToken = (files: ClusterFiles): string => fs.readFileSync(files.token, 'utf8').trim();
 
-/** Makes what the inputs are made from. */
+/** Creates the objects and tokens that the inputs are derived from. */
 export async function prepareContext({ files, request: ask }: Server): Promise<FuzzContext> {
   const accounts = (namespace: string): string => `/api/v1/namespaces/${namespace}/serviceaccounts`;
   await ask('POST', accounts('polite'), { metadata: { name: 'polite', labels: { app: 'polite' } } });
@@ -64,7 +67,7 @@ export async function prepareContext({ files, request: ask }: Server): Promise<F
   };
 }
 
-/** Takes away what a batch has created, so that memory that grows is a leak. The polite client's object stays. */
+/** Deletes the objects of a batch, so that growing memory is a leak. The well-behaved client's object stays. */
 export async function deleteObjects({ request: ask }: Server): Promise<void> {
   for (const [path, plural] of removed) {
     const { body } = await ask('GET', `${path}/${plural}`);
@@ -84,7 +87,7 @@ export async function deleteObjects({ request: ask }: Server): Promise<void> {
   }
 }
 
-/** Cluster-scoped objects are made under a few names only, and may stay. */
+/** Cluster-scoped objects have only a few names and may stay. */
 const removed = [
   ['/api/v1', 'serviceaccounts'],
   ['/api/v1', 'events'],
@@ -97,7 +100,7 @@ interface Item {
   readonly metadata: { readonly namespace: string; readonly name: string; readonly finalizers?: readonly string[] };
 }
 
-/** Asks for one object again and again on a connection of its own; what it gets must never change. */
+/** Reads one object repeatedly on a separate connection; the response must never change. */
 export function startPoliteClient({ files }: Server): {
   readonly faults: string[];
   longestMs(): number;
@@ -133,7 +136,7 @@ export function startPoliteClient({ files }: Server): {
   };
 }
 
-/** The state of the process when its connections have ended and its memory has come to rest, or at the end of the time. */
+/** Waits until connections are closed and memory is at rest, or for the time limit, and returns the process state. */
 export async function waitUntilAtRest({ files }: Server, descriptorsBefore: number): Promise<ProcessState | undefined> {
   const endMs = clock.monotonicMs() + restMs;
   let compared = Number.POSITIVE_INFINITY;
@@ -149,7 +152,7 @@ export async function waitUntilAtRest({ files }: Server, descriptorsBefore: numb
   }
 }
 
-/** What a rested process has kept that it should not have. */
+/** Memory and descriptors that a process at rest should have released. */
 export function growthFaults(before: ProcessState, after: ProcessState, growthMaxMiB: number): string[] {
   const growthMiB = after.residentMiB - before.residentMiB;
   const descriptors = after.descriptors - before.descriptors;

@@ -4,13 +4,13 @@ import { parseResponses, responseFault } from '../test/hostile/http1-responses.t
 import type { Http2Target } from '../test/hostile/http2-connection.ts';
 import type { WebSocketInput } from './input.ts';
 
-/** The watches that are opened end after a second, and a WebSocket that has ended is closed in both directions. */
+/** The watches end after a second; both directions of a WebSocket must then close. */
 const closedMs = 15_000;
-/** After this the client leaves without a word: most of its messages are no reason for the server to close. */
+/** The client disconnects after this time: most of its messages do not make the server close. */
 const patienceMs = 300;
 const headEnd = Buffer.from('\r\n\r\n');
 
-/** Does what the input says on a connection of its own, and gives what the server did wrong. */
+/** Sends the input on its own connection and returns the server's faults. */
 export function openWebSocket(
   { opening, messages }: WebSocketInput,
   { port, ca }: Http2Target,
@@ -36,7 +36,7 @@ export function openWebSocket(
   });
 }
 
-/** What is wrong with what a server has sent to a client that opened a WebSocket. */
+/** Finds faults in the bytes that the server sent to a client that opened a WebSocket. */
 export function webSocketFaults(received: Buffer): string[] {
   if (received.length === 0) return [];
   const end = received.indexOf(headEnd);
