@@ -1,4 +1,4 @@
-/** Real admission webhooks: one HTTPS server with an answer of the test's choice for each of its paths. */
+/** Real admission webhooks: one HTTPS server whose tests choose a handler for each path. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { KubeObject } from '@cluster-apiserver/model';
@@ -16,7 +16,7 @@ export interface Review {
 }
 
 export interface ReceivedReview {
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly review: Review;
@@ -24,7 +24,7 @@ export interface ReceivedReview {
 
 export type ReviewHandler = (review: Review, response: ServerResponse) => void;
 
-/** A response with the uid of the request. */
+/** Responds with an AdmissionReview that has the uid of the request. */
 export const respondWith =
   (response: object): ReviewHandler =>
   ({ apiVersion, request: { uid } }, sent) =>
@@ -41,9 +41,9 @@ export const base64 = (given: string): string => Buffer.from(given).toString('ba
 export interface AdmissionWebhooks {
   readonly server: HttpsServer;
   readonly calls: ReceivedReview[];
-  /** By the path; what has no answer is allowed. */
+  /** Handlers by path; a path without a handler allows. */
   readonly handlers: Map<string, ReviewHandler>;
-  /** A webhook of this name, at a path of that name. */
+  /** The configuration of a webhook with this name, at the path of the same name. */
   webhook(name: string, part?: object): object;
   calledNames(): readonly string[];
 }
@@ -82,7 +82,7 @@ const nameIn = (path: string): string => path.slice(1).replace(/\?.*$/, '');
 const group = '/apis/admissionregistration.k8s.io/v1';
 const kinds = { validatingwebhookconfigurations: 'Validating', mutatingwebhookconfigurations: 'Mutating' } as const;
 
-/** Creates a configuration, which is in force from then on. */
+/** Creates a webhook configuration, which is active immediately. */
 export async function registerWebhooks(
   server: TestServer,
   plural: keyof typeof kinds,

@@ -1,10 +1,9 @@
 /**
- * What clients do in the conformance specs of Kubernetes about admission, step by step, with the objects that this server
- * has: service accounts in the place of pods, config maps and deployments. Each test bears the name of its spec.
+ * The admission tests of the Kubernetes conformance suite, step by step, with the objects that this server stores:
+ * service accounts instead of pods, config maps and deployments. Each test has the name of its conformance test.
  *
- * Elsewhere: type checks of a policy are in tests/policies/replicas.etcd.test.ts, timeouts that are defaulted in the kinds.
- * Left out, because nothing of the sort is served: attaching to pods, custom resources (mutation, pruning, versions, type
- * checks) and their definitions.
+ * Covered elsewhere: type checks of policies (policies/replicas.etcd.test.ts) and default timeouts (package kinds).
+ * Omitted, because the server does not support them: attaching to pods, custom resources and their definitions.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -38,7 +37,7 @@ const fresh = (): string => `name-${++run}`;
 const create = (name = fresh()): Promise<ApiResponse> => server.request('POST', accounts, { metadata: { name } });
 
 const rules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'] }];
-/** Selects no namespace, so that policies and webhooks that are only stored hold nobody up. */
+/** Selects no namespace, so that policies and webhooks that are only stored do not affect requests. */
 const nowhere = { matchLabels: { no: 'where' } };
 const matchConstraints = { resourceRules: rules, namespaceSelector: nowhere };
 const label = (key: string): object => ({
@@ -54,7 +53,7 @@ const stored = {
   rules,
 };
 
-/** Of each kind: what an object holds besides its metadata, and what a patch and an update change in it. */
+/** For each kind: the body besides metadata, and the changes of a patch and of an update. */
 const resources: readonly [plural: string, body: object, patched: object, updated: object][] = [
   [
     'validatingadmissionpolicies',
@@ -138,7 +137,7 @@ describe('should support API operations', () => {
     expect((await server.request('DELETE', selected)).status).toBe(200);
     expect((await server.request('GET', selected)).body.items).toEqual([]);
 
-    /** Another controller may write at the same time: clients read anew and try again. */
+    /** Retries conflicts, as clients do: another controller may write at the same time. */
     async function retried(update: () => Promise<ApiResponse>): Promise<ApiResponse> {
       const answer = await update();
       if (answer.status !== 409) return answer;
@@ -160,7 +159,7 @@ describe('should support API operations', () => {
       const { body } = await server.request('GET', `${path}/${name}/status`);
       const next = { ...body, status: { conditions: [condition('Updated')] } };
       const answer = await server.request('PUT', `${path}/${name}/status`, next);
-      // The controller that checks types may have written in between, as in a cluster.
+      // The type-checking controller may have written in between, as in a cluster.
       if (answer.status === 409) continue;
       expect(answer.body).toMatchObject({ status: next.status });
       break;
@@ -177,7 +176,7 @@ const condition = (type: string): object => ({
   lastTransitionTime: '2026-01-02T03:04:05Z',
 });
 
-/** The specs of both, those of the change winning. */
+/** Merges the specs; the change takes precedence. */
 const merged = (change: object, body: object): object => {
   const { spec: changed, ...rest } = change as { spec?: object };
   const { spec, ...others } = body as { spec?: object };
@@ -302,7 +301,7 @@ describe('AdmissionWebhook', () => {
     ['10 seconds by default', {}, 201],
   ])('should honor timeout: %s', async (_, webhook, status) => {
     let answer: () => void = () => {};
-    // The slow answer comes when the request has ended, or at once where the timeout allows it.
+    // The webhook responds when the request has ended, or at once if the timeout allows it.
     hooks.handlers.set('slow', (review, response) => {
       answer = () => respondWith({ allowed: true })(review, response);
       if (webhook.timeoutSeconds !== 1) answer();
@@ -397,7 +396,7 @@ describe('AdmissionWebhook', () => {
 });
 
 describe('ValidatingAdmissionPolicy and MutatingAdmissionPolicy', () => {
-  /** Puts a policy into force for namespaces with a label, and gives one such. */
+  /** Activates a policy for namespaces with a label, and creates such a namespace. */
   async function enforce(type: 'validating' | 'mutating', spec: object): Promise<string> {
     const name = fresh();
     const namespaceSelector = { matchLabels: { [name]: 'true' } };

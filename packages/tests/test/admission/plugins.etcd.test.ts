@@ -1,4 +1,4 @@
-/** Admission plugins in the server as it is assembled, chosen by flags and configured by a file. */
+/** Admission plugins in the assembled server, enabled by flags and configured by a file. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
@@ -48,7 +48,7 @@ describe('the server does not start', () => {
   const configuration = (...plugins: object[]): object => ({ plugins });
   test.each<[string, string, object | undefined, string[]]>([
     [
-      'with plugins that cannot work here',
+      'with plugins that it does not support',
       'ResourceQuota,NodeRestriction',
       undefined,
       [
@@ -57,13 +57,13 @@ describe('the server does not start', () => {
       ],
     ],
     [
-      'with EventRateLimit and no limits',
+      'with EventRateLimit but no limits',
       'EventRateLimit',
       configuration(),
       ['--enable-admission-plugins: EventRateLimit needs its limits in the file of --admission-control-config-file'],
     ],
     [
-      'with a faulty configuration',
+      'with an invalid configuration',
       '',
       configuration({ name: 'PodSecurity' }, { name: 'EventRateLimit', path: 'absent.yaml' }),
       [
@@ -72,7 +72,7 @@ describe('the server does not start', () => {
       ],
     ],
     [
-      'with a directory of manifests that is not there',
+      'with a manifest directory that does not exist',
       '',
       configuration({
         name: 'ValidatingAdmissionPolicy',
@@ -89,14 +89,17 @@ describe('the server does not start', () => {
   });
 });
 
-test('AlwaysDeny refuses each write and reads nothing less, and is called deprecated', async () => {
+test('AlwaysDeny rejects writes but not reads, and is reported as deprecated', async () => {
   const { request, logLines } = await serve('AlwaysDeny');
   expect(await request('POST', namespaces, { metadata: { name: fresh() } })).toMatchObject({
     status: 403,
     body: { message: expect.stringMatching(/: admission control is denying all modifications$/) },
   });
   const ofSystem = `${namespaces}/default`;
-  await until('the server has made it', async () => (await request('GET', ofSystem)).status === 200 || undefined);
+  await until(
+    'the system namespace to be created',
+    async () => (await request('GET', ofSystem)).status === 200 || undefined,
+  );
   expect(await request('DELETE', ofSystem)).toMatchObject({ status: 403 });
   const review = { spec: { token: 'x' } };
   expect(await request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review)).toMatchObject({
@@ -107,7 +110,7 @@ test('AlwaysDeny refuses each write and reads nothing less, and is called deprec
   expect(logLines.join()).toContain('admission plugin is deprecated');
 });
 
-test('NamespaceExists refuses writes in namespaces that are not there', async () => {
+test('NamespaceExists rejects writes in namespaces that do not exist', async () => {
   const { request } = await serve('NamespaceExists');
   const name = fresh();
   const missing = { status: 404, body: { message: `namespaces "${name}" not found` } };
@@ -133,10 +136,10 @@ describe('EventRateLimit', () => {
     involvedObject: { kind: 'Robot', name, namespace },
     ...more,
   });
-  /** So many that some meet an empty bucket, however slow the machine is. */
+  /** Enough events that some exceed the limit, however slow the machine is. */
   const many = Array.from({ length: 20 }, (_, at) => `e-${at}`);
 
-  test('refuses events beyond a limit of its file, with 429 and Retry-After', async () => {
+  test('rejects events beyond a limit of its file with 429 and Retry-After', async () => {
     const { open, request } = await serve(
       'EventRateLimit',
       { plugins: [{ name: 'EventRateLimit', path: 'limits.json' }] },
@@ -165,7 +168,7 @@ describe('EventRateLimit', () => {
     expect(new Set(others.map(({ status }) => status))).toEqual(new Set([201]));
   });
 
-  test('counts updates and events of events.k8s.io, by the source and the object of the stored form', async () => {
+  test('counts updates and events of events.k8s.io by the source and the object of the stored version', async () => {
     const { request } = await serve('EventRateLimit', {
       plugins: [
         {
@@ -192,7 +195,7 @@ describe('EventRateLimit', () => {
   });
 });
 
-test('OwnerReferencesPermissionEnforcement needs rights for owners and their finalizers', async () => {
+test('OwnerReferencesPermissionEnforcement requires permission to set owners and to update their finalizers', async () => {
   const served = await serve('OwnerReferencesPermissionEnforcement');
   const { request } = served;
   const name = fresh();
@@ -238,7 +241,7 @@ test('OwnerReferencesPermissionEnforcement needs rights for owners and their fin
   expect(await patch(blocking)).toMatchObject({ status: 200 });
 });
 
-test('each plugin and each step is timed, by operation and outcome', async () => {
+test('each plugin and each step has a duration metric by operation and outcome', async () => {
   const served = await serve('NamespaceLifecycle,AlwaysAdmit');
   const before = { name: fresh() };
   await served.request('POST', `${namespaces}/${before.name}/serviceaccounts`, { metadata: { name: 'a' } });

@@ -1,4 +1,4 @@
-/** Policies and webhooks from files, in the server as it is assembled. */
+/** Admission policies and webhooks from files, in the assembled server. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -94,7 +94,7 @@ let run = 0;
 const fresh = (): string => `static-${++run}`;
 const account = (labels: object = {}): object => ({ metadata: { name: fresh(), labels } });
 
-test('policies of files are in force from the first request on, and seen by nobody', async () => {
+test('policies from files apply from the first request on and are not visible in the API', async () => {
   const { request } = await serve({
     '/etc/validating/a.yaml': bound(
       validating(
@@ -123,7 +123,7 @@ test('policies of files are in force from the first request on, and seen by nobo
   });
 });
 
-test('they hold for policies of the API, too, and not for reviews', async () => {
+test('they also apply to API policies, but not to reviews', async () => {
   const { request } = await serve({
     '/etc/validating/a.yaml': bound(
       validating('frozen.static.k8s.io', 'false', {
@@ -148,7 +148,7 @@ test('they hold for policies of the API, too, and not for reviews', async () => 
   });
 });
 
-test('they are asked before the policies of the API, and both hold', async () => {
+test('they are evaluated before API policies, and both apply', async () => {
   const { request } = await serve({
     '/etc/validating/a.yaml': bound(
       validating('z.static.k8s.io', '!("file" in object.metadata.labels)', rules('serviceaccounts')),
@@ -160,16 +160,13 @@ test('they are asked before the policies of the API, and both hold', async () =>
   await request('POST', policies.replace('policies', 'policybindings'), binding('ValidatingAdmissionPolicy', name));
   const refusalOf = async (labels: object): Promise<string> =>
     String((await request('POST', accounts, account(labels))).body.message);
-  await until(
-    'the policy of the API is in force',
-    async () => (await refusalOf({ api: '' })).includes(name) || undefined,
-  );
+  await until('the API policy to be active', async () => (await refusalOf({ api: '' })).includes(name) || undefined);
   expect(await refusalOf({ file: '' })).toContain('by z.static.k8s.io');
   expect(await refusalOf({ file: '', api: '' })).toContain('by z.static.k8s.io');
   await request('DELETE', `${policies}/${name}`);
 });
 
-test('changed files come into force as a whole, and faulty ones leave the old ones there', async () => {
+test('changed files are applied atomically, and invalid ones leave the previous policies active', async () => {
   const policy = (label: string): string =>
     bound(validating('changing.static.k8s.io', `!("${label}" in object.metadata.labels)`, rules('serviceaccounts')));
   const served = await serve({ '/etc/validating/a.yaml': policy('one') }, true);
@@ -185,7 +182,7 @@ test('changed files come into force as a whole, and faulty ones leave the old on
   await write('/etc/validating/b.yaml', '');
   await write('/etc/validating/a.yaml', policy('two'));
   await seen('static admission manifests reloaded');
-  await until('the new policy is in force', async () => (await status('two')) === 422 || undefined);
+  await until('the new policy to be active', async () => (await status('two')) === 422 || undefined);
   expect(await status('one')).toBe(201);
   const prefix = 'apiserver_manifest_admission_config_controller';
   const plugin = 'ValidatingAdmissionPolicy';
@@ -194,7 +191,7 @@ test('changed files come into force as a whole, and faulty ones leave the old on
   expect(await metric(served, `${prefix}_last_config_info`, { plugin })).toBe(1);
 });
 
-describe('webhooks of files', () => {
+describe('webhooks from files', () => {
   let hooks: AdmissionWebhooks;
   beforeAll(async () => {
     hooks = await startAdmissionWebhooks();
@@ -215,7 +212,7 @@ describe('webhooks of files', () => {
     { operations: ['CREATE', 'DELETE'], apiGroups: [apiGroup], apiVersions: ['v1'], resources: [resource] },
   ];
 
-  test('are called from the first request on, and seen and changed by nobody', async () => {
+  test('are called from the first request on and can be neither read nor changed through the API', async () => {
     hooks.handlers.set('labels', respondWithLabel('by', 'file'));
     hooks.handlers.set('denies', respondWith({ allowed: false, status: { message: 'by the file' } }));
     const { request } = await serve({
@@ -246,7 +243,7 @@ describe('webhooks of files', () => {
     });
   });
 
-  test('are called before those of the API, and keep objects of admission from being deleted', async () => {
+  test('are called before API webhooks and can protect admission objects from deletion', async () => {
     hooks.handlers.set('guards', respondWith({ allowed: false }));
     const protectedOnly = { objectSelector: { matchLabels: { protected: 'yes' } } };
     const { request } = await serve({
@@ -277,7 +274,7 @@ describe('webhooks of files', () => {
     expect((await request('DELETE', `${configurations}/${name}`)).status).toBe(200);
   });
 
-  test('follow their files', async () => {
+  test('are reloaded when their files change', async () => {
     hooks.handlers.set('denies', respondWith({ allowed: false }));
     const file = (name: string): string =>
       JSON.stringify(configuration('Validating', 'a.static.k8s.io', hooks.webhook(name)));
@@ -285,7 +282,7 @@ describe('webhooks of files', () => {
     expect((await request('POST', accounts, account())).status).toBe(201);
     await write('/etc/validating-webhooks/a.yaml', file('denies'));
     const status = async (): Promise<number> => (await request('POST', accounts, account())).status;
-    await until('the new webhook is in force', async () => (await status()) === 400 || undefined);
+    await until('the new webhook to be active', async () => (await status()) === 400 || undefined);
   });
 
   test.each<[string, object, string]>([
@@ -314,7 +311,7 @@ describe('webhooks of files', () => {
       }),
       'metadata.name: Invalid value: "a": must end with ".static.k8s.io"',
     ],
-  ])('with %s keep the server from starting', async (_, given, fault) => {
+  ])('with %s prevent the server from starting', async (_, given, fault) => {
     await expect(serve({ '/etc/validating-webhooks/a.yaml': JSON.stringify(given) })).rejects.toThrow(
       `--admission-control-config-file: /etc/validating-webhooks/a.yaml: ${fault}`,
     );
@@ -331,17 +328,17 @@ describe('the server does not start with', () => {
   const policy = (more: object = {}): object => validating(name, 'true', rules('events'), more);
   test.each<[string, string, string[]]>([
     [
-      'a policy with another name',
+      'a policy without the reserved name suffix',
       JSON.stringify(validating('a', 'true', rules('events'))),
       [`${at}: metadata.name: Invalid value: "a": must end with ".static.k8s.io"`],
     ],
     [
-      'a policy twice',
+      'a duplicate policy',
       `${JSON.stringify(policy())}\n---\n${JSON.stringify(policy())}`,
       [`${at}: document 2: metadata.name: Duplicate value: "${name}": /etc/validating/a.yaml: document 1`],
     ],
     [
-      'a policy that its kind refuses',
+      'an invalid policy',
       JSON.stringify(policy({ validations: [{ expression: 'nonsense(' }], failurePolicy: 'Never' })),
       [
         `${at}: spec.failurePolicy: Unsupported value: "Never"`,
@@ -349,41 +346,41 @@ describe('the server does not start with', () => {
       ],
     ],
     ['an unknown field', JSON.stringify(policy({ validation: [] })), [`${at}: unknown field "spec.validation"`]],
-    ['a wrong type', JSON.stringify(policy({ validations: 7 })), [`${at}: spec.validations: `]],
+    ['a field of the wrong type', JSON.stringify(policy({ validations: 7 })), [`${at}: spec.validations: `]],
     [
       'parameters',
       JSON.stringify(policy({ paramKind: { apiVersion: 'v1', kind: 'Event' } })),
       [`${at}: spec.paramKind: Forbidden: not supported for static manifests`],
     ],
     [
-      'a binding of a policy of the API',
+      'a binding to an API policy',
       JSON.stringify({ ...binding('ValidatingAdmissionPolicy', 'x'), metadata: { name } }),
       [`${at}: spec.policyName: Invalid value: "x": must end with ".static.k8s.io"`],
     ],
     [
-      'a binding of a policy that is not there',
+      'a binding to a missing policy',
       JSON.stringify(binding('ValidatingAdmissionPolicy', name)),
       [`${at}: spec.policyName: Invalid value: "${name}": there is no such policy in the directory`],
     ],
     [
-      'parameters of a binding',
+      'a binding with parameters',
       `${JSON.stringify(policy())}\n---\n${JSON.stringify(binding('ValidatingAdmissionPolicy', name, { paramRef: { name: 'x', parameterNotFoundAction: 'Deny' } }))}`,
       [`${at}: document 2: spec.paramRef: Forbidden: not supported for static manifests`],
     ],
     [
-      'an object of another kind',
+      'an object of an unsupported kind',
       JSON.stringify(mutating(name, 'x')),
       [
         `${at}: unsupported resource MutatingAdmissionPolicy of ${apiVersion}: expected ValidatingAdmissionPolicy of ${apiVersion} or ValidatingAdmissionPolicyBinding of ${apiVersion}`,
       ],
     ],
-    ['text that is no YAML', 'a: [', [`${at}: the file is not valid YAML`]],
+    ['invalid YAML', 'a: [', [`${at}: the file is not valid YAML`]],
   ])('%s', async (_, text, faults) => {
     const message = await fault({ '/etc/validating/a.yaml': text });
     for (const one of faults) expect(message).toContain(one);
   });
 
-  test('faults of both directories', async () => {
+  test('errors in both directories', async () => {
     const message = await fault({ '/etc/validating/a.yaml': '7', '/etc/mutating/a.yaml': '7' });
     expect(message.split('\n')).toEqual([
       '--admission-control-config-file: /etc/mutating/a.yaml: expected an object',

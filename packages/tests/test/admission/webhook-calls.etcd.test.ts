@@ -18,8 +18,8 @@ import { accounts, startWebhookSuite, statusOf } from './webhook-suite.ts';
 
 const { caBundle, create, hooks, mutating, nextName, server, validating } = await startWebhookSuite();
 
-describe('What is sent', () => {
-  test('is a whole AdmissionReview, to the URL with its timeout and without credentials', async () => {
+describe('An admission webhook receives', () => {
+  test('a complete AdmissionReview at its URL, with its timeout and without credentials', async () => {
     await validating(hooks.webhook('see', { timeoutSeconds: 3 }));
     const created = await server.request('POST', `${accounts}?fieldManager=me`, { metadata: { name: 'whole' } });
     expect(created.status).toBe(201);
@@ -50,12 +50,12 @@ describe('What is sent', () => {
     expect(metadata).toMatchObject({ name: 'whole', namespace: 'team', uid: created.body.metadata.uid });
   });
 
-  test('is of the first version that both sides know', async () => {
+  test('the first AdmissionReview version that both sides support', async () => {
     await validating(
       hooks.webhook('old', { admissionReviewVersions: ['v2', 'v1beta1', 'v1'] }),
       hooks.webhook('new', { admissionReviewVersions: ['v1', 'v1beta1'] }),
     );
-    // The old version never required anything but a response.
+    // v1beta1 requires only a response.
     hooks.handlers.set('old', (_, response) => void response.end(JSON.stringify({ response: { allowed: true } })));
     expect((await create()).status).toBe(201);
     const versions = hooks.calls.map(({ path, review }) => [path.slice(0, 4), review.apiVersion]);
@@ -67,7 +67,7 @@ describe('What is sent', () => {
     );
   });
 
-  test('tells updates and deletions by both objects', async () => {
+  test('object and oldObject of updates and deletions', async () => {
     const { body } = await create();
     const path = `${accounts}/${body.metadata.name}`;
     await validating(hooks.webhook('see'));
@@ -88,14 +88,14 @@ describe('What is sent', () => {
     expect(hooks.calls[0]?.review.request.oldObject?.metadata.labels).toBeUndefined();
   });
 
-  test('goes to a service at its configured address, under its own name', async () => {
+  test("calls to a service at its configured address, with the service's host name", async () => {
     const clientConfig = { service: { namespace: 'team', name: 'policy', path: '/see' }, caBundle: caBundle };
     await validating(hooks.webhook('see', { clientConfig }));
     expect((await create()).status).toBe(201);
     expect(hooks.calls).toMatchObject([{ path: '/see?timeout=10s', headers: { host: 'policy.team.svc:443' } }]);
   });
 
-  test('goes over the same connection again, and over a new one when that was closed', async () => {
+  test('calls over a kept connection, and over a new one after the connection was closed', async () => {
     await validating(hooks.webhook('see'));
     expect((await create()).status).toBe(201);
     const before = hooks.server.connections;
@@ -106,7 +106,7 @@ describe('What is sent', () => {
     expect(hooks.server.connections).toBe(before + 1);
   });
 
-  test('includes TokenRequests and namespaces', async () => {
+  test('reviews of namespaces', async () => {
     const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*'], scope: 'Cluster' }];
     await validating(hooks.webhook('see', { rules }));
     await server.request('POST', '/api/v1/namespaces', { metadata: { name: 'place' } });
@@ -126,7 +126,7 @@ describe('A webhook is called', () => {
   };
   const eventRules = [{ operations: ['*'], apiGroups: ['events.k8s.io'], apiVersions: ['v1'], resources: ['events'] }];
 
-  test('about the same objects of another group, in the form of its rule, and its patch is of that form', async () => {
+  test('for equivalent resources of another group, in the version of its rule, and patches that version', async () => {
     await mutating(
       hooks.webhook('see', { rules: eventRules }),
       hooks.webhook('exact', { rules: eventRules, matchPolicy: 'Exact' }),
@@ -152,25 +152,29 @@ describe('A webhook is called', () => {
   });
 
   test.each<[string, object, boolean]>([
-    ['whose namespace selector matches', { namespaceSelector: { matchLabels: { tier: 'gold' } } }, true],
-    ['whose namespace selector does not match', { namespaceSelector: { matchLabels: { tier: 'tin' } } }, false],
-    ['whose object selector matches', { objectSelector: { matchLabels: { a: 'b' } } }, true],
-    ['whose object selector does not match', { objectSelector: { matchLabels: { a: 'c' } } }, false],
-    ['whose condition holds', { matchConditions: [{ name: 'c', expression: 'has(object.metadata.labels)' }] }, true],
-    ['whose condition does not hold', { matchConditions: [{ name: 'c', expression: 'object == null' }] }, false],
+    ['the namespace selector matches', { namespaceSelector: { matchLabels: { tier: 'gold' } } }, true],
+    ['the namespace selector does not match', { namespaceSelector: { matchLabels: { tier: 'tin' } } }, false],
+    ['the object selector matches', { objectSelector: { matchLabels: { a: 'b' } } }, true],
+    ['the object selector does not match', { objectSelector: { matchLabels: { a: 'c' } } }, false],
     [
-      'whose condition has no value but ignores failures',
+      'the match condition is true',
+      { matchConditions: [{ name: 'c', expression: 'has(object.metadata.labels)' }] },
+      true,
+    ],
+    ['the match condition is false', { matchConditions: [{ name: 'c', expression: 'object == null' }] }, false],
+    [
+      'the match condition fails and failures are ignored',
       { matchConditions: [{ name: 'c', expression: 'object.x == 1' }], failurePolicy: 'Ignore' },
       false,
     ],
-    ['without rules', { rules: [] }, false],
-  ])('if it is one %s: %#', async (_, part, isCalled) => {
+    ['there are no rules', { rules: [] }, false],
+  ])('only if it matches: %s: %#', async (_, part, isCalled) => {
     await validating(hooks.webhook('see', part));
     expect((await create({ metadata: { name: nextName(), labels: { a: 'b' } } })).status).toBe(201);
     expect(hooks.calledNames()).toEqual(isCalled ? ['see'] : []);
   });
 
-  test('not at all if its condition has no value, because the request is refused', async () => {
+  test('not if its match condition fails, which rejects the request', async () => {
     const matchConditions = [{ name: 'c', expression: 'object.x == 1' }];
     await validating(hooks.webhook('see', { matchConditions }));
     expect(statusOf(await create({ metadata: { name: 'refused' } }))).toMatchObject({
@@ -184,7 +188,7 @@ describe('A webhook is called', () => {
     expect(await metric(server, errors, labelled)).toBeGreaterThan(0);
   });
 
-  test('never about webhooks and policies', async () => {
+  test('never for webhook configurations and policies', async () => {
     const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'] }];
     await validating(hooks.webhook('see', { rules }));
     hooks.handlers.set('see', respondWith({ allowed: false }));
@@ -193,7 +197,7 @@ describe('A webhook is called', () => {
   });
 });
 
-describe('A second call', () => {
+describe('A reinvocation', () => {
   const counts =
     (name: string): ReviewHandler =>
     (asked, response) => {
@@ -202,17 +206,17 @@ describe('A second call', () => {
       respondWithPatch({ op: 'add', path: '/metadata/annotations', value: annotations })(asked, response);
     };
 
-  test('follows a later change, once, for those that ask for it', async () => {
+  test('follows a later change, once, for webhooks with policy IfNeeded', async () => {
     const again = { reinvocationPolicy: 'IfNeeded' };
     await mutating(hooks.webhook('a', again), hooks.webhook('never'), hooks.webhook('b', again), hooks.webhook('c'));
     for (const name of ['a', 'b', 'c']) hooks.handlers.set(name, counts(name));
     const { body } = await create();
-    // Both change the object each time, which would never end.
+    // Both webhooks change the object on every call; there is only one reinvocation.
     expect(hooks.calledNames()).toEqual(['a', 'never', 'b', 'c', 'a', 'b']);
     expect(body.metadata.annotations).toEqual({ a: '2', b: '2', c: '1' });
   });
 
-  test('does not follow when nothing has changed after the first', async () => {
+  test('does not happen if no later webhook changed the object', async () => {
     const again = { reinvocationPolicy: 'IfNeeded' };
     await mutating(hooks.webhook('a'), hooks.webhook('b', again), hooks.webhook('c', again));
     hooks.handlers.set('a', respondWithLabel('a'));
@@ -228,7 +232,7 @@ describe('A second call', () => {
     expect(hooks.calledNames()).toEqual(['a', 'b', 'c']);
   });
 
-  test('comes to webhooks of other configurations, in the order of their names', async () => {
+  test('includes webhooks of other configurations, in the order of their names', async () => {
     await registerWebhooks(server, 'mutatingwebhookconfigurations', 'z', hooks.webhook('z'));
     await registerWebhooks(
       server,
@@ -241,7 +245,7 @@ describe('A second call', () => {
     expect(hooks.calledNames()).toEqual(['a', 'z', 'a']);
   });
 
-  test('shows a MutatingAdmissionPolicy what a webhook has made of the object', async () => {
+  test('shows a MutatingAdmissionPolicy the changes of webhooks', async () => {
     const path = '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies';
     const rule = { operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], resources: ['serviceaccounts'] };
     const expression =
@@ -273,13 +277,13 @@ test.each([
   ['policy=10.0.0.7', '"policy" is not namespace/name'],
   ['team/policy=https://10.0.0.7', '"https://10.0.0.7" is not host or host:port'],
   ['team/policy=10.0.0.7:http', '"10.0.0.7:http" is not host or host:port'],
-])('A server is not started with the services %s', async (services, fault) => {
+])('The server does not start with the services %s', async (services, fault) => {
   await expect(
     serveKinds(kinds, { etcd: server.etcd, flags: [`--admission-webhook-services=${services}`] }),
   ).rejects.toMatchObject({ message: expect.stringContaining(`--admission-webhook-services: ${fault}`) });
 });
 
-test('A changed configuration is in force at once, and a deleted one is not', async () => {
+test('A changed webhook configuration applies immediately, and a deleted one stops applying', async () => {
   await validating(hooks.webhook('see'));
   hooks.handlers.set('see', respondWith({ allowed: false }));
   expect((await create()).status).toBe(400);
@@ -287,7 +291,7 @@ test('A changed configuration is in force at once, and a deleted one is not', as
   expect((await create()).status).toBe(201);
 });
 
-test('Many requests at once are each answered by their own review', async () => {
+test('Concurrent requests each get the response of their own review', async () => {
   await mutating(hooks.webhook('first'));
   hooks.handlers.set('first', (asked, response) =>
     respondWithLabel('name', asked.request.object?.metadata.name)(asked, response),
@@ -296,7 +300,7 @@ test('Many requests at once are each answered by their own review', async () => 
   for (const { body } of created) expect(body.metadata.labels).toEqual({ name: body.metadata.name });
 });
 
-test('Metrics know the webhooks that were called', async () => {
+test('Metrics count calls by webhook', async () => {
   hooks.handlers.set('see', allow);
   await validating(hooks.webhook('see'));
   await create();

@@ -19,7 +19,7 @@ describe('A denial', () => {
   test.each<[string, object, object]>([
     ['without explanation', { allowed: false }, { code: 400, message: `${denied} without explanation` }],
     [
-      'with all that explains it',
+      'with a complete Status',
       {
         status: {
           code: 418,
@@ -36,9 +36,9 @@ describe('A denial', () => {
       },
     ],
     ['with a reason only', { status: { reason: 'Forbidden' } }, { code: 400, message: `${denied}: Forbidden` }],
-    ['that claims success', { status: { code: 200, message: 'fine' } }, { code: 400, message: `${denied}: fine` }],
-    ['with a code that HTTP does not have', { status: { code: 1234 } }, { code: 599 }],
-  ])('%s is the answer', async (_, response, expected) => {
+    ['with a success code', { status: { code: 200, message: 'fine' } }, { code: 400, message: `${denied}: fine` }],
+    ['with an invalid HTTP status code', { status: { code: 1234 } }, { code: 599 }],
+  ])('%s is returned to the client', async (_, response, expected) => {
     await validating(hooks.webhook('no'));
     hooks.handlers.set('no', respondWith(response));
     const created = await create();
@@ -46,13 +46,13 @@ describe('A denial', () => {
     expect(created.status).toBe((expected as { code: number }).code);
   });
 
-  test('has no reason if the webhook gives none', async () => {
+  test('has no reason if the webhook sent none', async () => {
     await validating(hooks.webhook('no'));
     hooks.handlers.set('no', respondWith({ allowed: false }));
     expect((await create()).body).not.toHaveProperty('reason');
   });
 
-  test('by one of several webhooks is the answer when all have answered, and counted', async () => {
+  test('by one of several validating webhooks is returned after all have responded, and counted', async () => {
     const labelled = { name: 'no.hooks.example.com', type: 'validating', operation: 'CREATE' };
     const rejections = 'apiserver_admission_webhook_rejection_count';
     const counted = { ...labelled, error_type: 'no_error', rejection_code: '403' };
@@ -70,7 +70,7 @@ describe('A denial', () => {
     ).toBeGreaterThan(0);
   });
 
-  test('by a mutating webhook ends the request before others are called, in deletions too', async () => {
+  test('by a mutating webhook ends the request before later webhooks are called, also for deletions', async () => {
     const { body } = await create();
     await mutating(hooks.webhook('no'), hooks.webhook('later'));
     hooks.handlers.set('no', respondWith({ allowed: false }));
@@ -80,7 +80,7 @@ describe('A denial', () => {
     expect((await server.request('GET', `${accounts}/${body.metadata.name}`)).status).toBe(200);
   });
 
-  test('of an object of a collection keeps that object', async () => {
+  test('of one deletion of a collection keeps that object', async () => {
     await server.request('POST', '/api/v1/namespaces/crowd/serviceaccounts', {
       metadata: { name: 'kept', labels: { k: 'y' } },
     });
@@ -92,8 +92,8 @@ describe('A denial', () => {
   });
 });
 
-test('A webhook with side effects refuses dry runs, and nothing else', async () => {
-  // Validation of today refuses it, but an older server may have stored it.
+test('A webhook with side effects rejects dry runs only', async () => {
+  // Current validation rejects it, but an older server may have stored it.
   const kind = 'ValidatingWebhookConfiguration';
   const webhooks = [hooks.webhook('effects', { sideEffects: 'Unknown' })];
   const metadata = { name: 'old', uid: 'u', creationTimestamp: '2020-01-01T00:00:00Z' };
@@ -110,14 +110,14 @@ test('A webhook with side effects refuses dry runs, and nothing else', async () 
   expect(hooks.calledNames()).toEqual(['effects']);
 });
 
-test('Warnings reach the client, of those who deny as well', async () => {
+test('Warnings reach the client, also those of denials', async () => {
   await validating(hooks.webhook('no'));
   hooks.handlers.set('no', respondWith({ allowed: false, warnings: ['mind the gap', '', 'mind "the" gap'] }));
   const { warnings } = await create();
   expect(warnings).toEqual(['299 - "mind the gap"', '299 - "mind \\"the\\" gap"']);
 });
 
-test('More warnings than a response can carry are cut', async () => {
+test('Warnings beyond the size of a response are dropped', async () => {
   await validating(hooks.webhook('talk'));
   hooks.handlers.set(
     'talk',
@@ -144,52 +144,62 @@ const drip: ReviewHandler = (_, response) => {
 };
 
 const failures: readonly [string, ReviewHandler, RegExp, string][] = [
-  ['refuses us', raw(403), /failed to call webhook: the server answered with the status 403$/, '403'],
+  ['responds with 403', raw(403), /failed to call webhook: the server answered with the status 403$/, '403'],
   ['fails', raw(500), /the status 500$/, '500'],
   [
-    'is somewhere else',
+    'redirects',
     (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end(),
     /the status 302$/,
     '503',
   ],
-  ['breaks off', (_, response: ServerResponse) => void response.destroy(), /: Post "https:.*cannot be reached/, '503'],
+  [
+    'closes the connection',
+    (_, response: ServerResponse) => void response.destroy(),
+    /: Post "https:.*cannot be reached/,
+    '503',
+  ],
   ['hangs', () => {}, /Post "https:\/\/127\.0\.0\.1:\d+\/bad\?timeout=1s": context deadline exceeded$/, '503'],
   ['drips', drip, /context deadline exceeded$/, '503'],
-  ['answers no JSON', raw(200, '<html>'), /the response is not JSON$/, '503'],
-  ['answers nothing', raw(200), /the response is not JSON$/, '503'],
-  ['answers too much', raw(200, ' '.repeat(6 * 1024 * 1024)), /the answer is larger than/, '503'],
-  ['answers too many values', raw(200, `[${'0,'.repeat(100_000)}0]`), /too many values$/, '503'],
-  ['answers a list', raw(200, '[]'), /received invalid webhook response: the body is not an object$/, '503'],
-  ['answers without a response', review(() => ({})), /webhook response was absent$/, '503'],
+  ['does not send JSON', raw(200, '<html>'), /the response is not JSON$/, '503'],
+  ['sends an empty body', raw(200), /the response is not JSON$/, '503'],
+  ['sends too many bytes', raw(200, ' '.repeat(6 * 1024 * 1024)), /the answer is larger than/, '503'],
+  ['sends too many values', raw(200, `[${'0,'.repeat(100_000)}0]`), /too many values$/, '503'],
+  ['sends a list', raw(200, '[]'), /received invalid webhook response: the body is not an object$/, '503'],
+  ['sends a review without a response', review(() => ({})), /webhook response was absent$/, '503'],
   [
-    'answers with another uid',
+    'sends another uid',
     review(() => ({ response: { uid: 'x', allowed: true } })),
     /expected response\.uid="[0-9a-f-]+", got "x"$/,
     '503',
   ],
   [
-    'answers with another kind',
+    'sends another kind',
     review((uid) => ({ kind: 'Other', response: { uid, allowed: true } })),
     /Kind="Other"$/,
     '503',
   ],
   [
-    'answers with another version',
+    'sends another version',
     review((uid) => ({ apiVersion: 'admission.k8s.io/v1beta1', response: { uid, allowed: true } })),
     /got "admission.k8s.io\/v1beta1"/,
     '503',
   ],
-  ['answers with a word', review((uid) => ({ response: { uid, allowed: 'yes' } })), /allowed is not a boolean$/, '503'],
   [
-    'answers with warnings that are none',
+    'sends an allowed that is not a boolean',
+    review((uid) => ({ response: { uid, allowed: 'yes' } })),
+    /allowed is not a boolean$/,
+    '503',
+  ],
+  [
+    'sends warnings that are not strings',
     review((uid) => ({ response: { uid, allowed: true, warnings: [1] } })),
     /warnings is not a string$/,
     '503',
   ],
 ];
 
-describe('A webhook that gives no valid answer', () => {
-  test.each(failures)('because it %s fails the request, or is ignored', async (_, answer, message, code) => {
+describe('A call of a webhook that', () => {
+  test.each(failures)('%s fails the request, or is ignored', async (_, answer, message, code) => {
     hooks.handlers.set('bad', answer);
     for (const type of ['validating', 'mutating'] as const) {
       const timed = { timeoutSeconds: 1 };
@@ -215,7 +225,7 @@ describe('A webhook that gives no valid answer', () => {
     }
   });
 
-  test('because nobody is there is called again when it is back', async () => {
+  test('is stopped fails, and succeeds after its restart', async () => {
     await validating(hooks.webhook('see'));
     expect((await create()).status).toBe(201);
     await hooks.server.stop();
@@ -231,7 +241,7 @@ describe('A webhook that gives no valid answer', () => {
     expect((await create()).status).toBe(201);
   });
 
-  test('because its certificate is not trusted gets nothing', async () => {
+  test('has an untrusted certificate is not sent', async () => {
     const other = { url: `${hooks.server.origin}/see` };
     await validating(hooks.webhook('see', { clientConfig: other }));
     const { status, body } = await create();
@@ -243,9 +253,9 @@ describe('A webhook that gives no valid answer', () => {
   });
 
   test.each([
-    ['is no PEM', 'nonsense'],
-    ['holds a broken certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'],
-  ])('because its CA bundle %s gets nothing', async (_, bundle) => {
+    ['is not PEM', 'nonsense'],
+    ['contains an invalid certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'],
+  ])('has a CA bundle that %s is not sent', async (_, bundle) => {
     const clientConfig = { url: `${hooks.server.origin}/see`, caBundle: base64(bundle) };
     await validating(hooks.webhook('see', { clientConfig }));
     for (let times = 0; times < 2; times++)
@@ -253,7 +263,7 @@ describe('A webhook that gives no valid answer', () => {
     expect(hooks.calls).toEqual([]);
   });
 
-  test('because its service has no address is created so', async () => {
+  test('has no configured service address fails with that message', async () => {
     const clientConfig = { service: { namespace: 'team', name: 'other' }, caBundle: caBundle };
     await validating(hooks.webhook('see', { clientConfig }));
     expect((await create()).body).toMatchObject({
@@ -265,13 +275,13 @@ describe('A webhook that gives no valid answer', () => {
     expect((await create()).status).toBe(201);
   });
 
-  test('until the request has to end is no reason to wait longer', async () => {
+  test("hangs until the request's deadline fails, even if failures are ignored", async () => {
     hooks.handlers.set('bad', () => {});
     await validating(hooks.webhook('bad', { timeoutSeconds: 30, failurePolicy: 'Ignore' }));
     expect(statusOf(await create({}, '?timeout=1s'))).toMatchObject({ code: 504, reason: 'Timeout' });
   });
 
-  test('is logged with its name', () => {
+  test("failed is logged with the webhook's name", () => {
     expect(server.logLines.join('\n')).toMatch(/admission webhook failed.*bad\.hooks\.example\.com/);
   });
 });
@@ -279,7 +289,7 @@ describe('A webhook that gives no valid answer', () => {
 describe('A patch', () => {
   const label = (name: string): object[] => [{ op: 'add', path: '/metadata/labels', value: { [name]: 'yes' } }];
 
-  test('changes what is written, and what later webhooks get', async () => {
+  test('changes the stored object and the object that later webhooks receive', async () => {
     await mutating(hooks.webhook('first'), hooks.webhook('second'));
     await validating(hooks.webhook('see'));
     hooks.handlers.set('first', respondWithLabel('first'));
@@ -293,7 +303,7 @@ describe('A patch', () => {
     ]);
   });
 
-  test('of an update and of a dry run, too', async () => {
+  test('applies to updates and dry runs', async () => {
     const { body } = await create();
     await mutating(hooks.webhook('first'));
     hooks.handlers.set('first', respondWithLabel('first'));
@@ -312,7 +322,7 @@ describe('A patch', () => {
       500,
       /^Internal error occurred: JSON Patch: /,
     ],
-    ['that is no operation', { op: 'explode', path: '/x' }, 500, /JSON Patch: /],
+    ['with an unknown operation', { op: 'explode', path: '/x' }, 500, /JSON Patch: /],
     [
       'that sets a wrong type',
       { op: 'add', path: '/metadata/labels', value: 'x' },
@@ -320,24 +330,19 @@ describe('A patch', () => {
       /patched object is invalid: metadata\.labels/,
     ],
     [
-      'that makes another kind of it',
+      'that changes the kind',
       { op: 'replace', path: '/kind', value: 'Secret' },
       500,
       /kind and apiVersion must stay ServiceAccount of v1/,
     ],
     [
-      'that breaks a rule of the kind',
+      'that makes the object invalid',
       { op: 'add', path: '/metadata/labels', value: { '-': 'x' } },
       422,
       /metadata\.labels/,
     ],
-    [
-      'that moves it to another namespace',
-      { op: 'replace', path: '/metadata/namespace', value: 'else' },
-      400,
-      /namespace/,
-    ],
-  ])('%s is refused, and nothing is written', async (_, operation, code, message) => {
+    ['that changes the namespace', { op: 'replace', path: '/metadata/namespace', value: 'else' }, 400, /namespace/],
+  ])('%s is rejected, and nothing is written', async (_, operation, code, message) => {
     await mutating(hooks.webhook('first', { failurePolicy: 'Ignore' }));
     hooks.handlers.set('first', respondWithPatch(operation));
     const name = nextName();
@@ -347,10 +352,10 @@ describe('A patch', () => {
   });
 
   test.each<[string, object, RegExp]>([
-    ['without its type', { patch: base64('[]') }, /returned response\.patch but not response\.patchType$/],
-    ['without its bytes', { patchType: 'JSONPatch' }, /returned response\.patchType but not response\.patch$/],
-    ['of no type', { patchType: '', patch: base64('[]') }, /invalid response\.patchType of ""$/],
-    ['of an unknown type', { patchType: 'XML', patch: base64('[]') }, /unsupported patch type "XML"$/],
+    ['without a type', { patch: base64('[]') }, /returned response\.patch but not response\.patchType$/],
+    ['without content', { patchType: 'JSONPatch' }, /returned response\.patchType but not response\.patch$/],
+    ['with an empty type', { patchType: '', patch: base64('[]') }, /invalid response\.patchType of ""$/],
+    ['with an unknown type', { patchType: 'XML', patch: base64('[]') }, /unsupported patch type "XML"$/],
     ['that is not base64', { patchType: 'JSONPatch', patch: '[]' }, /patch is not base64$/],
     ['that is not JSON', { patchType: 'JSONPatch', patch: base64('[') }, /received undecodable patch/],
     ['that is not a list', { patchType: 'JSONPatch', patch: base64('{}') }, /received undecodable patch/],
@@ -360,7 +365,7 @@ describe('A patch', () => {
     expect(statusOf(await create())).toMatchObject({ code: 500, message: expect.stringMatching(message) });
   });
 
-  test('by a validating webhook is a failed call, and ignored in the old version', async () => {
+  test('by a validating webhook is a failed call, and ignored in v1beta1', async () => {
     const answer = respondWith({
       allowed: true,
       patchType: 'JSONPatch',
@@ -374,7 +379,7 @@ describe('A patch', () => {
     expect((await create()).status).toBe(201);
   });
 
-  test('of an apply that creates is bound to its namespace, too', async () => {
+  test('of a creating apply must not change the namespace either', async () => {
     await mutating(hooks.webhook('first'));
     hooks.handlers.set('first', respondWithPatch({ op: 'replace', path: '/metadata/namespace', value: 'else' }));
     const name = nextName();
@@ -386,7 +391,7 @@ describe('A patch', () => {
     expect([status, body.metadata.labels]).toEqual([201, { first: 'yes' }]);
   });
 
-  test('may rename a new object only where the path does not name it', async () => {
+  test('may change the name of a new object only if the path does not contain it', async () => {
     await mutating(hooks.webhook('first'));
     const [given, other] = [nextName(), nextName()];
     hooks.handlers.set('first', respondWithPatch({ op: 'replace', path: '/metadata/name', value: other }));
@@ -406,7 +411,7 @@ describe('A patch', () => {
     expect((await server.request('GET', `${accounts}/${given}`)).status).toBe(404);
   });
 
-  test.each(['uid', 'creationTimestamp'])('cannot take away the %s of an object, nor change it', async (field) => {
+  test.each(['uid', 'creationTimestamp'])('can neither remove nor change the %s of an object', async (field) => {
     await mutating(hooks.webhook('first'));
     hooks.handlers.set('first', respondWithPatch({ op: 'remove', path: `/metadata/${field}` }, ...label('created')));
     const created = await create();
@@ -434,7 +439,7 @@ describe('A patch', () => {
     });
   });
 
-  test('of a write to one path leaves the fields of others alone', async () => {
+  test('of a subresource write does not change other fields', async () => {
     const rules = [
       { operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['namespaces', 'namespaces/status'] },
     ];
@@ -451,7 +456,7 @@ describe('A patch', () => {
     }
   });
 
-  test('that breaks managedFields leaves them as they were, with a warning', async () => {
+  test('with invalid managedFields keeps the previous ones, with a warning', async () => {
     const broken = [
       { manager: 'm', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: { x: 1 } },
     ];
@@ -470,7 +475,7 @@ describe('A patch', () => {
     expect([changed.status, changed.warnings.length]).toEqual([200, 1]);
   });
 
-  test('of a deletion is refused, and an empty one is none', async () => {
+  test('of a deletion is rejected unless it is empty', async () => {
     const { body } = await create();
     const path = `${accounts}/${body.metadata.name}`;
     await mutating(hooks.webhook('first'));

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { type Import, manifestOf, packagesDirectory, readSources, packageNames, type Source } from './sources.ts';
 
-/** A room may use the rooms on the lines above its own, and no other. */
+/** A package may import only packages of the lines above its own. */
 const layers = [
   ['base'],
   ['telemetry', 'model', 'certificates'],
@@ -19,30 +19,30 @@ const layerOf = (room: string): number => layers.findIndex((line) => line.includ
 
 const scope = '@cluster-apiserver/';
 const sources = readSources();
-/** Tests run with the tools of the whole. */
+/** Development dependencies of the root package, available to all tests. */
 const tools = Object.keys(manifestOf().devDependencies ?? {});
 
-test('the sources are found, with what they import', () => {
+test('all sources and their imports are found', () => {
   const index = sources.find((source) => source.path === 'registry/src/index.ts');
   expect(index?.imports.map(({ from }) => from)).toContain('./create.ts');
   expect(new Set(sources.map(({ packageName: room }) => room)).size).toBeGreaterThan(8);
 });
 
-test.each(packageNames)('%s has its place on the ladder', (room) => {
+test.each(packageNames)('%s is in a layer', (room) => {
   expect(layerOf(room)).toBeGreaterThanOrEqual(0);
 });
 
 describe.each(packageNames)('%s', (room) => {
   const own = sources.filter((source) => source.packageName === room);
   const { dependencies = {}, devDependencies = {} } = manifestOf(room);
-  const faults = (wrong: (source: Source, used: Import) => boolean): string[] =>
+  const violations = (wrong: (source: Source, used: Import) => boolean): string[] =>
     own.flatMap((source) =>
       source.imports.filter((used) => wrong(source, used)).map(({ from }) => `${source.path} imports ${from}`),
     );
 
-  test('uses only rooms above it', () => {
+  test('imports only packages of layers above it', () => {
     expect(
-      faults(
+      violations(
         (_, { from }) =>
           from.startsWith(scope) &&
           !(layerOf(packageNameIn(from)) >= 0 && layerOf(packageNameIn(from)) < layerOf(room)),
@@ -50,37 +50,39 @@ describe.each(packageNames)('%s', (room) => {
     ).toEqual([]);
   });
 
-  test('enters other rooms by their door', () => {
-    expect(faults((source, { from }) => from.startsWith('.') && !mayReach(source, target(source, from)))).toEqual([]);
-    expect(faults((_, { from }) => from.startsWith(scope) && from !== scope + packageNameIn(from))).toEqual([]);
+  test('imports other packages only through their public API', () => {
+    expect(violations((source, { from }) => from.startsWith('.') && !mayReach(source, target(source, from)))).toEqual(
+      [],
+    );
+    expect(violations((_, { from }) => from.startsWith(scope) && from !== scope + packageNameIn(from))).toEqual([]);
   });
 
-  test('names the files that it means', () => {
+  test('imports only files that exist', () => {
     expect(
-      faults(
+      violations(
         (source, { from }) =>
           from.startsWith('.') && !fs.existsSync(path.join(packagesDirectory, target(source, from))),
       ),
     ).toEqual([]);
   });
 
-  test('uses only what it declares', () => {
+  test('uses only declared dependencies', () => {
     const undeclared = ({ isTestCode: ofTests }: Source, { from }: Import): boolean => {
       if (/^(\.|node:)/.test(from)) return false;
       const name = packageIn(from);
       return !(name in dependencies || (ofTests && (name in devDependencies || tools.includes(name))));
     };
-    expect(faults(undeclared)).toEqual([]);
+    expect(violations(undeclared)).toEqual([]);
   });
 
-  test('declares nothing that it does not use', () => {
+  test('declares no unused dependencies', () => {
     const used = new Set(own.flatMap(({ imports }) => imports.map(({ from }) => packageIn(from))));
     expect(Object.keys(dependencies).filter((name) => name in devDependencies)).toEqual([]);
     expect(Object.keys({ ...dependencies, ...devDependencies }).filter((name) => !used.has(name))).toEqual([]);
   });
 });
 
-/** Its own files; and tests may borrow what other rooms keep for theirs, such as a real etcd. */
+/** Files of the same package; tests may also import test helpers of other packages, such as a real etcd. */
 const mayReach = (source: Source, reached: string): boolean =>
   reached.startsWith(`${source.packageName}/`) || (source.isTestCode && /^[^/]+\/test\//.test(reached));
 

@@ -1,4 +1,4 @@
-/** What the sources of all rooms import and which globals they touch, as a parser sees it: comments and names of their own do not count. */
+/** Imports and globals of all packages' sources, as a parser sees them: comments and local names do not count. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { parseSync } from '@swc/core';
@@ -7,22 +7,22 @@ export const packagesDirectory = path.resolve(import.meta.dirname, '..', '..', '
 
 export interface Source {
   readonly packageName: string;
-  /** Below `packages`. */
+  /** Path relative to `packages`. */
   readonly path: string;
-  /** A test, or what only tests use. */
+  /** A test or a test helper. */
   readonly isTestCode: boolean;
   readonly imports: readonly Import[];
-  /** Globals, alone (`process`) and with what is asked of them (`process.env`). `new Date()` stands for itself. */
+  /** Globals, alone (`process`) and with the accessed property (`process.env`). `new Date()` has its own entry. */
   readonly globals: ReadonlySet<string>;
 }
 
 export interface Import {
   readonly from: string;
-  /** Undefined for all. Names that are only types are left out, so an import of nothing but types has none. */
+  /** Undefined for all names. Type-only names are omitted, so a type-only import has none. */
   readonly names: readonly string[] | undefined;
 }
 
-/** The toolchain is plain scripts outside of the rooms: it has to run before anything is installed. */
+/** Excludes the toolchain: plain scripts that run before dependencies are installed. */
 export const packageNames = fs
   .readdirSync(packagesDirectory)
   .filter((name) => name !== 'toolchain' && fs.existsSync(path.join(packagesDirectory, name, 'package.json')));
@@ -32,7 +32,7 @@ export interface Manifest {
   readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
-/** Of a room, or of the whole with its tools. */
+/** The manifest of a package, or of the root without an argument. */
 export const manifestOf = (...room: [] | [string]): Manifest =>
   JSON.parse(
     fs.readFileSync(path.join(packagesDirectory, ...(room.length > 0 ? room : ['..']), 'package.json'), 'utf8'),
@@ -94,7 +94,7 @@ function readSource(room: string, file: string): Source {
   }
 }
 
-/** The parser's tree, as far as it is asked for. */
+/** The parts of the parser's syntax tree that are used here. */
 interface Node {
   readonly type?: string;
   readonly ctxt?: number;
@@ -117,7 +117,7 @@ interface Specifier {
   readonly orig?: { readonly value: string };
 }
 
-/** The parser marks with this what no scope of the file declares. */
+/** The parser's mark of names that no scope of the file declares. */
 const unresolved = 1;
 
 const isGlobal = (node: Node | undefined): node is Node & { readonly value: string } =>
@@ -134,7 +134,7 @@ function namesIn({ specifiers = [], typeOnly, type }: Node): readonly string[] |
     .map(({ imported, orig, local }) => (imported ?? orig ?? local)?.value ?? '');
 }
 
-/** Of a template, as of a path whose end is computed, its beginning. */
+/** For a template, such as a computed path, its literal beginning. */
 const literal = (call: Node): string => {
   const argument = call.arguments?.[0]?.expression;
   return String(argument?.value ?? argument?.quasis?.[0]?.cooked);

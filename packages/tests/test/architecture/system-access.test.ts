@@ -2,79 +2,79 @@ import { describe, expect, test } from '@jest/globals';
 import { type Source, readSources } from './sources.ts';
 
 /**
- * What a program can reach of the machine, and the few who may. Everybody else gets it as an argument: a simulation
- * then runs the whole server under its own time, chance, network and files.
+ * Resources of the operating system and runtime, and the few files that may use them. All other code receives them as
+ * arguments, so a simulation can run the whole server with its own clock, random numbers, network and files.
  */
 interface SystemAccess {
   readonly name: string;
   readonly globals?: readonly string[];
-  /** Modules, or single functions of one as `module#function`. */
+  /** Modules, or single exports of one as `module#function`. */
   readonly modules?: readonly string[];
-  /** Files, or folders with a slash behind them, each with the reason. */
+  /** Files, or folders with a trailing slash, each with the reason. */
   readonly allowed: Readonly<Record<string, string>>;
 }
 
-const launcher = 'starts processes, looks after them and writes down where they are: that is all it does';
+const launcher = 'starts and monitors processes and records their addresses: its only purpose';
 
 const systemAccesses: readonly SystemAccess[] = [
   {
-    name: 'the time',
+    name: 'time',
     globals: ['Date.now', 'new Date()', 'performance', 'setTimeout', 'setInterval', 'setImmediate'],
     modules: ['node:timers', 'node:timers/promises', 'node:perf_hooks'],
-    allowed: { 'base/src/clock.ts': 'makes the Clock that all others are given' },
+    allowed: { 'base/src/clock.ts': 'creates the Clock that all other code receives' },
   },
   {
-    name: 'chance',
+    name: 'randomness',
     globals: ['Math.random', 'crypto'],
     modules: ['randomBytes', 'randomFill', 'randomFillSync', 'randomInt', 'randomUUID'].map(
       (name) => `node:crypto#${name}`,
     ),
-    allowed: { 'base/src/random.ts': 'makes the Random that all others are given' },
+    allowed: { 'base/src/random.ts': 'creates the Random that all other code receives' },
   },
   {
-    name: 'the process',
+    name: 'process',
     globals: ['process', 'globalThis', 'global'],
     modules: ['node:process', 'node:os', 'node:worker_threads', 'node:cluster'],
     allowed: {
-      'server/src/main.ts': 'the entry: arguments, signals and the end',
-      'server/src/healthcheck.ts': 'the entry of the health check: arguments and the exit code',
-      'devcluster/src/main.ts': 'the entry: arguments, signals and the end',
-      'devcluster/src/compose/main.ts': 'the entry of the set-up for docker compose: arguments and the end',
-      'devcluster/src/processes.ts': 'signals for processes that an earlier launcher left behind',
+      'server/src/main.ts': 'entry point: arguments, signals and exit',
+      'server/src/healthcheck.ts': 'entry point of the health check: arguments and exit code',
+      'devcluster/src/main.ts': 'entry point: arguments, signals and exit',
+      'devcluster/src/compose/main.ts': 'entry point of the docker compose setup: arguments and exit',
+      'devcluster/src/processes.ts': 'signals orphaned processes of an earlier launcher',
     },
   },
   {
-    name: 'the terminal',
+    name: 'terminal',
     globals: ['console'],
     modules: ['node:readline', 'node:tty'],
     allowed: {
-      'devcluster/src/main.ts': 'the entry: what the operator reads',
-      'devcluster/src/compose/main.ts': 'the entry: what the operator reads',
+      'devcluster/src/main.ts': 'entry point: output for the operator',
+      'devcluster/src/compose/main.ts': 'entry point: output for the operator',
     },
   },
   {
-    name: 'the files',
+    name: 'files',
     modules: ['node:fs', 'node:fs/promises'],
     allowed: {
-      'server/src/main.ts': 'the entry: hands in how files are read and written',
-      'server/src/stderr.ts': 'standard error, for the log of the entry',
-      'server/src/audit-files.ts': 'the files of the audit log, which the entry hands in',
+      'server/src/main.ts': 'entry point: supplies file access',
+      'server/src/stderr.ts': 'standard error, for the log',
+      'server/src/audit-files.ts': 'files of the audit log, supplied by the entry point',
       'devcluster/src/': launcher,
     },
   },
   {
-    name: 'the network',
+    name: 'network',
     globals: ['fetch', 'WebSocket'],
     modules: ['node:http', 'node:https', 'node:http2', 'node:net', 'node:tls', 'node:dgram', 'node:dns'],
     allowed: {
       'server/src/healthcheck.ts': 'requests a health path of the server beside it',
-      'pipeline/src/node/': 'the edge between sockets and requests',
-      'storage/src/etcd/http2/dial.ts': 'the connections to etcd that the real server is given',
-      'storage/src/etcd/http2/node-connection.ts': 'the same, over another HTTP/2',
-      'gates/src/https/https-client.ts': 'asks issuers and webhooks, for the real server',
-      'gates/src/https/connect-proxy.ts': 'leads such a request through a proxy',
-      'audit/src/source-ips.ts': 'asks of a text whether it is an address, and opens nothing',
-      'certificates/src/extensions.ts': 'asks of a text whether it is an address, and opens nothing',
+      'pipeline/src/node/': 'converts between sockets and requests',
+      'storage/src/etcd/http2/dial.ts': 'connections to etcd of the real server',
+      'storage/src/etcd/http2/node-connection.ts': "connections to etcd over Node's HTTP/2",
+      'gates/src/https/https-client.ts': 'requests to issuers and webhooks of the real server',
+      'gates/src/https/connect-proxy.ts': 'sends such a request through a proxy',
+      'audit/src/source-ips.ts': 'only parses IP addresses',
+      'certificates/src/extensions.ts': 'only parses IP addresses',
       'server/src/stderr.ts': 'standard error may be a socket',
       'devcluster/src/': launcher,
     },
@@ -88,10 +88,10 @@ const systemAccesses: readonly SystemAccess[] = [
 
 const sources = readSources().filter(({ isTestCode: ofTests }) => !ofTests);
 
-/** What a file uses of a door. */
-const usesIn = ({ globals, imports }: Source, door: SystemAccess): string[] => [
-  ...(door.globals ?? []).filter((name) => globals.has(name)),
-  ...(door.modules ?? []).filter((module) => {
+/** The globals and modules of this access that a file uses. */
+const usesIn = ({ globals, imports }: Source, access: SystemAccess): string[] => [
+  ...(access.globals ?? []).filter((name) => globals.has(name)),
+  ...(access.modules ?? []).filter((module) => {
     const [from, name] = module.split('#');
     return imports.some(
       (used) => used.from === from && (name ? (used.names?.includes(name) ?? true) : used.names?.length !== 0),
@@ -99,18 +99,18 @@ const usesIn = ({ globals, imports }: Source, door: SystemAccess): string[] => [
   }),
 ];
 
-describe.each(systemAccesses)('$name', (door) => {
-  const places = Object.keys(door.allowed);
-  const users = sources.filter((source) => usesIn(source, door).length > 0);
+describe.each(systemAccesses)('$name', (access) => {
+  const places = Object.keys(access.allowed);
+  const users = sources.filter((source) => usesIn(source, access).length > 0);
 
-  test('is reached only by those who may', () => {
-    const strangers = users.filter(
+  test('is used only by the allowed files', () => {
+    const violations = users.filter(
       ({ path }) => !places.some((place) => (place.endsWith('/') ? path.startsWith(place) : path === place)),
     );
-    expect(strangers.map((source) => `${source.path}: ${usesIn(source, door).join(', ')}`)).toEqual([]);
+    expect(violations.map((source) => `${source.path}: ${usesIn(source, access).join(', ')}`)).toEqual([]);
   });
 
-  test.each(places)('is still needed by %s', (place) => {
+  test.each(places)('is still used by %s', (place) => {
     expect(users.some(({ path }) => path.startsWith(place))).toBe(true);
   });
 });

@@ -1,4 +1,4 @@
-/** The whole server with an audit log in a real file, and a real webhook where a test wants one. */
+/** The whole server with an audit log in a real file, and optionally a real webhook. */
 import { generateKeyPairSync } from 'node:crypto';
 import fs from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -11,7 +11,7 @@ import type { RealEtcd } from '../../../storage/test/real-etcd.ts';
 import { type HttpsServer, startHttpsServer } from '../https-server.ts';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
-/** An event as it was written. */
+/** An audit event as written. */
 export interface AuditEvent {
   readonly kind: string;
   readonly apiVersion: string;
@@ -35,12 +35,12 @@ export interface AuditedServer {
   readonly server: TestServer;
   readonly directory: string;
   readonly logFile: string;
-  /** The events in the log and in what it was before it was rotated. */
+  /** Events of the log file and of its rotated backups. */
   events(): AuditEvent[];
-  /** The events of requests whose URI has this in it, once there are so many. */
+  /** Waits for `count` events of requests whose URI contains `part`, and returns them. */
   waitForEvents(part: string, count: number): Promise<AuditEvent[]>;
   setPolicy(policy: object): Promise<void>;
-  /** The value of a metric, with its labels as they are written. */
+  /** The value of a metric; `name` includes the labels. */
   metric(name: string): Promise<number | undefined>;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export interface AuditedServerOptions {
   readonly policy: object;
   readonly flags?: readonly string[];
   readonly files?: Readonly<Record<string, string>>;
-  /** Where the log is, if not in a file of the test's folder; empty for no log. */
+  /** Path of the log, by default a file in the test's folder; empty for no log. */
   readonly logPath?: string;
 }
 
@@ -123,14 +123,14 @@ export async function serveAudited({
 
 const linesOf = (file: string): string[] => fs.readFileSync(file, 'utf8').split('\n').filter(Boolean);
 
-/** Takes what an audit webhook is sent. */
+/** An audit webhook that records the events it receives. */
 export interface AuditReceiver {
   readonly server: HttpsServer;
   readonly events: AuditEvent[];
   readonly batches: number[];
-  /** For --audit-webhook-config-file. */
+  /** Content for --audit-webhook-config-file. */
   readonly kubeconfig: string;
-  /** What becomes of the next requests; taken by default. */
+  /** Responds to the following requests; accepts them by default. */
   respond: (response: ServerResponse) => void;
 }
 

@@ -1,4 +1,4 @@
-/** The audit log of a whole server: what it says of every kind of request, and what becomes of it in bad times. */
+/** The audit log of a whole server: its events for every kind of request, and its behavior under failures. */
 import { once } from 'node:events';
 import fs from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -39,7 +39,7 @@ const metadata = policyOf({ level: 'Metadata' });
 const uuid = /^[0-9a-f-]{36}$/;
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
 
-/** As one who has other credentials, or none. */
+/** Sends a request with other credentials, or none. */
 async function requestAs(
   { server }: AuditedServer,
   headers: Readonly<Record<string, string>>,
@@ -64,7 +64,7 @@ async function requestAs(
 }
 
 describe('An audit log', () => {
-  test('tells of each verb what kube-apiserver would', async () => {
+  test('records each verb as kube-apiserver does', async () => {
     const { server, waitForEvents: eventsOf } = await serve({ policy: everything });
     const { request } = server;
     await request('POST', accounts, { metadata: { name: 'robot' } });
@@ -151,7 +151,7 @@ describe('An audit log', () => {
     expect(path).not.toHaveProperty('objectRef');
   });
 
-  test('tells of a watch when it begins and when it ends', async () => {
+  test('records the start and the end of a watch', async () => {
     const { server, waitForEvents: eventsOf } = await serve({ policy: everything });
     const response = await server.open('GET', `${accounts}?watch=1`);
     const begun = await eventsOf('watch=1', 2);
@@ -166,7 +166,7 @@ describe('An audit log', () => {
     expect(all[2]).not.toHaveProperty('responseObject');
   });
 
-  test('tells who was not known, who was not allowed, and for whom somebody acted', async () => {
+  test('records unauthenticated, unauthorized and impersonated users', async () => {
     const running = await serve({ policy: metadata });
     const { waitForEvents: eventsOf, server } = running;
     const authorization = `Bearer ${server.token}`;
@@ -198,7 +198,7 @@ describe('An audit log', () => {
     expect((await eventsOf('of=unknown', 1)).length).toBe(1);
   });
 
-  test('has the Audit-Id of the response, which a client may choose', async () => {
+  test('has the Audit-ID of the response, which a client may choose', async () => {
     const running = await serve({ policy: metadata });
     const { headers } = await requestAs(running, { 'audit-id': 'mine' }, '/readyz?of=mine');
     expect(headers['audit-id']).toBe('mine');
@@ -206,7 +206,7 @@ describe('An audit log', () => {
     expect(events.map(({ auditID }) => auditID)).toEqual(['mine', 'mine']);
   });
 
-  test('has what admission explains, and what it refuses', async () => {
+  test('records annotations and denials of admission', async () => {
     const { server, waitForEvents: eventsOf } = await serve({ policy: metadata });
     const group = '/apis/admissionregistration.k8s.io/v1';
     const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'] };
@@ -237,7 +237,7 @@ describe('An audit log', () => {
   });
 });
 
-/** One request of each verb, told apart by its index. */
+/** One request of each verb, identified by its index. */
 const verbs: readonly ((server: AuditedServer['server'], index: number) => Promise<unknown>)[] = [
   ({ request }, i) => request('POST', `${accounts}?i=${i}.`, { metadata: { name: `a${i}` } }),
   ({ request }, i) => request('GET', `${accounts}/a${i}?i=${i}.`),
@@ -256,7 +256,7 @@ const verbs: readonly ((server: AuditedServer['server'], index: number) => Promi
 const watchIndex = 6;
 
 describe.each(['blocking', 'batch'])('Of 1,000 requests of every verb in the mode %s', (mode) => {
-  test('each stage has one event, none is lost and none is doubled', async () => {
+  test('each stage has exactly one event', async () => {
     const flags = [`--audit-log-mode=${mode}`, '--audit-log-maxsize=1'];
     const { server, events, metric } = await serve({ policy: everything, flags });
     const requests = 1_000;
@@ -285,7 +285,7 @@ describe.each(['blocking', 'batch'])('Of 1,000 requests of every verb in the mod
     }
     expect(await metric('apiserver_audit_error_total{plugin="log"}')).toBe(0);
     expect(await metric('apiserver_audit_event_total')).toBeGreaterThanOrEqual(all.length);
-    // The log was rotated meanwhile.
+    // The log was rotated in between.
     expect(fs.readdirSync(path.dirname(audited?.logFile ?? '')).length).toBeGreaterThan(1);
   }, 120_000);
 });
@@ -300,7 +300,7 @@ describe('A log file', () => {
   const backups = ({ logFile }: AuditedServer): string[] =>
     fs.readdirSync(path.dirname(logFile)).filter((name) => name !== 'audit.log');
 
-  test('that is full is renamed, compressed, and removed when there are too many', async () => {
+  test('at its maximum size is renamed and compressed, and old backups are removed', async () => {
     const running = await serve({
       policy: everything,
       flags: ['--audit-log-maxsize=1', '--audit-log-maxbackup=2', '--audit-log-compress'],
@@ -324,7 +324,7 @@ describe('A log file', () => {
     expect(fs.statSync(running.logFile).mode & 0o777).toBe(0o600);
   }, 60_000);
 
-  test('has one line of text for each event in the legacy format', async () => {
+  test('has one line of text per event in the legacy format', async () => {
     const running = await serve({ policy: metadata, flags: ['--audit-log-format=legacy'] });
     await running.server.request('GET', `${accounts}?of=legacy`);
     const line = await until('a line', () =>
@@ -340,7 +340,7 @@ describe('A log file', () => {
     expect(line).toMatch(/ response="200"$/);
   });
 
-  test('holds events without their objects where those are too large', async () => {
+  test('omits the objects of events that are too large', async () => {
     const running = await serve({
       policy: everything,
       flags: ['--audit-log-truncate-enabled', '--audit-log-truncate-max-event-size=10000'],
@@ -354,7 +354,7 @@ describe('A log file', () => {
 });
 
 describe('A policy', () => {
-  test('that changes is in force soon, and one that is wrong leaves the old one there', async () => {
+  test('is reloaded when it changes, and an invalid one keeps the previous policy', async () => {
     const { server, events, setPolicy, waitForEvents: eventsOf } = await serve({ policy: policyOf({ level: 'None' }) });
     await server.request('GET', `${accounts}?of=before`);
     await setPolicy(metadata);
@@ -374,22 +374,22 @@ describe('A policy', () => {
     [metadata, ['--audit-log-path=/dev/null/audit.log'], '--audit-log-path: cannot write /dev/null/audit.log'],
     [metadata, ['--audit-log-truncate-max-batch-size=1'], '--audit-log-truncate-max-batch-size must be at least'],
     [metadata, ['--audit-webhook-config-file=none'], '--audit-webhook-config-file: cannot read none'],
-  ])('or a flag that cannot be used keeps the server from starting: %j %j', async (policy, flags, fault) => {
+  ])('or flags that are invalid prevent the server from starting: %j %j', async (policy, flags, fault) => {
     await expect(
       serve({ policy: { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', ...policy }, flags }),
     ).rejects.toThrow(fault);
   });
 });
 
-describe('A disk that is full', () => {
-  // Writes to this device fail as those to a full disk do.
+describe('A full disk', () => {
+  // Writes to this device fail like writes to a full disk.
   const full = {
     policy: policyOf({ level: 'None', nonResourceURLs: ['*'] }, { level: 'Metadata' }),
     logPath: '/dev/full',
   };
   const lost = 'apiserver_audit_error_total{plugin="log"}';
 
-  test.each(['batch', 'blocking'])('costs events and no requests in the mode %s', async (mode) => {
+  test.each(['batch', 'blocking'])('loses events but does not fail requests in the mode %s', async (mode) => {
     const { server, metric } = await serve({ ...full, flags: [`--audit-log-mode=${mode}`] });
     expect((await server.request('POST', accounts, { metadata: { name: 'a' } })).status).toBe(201);
     await until('two lost events', async () => ((await metric(lost)) ?? 0) >= 2 || undefined);
@@ -397,7 +397,7 @@ describe('A disk that is full', () => {
     expect(await metric('apiserver_audit_requests_rejected_total')).toBe(0);
   });
 
-  test('costs requests in the mode blocking-strict, and nothing is done for them', async () => {
+  test('fails requests before they have an effect in the mode blocking-strict', async () => {
     const { server, metric } = await serve({ ...full, flags: ['--audit-log-mode=blocking-strict'] });
     const { status, body } = await server.request('POST', accounts, { metadata: { name: 'refused' } });
     expect([status, body]).toMatchObject([
@@ -409,8 +409,8 @@ describe('A disk that is full', () => {
   });
 });
 
-describe('A client that goes away', () => {
-  test('in the middle of a response has all its stages', async () => {
+describe('A client that disconnects', () => {
+  test('during a response still has all of its stages recorded', async () => {
     const running = await serve({ policy: metadata });
     const { server, waitForEvents: eventsOf } = running;
     for (let i = 0; i < 40; i++)
@@ -435,7 +435,7 @@ describe('A client that goes away', () => {
   }, 60_000);
 });
 
-test('a server that stops writes what waits', async () => {
+test('a stopping server flushes queued events', async () => {
   const flags = ['--audit-log-mode=batch', '--audit-log-batch-max-size=100000', '--audit-log-batch-max-wait=1h'];
   const running = await serve({ policy: metadata, flags });
   const watch = await running.server.open('GET', `${accounts}?watch=1&of=stop`);

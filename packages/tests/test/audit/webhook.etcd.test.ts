@@ -1,4 +1,4 @@
-/** The audit webhook of a whole server: a real one, that is slow, dead or refuses now and then. */
+/** The audit webhook of a whole server: a real webhook that is slow, stopped or sometimes rejects batches. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
@@ -49,7 +49,7 @@ const queued = 'apiserver_audit_queued_events{plugin="webhook"}';
 const stagesOf = (part: string): string[] =>
   receiver.events.filter(({ requestURI }) => requestURI.includes(part)).map(({ stage }) => stage);
 
-test('events reach the webhook in batches, each once, and the log as well', async () => {
+test('events reach the webhook in batches, exactly once, and also the log', async () => {
   const { server, events } = await serve([], true);
   const requests = 200;
   await Promise.all(Array.from({ length: requests }, (_, i) => server.request('GET', `${accounts}?i=${i}.`)));
@@ -63,7 +63,7 @@ test('events reach the webhook in batches, each once, and the log as well', asyn
   expect(byKey(events().filter(isTestEvent))).toEqual(received);
 });
 
-test('a batch that a webhook refuses for a while is sent again, and none of it is lost or doubled', async () => {
+test('a temporarily rejected batch is retried without loss or duplicates', async () => {
   let refused = 0;
   const { server, metric } = await serve();
   receiver.respond = (response) => {
@@ -76,7 +76,7 @@ test('a batch that a webhook refuses for a while is sent again, and none of it i
   expect(await metric(lost)).toBe(0);
 });
 
-test('a batch that a webhook does not take is lost, and counted', async () => {
+test('a permanently rejected batch is dropped and counted', async () => {
   const { server, metric } = await serve();
   receiver.respond = (response) => {
     response.statusCode = 400;
@@ -88,7 +88,7 @@ test('a batch that a webhook does not take is lost, and counted', async () => {
   expect(server.logLines.some((line) => line.includes('the audit webhook responded with the status 400'))).toBe(true);
 });
 
-test('a webhook that is dead costs no request, and has what waited when it comes back', async () => {
+test('a stopped webhook does not fail requests, and receives the queued events after its restart', async () => {
   await receiver.server.stop();
   const { server, metric } = await serve(['--audit-webhook-initial-backoff=200ms']);
   expect((await server.request('GET', `${accounts}?of=dead`)).status).toBe(200);
@@ -97,7 +97,7 @@ test('a webhook that is dead costs no request, and has what waited when it comes
   expect(await metric(lost)).toBe(0);
 });
 
-test('what has no room in the queue of a slow webhook is lost, and counted', async () => {
+test('events beyond the queue of a slow webhook are dropped and counted', async () => {
   const open: (() => void)[] = [];
   receiver.respond = (response) => void open.push(() => response.end());
   const { server, metric } = await serve(['--audit-webhook-batch-buffer-size=20', '--audit-webhook-batch-max-size=5']);
@@ -109,7 +109,7 @@ test('what has no room in the queue of a slow webhook is lost, and counted', asy
   await until('an empty queue', async () => (await metric(queued)) === 0 || undefined);
 });
 
-test('a request waits for a webhook in the mode blocking, and goes on without it', async () => {
+test('in the mode blocking, a request waits for the webhook and continues without it', async () => {
   const answers: (() => void)[] = [];
   const { server } = await serve(['--audit-webhook-mode=blocking']);
   receiver.respond = (response) => void answers.push(() => response.end());
@@ -131,7 +131,7 @@ test('a request waits for a webhook in the mode blocking, and goes on without it
   expect((await server.request('GET', accounts)).status).toBe(200);
 });
 
-test('a request is refused in the mode blocking-strict while the webhook is', async () => {
+test('in the mode blocking-strict, a request is rejected while the webhook rejects events', async () => {
   const { server, metric } = await serve(['--audit-webhook-mode=blocking-strict'], true);
   receiver.respond = (response) => {
     response.statusCode = 400;
@@ -144,7 +144,7 @@ test('a request is refused in the mode blocking-strict while the webhook is', as
   expect(await metric('apiserver_audit_requests_rejected_total')).toBeGreaterThan(0);
 });
 
-test('another address of the webhook is used soon after its file has changed', async () => {
+test('a changed webhook address is used soon after its file has changed', async () => {
   const { server } = await serve();
   const other = await startAuditReceiver();
   try {
@@ -158,7 +158,7 @@ test('another address of the webhook is used soon after its file has changed', a
   }
 });
 
-test('a server that stops sends what waits', async () => {
+test('a stopping server sends queued events', async () => {
   const { server } = await serve(['--audit-webhook-batch-max-wait=1h']);
   await server.request('GET', `${accounts}?of=stop`);
   expect(stagesOf('of=stop')).toEqual([]);
@@ -166,7 +166,7 @@ test('a server that stops sends what waits', async () => {
   expect(stagesOf('of=stop')).toEqual(['RequestReceived', 'ResponseComplete']);
 });
 
-test('a server that stops does not wait for a webhook that is dead', async () => {
+test('a stopping server does not wait for a stopped webhook', async () => {
   const { server } = await serve(['--audit-webhook-batch-max-wait=1h', '--audit-webhook-initial-backoff=1h']);
   await server.request('GET', accounts);
   await receiver.server.stop();

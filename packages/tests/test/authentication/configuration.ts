@@ -10,7 +10,7 @@ export const flag = `--authentication-config=${file}`;
 export const configuration = (part: object): string =>
   JSON.stringify({ apiVersion: 'apiserver.config.platform.io/v1', kind: 'AuthenticationConfiguration', ...part });
 
-/** Believes an issuer; who it is comes out of `sub`, behind a prefix. */
+/** A JWT authenticator that trusts an issuer; the username is `sub` with a prefix. */
 export const jwtAuthenticator = (
   { url, certificateAuthority }: RealIssuer,
   part: object = {},
@@ -28,7 +28,7 @@ export const serve = (content: string, options: TestServerOptions = {}): Promise
     files: { ...options.files, [file]: content },
   });
 
-/** Takes a configuration into service, or has it refused, and returns when the server says so. */
+/** Writes a configuration, and returns when the server has logged that it was applied or rejected. */
 export async function reconfigure(server: TestServer, content: string): Promise<void> {
   const before = server.logLines.length;
   await server.write(file, content);

@@ -1,4 +1,4 @@
-/** Issuers that are reached through a proxy, as the file of the egress selector says. */
+/** Issuers behind a proxy, as configured by the egress selector file. */
 import { expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ const through = (issuer: RealIssuer, egressSelectorType: string): string => {
 
 const flags = ['--egress-selector-config-file=egress.yaml'];
 
-test('an issuer is reached through the proxy of its direction, and through nothing else', async () => {
+test('an issuer is reached only through the proxy of its egress type', async () => {
   const scope = new Scope();
   try {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'egress-'));
@@ -54,7 +54,7 @@ test('an issuer is reached through the proxy of its direction, and through nothi
     scope.onClose('server', () => server.close());
     expect(refusedUser(await sendRequest(server, await issuer.token()))).toBe('p:robot');
     const place = `localhost:${new URL(issuer.url).port}`;
-    expect(connectTargets).toEqual([place, place]); // for the discovery and for the keys
+    expect(connectTargets).toEqual([place, place]); // for discovery and for the keys
 
     open = false;
     issuer.requestedPaths.length = 0;
@@ -74,14 +74,18 @@ test('an issuer is reached through the proxy of its direction, and through nothi
 }, 60_000);
 
 test.each([
-  ['a direction that the file does not name', egress(), 'jwt[0].issuer.egressSelectorType: Invalid value: "cluster"'],
   [
-    'a file with faults',
+    'an egress type that the file does not have',
+    egress(),
+    'jwt[0].issuer.egressSelectorType: Invalid value: "cluster"',
+  ],
+  [
+    'an invalid file',
     egress({ name: 'cluster', connection: { proxyProtocol: 'GRPC' } }),
     '--egress-selector-config-file: egressSelections[0].connection.proxyProtocol: Invalid value: "GRPC"',
   ],
   [
-    'a certificate that is not there',
+    'a missing certificate file',
     egress({
       name: 'cluster',
       connection: {
@@ -92,6 +96,6 @@ test.each([
     '--egress-selector-config-file: egressSelections[0].connection.transport.tcp.tlsConfig.clientCert: cannot read none.crt',
   ],
 ])('the server does not start with %s', async (_, file, fault) => {
-  const issuer = { url: 'https://localhost:1', certificateAuthority: '' } as RealIssuer; // nobody asks it
+  const issuer = { url: 'https://localhost:1', certificateAuthority: '' } as RealIssuer; // never contacted
   await expect(serve(through(issuer, 'cluster'), { flags, files: { 'egress.yaml': file } })).rejects.toThrow(fault);
 });

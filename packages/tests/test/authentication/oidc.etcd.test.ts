@@ -1,4 +1,4 @@
-/** The whole way of a token: from a real OpenID provider over its discovery to a request and its user. */
+/** OIDC authentication end to end: a token of a real provider, its discovery document, and the user of the request. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -29,21 +29,21 @@ beforeEach(() => {
   issuer.claims = {};
 });
 
-test('a token of the provider says who asks, and its groups say what for', async () => {
+test('a token authenticates its user, whose groups authorize', async () => {
   const told = await sendRequest(server, await issuer.token());
   expect([told.status, refusedUser(told)]).toEqual([403, 'p:robot']);
   issuer.claims = members;
   expect((await sendRequest(server, await issuer.token())).status).toBe(200);
 });
 
-test('while its keys are rotated, no valid token is refused', async () => {
+test('no valid token is rejected while keys are rotated', async () => {
   issuer.claims = members;
   const first = await issuer.token();
   expect((await sendRequest(server, first)).status).toBe(200);
   await issuer.rotate();
   const second = await issuer.token();
   expect(second.split('.')[0]).not.toBe(first.split('.')[0]);
-  // The server has asked for keys just now, so the new ones wait for the next time; the old one holds meanwhile.
+  // The server has just fetched keys, so it fetches the new ones later; the old key stays valid.
   const fresh = await issuer.token();
   const waiting = Promise.all([sendRequest(server, second), sendRequest(server, fresh)]);
   for (let count = 0; count < 5; count++) expect((await sendRequest(server, first)).status).toBe(200);
@@ -51,14 +51,14 @@ test('while its keys are rotated, no valid token is refused', async () => {
   expect((await sendRequest(server, first)).status).toBe(200);
 }, 30_000);
 
-test('while the issuer is away, its tokens hold, also such as were never seen', async () => {
+test('tokens stay valid while the issuer is stopped, also tokens that were never used before', async () => {
   issuer.claims = members;
   expect((await sendRequest(server, await issuer.token())).status).toBe(200);
   const tokens = await Promise.all(Array.from({ length: 5 }, () => issuer.token()));
   await issuer.stop();
   try {
     for (const token of tokens) expect((await sendRequest(server, token)).status).toBe(200);
-    // A configuration that keeps the issuer keeps its keys.
+    // A reload that keeps the issuer keeps its keys.
     await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, {}, 'q:')] }));
     for (const token of tokens) expect((await sendRequest(server, token)).status).toBe(200);
     expect(refusedUser(await sendRequest(server, await issuer.sign({})))).toBe('q:robot');
@@ -68,7 +68,7 @@ test('while the issuer is away, its tokens hold, also such as were never seen', 
   }
 });
 
-/** The rows of the table of threats, by their names. */
+/** The rows of the threat table in docs/reliability.md, by name. */
 describe('threats', () => {
   const now = (): number => Math.floor(systemClock.now() / 1000);
   const refused = async (token: string): Promise<void> => {
@@ -89,7 +89,7 @@ describe('threats', () => {
     },
   );
 
-  test('JWT alg: none, unknown alg: as a library writes it', async () => {
+  test('JWT alg: none, unknown alg: as an unsigned token', async () => {
     await refused(new UnsecuredJWT({ iss: issuer.url, aud: audience, sub: 'robot', exp: now() + 60 }).encode());
   });
 
@@ -99,14 +99,14 @@ describe('threats', () => {
 
     test.each([
       ['its JSON', (key: JWK) => JSON.stringify(key)],
-      ['its point', (key: JWK) => `${key.x}${key.y}`],
-      ['its first number', (key: JWK) => key.x ?? ''],
-    ])('HS256 with the public key, as %s', async (_, text) => {
+      ['its coordinates', (key: JWK) => `${key.x}${key.y}`],
+      ['its x coordinate', (key: JWK) => key.x ?? ''],
+    ])('HS256 with the public key as secret: %s', async (_, text) => {
       const secret = Buffer.from(text(issuer.publicKey()));
       await refused(await new SignJWT(claims()).setProtectedHeader({ alg: 'HS256', kid: kid() }).sign(secret));
     });
 
-    test.each(['jwk', 'jku', 'x5u', 'x5c'])('the header %s is not looked at', async (name) => {
+    test.each(['jwk', 'jku', 'x5u', 'x5c'])('the header %s is ignored', async (name) => {
       const values = {
         jwk: stranger.publicKey(),
         jku: `${stranger.url}/jwks`,
@@ -117,7 +117,7 @@ describe('threats', () => {
       const key = { [name]: values[name as keyof typeof values], kid: kid() };
       await refused(await stranger.sign({ iss: issuer.url }, key));
       expect(stranger.requestedPaths).toEqual([]);
-      // Beside a good signature it says nothing.
+      // With a valid signature the header has no effect.
       expect(
         refusedUser(await sendRequest(server, await issuer.sign({}, { [name]: values[name as keyof typeof values] }))),
       ).toBe('p:robot');
@@ -132,18 +132,18 @@ describe('threats', () => {
       await refused(await header(change));
     });
 
-    test('an algorithm of another kind of key, or of another curve', async () => {
+    test('an algorithm of another key type or curve', async () => {
       await Promise.all(['RS256', 'PS512', 'ES384', 'EdDSA'].map(async (alg) => refused(await header({ alg }))));
     }, 30_000);
 
-    test('a token in five parts', async () => {
+    test('a token with five parts', async () => {
       await refused(`${await issuer.sign({})}.x.y`);
     });
   });
 
   describe('kid injection', () => {
-    // Nobody has such a key: the server asks the issuer once more, when that is due, and does not find it either.
-    test('a kid that names none of the keys', async () => {
+    // No such key exists: the server fetches the keys once more when that is due, and does not find it.
+    test('an unknown kid', async () => {
       const kids = ['../key-0', '/dev/null', "' or 1=1 --", '', 'x'.repeat(8_000), 'key-0 ', 'KEY-0', '__proto__'];
       await Promise.all(kids.map(async (kid) => refused(await issuer.sign({}, { kid }))));
     }, 30_000);
@@ -152,7 +152,7 @@ describe('threats', () => {
       await refused(await header({ kid }));
     });
 
-    test('a missing kid is tried against every key', async () => {
+    test('a token without a kid is verified with every key', async () => {
       expect(refusedUser(await sendRequest(server, await issuer.sign({}, { kid: undefined })))).toBe('p:robot');
     });
   });
@@ -163,15 +163,15 @@ describe('threats', () => {
       ['other audiences', () => ({ aud: ['a', 'b'] })],
       ['no audience', () => ({ aud: undefined as never })],
       ['another issuer', () => ({ iss: stranger.url })],
-      ['the issuer with a slash', () => ({ iss: `${issuer.url}/` })],
-      ['the issuer in capitals', () => ({ iss: issuer.url.toUpperCase() })],
+      ['the issuer with a trailing slash', () => ({ iss: `${issuer.url}/` })],
+      ['the issuer in upper case', () => ({ iss: issuer.url.toUpperCase() })],
       ['expired', () => ({ exp: now() - 1 })],
       ['expired long ago', () => ({ exp: -1 })],
-      ['an end that is a text', () => ({ exp: `${now() + 60}` as never })],
-      ['no end', () => ({ exp: undefined as never })],
-      ['not before two minutes', () => ({ nbf: now() + 120 })],
-      ['a beginning that is a text', () => ({ nbf: 'now' as never })],
-      ['made at no time', () => ({ iat: 'now' as never })],
+      ['an exp that is a string', () => ({ exp: `${now() + 60}` as never })],
+      ['no exp', () => ({ exp: undefined as never })],
+      ['nbf in two minutes', () => ({ nbf: now() + 120 })],
+      ['an nbf that is a string', () => ({ nbf: 'now' as never })],
+      ['an iat that is a string', () => ({ iat: 'now' as never })],
       ['no name', () => ({ sub: undefined as never })],
       ['an empty name', () => ({ sub: '' })],
     ])('%s', async (_, claims) => {
@@ -179,10 +179,10 @@ describe('threats', () => {
     });
 
     test.each<[string, () => JWTPayload]>([
-      ['the audience among others', () => ({ aud: ['a', audience] })],
-      ['an end very far away', () => ({ exp: 1e300 })],
-      ['not before half a minute', () => ({ nbf: now() + 30 })],
-    ])('but %s is fine', async (_, claims) => {
+      ['one of several audiences', () => ({ aud: ['a', audience] })],
+      ['an exp in the far future', () => ({ exp: 1e300 })],
+      ['nbf in half a minute', () => ({ nbf: now() + 30 })],
+    ])('but accepts %s', async (_, claims) => {
       expect(refusedUser(await sendRequest(server, await issuer.sign(claims())))).toBe('p:robot');
     });
   });
@@ -210,7 +210,7 @@ describe('threats', () => {
     expect((await sendRequest(server, good)).status).toBe(403);
   });
 
-  test('Distributed claims: what a token names is not asked', async () => {
+  test('Distributed claims: endpoints named in a token are not contacted', async () => {
     stranger.requestedPaths.length = 0;
     const token = await issuer.sign({
       _claim_names: { groups: 'x' },
@@ -220,7 +220,7 @@ describe('threats', () => {
     expect(stranger.requestedPaths).toEqual([]);
   });
 
-  test('Token cache: a token is remembered as a whole, and not beyond its end', async () => {
+  test('Token cache: the key is the whole token, and entries end with the token', async () => {
     const ends = now() + 2;
     const endsSoon = await issuer.sign({ exp: ends });
     expect((await sendRequest(server, endsSoon)).status).toBe(403);
@@ -230,7 +230,7 @@ describe('threats', () => {
     await refused(endsSoon);
   });
 
-  test('Secrets in logs/traces/metrics: neither a token nor what it says', async () => {
+  test('Secrets in logs/traces/metrics: neither a token nor its claims', async () => {
     const canary = 'canary-7e1f';
     for (const claims of [{ sub: canary, aud: 'x' }, { sub: canary, exp: 1 }, { groups: { canary } }, { [canary]: 1 }])
       await sendRequest(server, await issuer.sign(claims));
@@ -245,7 +245,7 @@ describe('threats', () => {
   });
 });
 
-describe('a rule that does not hold', () => {
+describe('a validation rule that fails', () => {
   const rules = {
     claimValidationRules: [
       { claim: 'tenant', requiredValue: 'canary-tenant' },
@@ -261,7 +261,7 @@ describe('a rule that does not hold', () => {
   beforeAll(() => reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, rules)] })));
   afterAll(() => reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer)] })));
 
-  test('lets others through', async () => {
+  test('does not affect other users', async () => {
     expect((await sendRequest(server, await issuer.sign(good))).status).toBe(403);
   });
 
@@ -269,9 +269,9 @@ describe('a rule that does not hold', () => {
     ['of claims', { ...good, level: 'canary-level' }, 'only for the high', 'claimValidationRules[1]'],
     ['of users', { ...good, sub: 'system:canary' }, 'reserved prefix', 'userValidationRules[0]'],
     ['without a message', { ...good, sub: 'quiet' }, 'Unauthorized', 'userValidationRules[1]'],
-    ['that requires a value', { ...good, tenant: 'canary' }, 'Unauthorized', 'claimValidationRules[0]'],
-    ['that has no value', { tenant: good.tenant }, 'Unauthorized', 'claimValidationRules[1]'],
-  ])('%s tells its own words, and the log its name', async (_, claims, told, name) => {
+    ['with a required claim value', { ...good, tenant: 'canary' }, 'Unauthorized', 'claimValidationRules[0]'],
+    ['whose expression fails', { tenant: good.tenant }, 'Unauthorized', 'claimValidationRules[1]'],
+  ])('%s returns its message, and the log names the rule', async (_, claims, told, name) => {
     const before = server.logLines.length;
     const { status, text } = await sendRequest(server, await issuer.sign(claims));
     expect(JSON.parse(text)).toMatchObject({ kind: 'Status', status: 'Failure', reason: 'Unauthorized', code: 401 });
@@ -284,7 +284,7 @@ describe('a rule that does not hold', () => {
 });
 
 describe('a changed configuration', () => {
-  test('is in service for every request from some moment on, and none falls between', async () => {
+  test('applies to every request from one moment on', async () => {
     const names = new Set<string | undefined>();
     let asking = true;
     const callers = Array.from({ length: 4 }, async () => {
@@ -298,7 +298,7 @@ describe('a changed configuration', () => {
     expect(names).toEqual(new Set(['a:robot', 'b:robot', 'c:robot', 'p:robot']));
   }, 30_000);
 
-  test('counts at once also for a token that is remembered', async () => {
+  test('applies immediately to cached tokens', async () => {
     const token = await issuer.sign({});
     await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, {}, 'd:')] }));
     expect(refusedUser(await sendRequest(server, token))).toBe('d:robot');
@@ -309,7 +309,7 @@ describe('a changed configuration', () => {
     await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer)] }));
   });
 
-  test('with faults changes nothing, and is told and counted', async () => {
+  test('that is invalid changes nothing, and is logged and counted', async () => {
     const token = await issuer.sign({});
     const before = server.logLines.length;
     await reconfigure(
@@ -338,7 +338,7 @@ describe('a changed configuration', () => {
 
 test.each<[string, string[], object, string[]]>([
   [
-    'a file with faults',
+    'an invalid file',
     [flag],
     { jwt: [believesNobody(), { claimMappings: {} }], anonymous: { enabled: false, conditions: [{ path: '/x' }] } },
     [
@@ -349,7 +349,7 @@ test.each<[string, string[], object, string[]]>([
     ],
   ],
   [
-    'a file and flags that exclude each other',
+    'a file and mutually exclusive flags',
     [flag, '--oidc-issuer-url=https://x', '--oidc-client-id=x'],
     {},
     ['--authentication-config and --oidc-issuer-url exclude each other'],
@@ -373,12 +373,12 @@ test.each<[string, string[], object, string[]]>([
     ['--oidc-signing-algs: HS256 is none of RS256'],
   ],
   [
-    'an issuer whose URL is none',
+    'an issuer with an invalid URL',
     ['--oidc-issuer-url=http://x', '--oidc-client-id=x'],
     {},
     ['--oidc-issuer-url: Invalid value: "http://x": URL scheme must be https'],
   ],
-])('the server does not start with %s, and says all that is wrong', async (_, flags, content, faults) => {
+])('the server does not start with %s, and reports all errors', async (_, flags, content, faults) => {
   const start = serveKinds(kinds, { etcd, flags, files: { [file]: configuration(content) } });
   const error: unknown = await start.then(
     () => undefined,
@@ -413,7 +413,7 @@ describe('the flags of OIDC', () => {
   });
   afterAll(() => flagged.close());
 
-  test('mean what a file would say', async () => {
+  test('are equivalent to a configuration file', async () => {
     const good = { tenant: 'a,b', level: 'high' };
     expect(refusedUser(await sendRequest(flagged, await issuer.sign(good)))).toBe(`${issuer.url}#robot`);
     expect((await sendRequest(flagged, await issuer.sign({ ...good, groups: ['masters'] }))).status).toBe(200);

@@ -1,4 +1,4 @@
-/** Asks a served API with a credential of the test's choice, or none. */
+/** Sends requests with a credential of the test's choice, or none. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
@@ -13,12 +13,12 @@ export interface ReceivedResponse {
 export interface RequestOptions {
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** GET if there is none. */
+  /** GET by default. */
   readonly method?: string;
   readonly body?: string;
 }
 
-/** Where nobody of these callers has a right, so that the refusal tells who asks. */
+/** The default path: these users have no permission for it, so the response names the user. */
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 
 export async function sendRequest(
@@ -46,6 +46,6 @@ export async function sendRequest(
   return { status: response.statusCode ?? 0, message: parsed.message, text };
 }
 
-/** The name that a refusal by the authorizer repeats. */
+/** The user name in a response of the authorizer. */
 export const refusedUser = ({ message }: ReceivedResponse): string | undefined =>
   /User "([^"]*)"/.exec(message ?? '')?.[1];

@@ -1,4 +1,4 @@
-/** Corners of requests in which kube-apiserver has been seen to answer otherwise, in every place where they exist. */
+/** Edge cases in which the server once responded differently from kube-apiserver, for every resource that has them. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import { deleteOptions, encodeProtobuf } from '@cluster-apiserver/model';
@@ -37,12 +37,12 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
   const label = { metadata: { labels: { a: 'b' } } };
 
   test.each<[string, object, string]>([
-    ['that leaves out the kind', { kind: null, ...label }, merge],
-    ['that leaves out the version', { apiVersion: null, ...label }, merge],
+    ['that omits the kind', { kind: null, ...label }, merge],
+    ['that omits the version', { apiVersion: null, ...label }, merge],
     ['with an empty kind', { kind: '', ...label }, merge],
-    ['that leaves out the kind', { kind: null, ...label }, strategic],
+    ['that omits the kind', { kind: null, ...label }, strategic],
     [
-      'that retains other fields',
+      'that retains listed fields',
       { $retainKeys: ['metadata', ...Object.keys(validObject(place)).slice(3)], ...label },
       strategic,
     ],
@@ -82,7 +82,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
     [{ metadata: null }, merge, 400],
     [{ $patch: 'delete' }, strategic, 400],
     [[{ op: 'remove', path: '/metadata/name' }], json, 400],
-  ])('a patch to another kind or to no name is refused: %j', async (patch, type, code) => {
+  ])('a patch that changes the kind or removes the name is rejected: %j', async (patch, type, code) => {
     await create(place);
     const { status, body } = await send('PATCH', one, patch, type);
     expect(status).toBe(code);
@@ -90,16 +90,16 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
   });
 
   test.each<[string, object]>([
-    ['lacks what is set', { metadata: { '$setElementOrder/finalizers': ['a/a'], finalizers: ['b/b'] } }],
+    ['omits an element of the patch', { metadata: { '$setElementOrder/finalizers': ['a/a'], finalizers: ['b/b'] } }],
     ['has another order', { metadata: { '$setElementOrder/finalizers': ['a/a', 'b/b'], finalizers: ['b/b', 'a/a'] } }],
-    ['is of an unknown list', { '$setElementOrder/bogus': ['a'] }],
-    ['is of an atomic list', { metadata: { '$setElementOrder/managedFields': [{ manager: 'a' }] } }],
-    ['is of no list', { metadata: { '$setElementOrder/labels': ['a'] } }],
+    ['refers to an unknown list', { '$setElementOrder/bogus': ['a'] }],
+    ['refers to an atomic list', { metadata: { '$setElementOrder/managedFields': [{ manager: 'a' }] } }],
+    ['refers to a map', { metadata: { '$setElementOrder/labels': ['a'] } }],
     [
-      'lacks an owner that is set',
+      'omits an owner of the patch',
       { metadata: { '$setElementOrder/ownerReferences': [{ uid: '1' }], ownerReferences: [{ uid: '2' }] } },
     ],
-  ])('an element order that %s is a bad request', async (_, patch) => {
+  ])('a setElementOrder that %s is a bad request', async (_, patch) => {
     await create(place);
     expect((await send('PATCH', one, patch, strategic)).status).toBe(400);
   });
@@ -110,7 +110,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
     ['a strategic patch', () => ['PATCH', { metadata: { managedFields: [] } }, strategic]],
     ['a JSON patch', () => ['PATCH', [{ op: 'replace', path: '/metadata/managedFields', value: [] }], json]],
     ['a replace', (all) => ['PUT', { ...all, metadata: { name: 'x', ...label.metadata, managedFields: [] } }]],
-  ])('%s clears managedFields, and nothing else does', async (_, requestOf) => {
+  ])('%s clears managedFields, and no other request does', async (_, requestOf) => {
     const { body: stored } = await create(place, label.metadata);
     expect(stored.metadata.managedFields).toHaveLength(1);
     const { managedFields: __, ...metadata } = stored.metadata;
@@ -121,7 +121,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
     expect([cleared.status, cleared.body.metadata.managedFields]).toEqual([200, undefined]);
   });
 
-  test('managedFields in versions that the kind does not have are dropped, and long subresources refused', async () => {
+  test('managedFields in unsupported versions are dropped, and overlong subresources rejected', async () => {
     const { body: stored } = await create(place);
     const entry = (apiVersion: string, subresource = ''): object => ({
       manager: apiVersion,
@@ -154,12 +154,12 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
     ['/v1', 201],
     ['apps/v1', 201],
     ['v1', 201],
-  ])('an owner in the version %j is answered with %d', async (apiVersion, code) => {
+  ])('an owner reference with the version %j gets status %d', async (apiVersion, code) => {
     const ownerReferences = [{ apiVersion, kind: 'Thing', name: 'o', uid: 'u' }];
     expect((await send('POST', place.path, validObject(place, { ownerReferences }))).status).toBe(code);
   });
 
-  test('only an owner that is named twice in the same words is dropped', async () => {
+  test('only identical duplicates of an owner reference are dropped', async () => {
     const owner = (name: string): object => ({ apiVersion: 'v1', kind: 'Thing', name, uid: 'u' });
     const ownerReferences = [owner('a'), owner('b'), owner('a')];
     const answers = [
@@ -180,7 +180,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
     ['ä'.repeat(128), 422],
     ['x'.repeat(128), 422],
     ['😀'.repeat(127), 201],
-  ])('a field manager has fewer than 128 characters, of whatever length: %s', async (manager, code) => {
+  ])('a field manager has at most 128 characters, not bytes: %s', async (manager, code) => {
     const target = `?fieldManager=${encodeURIComponent(manager)}`;
     expect((await send('POST', place.path + target, validObject(place))).status).toBe(code);
     if (code !== 201) return;
@@ -197,7 +197,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
     ['i>9223372036854775807', 200],
     ['i>00000000000000000000001', 200],
     ['i<5', 200],
-  ])('the label selector %s is answered with %d', async (selector, code) => {
+  ])('the label selector %s gets status %d', async (selector, code) => {
     const query = `?labelSelector=${encodeURIComponent(selector)}`;
     expect((await send('GET', place.path + query)).status).toBe(code);
     expect((await send('DELETE', place.path + query)).status).toBe(code);
@@ -210,7 +210,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
     ['events.k8s.io/v1', 200],
     [undefined, 200],
     ['a/b/c', 400],
-  ])('options of a deletion may be of the version %j: %d', async (apiVersion, code) => {
+  ])('DeleteOptions of version %j get status %d', async (apiVersion, code) => {
     for (const target of [one, place.path]) {
       await create(place);
       expect((await send('DELETE', target, { kind: 'DeleteOptions', apiVersion })).status).toBe(code);
@@ -219,7 +219,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
     }
   });
 
-  test('a deleted collection says how many objects it had, and with what it goes on', async () => {
+  test('deleting a collection returns the number of objects and the continue token', async () => {
     for (const name of ['a', 'b', 'c']) await create(place, { name });
     const plural = place.path.split('/').at(-1);
     const rehearsed = await send('DELETE', `${place.path}?limit=2&dryRun=All`);
@@ -231,7 +231,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
     expect((await send('GET', place.path)).body.items).toEqual([]);
   });
 
-  test('a shard selector that has no effect draws a warning from reads, and never deletes', async () => {
+  test('an ineffective shard selector causes a warning on reads and never deletes', async () => {
     await create(place);
     const shard = `shardSelector=${encodeURIComponent("shardRange(object.metadata.uid, '0x0', '0x1')")}`;
     const off = expect.stringContaining('ShardedListAndWatch');
@@ -243,7 +243,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
     expect((await send('GET', one)).status).toBe(200);
   });
 
-  test('a generated name does not come in the place of one that is taken', async () => {
+  test('a generated name never replaces an existing object', async () => {
     await create(place);
     for (const query of ['', '?dryRun=All']) {
       const { status, body } = await send('POST', place.path + query, validObject(place, { generateName: 'x-' }));
@@ -254,14 +254,14 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
     expect((await create(place, { name: 'y', generateName: 'x-' })).body.metadata.name).toBe('y');
   });
 
-  describe('of which one cannot be read', () => {
+  describe('a collection with an unreadable object', () => {
     const key = `${place.key}/wreck`;
     const unsafely = 'ignoreStoreReadErrorWithClusterBreakingPotential';
     const wreck = async (): Promise<void> => {
       await server.store.create(key, Buffer.from('[1]'), {}, callUntil(Number.POSITIVE_INFINITY));
     };
 
-    test('lists and watches name its key, and its name is taken', async () => {
+    test('lists and watches report its key, and its name stays taken', async () => {
       await create(place);
       await wreck();
       const cause = { reason: 'UnexpectedServerResponse', field: key, message: expect.any(String) };
@@ -279,7 +279,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
         expect((await send('POST', place.path + query, validObject(place, { name: 'wreck' }))).status).toBe(409);
     });
 
-    test('a warning says that insisting has no effect', async () => {
+    test('a dry run warns that the option has no effect', async () => {
       await wreck();
       for (const target of [`${place.path}/wreck`, place.path]) {
         const { status, warnings } = await send('DELETE', `${target}?${unsafely}=true`);
@@ -287,7 +287,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
       }
     });
 
-    test('a whole collection is deleted with it by those who may and insist, and no part of it', async () => {
+    test('it is deleted only as a whole, by users with permission and the unsafe option', async () => {
       await server.close();
       server = await serveInMemory({ random: seededRandom(5), deletesUnreadable: true });
       await create(place);
@@ -306,7 +306,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
 describe('service accounts', () => {
   const accounts = servedResources[0];
 
-  test('a list that is not merged keeps an entry that looks like a deletion, with a warning', async () => {
+  test('an atomic list keeps an entry that looks like a delete directive, with a warning', async () => {
     await create(accounts);
     const one = `${accounts.path}/x`;
     await send('PATCH', one, { imagePullSecrets: [{ name: 'i1' }, { name: 'i2' }] }, merge);
@@ -319,7 +319,7 @@ describe('service accounts', () => {
     }
   });
 
-  test.each(['true', 'false', ''])('the deprecated annotation draws a warning when it is set to %j', async (value) => {
+  test.each(['true', 'false', ''])('the deprecated annotation causes a warning if it is %j', async (value) => {
     for (const domain of ['platform.io', 'kubernetes.io']) {
       const annotations = { [`${domain}/enforce-mountable-secrets`]: value };
       const warned = [expect.stringContaining('deprecated in v1.32+')];
@@ -335,7 +335,7 @@ describe('service accounts', () => {
 });
 
 describe('namespaces', () => {
-  test('who writes through a subresource has no say in managedFields', async () => {
+  test('a subresource write does not change managedFields', async () => {
     const one = '/api/v1/namespaces/team';
     const metadata = { name: 'team', labels: { a: 'b' } };
     const created = await send('POST', '/api/v1/namespaces', { metadata });
@@ -359,20 +359,20 @@ test.each<[string, string | Buffer]>([
   ['application/yaml', 'apiVersion: apps/v1\nkind: DeleteOptions\ndryRun: [All]\n'],
   ['application/json', JSON.stringify(options)],
   ['application/vnd.kubernetes.protobuf', encodeProtobuf(deleteOptions, options)],
-])('options of a deletion in %s are those of any version, and obeyed', async (type, body) => {
+])('DeleteOptions in %s may have any version and apply', async (type, body) => {
   await create(servedResources[0]);
   expect((await send('DELETE', `${servedResources[0].path}/x`, body, type)).status).toBe(200);
   expect((await send('GET', `${servedResources[0].path}/x`)).status).toBe(200);
 });
 
-test('an empty managedFields in YAML clears it as in JSON', async () => {
+test('empty managedFields clear them in YAML as in JSON', async () => {
   await create(servedResources[0], { labels: { a: 'b' } });
   const yaml = 'metadata:\n  name: x\n  labels: {a: b}\n  managedFields: []\n';
   const { status, body } = await send('PUT', `${servedResources[0].path}/x`, yaml, 'application/yaml');
   expect([status, body.metadata.managedFields]).toEqual([200, undefined]);
 });
 
-describe('fields that two versions of an event name differently', () => {
+describe('event fields with different names in two versions', () => {
   const [, core, events] = servedResources;
   const one = (place: ServedResource): string => `${place.path}/x`;
   const ownersOf = ({ body }: JsonResponse): string[][] =>
@@ -385,7 +385,7 @@ describe('fields that two versions of an event name differently', () => {
   test.each([
     [core, 'v1', 'f:message'],
     [events, 'events.k8s.io/v1', 'f:note'],
-  ] as const)('are owned under the names of the version that wrote them: $apiVersion', async (place, version, step) => {
+  ] as const)("are owned under the names of the writer's version: $apiVersion", async (place, version, step) => {
     const applied = { ...validObject(events), note: 'a' };
     const written = place === core ? { ...validObject(core), message: 'a' } : applied;
     const created = await send('PATCH', `${one(place)}?fieldManager=m`, written, apply);
@@ -412,7 +412,7 @@ describe('fields that two versions of an event name differently', () => {
     );
   });
 
-  test('an update by the other version takes them over', async () => {
+  test('an update through the other version takes ownership', async () => {
     await send('PATCH', `${one(core)}?fieldManager=m`, { ...validObject(core), message: 'a' }, apply);
     const updated = await send('PATCH', `${one(core)}?fieldManager=u`, { message: 'b' }, merge);
     expect(ownersOf(updated)).toContainEqual(['u', 'v1', 'f:message']);

@@ -1,4 +1,4 @@
-/** What holds for roles and bindings through the whole pipeline, besides what holds for all kinds. */
+/** Rules of roles and bindings through the whole pipeline, besides those of all kinds. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
@@ -23,7 +23,7 @@ describe('rules', () => {
   const one = '/namespaces/n/roles/r';
   const roles = '/namespaces/n/roles';
 
-  test('that are not there have no owner until somebody takes them away', async () => {
+  test('that are absent have no owner until a client removes them', async () => {
     const labelled = { ...role, metadata: { ...role.metadata, labels: { a: 'b' } } };
     const created = await send('POST', `${roles}?fieldManager=a`, labelled);
     const labels = ['a', 'f:metadata'];
@@ -34,7 +34,7 @@ describe('rules', () => {
     expect([emptied.body['rules'], ownersOf(emptied)]).toEqual([null, [labels, ['c', 'f:rules']]]);
   });
 
-  test('that a manager no longer applies are null', async () => {
+  test('that a manager stops applying become null', async () => {
     const applied = await send('PATCH', `${one}?fieldManager=a`, { ...role, rules: [rule] }, apply);
     expect([applied.status, applied.body['rules']]).toEqual([201, [rule]]);
     const conflict = await send('PATCH', `${one}?fieldManager=b`, { ...role, rules: [] }, apply);
@@ -47,7 +47,7 @@ describe('rules', () => {
     expect((await send('GET', one)).body['rules']).toBeNull();
   });
 
-  test('are null in YAML and in a dry run, too', async () => {
+  test('are null in YAML and in dry runs, too', async () => {
     const rehearsed = await send('POST', `${roles}?dryRun=All`, { ...role, rules: [] });
     expect(rehearsed.body['rules']).toBeNull();
     const yaml = 'metadata: {name: r}\nrules:\n';
@@ -55,7 +55,7 @@ describe('rules', () => {
   });
 });
 
-test('cluster-scoped objects are selected by the empty namespace, and namespaced ones by their own', async () => {
+test('an empty namespace selects cluster-scoped objects, and a namespace selects its own objects', async () => {
   for (const name of ['a', 'b']) await send('POST', '/clusterroles', { metadata: { name } });
   await send('POST', '/namespaces/n/roles', { metadata: { name: 'a' } });
   const names = async (path: string, selector: string): Promise<unknown> => {
@@ -77,7 +77,7 @@ test('cluster-scoped objects are selected by the empty namespace, and namespaced
     ]);
 });
 
-test('a binding that is applied without API groups owns them, and applies again without a change', async () => {
+test('a binding that is applied without API groups owns them and can be reapplied without a change', async () => {
   const binding = {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRoleBinding',

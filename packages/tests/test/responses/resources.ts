@@ -4,7 +4,7 @@ import type { InMemoryServer } from '../serve-in-memory.ts';
 
 const rbac = 'rbac.authorization.k8s.io/v1';
 
-/** Where the same objects are served: what holds in one place is tested in all. `key` is where they are stored. */
+/** Resources to which the same rules apply; each test runs on all of them. `key` is the storage prefix. */
 export const servedResources = [
   {
     path: '/api/v1/namespaces/n/serviceaccounts',
@@ -36,7 +36,7 @@ export const servedResources = [
 ] as const;
 export type ServedResource = (typeof servedResources)[number];
 
-/** An object that is valid there. */
+/** A valid object of the resource. */
 export const validObject = ({ apiVersion, kind }: ServedResource, metadata: object = {}): object => ({
   apiVersion,
   kind,
@@ -81,7 +81,7 @@ interface ResponseBody {
   readonly [name: string]: unknown;
 }
 
-/** Sends a request and reads the answer. */
+/** Sends a request and parses the response. */
 export async function sendRequest(
   server: InMemoryServer,
   method: string,
@@ -107,5 +107,5 @@ export function textOf({ body }: ApiResponse): string {
   if (Buffer.isBuffer(body)) return body.toString();
   if (body && 'pieces' in body)
     return Buffer.concat([...body.pieces(65_536, (bytes) => Buffer.alloc(bytes))]).toString();
-  throw new TypeError('the answer has no length');
+  throw new TypeError('the response has no length');
 }
