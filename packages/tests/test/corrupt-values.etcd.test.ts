@@ -1,4 +1,4 @@
-/** Stored bytes that are no object: they cost the pages that would show them, and are quoted nowhere. */
+/** Corrupt values in etcd: only pages that contain them fail, and neither logs nor responses quote them. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../base/test/until.ts';
@@ -15,7 +15,7 @@ const all = '/api/v1/serviceaccounts';
 const put = (key: string, value: string | Buffer): Promise<void> =>
   putRaw(server.etcd.endpoints[0] as string, `/registry/serviceaccounts/${key}`, Buffer.from(value));
 
-test('a page is served unless it would show what cannot be read', async () => {
+test('a page is served unless it contains an unreadable object', async () => {
   for (const namespace of ['a', 'b', 'c', 'd', 'e'])
     await server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'x' } });
   const namespaced = ({ body }: ApiResponse): (string | undefined)[] | undefined =>
@@ -31,7 +31,7 @@ test('a page is served unless it would show what cannot be read', async () => {
   expect(namespaced(await page(1))).toEqual(['a']);
   expect(namespaced(await page(2))).toEqual(['a', 'b']);
   expect((await page(3)).status).toBe(500);
-  // The snapshot of the first page is older than the change.
+  // The first page's snapshot is older than the change.
   const continueOf = ({ body }: ApiResponse): string | undefined => body.metadata['continue' as never];
   expect(namespaced(await page(1, continueOf(first)))).toEqual(['b']);
   expect(namespaced(await page(1, continueOf(second)))).toEqual(['c']);
@@ -43,16 +43,16 @@ test('a page is served unless it would show what cannot be read', async () => {
 
 const secret = 'do-not-quote-me';
 test.each<[string, string | Buffer]>([
-  ['no JSON', secret],
-  ['JSON that breaks off', `{"metadata":{"name":"x","annotations":{"a":"${secret}`],
+  ['not JSON', secret],
+  ['truncated JSON', `{"metadata":{"name":"x","annotations":{"a":"${secret}`],
   ['JSON with a bad escape', `{"metadata":{"name":"x","annotations":{"a":"\\q${secret}"}}}`],
   ['JSON of another object', `{"metadata":{"name":"${secret}","namespace":"${secret}"}}`],
   ['JSON of the wrong type', `{"metadata":{"name":"x","labels":"${secret}"}}`],
   ['a list', `["${secret}"]`],
-  ['protobuf that breaks off', Buffer.concat([Buffer.from('k8s\0\n\x7f'), Buffer.from(secret)])],
-  ['a prefix of no provider', `k8s:enc:${secret}:v1:${secret}`],
-  ['lines of its own', `x\nE0101 00:00:00.000000       1 server] "${secret}"`],
-])('%s is refused, and neither the log nor an answer quotes it', async (_, value) => {
+  ['truncated protobuf', Buffer.concat([Buffer.from('k8s\0\n\x7f'), Buffer.from(secret)])],
+  ['an unknown provider prefix', `k8s:enc:${secret}:v1:${secret}`],
+  ['a forged log line', `x\nE0101 00:00:00.000000       1 server] "${secret}"`],
+])('%s is rejected, and neither the log nor a response quotes it', async (_, value) => {
   const before = server.logLines.length;
   await put('quoted/x', value);
   const path = '/api/v1/namespaces/quoted/serviceaccounts';

@@ -68,7 +68,7 @@ test('tokens stay valid while the issuer is stopped, also tokens that were never
   }
 });
 
-/** The rows of the threat table in docs/reliability.md, by name. */
+/** Threats against OIDC authentication, one test each. */
 describe('threats', () => {
   const now = (): number => Math.floor(systemClock.now() / 1000);
   const refused = async (token: string): Promise<void> => {

@@ -1,4 +1,4 @@
-/** The configured authorizers in the server as it is assembled: by file, by flags, and over reloads. */
+/** Authorizers of the assembled server, configured by file and by flags, and their reloads. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
@@ -22,20 +22,20 @@ const abac = { type: 'ABAC', name: 'policies' };
 const policy = (spec: object): string =>
   JSON.stringify({ apiVersion: 'abac.authorization.kubernetes.io/v1beta1', kind: 'Policy', spec });
 
-describe('a request of somebody without rights', () => {
+describe('a request of a user without permissions', () => {
   test.each<[string, object[], number]>([
     ['is allowed by AlwaysAllow', [alwaysAllow], 200],
-    ['is refused by RBAC', [rbac], 403],
+    ['is denied by RBAC', [rbac], 403],
     ['is allowed by the second authorizer if the first has no opinion', [rbac, alwaysAllow], 200],
-    ['is refused by AlwaysDeny alone', [alwaysDeny], 403],
-    ['is allowed by what follows AlwaysDeny', [alwaysDeny, alwaysAllow], 200],
+    ['is denied by AlwaysDeny alone', [alwaysDeny], 403],
+    ['is allowed by the authorizer after AlwaysDeny', [alwaysDeny, alwaysAllow], 200],
   ])('%s', async (_, authorizers, status) => {
     server = await serve(configuration(...authorizers), { etcd });
     expect((await requestAs(server, 'ann')).status).toBe(status);
   });
 });
 
-test('the reasons of all authorizers without an opinion are told', async () => {
+test('the response has the reasons of all authorizers without an opinion', async () => {
   server = await serve(configuration(alwaysDeny, abac), {
     etcd,
     flags: ['--authorization-policy-file=policies'],
@@ -44,14 +44,14 @@ test('the reasons of all authorizers without an opinion are told', async () => {
   expect((await requestAs(server, 'ann')).message).toMatch(/: Everything is forbidden\., No policy matched\.$/);
 });
 
-describe('whatever is configured', () => {
-  test('system:masters may do everything, and probes need no rights', async () => {
+describe('in every configuration', () => {
+  test('system:masters is allowed everything, and probes need no permission', async () => {
     server = await serve(configuration(alwaysDeny), { etcd });
     expect((await requestAs(server, 'ann', undefined, 'system:masters')).status).toBe(200);
     expect((await sendRequest(server, undefined, { path: '/livez' })).status).toBe(200);
   });
 
-  test('an anonymous request gets no rights from AlwaysAllow', async () => {
+  test('AlwaysAllow does not allow anonymous requests', async () => {
     server = await serve(configuration(alwaysAllow), { etcd, flags: ['--anonymous-auth'] });
     expect((await sendRequest(server, undefined)).status).toBe(403);
     expect((await requestAs(server, 'ann')).status).toBe(200);
@@ -60,18 +60,18 @@ describe('whatever is configured', () => {
 
 describe('by flags', () => {
   test.each<[string, string[], number]>([
-    ['nothing is RBAC', [], 403],
+    ['RBAC by default', [], 403],
     ['RBAC', ['--authorization-mode=RBAC'], 403],
     ['AlwaysAllow', ['--authorization-mode=AlwaysAllow'], 200],
     ['two modes', ['--authorization-mode=RBAC,AlwaysAllow'], 200],
-    ['the other spelling', ['--authorization-modes=RBAC', '--authorization-modes=AlwaysAllow'], 200],
+    ['the alternative flag name', ['--authorization-modes=RBAC', '--authorization-modes=AlwaysAllow'], 200],
   ])('%s', async (_, flags, status) => {
     server = await serveKinds(kinds, { etcd, flags });
     expect((await requestAs(server, 'ann')).status).toBe(status);
   });
 });
 
-test('a changed file is applied, and a faulty one leaves the old one in service', async () => {
+test('a changed file is applied, and an invalid one keeps the previous configuration', async () => {
   server = await serve(configuration(rbac), { etcd, errorsExpected: true });
   expect((await requestAs(server, 'ann')).status).toBe(403);
   await reconfigure(server, configuration(rbac, alwaysAllow));
@@ -88,7 +88,7 @@ test('a changed file is applied, and a faulty one leaves the old one in service'
   expect(await metric(server, 'apiserver_authorization_config_controller_last_config_info')).toBe(1);
 });
 
-test('RBAC can be added by a reload, and allows what a role allows', async () => {
+test('a reload can add RBAC, which then allows what a role allows', async () => {
   server = await serve(configuration(alwaysDeny), { etcd });
   const binding = {
     metadata: { name: 'devs-view' },
@@ -117,7 +117,7 @@ test('decisions are counted by authorizer', async () => {
 });
 
 describe('ABAC', () => {
-  test('allows what a policy of the file allows, and follows the file', async () => {
+  test('allows what its policy file allows, and reloads the file', async () => {
     const devs = policy({ group: 'devs', namespace: 'team', resource: 'serviceaccounts', readonly: true });
     server = await serveKinds(kinds, {
       etcd,

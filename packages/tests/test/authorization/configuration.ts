@@ -17,20 +17,20 @@ export const serve = (content: string, options: TestServerOptions = {}): Promise
     files: { ...options.files, [file]: content },
   });
 
-/** Writes a file, and returns when the server has logged what it makes of it. */
+/** Writes a file, and returns when the server has logged `logged`. */
 export async function rewriteFile(server: TestServer, path: string, content: string, logged: string): Promise<void> {
   const before = server.logLines.length;
   await server.write(path, content);
   await until(logged, () => server.logLines.slice(before).some((line) => line.includes(logged)) || undefined);
 }
 
-/** Applies a configuration, or has it refused. */
+/** Writes a configuration, and returns when it was applied or rejected. */
 export const reconfigure = (server: TestServer, content: string): Promise<void> =>
   rewriteFile(server, file, content, 'authorization configuration is');
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 
-/** Lists what somebody has no right to by default, as one whom the admin impersonates. */
+/** Lists service accounts as an impersonated user, who has no permission for it by default. */
 export const requestAs = (
   server: TestServer,
   user: string,
@@ -39,7 +39,7 @@ export const requestAs = (
 ): Promise<ReceivedResponse> =>
   sendRequest(server, server.token, { path, headers: { 'impersonate-user': user, 'impersonate-group': groups } });
 
-/** The value of a metric with these labels; 0 if there is none yet. */
+/** The sum of a metric's series with these labels; 0 if there are none. */
 export async function metric(server: TestServer, name: string, labels: Readonly<Record<string, string>> = {}) {
   const { text } = await sendRequest(server, server.token, { path: '/metrics' });
   const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`));

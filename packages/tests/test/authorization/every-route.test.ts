@@ -17,14 +17,14 @@ import { type OpenPipeline, openPipeline } from '../../../pipeline/test/open-pip
 import { samples } from './samples.ts';
 
 /**
- * Everything that is served, as the endpoint table has it, needs exactly the right that the table says. A right is
- * written as `verb group/resource/subresource in NAMESPACE of NAME`, or `verb path`.
+ * Every served endpoint requires exactly the permission that the endpoint table declares. A permission is written as
+ * `verb group/resource/subresource in NAMESPACE of NAME`, or `verb path`.
  */
 
 const ann: UserInfo = { name: 'ann', groups: ['system:authenticated'] };
 
 let pipeline: OpenPipeline;
-/** Who asks, and what he may; what was asked of the authorizer, in its order. */
+/** The current user and their permissions, and the authorizer calls in order. */
 let user: UserInfo | undefined = ann;
 let isGranted: (right: string) => boolean = () => true;
 let authorized: string[] = [];
@@ -90,7 +90,7 @@ beforeAll(async () => {
 });
 afterAll(() => pipeline.close());
 
-/** A request that a route is meant for. */
+/** A valid request of a route. */
 interface Request {
   readonly method: string;
   readonly target: string;
@@ -98,7 +98,7 @@ interface Request {
   readonly type?: string;
 }
 
-/** One way to use one route: a method and path, and the right that it needs. */
+/** One way to use a route: a method and path, and the permission that it requires. */
 interface Use {
   readonly method: string;
   readonly path: string;
@@ -120,17 +120,17 @@ const uses = (): Use[] =>
 
 const titleOf = ({ method, path, query }: Use): string => `${method} ${path}${query}`;
 
-/** Where a use of a route is tried: each in a place of its own, because some write. */
+/** Namespace and name for a use of a route; separate ones, because some uses write. */
 const placeOf = (index: number): { namespace: string; name: string } => ({ namespace: `n${index}`, name: `x${index}` });
 
 const filledIn = (template: string, { namespace, name }: ReturnType<typeof placeOf>): string =>
   template.replace('{namespace}', namespace).replace('{name}', name);
 
-/** What the request is about: `group/resource`, with the subresource behind it. */
+/** The requested `group/resource`, with its subresource. */
 const resourceOf = ({ group, plural, subresource }: Pick<Use, 'group' | 'plural' | 'subresource'>): string =>
   [`${group}/${plural}`, subresource].filter(Boolean).join('/');
 
-/** The namespace and name that a right to it is for. A namespace is in itself: who may act in it may act on it. */
+/** The namespace and name that the permission covers. A namespace object counts as inside itself. */
 function scopeOf({ group, plural, path }: Use, place: ReturnType<typeof placeOf>): Pick<Right, 'namespace' | 'name'> {
   const name = path.includes('{name}') ? place.name : undefined;
   const isNamespace = group === '' && plural === 'namespaces';
@@ -151,7 +151,7 @@ async function send({ method, target, body, type = 'application/json' }: Request
   return pipeline.ask(method, target, body === undefined ? { headers } : { headers, body: JSON.stringify(body) });
 }
 
-/** The object that a route is about, as one finds it who may do everything. */
+/** Creates the object that a route targets, as an administrator. */
 async function makeObject(
   { group, plural, path }: Use,
   place: ReturnType<typeof placeOf>,
@@ -182,7 +182,7 @@ function requestOf(use: Use, place: ReturnType<typeof placeOf>, object: object |
   return { method, target, body: samples[resourceOf(use)]?.(place) };
 }
 
-/** What every use of every route gives, by its title. */
+/** Calls `find` for every use of every route and returns the results by title. */
 async function ofEveryUse<T>(
   find: (use: Use, place: ReturnType<typeof placeOf>) => Promise<T>,
 ): Promise<Record<string, T>> {
@@ -195,18 +195,18 @@ const sameForAll = (value: unknown): Record<string, unknown> =>
   Object.fromEntries(uses().map((use) => [titleOf(use), value]));
 
 describe('Every route of the endpoint table', () => {
-  test('needs the right that it declares', () => {
+  test('requires the permission that it declares', () => {
     const table = uses().map((use) => `${titleOf(use)}: ${neededRight(use, { namespace: 'NAMESPACE', name: 'NAME' })}`);
     expect(table).toMatchSnapshot();
   });
 
-  test('has something valid that can be sent to it', () => {
+  test('has a valid sample request', () => {
     const taking = uses().filter(({ method }) => method === 'POST');
     const missing = taking.map(resourceOf).filter((key) => !Object.hasOwn(samples, key));
     expect(missing).toEqual([]);
   });
 
-  test('is served to who has exactly this right', async () => {
+  test('serves a user with exactly this permission', async () => {
     const answers = await ofEveryUse(async (use, place) => {
       const object = await makeObject(use, place);
       const right = neededRight(use, place);
@@ -218,7 +218,7 @@ describe('Every route of the endpoint table', () => {
     expect(answers).toEqual(expected);
   });
 
-  test('is refused to who has every right but this one', async () => {
+  test('denies a user with every permission but this one', async () => {
     const answers = await ofEveryUse(async (use, place) => {
       const object = await makeObject(use, place);
       const right = neededRight(use, place);
@@ -228,7 +228,7 @@ describe('Every route of the endpoint table', () => {
     expect(answers).toEqual(sameForAll(403));
   });
 
-  test('is refused in words that tell the right, and not whether the object is there', async () => {
+  test('names the missing permission in the denial, and not whether the object exists', async () => {
     const messages = async (exist: boolean): Promise<Record<string, unknown>> =>
       ofEveryUse(async (use, place) => {
         const named = exist ? place : { namespace: place.namespace, name: `${place.name}-none` };
@@ -259,7 +259,7 @@ describe('Every route of the endpoint table', () => {
     expect(refusals).toEqual(expected);
   });
 
-  test('is refused to nobody before anybody is asked, and to anonymous requests by name', async () => {
+  test('rejects unauthenticated requests before authorization, and denies anonymous ones by name', async () => {
     const answers = async (who: UserInfo | undefined): Promise<Record<string, unknown>> =>
       ofEveryUse(async (use, place) => {
         authorizing(who, () => false);
@@ -271,30 +271,27 @@ describe('Every route of the endpoint table', () => {
     expect(await answers(anonymous)).toEqual(sameForAll({ status: 403, questions: 1 }));
   });
 
-  test.each(['HEAD', 'OPTIONS', 'BREW'])(
-    'asks for %s, too, before it says that it does not know the method',
-    async (method) => {
-      const ofGet = uses().filter((use) => use.method === 'GET');
-      for (const [index, use] of ofGet.entries()) {
-        const place = placeOf(index);
-        const right = neededRight({ ...use, verb: method === 'HEAD' ? use.verb : '' }, place);
-        const request = { method, target: filledIn(use.path, place) + use.query };
-        authorizing(ann, (one) => one === right);
-        expect([titleOf(use), (await send(request)).status, authorized]).toEqual([titleOf(use), 405, [right]]);
-        authorizing(ann, (one) => one !== right);
-        expect([titleOf(use), (await send(request)).status]).toEqual([titleOf(use), 403]);
-      }
-    },
-  );
+  test.each(['HEAD', 'OPTIONS', 'BREW'])('authorizes %s before it rejects an unsupported method', async (method) => {
+    const ofGet = uses().filter((use) => use.method === 'GET');
+    for (const [index, use] of ofGet.entries()) {
+      const place = placeOf(index);
+      const right = neededRight({ ...use, verb: method === 'HEAD' ? use.verb : '' }, place);
+      const request = { method, target: filledIn(use.path, place) + use.query };
+      authorizing(ann, (one) => one === right);
+      expect([titleOf(use), (await send(request)).status, authorized]).toEqual([titleOf(use), 405, [right]]);
+      authorizing(ann, (one) => one !== right);
+      expect([titleOf(use), (await send(request)).status]).toEqual([titleOf(use), 403]);
+    }
+  });
 });
 
-/** The patterns of documents, with the name of a health check in the place of its parameter. */
+/** Paths of documents, with the name of a health check for the parameter. */
 const documentPaths = Object.keys(documents).map((pattern) => pattern.replace(/[:*]check$/, 'ping'));
 
-describe('A path that is no resource', () => {
+describe('A non-resource path', () => {
   const paths = [...documentPaths, '/', '/nope', '/metrics/x'];
 
-  test.each(paths)('%s needs the right to its method on exactly this path', async (path) => {
+  test.each(paths)('%s requires permission for its method on exactly this path', async (path) => {
     for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS', 'BREW']) {
       const right = `${method.toLowerCase()} ${path}`;
       authorizing(ann, (one) => one === right);
@@ -321,14 +318,14 @@ test.each([
   ['/api/v1/gizmos', 'list /gizmos'],
   ['/api/v1/namespaces/n/events/e/a/b', 'get /events/a in n of e'],
   ['/api/v1/namespaces/n/events/e/nope', 'get /events/nope in n of e'],
-])('what is not served at %s is told only to who might ask for it', async (target, right) => {
+])('the 404 of %s is returned only to users with permission for it', async (target, right) => {
   authorizing(ann, (one) => one === right);
   expect([(await send({ method: 'GET', target })).status, authorized]).toEqual([404, [right]]);
   authorizing(ann, (one) => one !== right);
   expect((await send({ method: 'GET', target })).status).toBe(403);
 });
 
-describe('What a request does besides its verb', () => {
+describe('Secondary effects of a request', () => {
   const accounts = '/api/v1/namespaces/besides/serviceaccounts';
   const rightTo = (verb: string, name?: string): string =>
     rightText({ verb, what: '/serviceaccounts', namespace: 'besides', name });
@@ -340,7 +337,7 @@ describe('What a request does besides its verb', () => {
     type: 'application/apply-patch+yaml',
   });
 
-  test('an apply that creates needs the right to create, and one that changes does not', async () => {
+  test('a creating apply requires permission to create, an updating one does not', async () => {
     may(rightTo('patch', 'a'));
     const refused = await send(apply('a'));
     expect([refused.status, authorized]).toEqual([403, [rightTo('patch', 'a'), rightTo('create', 'a')]]);
@@ -354,7 +351,7 @@ describe('What a request does besides its verb', () => {
     expect([(await send(apply('a'))).status, authorized]).toEqual([200, [rightTo('patch', 'a')]]);
   });
 
-  test('a PUT that creates needs the right to create', async () => {
+  test('a creating PUT requires permission to create', async () => {
     const replaceable = allKinds.filter(({ createOnReplace }) => createOnReplace);
     expect(replaceable.length).toBeGreaterThan(0);
     for (const [index, kind] of replaceable.entries()) {
@@ -381,7 +378,7 @@ describe('What a request does besides its verb', () => {
   test.each([
     ['DELETE', '/u', 'delete', 'u'],
     ['DELETE', '', 'deletecollection', undefined],
-  ])('an unsafe deletion by %s %s needs a right of its own', async (method, path, verb, name) => {
+  ])('an unsafe deletion by %s %s requires a separate permission', async (method, path, verb, name) => {
     const [right, unsafe] = [rightTo(verb, name), rightTo('unsafe-delete-ignore-read-errors', name)];
     authorizing(ann, () => true);
     await send({ method: 'POST', target: accounts, body: { metadata: { name: 'u' } } });
@@ -404,7 +401,7 @@ describe('What a request does besides its verb', () => {
   test.each([
     ['bob', 'impersonate /users of bob'],
     ['system:serviceaccount:team:robot', 'impersonate /serviceaccounts in team of robot'],
-  ])('acting for %s needs the right to, and his right', async (name, right) => {
+  ])("impersonating %s requires permission, and uses the impersonated user's permissions", async (name, right) => {
     const request = async (): Promise<number> =>
       (await pipeline.ask('GET', accounts, { headers: { 'impersonate-user': name } })).status;
     may(rightTo('list'));

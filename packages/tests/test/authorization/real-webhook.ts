@@ -1,4 +1,4 @@
-/** A real authorization webhook: HTTPS with certificates of its own, and answers of the test's choice. */
+/** A real authorization webhook: HTTPS with its own certificates; tests choose the responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
@@ -10,7 +10,7 @@ export interface ReceivedReview {
   readonly kind: string;
   readonly spec: Readonly<Record<string, unknown>>;
   readonly authorization: string | undefined;
-  /** The subject of the client's certificate. */
+  /** Subject of the client certificate. */
   readonly certificate: string | undefined;
 }
 
@@ -24,15 +24,15 @@ export const respondWith =
 export interface RealWebhook {
   readonly asked: ReceivedReview[];
   answer: ReviewHandler;
-  /** The authority that connection files trust. */
+  /** CA bundle for kubeconfig files. */
   trusted: string;
   readonly clients: TestAuthority;
-  /** A kubeconfig, with the authority in it. */
+  /** A kubeconfig that contains the CA bundle. */
   connection(user?: object, trusted?: string): string;
-  /** Ends all connections and listens no more. */
+  /** Closes all connections and stops listening. */
   stop(): Promise<void>;
   restart(): Promise<void>;
-  /** Serves with a new certificate of another authority from now on, and gives that authority. */
+  /** Serves a new certificate of a new CA, and returns the CA bundle. */
   rotateCertificate(): Promise<string>;
 }
 

@@ -1,4 +1,4 @@
-/** Rights that somebody else knows: real webhooks behind real TLS, asked by the server as it is assembled. */
+/** Authorization webhooks behind real TLS, called by the assembled server. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -58,7 +58,7 @@ const statusOf = async (at: TestServer, user = 'ann', path?: string): Promise<nu
   (await requestAs(at, user, path)).status;
 
 describe('A webhook', () => {
-  test('is asked with the whole request, and its answer is remembered', async () => {
+  test('receives the whole SubjectAccessReview, and its decision is cached', async () => {
     const at = await open([webhook()]);
     const path = '/api/v1/namespaces/team/serviceaccounts?labelSelector=a%3Db&fieldSelector=metadata.name%3Dx';
     for (let times = 0; times < 3; times++) expect(await statusOf(at, 'ann', path)).toBe(200);
@@ -93,14 +93,14 @@ describe('A webhook', () => {
     ['allows', { allowed: true }, 200, undefined],
     ['has no opinion', { allowed: false, reason: 'not my team' }, 403, /in the namespace "team": not my team$/],
     ['denies', { allowed: false, denied: true, reason: 'on holiday' }, 403, /: on holiday$/],
-    ['does both', { allowed: true, denied: true }, 500, /the webhook both allowed and denied/],
+    ['allows and denies', { allowed: true, denied: true }, 500, /the webhook both allowed and denied/],
   ])('that %s decides', async (_, status, code, message) => {
     hook.answer = respondWith(status);
     const told = await requestAs(await open([webhook()]), 'ann');
     expect([told.status, told.message ?? '']).toEqual([code, message ? expect.stringMatching(message) : '']);
   });
 
-  test('that has no opinion leaves it to the next, and one that denies does not', async () => {
+  test('without an opinion defers to the next authorizer, and one that denies does not', async () => {
     const at = await open([webhook(uncached), alwaysAllow]);
     hook.answer = respondWith({ allowed: false });
     expect(await statusOf(at)).toBe(200);
@@ -108,7 +108,7 @@ describe('A webhook', () => {
     expect(await statusOf(at)).toBe(403);
   });
 
-  test('answers access reviews, too', async () => {
+  test('also decides access reviews', async () => {
     hook.answer = respondWith({ allowed: false, denied: true, reason: 'on holiday' });
     const at = await open([webhook()]);
     const spec = { user: 'bob', resourceAttributes: { verb: 'get', resource: 'events' } };
@@ -117,7 +117,7 @@ describe('A webhook', () => {
     expect(hook.asked).toMatchObject([{ spec: { user: 'bob' } }]);
   });
 
-  test('is not asked about system:masters, probes, and requests that a condition excludes', async () => {
+  test('is not called for system:masters, probes, and requests that a match condition excludes', async () => {
     const at = await open([webhook({ matchConditions: [{ expression: "user != 'robot'" }] }), alwaysAllow]);
     expect((await requestAs(at, 'ann', undefined, 'system:masters')).status).toBe(200);
     expect(await statusOf(at, 'ann', '/livez')).toBe(200);
@@ -133,7 +133,7 @@ describe('A webhook', () => {
   test.each<[string, number]>([
     ['Deny', 500],
     ['NoOpinion', 403],
-  ])('whose condition has no answer is skipped or denies: %s', async (failurePolicy, status) => {
+  ])('whose match condition fails is skipped or denies: %s', async (failurePolicy, status) => {
     const matchConditions = [{ expression: "extra['tenant'] == ['a']" }];
     const at = await open([webhook({ failurePolicy, matchConditions })]);
     expect(await statusOf(at)).toBe(status);
@@ -141,7 +141,7 @@ describe('A webhook', () => {
     expect(await metric(at, 'apiserver_authorization_match_condition_evaluation_errors_total')).toBe(1);
   });
 
-  test('can be given by flags', async () => {
+  test('can be configured by flags', async () => {
     server = await serveKinds(kinds, {
       etcd,
       flags: [
@@ -169,19 +169,19 @@ const drip: ReviewHandler = (_, response) => {
   response.on('close', () => clearInterval(timer));
 };
 
-describe('A webhook that gives no answer is decided by its failure policy', () => {
+describe('A failed webhook call is decided by the failure policy', () => {
   test.each<[string, ReviewHandler]>([
-    ['it refuses us', raw(403)],
-    ['it is somewhere else', (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end()],
-    ['it fails', raw(500)],
-    ['it is too busy', raw(429)],
-    ['it breaks off', (_, response: ServerResponse) => void response.destroy()],
-    ['it answers no JSON', raw(200, '<html>')],
-    ['it answers nothing', raw(200)],
-    ['it answers another kind', raw(200, '{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{}}')],
-    ['it answers too much', raw(200, ' '.repeat(2 * 1024 * 1024))],
+    ['it responds with 403', raw(403)],
+    ['it redirects', (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end()],
+    ['it responds with 500', raw(500)],
+    ['it responds with 429', raw(429)],
+    ['it closes the connection', (_, response: ServerResponse) => void response.destroy()],
+    ['it does not send JSON', raw(200, '<html>')],
+    ['it sends an empty body', raw(200)],
+    ['it sends another kind', raw(200, '{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{}}')],
+    ['it sends too many bytes', raw(200, ' '.repeat(2 * 1024 * 1024))],
     ['it hangs', () => {}],
-    ['it drips', drip],
+    ['it sends its response too slowly', drip],
   ])('when %s', async (_, answer) => {
     hook.answer = answer;
     const part = { timeout: '300ms' };
@@ -199,23 +199,23 @@ describe('A webhook that gives no answer is decided by its failure policy', () =
     expect(at.logLines.join('\n')).toContain('authorization webhook failed');
   });
 
-  test('when it is not there, and again when it is back', async () => {
+  test('when it is stopped, and is called again after its restart', async () => {
     const at = await open([webhook({ ...uncached, timeout: '2s' })]);
     expect(await statusOf(at)).toBe(200);
     await hook.stop();
     try {
       expect(await statusOf(at)).toBe(500);
       expect(at.logLines.join('\n')).toMatch(/"authorization webhook failed" authorizer="hook" err=.*ECONNREFUSED/);
-      // Many requests for a dead webhook are no heavier than one.
+      // Many requests for a stopped webhook cost no more than one.
       const told = await Promise.all(Array.from({ length: 50 }, (_, index) => requestAs(at, `user-${index}`)));
       expect(new Set(told.map(({ status }) => status))).toEqual(new Set([500]));
     } finally {
       await hook.restart();
     }
-    await until('the webhook to be asked again', async () => ((await statusOf(at)) === 200 ? true : undefined));
+    await until('the webhook to be called again', async () => ((await statusOf(at)) === 200 ? true : undefined));
   });
 
-  test('when another authority vouches for it, until the connection file names that', async () => {
+  test('when its CA is not trusted, until the kubeconfig contains it', async () => {
     const at = await open([webhook({ ...uncached, timeout: '1s' })]);
     expect(await statusOf(at)).toBe(200);
     const other = await hook.rotateCertificate();
@@ -223,13 +223,13 @@ describe('A webhook that gives no answer is decided by its failure policy', () =
     expect(await statusOf(at)).toBe(500);
     expect(hook.asked).toHaveLength(before);
     await rewriteFile(at, file, hook.connection({}, other), 'webhook connection reloaded');
-    await until('the webhook to be asked again', async () => ((await statusOf(at)) === 200 ? true : undefined));
+    await until('the webhook to be called again', async () => ((await statusOf(at)) === 200 ? true : undefined));
     hook.trusted = other;
   });
 });
 
 describe('The connection', () => {
-  test('shows the credentials of its files, and follows them', async () => {
+  test('uses the credentials of its files, and reloads them', async () => {
     const issue = async (name: string) => hook.clients.issue({ subject: [['CN', name]] });
     const [first, second] = await Promise.all([issue('first'), issue('second')]);
     const user = { 'client-certificate': 'own.crt', 'client-key': 'own.key', tokenFile: 'token' };
@@ -240,7 +240,7 @@ describe('The connection', () => {
     await rewriteFile(at, '/hook/token', 'two\n', 'webhook connection reloaded');
     expect(await statusOf(at)).toBe(200);
     expect(hook.asked.at(-1)).toMatchObject({ authorization: 'Bearer two', certificate: 'CN=first' });
-    // A certificate without its key changes nothing until the key is there, too.
+    // A certificate without its key is not used until the key follows.
     await rewriteFile(at, '/hook/own.crt', second.chain, 'do not belong together');
     expect(await statusOf(at)).toBe(200);
     expect(hook.asked.at(-1)).toMatchObject({ certificate: 'CN=first' });
@@ -249,7 +249,7 @@ describe('The connection', () => {
     expect(hook.asked.at(-1)).toMatchObject({ certificate: 'CN=second' });
   });
 
-  test('ends a request over the configuration that it began with', async () => {
+  test('finishes a request with the configuration that it started with', async () => {
     const at = await open([webhook(uncached)]);
     let release = (): void => {};
     hook.answer = (asked, response) => {
@@ -264,7 +264,7 @@ describe('The connection', () => {
   });
 });
 
-test('a configuration that flips under load is never half in service', async () => {
+test('a configuration that changes under load is never partially applied', async () => {
   const at = await open([alwaysAllow]);
   const other = configuration({ type: 'AlwaysDeny', name: 'closed' });
   const seen = new Set<number>();

@@ -1,4 +1,4 @@
-/** The real Helm, and kubeconform with the schemas of Kubernetes, as `npm run chart` has built them. */
+/** The real Helm, and kubeconform with the Kubernetes schemas, built by `npm run chart`. */
 import { describe } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -13,7 +13,7 @@ const schemas = process.env.KUBERNETES_SCHEMAS;
 const group = helmProgram ? describe : describe.skip;
 const reason = process.env.HELM_MISSING ?? 'no HELM_BIN names a helm';
 
-/** A group of tests that needs Helm and is skipped where there is none. The end of `npm test` tells how many were. */
+/** A group of tests that is skipped without Helm. `npm test` prints the number of skipped tests. */
 export function describeWithHelm(name: string, tests: () => void): void {
   group(helmProgram ? name : `skipped: ${reason}; ${name}`, tests);
 }
@@ -24,7 +24,7 @@ export interface CommandResult {
   readonly error: string;
 }
 
-/** Helm keeps nothing of the machine's, and changes nothing there. */
+/** Isolates Helm from the user's configuration and cache. */
 const home = path.join(os.tmpdir(), 'chart-tests-helm');
 
 function runCommand(program: string | undefined, args: readonly string[], input = ''): CommandResult {
@@ -41,11 +41,11 @@ function runCommand(program: string | undefined, args: readonly string[], input 
 
 export const helm = (...args: readonly string[]): CommandResult => runCommand(helmProgram, args);
 
-/** The release of all renderings. */
+/** Release name of all renderings. */
 export const release = 'api';
 const namespace = 'platform';
 
-/** An object of the cluster that the chart is installed in. */
+/** A rendered object. */
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
@@ -57,7 +57,7 @@ export interface Manifest {
   readonly [field: string]: unknown;
 }
 
-/** `helm template` with value sets of `ci/`, and values that win over them. */
+/** Runs `helm template` with value sets of `ci/`, overridden by `changes`. */
 export function template(sets: readonly string[], changes: Value = {}): CommandResult {
   const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'chart-'));
   try {
@@ -85,11 +85,11 @@ export const manifestsIn = (text: string): readonly Manifest[] =>
 
 export function find(manifests: readonly Manifest[], kind: string, name: string = release): Manifest {
   const found = manifests.find((one) => one.kind === kind && one.metadata.name === name);
-  if (!found) throw new Error(`no ${kind} ${name} is rendered`);
+  if (!found) throw new Error(`${kind} ${name} is not rendered`);
   return found;
 }
 
-/** Faults of manifests by the schemas of their kinds, in which unknown fields are faults, too. */
+/** Schema errors of manifests; unknown fields are errors. */
 export function validate(manifests: string): readonly string[] {
   const location = `${schemas}/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json`;
   const { out, error } = runCommand(
@@ -99,7 +99,7 @@ export function validate(manifests: string): readonly string[] {
   );
   if (error !== '') throw new Error(error);
   const { resources } = JSON.parse(out) as { resources: readonly Validated[] };
-  if (resources.length === 0) throw new Error('kubeconform was given nothing');
+  if (resources.length === 0) throw new Error('kubeconform received no manifests');
   return resources
     .filter(({ status }) => status !== 'statusValid')
     .map(({ kind, name, status, msg }) => `${kind} ${name}: ${status} ${msg}`);

@@ -1,4 +1,4 @@
-/** `cluster-apiserver config`, as operators run it: the built program, beside a server of its own. */
+/** Runs the built `cluster-apiserver config` command beside a server. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -57,13 +57,13 @@ describe('config check', () => {
     }
   });
 
-  test('finds nothing wrong with the examples of docs/configuration.md', async () => {
+  test('accepts the examples of docs/configuration.md', async () => {
     const { code, output, errors } = await run('check', ...files);
     expect(output.trimEnd().split('\n')).toEqual(files.map((file) => expect.stringMatching(`^${file}: .+ is valid$`)));
     expect([code, errors]).toEqual([0, '']);
   });
 
-  test('warns of their certificates in time', async () => {
+  test('warns about certificates before they expire', async () => {
     const { code, output } = await run('check', '--warn-before=9000h', ...files);
     expect(output).toMatch(
       /egress-selector\.yaml:12:25 egressSelections\[0\]\S+\.clientCert: warning: certificate "CN=proxy" expires at /,
@@ -72,7 +72,7 @@ describe('config check', () => {
     expect(code).toBe(0);
   });
 
-  test('finds what is wrong, and says so by its code', async () => {
+  test('reports errors and fails with an exit code', async () => {
     const [file = ''] = files.filter((one) => one.endsWith('encryption.yaml'));
     const broken = write('broken.yaml', fs.readFileSync(file, 'utf8').replace('secretbox:', 'secretbx:'));
     const { code, output } = await run('check', file, broken);
@@ -161,7 +161,7 @@ resources:
     (await shown()).files.find((file) => file.flag === flag);
   const hashOf = (content: string): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
-  test('prints flags and files, and nothing secret', async () => {
+  test('prints flags and files without secrets', async () => {
     const { flags, files: used } = await shown();
     expect(flags).toMatchObject({
       'event-ttl': '1h0m0s',
@@ -178,7 +178,7 @@ resources:
           hash: hashOf(authentication),
           lastReloadTime: time,
         },
-        // Its hash would let somebody guess the tokens.
+        // The hash would make it possible to guess the tokens.
         { flag: 'token-auth-file', kind: 'static tokens', path: files.tokens, lastReloadTime: time },
         {
           flag: 'encryption-provider-config',
@@ -196,7 +196,7 @@ resources:
     for (const hidden of ['hush', 'shh', secret, 'PRIVATE']) expect(all).not.toContain(hidden);
   });
 
-  test('takes a right of its own', async () => {
+  test('requires a separate permission', async () => {
     expect(await request('shh-shh')).toEqual({
       code: 1,
       output: '',
@@ -208,7 +208,7 @@ resources:
     });
   });
 
-  test('takes a kubeconfig', async () => {
+  test('accepts a kubeconfig', async () => {
     const kubeconfig = write(
       'kubeconfig',
       `apiVersion: v1
@@ -222,7 +222,7 @@ current-context: x
     expect(await run('show', `--kubeconfig=${kubeconfig}`)).toMatchObject({ code: 0, errors: '' });
   });
 
-  test('shows that a reload failed and why, until one succeeds', async () => {
+  test('shows a failed reload and its error until one succeeds', async () => {
     const before = await fileOf('authentication-config');
     fs.writeFileSync(files.authentication, `${authentication}jwt: [{issuer: {url: 7}}]\n`);
     const failed = await until('the failed reload', async () => {

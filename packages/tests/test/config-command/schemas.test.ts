@@ -1,4 +1,4 @@
-/** The schemas that are printed refuse what the server refuses, told by a validator of its own and by `config check`. */
+/** The printed schemas reject what the server rejects, according to an independent validator and to `config check`. */
 import { describe, expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -13,7 +13,7 @@ interface Document {
   readonly apiVersion: string;
   readonly kind: string;
 }
-/** As far as the changes follow it. */
+/** The parts of a schema that the mutations use. */
 interface Schema {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -39,7 +39,7 @@ async function run(
 const documentsIn = (file: string): readonly Document[] => {
   const text = fs.readFileSync(path.join(examples, file), 'utf8');
   const texts = file.endsWith('.jsonl') ? text.split('\n').filter((line) => line.startsWith('{')) : [text];
-  return texts.map((one) => parseYaml(one).value as Document); // each example is one of a kind
+  return texts.map((one) => parseYaml(one).value as Document); // each example has a kind
 };
 const documents = exampleFiles().flatMap((file) => documentsIn(file).map((document) => ({ file, document })));
 
@@ -63,14 +63,14 @@ interface Change {
   readonly document: unknown;
 }
 
-/** The document with one thing wrong in its structure, in every way and at every place. */
+/** All variants of the document with one structural error. */
 function changesOf(document: unknown): (schema: Schema) => Change[] {
   const replaced = (steps: readonly (string | number)[], change: (value: unknown) => unknown): unknown => {
     const copy = structuredClone({ root: document }) as Record<string, unknown>;
     let holder: Record<string | number, unknown> = copy;
     let name: string | number = 'root';
     for (const step of steps) {
-      holder = holder[name] as Record<string | number, unknown>; // the steps were walked before
+      holder = holder[name] as Record<string | number, unknown>; // the path exists
       name = step;
     }
     holder[name] = change(holder[name]);
@@ -101,12 +101,12 @@ function changesOf(document: unknown): (schema: Schema) => Change[] {
 describe.each(documents.map(({ file, document }) => [`${document.kind} in ${file}`, document] as const))(
   '%s',
   (_, document) => {
-    test('is accepted by the schema that is printed', async () => {
+    test('is accepted by the printed schema', async () => {
       const validate = validatorOf(await schemaFor(document));
       expect([validate(document), validate.errors]).toEqual([true, null]);
     });
 
-    test('is refused by it and by config check with anything wrong in its structure', async () => {
+    test('is rejected by the schema and by config check with any structural error', async () => {
       const schema = await schemaFor(document);
       const validate = validatorOf(schema);
       const changes = changesOf(document)(schema);

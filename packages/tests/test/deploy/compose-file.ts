@@ -4,7 +4,7 @@ import path from 'node:path';
 
 export const root = path.resolve(import.meta.dirname, '..', '..', '..', '..');
 
-/** docker-compose.yml, as far as tests read it. */
+/** The parts of docker-compose.yml that tests read. */
 export interface ComposeFile {
   readonly services: Readonly<Record<string, Service>>;
 }
@@ -21,15 +21,15 @@ export interface Service {
   readonly image?: string;
 }
 
-/** With the defaults of its variables. */
+/** Variables are replaced by their defaults. */
 export const readComposeFile = (): ComposeFile =>
   merged(
     loadYaml(
       fs.readFileSync(path.join(root, 'docker-compose.yml'), 'utf8').replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1'),
     ),
-  ) as ComposeFile; // engines check the form
+  ) as ComposeFile; // the container engine validates the file
 
-/** The parser leaves merge keys (`<<`) as they are. */
+/** Applies merge keys (`<<`), which the parser keeps. */
 function merged(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(merged);
   if (typeof value !== 'object' || value === null) return value;
