@@ -1,4 +1,4 @@
-/** What operators see of the way to etcd and of the watch cache, scraped from a server that has had some trouble. */
+/** Metrics of the etcd client and of the watch cache, scraped from a server after some failures. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -10,7 +10,7 @@ import { startProxy, type TcpProxy } from '../../storage/test/tcp-proxy.ts';
 import { putRaw, rawValue } from './etcd.ts';
 import { type TestServer, serveKinds } from './serve-kinds.ts';
 
-/** A server starts, and a write in doubt is cleared up. */
+/** Time to start a server and to resolve a write in doubt. */
 const slowTestMs = 60_000;
 const accounts = '/api/v1/namespaces/default/serviceaccounts';
 
@@ -23,7 +23,7 @@ beforeAll(async () => {
   const etcd = await startEtcd();
   scope.onClose('etcd', () => etcd.stop());
   etcdUrl = etcd.endpoints[0] as string;
-  // Something that happened before the watch cache begins.
+  // A change before the start of the watch cache.
   await putRaw(etcdUrl, '/before', Buffer.from('x'));
   proxy = await startProxy(etcdUrl);
   scope.onClose('proxy', () => proxy.close());
@@ -43,7 +43,7 @@ const textOf = async (answer: IncomingMessage): Promise<string> => {
   return text;
 };
 const scrape = async (): Promise<string> => textOf(await server.open('GET', '/metrics'));
-/** Undefined when there is no such series. */
+/** Returns undefined if the series does not exist. */
 async function valueOf(series: string): Promise<number | undefined> {
   const line = (await scrape()).split('\n').find((line) => line.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
@@ -54,18 +54,18 @@ const create = (name: string) =>
 const account = 'group="",resource="serviceaccounts"';
 
 test.each([
-  // Each attempt, operation and connection.
+  // Attempts, operations and connections.
   `etcd_request_duration_seconds_count{operation="create",${account}}`,
   `etcd_requests_total{operation="create",${account}}`,
   'etcd_client_attempts_total{outcome="answered"}',
   'etcd_client_connections_total',
-  // What has not happened yet is there as well, so that an alert can be tested.
+  // Series exist before their first event, so that alerts can be tested.
   'etcd_client_write_doubts_total',
   'etcd_client_writes_left_in_doubt_total',
   'etcd_client_fences_total',
   'etcd_client_writes_out_of_space_total',
   'apiserver_watch_cache_reinitializations_total',
-  // How far memory is.
+  // Progress of the watch cache.
   'apiserver_watch_cache_revision_lag',
   'apiserver_watch_cache_progress_age_seconds',
   'apiserver_watch_cache_waiting_reads',
@@ -76,7 +76,7 @@ test.each([
   `apiserver_watch_cache_read_wait_seconds_count{${account}}`,
   `apiserver_watch_cache_consistent_read_total{${account},success="true",fallback="false"}`,
   `apiserver_resource_objects{${account}}`,
-  // What watches resume from.
+  // Events that watches can resume from.
   `watch_cache_capacity{${account}}`,
   `apiserver_watch_cache_window_bytes{${account}}`,
   `apiserver_watch_cache_catch_ups{${account}}`,
@@ -102,12 +102,12 @@ test.each([
   'etcd_client_watch_interruptions_total',
   'etcd_history_replaced_total',
   'apiserver_terminated_watchers_total',
-])('%s is declared before anything of it has happened', async (name) => {
+])('%s exists before its first event', async (name) => {
   expect(await scrape()).toContain(`# TYPE ${name} counter`);
 });
 
 test(
-  'a create whose answer is lost counts as a doubt, a lost attempt and a fence, and the connection as a new one',
+  'a create whose response is lost counts as a write in doubt, a lost attempt and a fence, and the reconnect as a new connection',
   async () => {
     const counted = async (): Promise<(number | undefined)[]> =>
       Promise.all(
@@ -126,7 +126,7 @@ test(
     proxy.swallowAnswers = false;
     proxy.cut();
     expect((await creating).status).toBe(201);
-    const after = await until('the watch to have come back', async () => {
+    const after = await until('the watch to be reopened', async () => {
       const now = await counted();
       return now[4] !== before[4] ? now : undefined;
     });
@@ -136,7 +136,7 @@ test(
 );
 
 test(
-  'a watch from before the window is a catch-up',
+  'a watch that starts before the event window counts as a catch-up',
   async () => {
     const watch = await server.open('GET', `${accounts}?watch=true&resourceVersion=1&timeoutSeconds=30`);
     await once(watch, 'data');

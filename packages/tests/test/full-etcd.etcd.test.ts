@@ -1,4 +1,7 @@
-/** An etcd that takes no more data: clients and operators learn it, whatever needs no space goes on, and it ends. */
+/**
+ * An etcd without space: clients and operators are informed, requests that need no space succeed, and the server
+ * recovers.
+ */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { IncomingMessage } from 'node:http';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -41,7 +44,7 @@ async function nextEvent(watch: IncomingMessage): Promise<{ type: string; object
   return JSON.parse(text);
 }
 
-test('a full etcd refuses writes, is reported, serves reads and deletions, and is forgotten once there is space', async () => {
+test('a full etcd rejects writes, is reported, serves reads and deletions, and the server recovers once there is space', async () => {
   let made = 0;
   for (; made < 100; made++) if ((await create(`a${made}`)).status !== 201) break;
   expect(made).toBeGreaterThan(5);
@@ -74,7 +77,7 @@ test('a full etcd refuses writes, is reported, serves reads and deletions, and i
 
   expect((await server.request('GET', `${accounts}/a1`)).status).toBe(200);
   const list = await server.request('GET', `${accounts}?limit=500`);
-  // No more and no less than what was answered as created.
+  // Exactly the acknowledged objects.
   expect(new Set(list.body.items?.map(({ metadata }) => metadata.name))).toEqual(
     new Set(Array.from({ length: made }, (_, n) => `a${n}`)),
   );
@@ -87,7 +90,7 @@ test('a full etcd refuses writes, is reported, serves reads and deletions, and i
   expect((await readText('/readyz'))[0]).toBe(500);
 
   await reclaimSpace(etcd.endpoints[0] as string);
-  // A load balancer sends no write to a replica that is not ready.
+  // Readiness must recover without a write: a load balancer sends none to a replica that is not ready.
   await until('readiness without a write', async () => (await readText('/readyz'))[0] === 200 || undefined, 10_000);
   expect(linesAbout('"etcd accepts writes again"')).toBe(1);
   expect((await readText('/metrics'))[1]).toContain('\netcd_out_of_space 0\n');

@@ -1,4 +1,4 @@
-/** What cannot be read: told by its key, passed by by nobody, and taken away by those who may and say so. */
+/** Unreadable values: reported by key, never skipped silently, and deletable with permission and the unsafe option. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import readline from 'node:readline';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -30,7 +30,7 @@ const corrupt = (name: string, value: string | Buffer): Promise<void> => putRaw(
 const stored = (name: string): Promise<Buffer | undefined> => rawValue(url(), keyOf(name));
 const get = (name: string): Promise<ApiResponse> => server.request('GET', `${accounts}/${name}`);
 
-/** What may lie in etcd instead of an object, however it came there. */
+/** Values that may replace an object in etcd, for whatever reason. */
 const wrecks: readonly (readonly [string, (whole: Buffer) => Buffer | string])[] = [
   ['a flipped bit', (whole) => Buffer.concat([whole.subarray(0, -1), Buffer.from([(whole.at(-1) ?? 0) ^ 1])])],
   ['half of it', (whole) => whole.subarray(0, whole.length / 2)],
@@ -49,7 +49,7 @@ describe('with the feature gate', () => {
   });
   afterAll(() => server.close());
 
-  test.each(wrecks)('%s is told by its key, and deleted by those who insist', async (_, wreck) => {
+  test.each(wrecks)('%s is reported by its key, and deleted with the unsafe option', async (_, wreck) => {
     const name = 'wreck';
     await createAccount(server, name);
     const added = { metadata: { finalizers: ['example.com/held'] } };
@@ -89,7 +89,7 @@ describe('with the feature gate', () => {
     expect((await server.request('GET', accounts)).status).toBe(200);
   });
 
-  test('whoever insists on a readable object deletes it as ever', async () => {
+  test('the unsafe option deletes a readable object normally', async () => {
     const path = (name: string): string => `${accounts}/${name}?${unsafely}=true`;
     expect((await server.request('DELETE', path('nobody'))).status).toBe(404);
     await createAccount(server, 'held');
@@ -101,7 +101,7 @@ describe('with the feature gate', () => {
     expect((await get('held')).body.metadata.deletionTimestamp).toBeDefined();
   });
 
-  test('a list names all that it cannot read, up to a hundred', async () => {
+  test('a list reports up to a hundred unreadable objects', async () => {
     const names = Array.from({ length: 105 }, (_, n) => `wreck-${String(n).padStart(3, '0')}`);
     for (const name of names) await corrupt(name, 'k8s:enc:aesgcm:v1:a:');
     const { status, body } = await server.request('GET', accounts);
@@ -113,7 +113,7 @@ describe('with the feature gate', () => {
     expect((await server.request('GET', accounts)).status).toBe(200);
   });
 
-  test('a watch ends with an error where it comes across it, and another goes on behind it', async () => {
+  test('a watch ends with an error at the unreadable object, and a new one continues after it', async () => {
     await createAccount(server, 'seen');
     const from = (await server.request('GET', accounts)).body.metadata.resourceVersion;
     const watch = await server.open('GET', `${accounts}?watch=true&resourceVersion=${from}`);
@@ -140,7 +140,7 @@ describe('without the feature gate', () => {
   });
   afterAll(() => server.close());
 
-  test('insisting changes nothing', async () => {
+  test('the unsafe option has no effect', async () => {
     await corrupt('wreck', 'k8s:enc:aesgcm:v1:a:');
     await until('the change', async () => ((await get('wreck')).status === 500 ? true : undefined));
     for (const path of [`${accounts}/wreck`, accounts]) {

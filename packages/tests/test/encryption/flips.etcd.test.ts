@@ -1,6 +1,6 @@
 /**
- * Changes of what the server has stored, a million in a soak, by each provider that authenticates: not one changes what is read.
- * The envelope of KMS v2 is protobuf, in which some bits mean nothing, such as the name of a field that nobody knows.
+ * Bit flips in stored values, a million in a soak, for each authenticating provider: none changes the object that is
+ * read. The envelope of KMS v2 is protobuf, in which some bits have no meaning, such as those of unknown fields.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createSecretKey } from 'node:crypto';
@@ -37,7 +37,7 @@ import {
 
 const socket = path.join(os.tmpdir(), `kms-flips-${process.pid}.sock`);
 const random = systemRandom();
-const key = Buffer.alloc(32, 'a'); // as keyed() makes it
+const key = Buffer.alloc(32, 'a'); // as in provider()
 const nobody = { used: () => {}, told: () => {}, toldNone: () => {}, missed: () => {}, held: () => {} };
 const options = { clock, random, measures: nobody, recovered: () => {}, failed: () => {} };
 const connection = { socket, timeoutMs: 5_000, clock, called: () => {} };
@@ -47,7 +47,7 @@ let plugin: RealPlugin;
 const opened: KmsPlugin[] = [];
 const { stackTraceLimit } = Error;
 beforeAll(async () => {
-  Error.stackTraceLimit = 0; // so many errors say where they are thrown, and nobody reads it
+  Error.stackTraceLimit = 0; // stack traces of so many errors are expensive and not used
   plugin = await startPlugin(socket);
   etcd = await startEtcd({ encrypted: true });
 });
@@ -64,7 +64,10 @@ async function behind(one: KmsPlugin): Promise<Transformer> {
   return one.transformer;
 }
 
-/** Each with the part of a value that it encrypted itself: what lies outside of that costs a call of the plugin. */
+/**
+ * Each provider with the part of a value that it encrypts locally: a flip outside of that part costs a call of the
+ * plugin.
+ */
 const providers: readonly {
   readonly name: string;
   readonly provider: object;
@@ -123,7 +126,7 @@ test.each(providers)('$name', async ({ name, provider, prefix, open, own }) => {
     );
     if (!isSafe) changed.push(bits);
   };
-  // Every single bit, and then up to three at a time.
+  // Each single bit, then up to three bits at a time.
   const bits = value.length * 8;
   for (let bit = 0; bit < bits; bit++) await attempt(bit);
   const chance = seededRandom(7);

@@ -1,4 +1,4 @@
-/** Resources are encrypted by the group that the configuration names, though their keys in etcd name no group. */
+/** The configuration selects resources by group, although etcd keys do not contain the group. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
@@ -24,7 +24,7 @@ const byGroup = of({
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1';
 const roleRef = { kind: 'ClusterRole', name: 'r' };
-/** Each with what encrypts it. */
+/** Stored objects with the key that encrypts each. */
 const stored = [
   [`${rbac}/namespaces/team/roles`, {}, '/registry/roles/team/x', 'one'],
   [`${rbac}/namespaces/team/rolebindings`, { roleRef }, '/registry/rolebindings/team/x', 'group'],
@@ -51,10 +51,10 @@ test.each(stored)('%s: an object with %j is stored under %s by the key %s', asyn
   expect((await server.request('GET', `${path}/x`)).body.metadata.name).toBe('x');
 });
 
-test('a rewrite goes by the same groups', async () => {
+test('storage rewrite uses the same groups', async () => {
   const other = of({ one: ['roles.rbac.authorization.k8s.io'], core: ['*.'] });
   const { lines } = await runStorage(etcd, other, 'rewrite', '--dry-run');
-  // What the group's key encrypted is in no list any more, and nobody can read it.
+  // The group's key is no longer configured for these objects, so they are unreadable.
   expect(lines).toEqual(
     expect.arrayContaining(stored.flatMap(([, , key, by]) => (by === 'group' ? [`cannot read ${key}`] : []))),
   );

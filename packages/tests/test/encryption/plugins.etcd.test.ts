@@ -1,4 +1,4 @@
-/** Keys that a plugin keeps: what the server does without it, and what it tells of it. */
+/** KMS plugins: the server's behavior and its reports while a plugin is unavailable. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -42,7 +42,7 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
   let server: TestServer;
   const socket = socketOf(version);
   const kms = kmsProviders(version, socket, 'vault');
-  const own = flags.slice(0, 1); // without reload, so each plugin has its check
+  const own = flags.slice(0, 1); // without reload, so that each plugin has its own check
   const open = (etcd?: RealEtcd): Promise<TestServer> =>
     serveKinds(kinds, {
       flags: own,
@@ -69,18 +69,18 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
     await plugin.stop();
   });
 
-  test('that is well keeps the server ready, and is no reason to live or not', async () => {
+  test('that is healthy keeps the server ready, and does not affect liveness', async () => {
     expect(await checks(server)).toEqual([200, 200, 200, 200]);
     expect(await statusOf(server, '/livez/kms-provider-0')).toBe(404);
     await createAccount(server, 'robot');
     expect(prefixOf(await readStoredValue(server, 'robot'))).toBe(`k8s:enc:kms:${version}:vault:`);
   });
 
-  test('that is silent: what is known is read all the same, and nothing is stored in clear', async () => {
+  test('that does not respond: cached objects are still readable, and nothing is stored as plaintext', async () => {
     await plugin.stop();
     expect((await get('robot')).status).toBe(200);
     expect((await createAccount(server, 'later')).status).toBe(version === 'v2' ? 201 : 503);
-    // Version 2 is asked once in a minute, and trusted for three; a write of version 1 meets the silence at once.
+    // A v2 plugin is checked once a minute and its key is used for three; a v1 write calls the plugin at once.
     if (version === 'v1')
       await until('the loss', async () => ((await checks(server)).every((code) => code === 500) ? true : undefined));
     expect(await statusOf(server, '/livez')).toBe(200);
@@ -88,7 +88,7 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
     expect((await createAccount(server, 'again')).status).toBe(201);
   });
 
-  test('that comes later than the server: objects answer 503, cannot be deleted as unreadable, and then are there', async () => {
+  test('that starts after the server: until then objects return 503 and cannot be deleted as unreadable', async () => {
     await plugin.stop();
     const other = await open(server.etcd);
     try {
@@ -115,7 +115,7 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
     }
   });
 
-  test('is counted under the names of the reference, its keys by their hashes', async () => {
+  test('has the metrics of kube-apiserver, with hashes of its key IDs', async () => {
     const text = await metricsOf(server);
     const service = version === 'v1' ? 'v1beta1' : 'v2';
     expect(text).toContain(
@@ -145,7 +145,7 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
   });
 });
 
-describe('a configuration that is read again', () => {
+describe('a reloaded configuration', () => {
   let etcd: RealEtcd;
   let server: TestServer;
   const local = provider('aesgcm', 'a');
@@ -158,7 +158,7 @@ describe('a configuration that is read again', () => {
     await etcd.stop();
   });
 
-  test('waits for its plugins to be well, and has one check for all of them', async () => {
+  test('is applied once its plugins are healthy, and has one check for all of them', async () => {
     const socket = socketOf('late');
     await reconfigure(server, configuration(...kmsProviders('v2', socket, 'vault'), local));
     expect(server.logLines.at(-1)).toContain('not usable, the old one stays');
@@ -175,7 +175,7 @@ describe('a configuration that is read again', () => {
       expect(prefixOf(await readStoredValue(server, 'behind'))).toBe('k8s:enc:kms:v2:vault:');
       expect(await statusOf(server, '/readyz/kms-provider-0')).toBe(404);
       const failures = server.logLines.filter((line) => line.includes('not usable'));
-      expect(failures.length).toBe(1); // tried each second, told once
+      expect(failures.length).toBe(1); // retried each second, logged once
       const gone = (await server.request('DELETE', `${accounts}/behind`)).status;
       expect(gone).toBe(200);
       await reconfigure(server, configuration(local));
@@ -185,7 +185,7 @@ describe('a configuration that is read again', () => {
     }
   });
 
-  test('is let go of when the server closes meanwhile: nobody stays connected with its plugins', async () => {
+  test('is abandoned when the server closes, including its plugin connections', async () => {
     const connections = new Set<net.Socket>();
     const between = net.createServer((from) => {
       connections.add(from);
@@ -207,7 +207,7 @@ describe('a configuration that is read again', () => {
     });
     const slow = { kms: { apiVersion: 'v2', name: 'slow', endpoint: `unix://${socketOf('between')}`, timeout: '20s' } };
     await closing.write(file, configuration(slow, local));
-    await until('the question', () => plugin.calls.get('v2 Status'));
+    await until('the status call', () => plugin.calls.get('v2 Status'));
     await closing.close();
     answers.resolve();
     await until('the end of the connection', () => (connections.size === 0 ? true : undefined));

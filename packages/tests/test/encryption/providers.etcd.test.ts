@@ -1,4 +1,4 @@
-/** What every provider must hold, through the whole server and in the bytes that then lie in a real etcd. */
+/** Requirements on every encryption provider, through the whole server and in the bytes of a real etcd. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import os from 'node:os';
 import path from 'node:path';
@@ -27,11 +27,11 @@ import {
 
 interface Tested {
   readonly name: string;
-  /** What values with one of its keys begin with. */
+  /** The prefix of values that are encrypted with this key. */
   prefix(key: string): string;
-  /** Providers with these keys, in this order. */
+  /** The provider configuration with these keys, in this order. */
   by(...keys: string[]): object[];
-  /** Whether what it did not write, or did not write there, is always refused. */
+  /** Whether the provider rejects values that it did not write, or not under this key. */
   readonly authenticates: boolean;
 }
 
@@ -105,7 +105,7 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     await etcd.stop();
   });
 
-  test('creates: behind its prefix, and hidden', async () => {
+  test('create: encrypted after its prefix', async () => {
     expect((await createAccount(server, 'made')).status).toBe(201);
     const value = await readStoredValue(server, 'made');
     expect(prefixOf(value)).toBe(prefix('a'));
@@ -115,13 +115,13 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     expect(await readStoredValue(server, 'made')).not.toEqual(value);
   });
 
-  test('reads and lists what it wrote', async () => {
+  test('reads and lists its own values', async () => {
     await createAccount(server, 'read');
     expect((await get('read')).body.metadata.annotations).toEqual({ canary });
     expect(await listed()).toContain('read');
   });
 
-  test('watches: creations, changes and deletions, each with what it is about', async () => {
+  test('watch: additions, changes and deletions, each with its object', async () => {
     const from = (await server.request('GET', accounts)).body.metadata.resourceVersion;
     const watch = await server.open('GET', `${accounts}?watch=true&resourceVersion=${from}`);
     const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
@@ -135,7 +135,7 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     watch.destroy();
   });
 
-  test('updates: other bytes behind the same prefix, and none for what does not change', async () => {
+  test('update: different bytes with the same prefix, and no write without a change', async () => {
     const { body } = await createAccount(server, 'changed');
     const before = await readStoredValue(server, 'changed');
     expect((await merge('changed', {})).body.metadata.resourceVersion).toBe(body.metadata.resourceVersion);
@@ -148,7 +148,7 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     expect((await get('changed')).body.metadata.labels).toEqual({ changed: 'yes' });
   });
 
-  test('corrupt: what is cut, emptied or noise is told by its key, and the others are read as ever', async () => {
+  test('corrupt: truncated, empty and random values are reported by key, and other objects stay readable', async () => {
     await createAccount(server, 'wreck');
     await createAccount(server, 'whole');
     const whole = await readStoredValue(server, 'wreck');
@@ -169,7 +169,7 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     expect(await listed()).toContain('wreck');
   });
 
-  test('moved: a value under another key is not taken for the object of that name', async () => {
+  test('moved: a value under another key is not read as that object', async () => {
     await createAccount(server, 'here');
     await createAccount(server, 'there');
     const own = await readStoredValue(server, 'there');
@@ -179,18 +179,18 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     expect((await get('there')).status).toBe(200);
   });
 
-  test('flipped: no changed bit makes an object that was not written, and none makes the server fall', async () => {
+  test('flipped: no bit flip yields another object or crashes the server', async () => {
     await createAccount(server, 'flip');
     const whole = await readStoredValue(server, 'flip');
     const before = (await get('flip')).body;
     const random = seededRandom(11);
     const stretch = Math.floor((whole.length * 8) / flips);
     for (let n = 0; n < flips; n++) {
-      const bit = n * stretch + random.below(stretch); // everywhere
+      const bit = n * stretch + random.below(stretch); // in every part of the value
       await put('flip', flipBits(whole, bit));
       const { status, body } = await get('flip');
       if (authenticates) expect({ bit, status, body }).toMatchObject({ bit, status: 500 });
-      // Without authentication something else may come out, but never the object of another place.
+      // Without authentication the content may change, but never the identity of the object.
       else expect([bit, status === 500 || body.metadata.name === 'flip']).toEqual([bit, true]);
     }
     await put('flip', whole);
@@ -200,7 +200,7 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     });
   });
 
-  test('rotates: another key is added, writes, is the only one; and what it did not write is written anew', async () => {
+  test('rotation: a key is added, becomes primary, becomes the only one; values of older keys are rewritten', async () => {
     await createAccount(server, 'rotated');
     await reconfigure(server, configuration(...by('a', 'b')));
     expect(prefixOf(await readStoredValue(server, 'rotated'))).toBe(prefix('a'));

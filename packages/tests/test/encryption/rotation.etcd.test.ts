@@ -1,4 +1,4 @@
-/** Keys that come and go while replicas serve, and configurations that cannot be used. */
+/** Key rotation while replicas serve requests, and invalid configurations. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import readline from 'node:readline';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -24,14 +24,14 @@ const open = (text: string, etcd?: RealEtcd): Promise<TestServer> =>
   serveKinds(kinds, { flags, files: { [file]: text }, errorsExpected: true, ...(etcd && { etcd }) });
 const byKeys = (...names: string[]): string => configuration(provider('aesgcm', ...names));
 
-describe('keys that come and go', () => {
+describe('key rotation', () => {
   let etcd: RealEtcd;
   beforeAll(async () => {
     etcd = await startEtcd({ encrypted: true });
   });
   afterAll(() => etcd.stop());
 
-  test('what could not be read can be, once its key is configured', async () => {
+  test('unreadable objects become readable once their key is configured', async () => {
     const first = await open(byKeys('z'), etcd);
     await createAccount(first, 'robot');
     await first.close();
@@ -89,7 +89,7 @@ describe('keys that come and go', () => {
     const everywhere = async (...keys: string[]): Promise<void> => {
       await Promise.all(replicas.map((server) => reconfigure(server, byKeys(...keys))));
       const since = requests;
-      await until('load in between', () => (requests > since + 40 ? true : undefined));
+      await until('requests in between', () => (requests > since + 40 ? true : undefined));
     };
     try {
       await Promise.all(Array.from({ length: objects }, (_, n) => createAccount(replicas[0] as TestServer, name(n))));
@@ -105,7 +105,7 @@ describe('keys that come and go', () => {
       await everywhere('b');
       loading = false;
       await workers;
-      await createAccount(replicas[0] as TestServer, 'last'); // wakes the watches
+      await createAccount(replicas[0] as TestServer, 'last'); // delivers an event to the watches
       await Promise.all(watches);
       expect(failures).toEqual([]);
       expect(requests).toBeGreaterThan(120);
@@ -118,7 +118,7 @@ describe('keys that come and go', () => {
 });
 
 test.each(['aesgcm', 'aescbc', 'secretbox'] as const)(
-  'a faulty configuration of %s changes nothing and is told, without a key',
+  'an invalid configuration of %s changes nothing, and the log does not contain a key',
   async (type) => {
     const server = await open(configuration(provider(type, 'a')));
     try {
@@ -134,7 +134,7 @@ test.each(['aesgcm', 'aescbc', 'secretbox'] as const)(
   },
 );
 
-test('a server with a faulty configuration does not start, and says all that is wrong', async () => {
+test('a server with an invalid configuration does not start, and reports all errors', async () => {
   const text = configuration({ aesgcm: { keys: [{ name: 'a', secret: 'x' }] } }, {});
   await expect(open(text)).rejects.toThrow(/secret: is not base64\n.*providers\[1\]: set exactly one/);
   await expect(serveKinds(kinds, { flags })).rejects.toThrow(
@@ -142,7 +142,7 @@ test('a server with a faulty configuration does not start, and says all that is 
   );
 });
 
-test('a server without a configuration takes nothing encrypted for an object', async () => {
+test('a server without a configuration does not read encrypted values as objects', async () => {
   const server = await serveKinds(kinds, { errorsExpected: true });
   try {
     await createAccount(server, 'robot');

@@ -1,4 +1,4 @@
-/** What an operator does in a rotation: look, rehearse, write all anew, and look again. */
+/** An operator's key rotation with the storage command: inspect, dry run, rewrite, inspect. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { canary } from '../../../storage/test/leaks.ts';
@@ -31,8 +31,8 @@ async function run(text: string, ...args: string[]): ReturnType<typeof runStorag
 
 const rotated = configuration(provider('secretbox', 'b'), provider('aesgcm', 'a'));
 
-test('a rotation writes anew what an older key wrote, and nothing else', async () => {
-  // The default roles are stored, too, and not encrypted.
+test('a rewrite updates only values of older keys', async () => {
+  // Excludes the default roles, which are stored without encryption.
   const inspected = async (): Promise<string[]> =>
     (await run(rotated, 'inspect')).lines.slice(1).filter((line) => !line.startsWith('clusterrole'));
   const clear = 'events\tin clear\t1';
@@ -50,7 +50,7 @@ test('a rotation writes anew what an older key wrote, and nothing else', async (
   expect((await run(rotated, 'rewrite')).lines.at(-1)).toMatch(/^\d+ seen, 0 rewritten/);
 });
 
-test('what cannot be read is named and passed by, and the command fails', async () => {
+test('unreadable values are reported and skipped, and the command fails', async () => {
   await putRaw(etcd.endpoints[0] as string, keyOf('robot-7'), Buffer.from('k8s:enc:aesgcm:v1:a:xyz'));
   const { code, lines } = await run(rotated, 'rewrite');
   expect(code).toBe(1);
@@ -58,7 +58,7 @@ test('what cannot be read is named and passed by, and the command fails', async 
   expect(lines.at(-1)).toContain(' 1 unreadable');
 });
 
-test('a place to go on from lies among the objects', async () => {
+test('the key to continue from must be among the objects', async () => {
   for (const after of ['', '/a', '/registryx/a'])
     await expect(run(rotated, 'rewrite', `--after=${after}`)).rejects.toThrow('--after: expected a key');
 });

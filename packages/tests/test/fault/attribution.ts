@@ -10,7 +10,7 @@ import {
 } from './history.ts';
 import { isWrite, refusalOf, resultOf } from './write-semantics.ts';
 
-/** Finds the operation behind each entry of the log, and what is wrong between the two. */
+/** Finds the operation of each log entry, and violations between the two. */
 export function attributeEntries(
   history: readonly Operation[],
   log: readonly Entry[],
@@ -38,15 +38,15 @@ export function attributeEntries(
       ? byId.get(newOperationId(state.values, before?.state.values, byId))
       : (removedAt.get(revision) ?? takeAmbiguousDeletion(name));
     const what = `the write at ${revision} to ${name}`;
-    if (!owner) violations.push(`nobody asked for ${what}${state ? ` (${canonicalText(state)})` : ''}`);
+    if (!owner) violations.push(`no operation for ${what}${state ? ` (${canonicalText(state)})` : ''}`);
     else {
-      if (seen.has(owner.id)) violations.push(`done twice: ${describeOperation(owner)}, again at ${revision}`);
+      if (seen.has(owner.id)) violations.push(`applied twice:  ${describeOperation(owner)}, again at ${revision}`);
       seen.add(owner.id);
       const { outcome } = owner;
       if (outcome.result === 'written' && outcome.revision !== revision)
-        violations.push(`another revision than told: ${what} of ${describeOperation(owner)}`);
+        violations.push(`acknowledged with another revision:  ${what} of ${describeOperation(owner)}`);
       else if (outcome.result !== 'written' && !isAmbiguous(outcome))
-        violations.push(`refused, and yet done: ${what} of ${describeOperation(owner)}`);
+        violations.push(`rejected but applied:  ${what} of ${describeOperation(owner)}`);
       const wrong = wrongEffect(owner, entry, before);
       if (wrong) violations.push(`${wrong}: ${what} of ${describeOperation(owner)}`);
     }
@@ -55,31 +55,31 @@ export function attributeEntries(
   });
 
   for (const operation of history) {
-    if (operation.outcome.result === 'invalid') violations.push(`no answer to that: ${describeOperation(operation)}`);
+    if (operation.outcome.result === 'invalid') violations.push(`invalid response:  ${describeOperation(operation)}`);
     else if (operation.outcome.result === 'written' && !seen.has(operation.id))
       violations.push(`lost: ${describeOperation(operation)}`);
   }
   return { owners, violations };
 }
 
-/** The id that was not there before. A write brings one, its own. */
+/** The id that the entry added. Every write adds its own. */
 const newOperationId = (values: Values, before: Values | undefined, ids: ReadonlyMap<string, unknown>): string =>
   Object.entries(values).find(([place, value]) => before?.[place] !== value && ids.has(value))?.[1] ?? '';
 
-/** What is wrong with an entry as the effect of an operation on what was there before. */
+/** How an entry differs from the effect of its operation on the previous state. */
 function wrongEffect(
   { action, outcome }: Operation,
   entry: Entry,
   before: StoredVersion | undefined,
 ): string | undefined {
   if (!isWrite(action)) return 'a read wrote';
-  if (action.name !== entry.name) return 'in another place';
+  if (action.name !== entry.name) return 'wrote another object';
   const refusal = refusalOf(action, before);
-  if (refusal) return `not to be done to what was there (${refusal.result})`;
+  if (refusal) return `should have been rejected (${refusal.result})`;
   const result = resultOf(action, before, entry.state?.uid ?? '');
-  if (!isSame(result, entry.state)) return `not what it makes of what was there (${result && canonicalText(result)})`;
+  if (!isSame(result, entry.state)) return `wrong effect, expected (${result && canonicalText(result)})`;
   return outcome.result === 'written' && !isSame(result ?? before?.state, outcome.state)
-    ? 'another state than told'
+    ? 'acknowledged with another state'
     : undefined;
 }
 

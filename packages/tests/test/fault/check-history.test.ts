@@ -16,17 +16,17 @@ import {
 import { checkHistory } from './check-history.ts';
 import { type SimulatedHistory, unanswered, simulateHistory } from './simulated-history.ts';
 
-// The judge is only worth as much as the lies it finds. So a small world that is right by construction makes histories,
-// and each test breaks one in a way that a broken server would.
+// Tests the checker: a simulated store produces correct histories, and each test injects one defect that a broken
+// server could cause.
 
 const seeds = Array.from({ length: 20 }, (_, seed) => seed);
 
-test.each(seeds)('what is right is left alone (seed %i)', (seed) => {
+test.each(seeds)('a correct history has no violations (seed %i)', (seed) => {
   const { history, log } = simulateHistory(seed);
   expect(checkHistory(history, log)).toEqual([]);
 });
 
-/** How a history is broken; false when it holds nothing that can be broken this way. */
+/** Injects a defect into a history; returns false if the history has no place for it. */
 type Defect = (simulation: SimulatedHistory, random: Random) => boolean;
 
 const defects: Record<string, Defect> = {
@@ -38,20 +38,20 @@ const defects: Record<string, Defect> = {
     const entry = pick(log, random, ({ state }) => state !== undefined);
     return entry !== undefined && log.push({ ...entry, revision: (log.at(-1)?.revision ?? 0) + 1 }) > 0;
   },
-  'a write was asked for by nobody': ({ log }) =>
+  'a write has no operation': ({ log }) =>
     log.push({
       name: 'a',
       revision: (log.at(-1)?.revision ?? 0) + 1,
       state: written('stranger'),
     }) > 0,
-  'a deletion was asked for by nobody': ({ history, log }) => {
+  'a deletion has no operation': ({ history, log }) => {
     const living = history.findLast(({ action }) => action.verb === 'create');
     if (!living || !('name' in living.action)) return false;
     return log.push({ name: living.action.name, revision: (log.at(-1)?.revision ?? 0) + 1, state: undefined }) > 0;
   },
-  'a refused write happened': (simulation, random) =>
+  'a rejected write took effect': (simulation, random) =>
     changeOutcome(simulation, random, 'written', () => ({ result: 'absent' })),
-  'two deletions were told of one': ({ history }, random) => {
+  'two deletions were acknowledged for one removal': ({ history }, random) => {
     const deletion = pick(
       history,
       random,
@@ -59,7 +59,7 @@ const defects: Record<string, Defect> = {
     );
     return deletion !== undefined && history.push({ ...deletion, id: 'again' }) > 0;
   },
-  'a write was told with another revision': (simulation, random) =>
+  'a write was acknowledged with another revision': (simulation, random) =>
     changeOutcome(simulation, random, 'written', (outcome) => ({
       ...outcome,
       revision: (outcome as { revision: number }).revision + 1_000,
@@ -76,7 +76,7 @@ const defects: Record<string, Defect> = {
       swap(history, read, { ...read, invokedMs: writer.invokedMs - 2, returnedMs: writer.invokedMs - 1 })
     );
   },
-  'a state was seen after the next one was told of': ({ history, log }, random) => {
+  'a state was read after its successor was reported': ({ history, log }, random) => {
     const read = pick(
       history,
       random,
@@ -87,11 +87,11 @@ const defects: Record<string, Defect> = {
       swap(history, read, { ...read, invokedMs: lateMs(history), returnedMs: lateMs(history) + 1 })
     );
   },
-  'a state was seen that never was': (simulation, random) =>
+  'a read returned a revision that never existed': (simulation, random) =>
     changeOutcome(simulation, random, 'found', (outcome) => ({ ...outcome, revision: 999_999 }) as Outcome),
-  'a state was seen with the content of another': (simulation, random) =>
+  'a read returned the content of another object': (simulation, random) =>
     changeOutcome(simulation, random, 'found', (outcome) => ({ ...outcome, state: written('other') }) as Outcome),
-  'a write was answered with the content of another': (simulation, random) =>
+  'a write was acknowledged with the content of another': (simulation, random) =>
     changeOutcome(simulation, random, 'written', (outcome) => ({ ...outcome, state: written('other') }) as Outcome),
   'an object was not found that was there all the time': ({ history, log }) => {
     const name = log.findLast(({ state }) => state !== undefined)?.name;
@@ -101,7 +101,7 @@ const defects: Record<string, Defect> = {
   },
   'an object was in the way that was not there': ({ history }) =>
     history.push(operation({ verb: 'create', name: 'never', values: {} }, { result: 'exists' }, 1)) > 0,
-  'a conflict was told with the revision that was there': ({ history, log }) => {
+  'a conflict was reported although the expected revision was current': ({ history, log }) => {
     const last = log.findLast((entry) => entry.state !== undefined && lastOf(log, entry) && wasTold(history, entry));
     if (!last) return false;
     return (
@@ -127,32 +127,32 @@ const defects: Record<string, Defect> = {
       swap(history, blind, { ...blind, action: { ...blind.action, expected: 1 } })
     );
   },
-  'a merge forgot what another had written': (simulation, random) =>
+  'a merge removed a value of another client': (simulation, random) =>
     changeWrite(simulation, random, ['merge'], (state, before) => {
       const place = Object.keys(before.values).find((place) => state.values[place] === before.values[place]);
       return place === undefined ? undefined : without(state, place);
     }),
-  'a merge wrote nothing of its own': (simulation, random) =>
+  'a merge did not write its values': (simulation, random) =>
     changeWrite(simulation, random, ['merge'], (state) => {
       const place = Object.keys(state.values).find((place) => place.startsWith('annotations/member-'));
       return place === undefined ? undefined : without(state, place);
     }),
-  'a counter was counted twice by one': (simulation, random) =>
+  'one operation incremented a counter twice': (simulation, random) =>
     changeWrite(simulation, random, ['count'], (state) =>
       withValue(state, counterPath, `${Number(state.values[counterPath]) + 1}`),
     ),
-  'a counter was counted by nobody': (simulation, random) =>
+  'a counter was incremented by no operation': (simulation, random) =>
     changeWrite(simulation, random, ['merge', 'strategic', 'apply'], (state) =>
       withValue(state, counterPath, `${Number(state.values[counterPath] ?? 0) + 1}`),
     ),
-  'a counter was tested and stayed as it was': (simulation, random) =>
+  'a counter was tested but not incremented': (simulation, random) =>
     changeWrite(simulation, random, ['count'], (state, before) => {
       const counted = before.values[counterPath];
       return counted === undefined ? without(state, counterPath) : withValue(state, counterPath, counted);
     }),
-  'a test failed that would have held, and something was written': (simulation, random) =>
+  'a write took effect although its test failed': (simulation, random) =>
     changeAction(simulation, random, 'count', (action) => ({ ...action, counted: '999' })),
-  'a test failed although nobody had counted': ({ history, log }) => {
+  'a test failed although the counter was unchanged': ({ history, log }) => {
     const last = log.findLast((entry) => lastOf(log, entry) && wasTold(history, entry));
     const counted = last?.state?.values[counterPath];
     if (!last?.state) return false;
@@ -177,28 +177,28 @@ const defects: Record<string, Defect> = {
       swap(log, entry, { ...entry, state: withValue(entry.state, removed, '') })
     );
   },
-  'an apply left what its manager no longer wants': (simulation, random) =>
+  'an apply kept a field that its manager no longer applies': (simulation, random) =>
     changeWrite(simulation, random, ['apply'], (state, before, action) => {
       const place = Object.keys(before.values).find((place) => state.values[place] === undefined);
       return place === undefined || action.verb !== 'apply' ? undefined : withValue(state, place, before.values[place]);
     }),
-  'an apply lost a field of others': (simulation, random) =>
+  'an apply removed a field of other managers': (simulation, random) =>
     changeWrite(simulation, random, ['apply'], (state) => {
       const place = state.owners[updates]?.[0];
       return place === undefined ? undefined : without(state, place);
     }),
-  'an apply did not write what its manager wants': (simulation, random) =>
+  'an apply did not write its values': (simulation, random) =>
     changeWrite(simulation, random, ['apply'], (state, _, action) => {
       const place = 'values' in action && Object.keys(action.values).find((place) => place.startsWith('secrets/'));
       return place ? without(state, place) : undefined;
     }),
-  'force left a field with its former owner, too': (simulation, random) =>
+  'a forced apply left the field with its former owner': (simulation, random) =>
     changeWrite(simulation, random, ['apply'], (state, before, action) => {
       const places = 'values' in action ? Object.keys(action.values) : [];
       const taken = places.find((place) => owns(before, updates, place) && !owns(state, updates, place));
       return taken === undefined ? undefined : owning(state, updates, [...(state.owners[updates] ?? []), taken]);
     }),
-  'an owner was forgotten who wanted the same': (simulation, random) =>
+  'an owner of an equal value was removed': (simulation, random) =>
     changeWrite(simulation, random, ['apply'], (state, before, action) => {
       if (action.verb !== 'apply') return undefined;
       const shared = Object.keys(action.values).find(
@@ -207,7 +207,7 @@ const defects: Record<string, Defect> = {
       const rest = state.owners[updates]?.filter((place) => place !== shared);
       return shared === undefined ? undefined : owning(state, updates, rest ?? []);
     }),
-  'an update left a field to the manager whose value it changed': (simulation, random) =>
+  'an update left a changed field with its former manager': (simulation, random) =>
     changeWrite(simulation, random, ['create', 'replace', 'merge', 'strategic', 'count'], (state) =>
       owning(state, 'one', [...(state.owners['one'] ?? []), operationIdPath]),
     ),
@@ -228,7 +228,7 @@ const defects: Record<string, Defect> = {
       owner?.action.verb === 'apply' && swap(history, owner, { ...owner, action: { ...owner.action, force: false } })
     );
   },
-  'an apply was refused for a field that nobody owns': ({ history, log }) => {
+  'an apply was rejected for a field without an owner': ({ history, log }) => {
     const last = log.findLast((entry) => entry.state !== undefined && lastOf(log, entry) && wasTold(history, entry));
     if (!last) return false;
     const values = { [applyIdPath('nobody')]: 'extra' };
@@ -242,9 +242,9 @@ const defects: Record<string, Defect> = {
     };
     return history.push(operation(action, { result: 'owned', places: Object.keys(values) }, lateMs(history))) > 0;
   },
-  'an apply was refused for other fields than those of others': (simulation, random) =>
+  'an apply was rejected for other fields than the conflicting ones': (simulation, random) =>
     changeOutcome(simulation, random, 'owned', () => ({ result: 'owned', places: ['labels/other'] })),
-  'an apply was refused and done': (simulation, random) => {
+  'an apply was rejected but took effect': (simulation, random) => {
     const { history } = simulation;
     const done = pick(
       history,
@@ -262,7 +262,7 @@ const defects: Record<string, Defect> = {
         (simulation, random) => changeAction(simulation, random, verb, (action) => ({ ...action, expected: 1 })),
       ],
       [
-        `a patch that expected nothing was told of a conflict (${verb})`,
+        `a patch without a precondition was rejected with a conflict (${verb})`,
         ({ history, log }, random) => {
           const done = pick(
             history,
@@ -281,9 +281,9 @@ const defects: Record<string, Defect> = {
       ],
     ]),
   ),
-  'an object was created with what was left of the one before': (simulation, random) =>
+  'an object was created with values of its predecessor': (simulation, random) =>
     changeWrite(simulation, random, ['create'], (state) => withValue(state, counterPath, '1'), 'over nothing'),
-  'an object was made anew under the hands of a writer': ({ log }, random) => {
+  'an object was recreated during an update': ({ log }, random) => {
     const entry = pick(
       log,
       random,
@@ -293,10 +293,10 @@ const defects: Record<string, Defect> = {
     );
     return entry?.state !== undefined && swap(log, entry, { ...entry, state: { ...entry.state, uid: 'another' } });
   },
-  'a list left something out': (simulation, random) => changeList(simulation, random, (items) => items.slice(1)),
-  'a list held something older': (simulation, random) =>
+  'a list omitted an object': (simulation, random) => changeList(simulation, random, (items) => items.slice(1)),
+  'a list contained an outdated object': (simulation, random) =>
     changeList(simulation, random, ([[name, revision] = ['', 0], ...rest]) => [[name, revision - 1], ...rest]),
-  'a list is of a state before the last that was told': ({ history, log }, random) => {
+  'a list returned a state before the last reported one': ({ history, log }, random) => {
     const listing = pick(
       history,
       random,
@@ -307,11 +307,11 @@ const defects: Record<string, Defect> = {
       swap(history, listing, { ...listing, invokedMs: lateMs(history), returnedMs: lateMs(history) + 1 })
     );
   },
-  'an answer was of no use': (simulation, random) =>
+  'a response was invalid': (simulation, random) =>
     changeOutcome(simulation, random, 'found', () => ({ result: 'invalid', what: '500' })),
 };
 
-test.each(Object.entries(defects))('it is found that %s', (_, inject) => {
+test.each(Object.entries(defects))('finds that %s', (_, inject) => {
   let broken = 0;
   for (const seed of seeds) {
     const simulation = simulateHistory(seed);
@@ -322,7 +322,7 @@ test.each(Object.entries(defects))('it is found that %s', (_, inject) => {
   expect(broken).toBeGreaterThan(seeds.length / 2);
 });
 
-test('a write without an answer may have happened, late or never', () => {
+test('a write without a response may have happened late or never', () => {
   const silent = (id: string): Operation => ({
     ...operation({ verb: 'create', name: 'a', values: { [operationIdPath]: id } }, unanswered, 1),
     id,
@@ -333,7 +333,7 @@ test('a write without an answer may have happened, late or never', () => {
   expect(checkHistory([silent('a'), silent('b')], [...log, { ...(log[0] as Entry), revision: 3 }])).not.toEqual([]);
 });
 
-test('the rest of a list may expire when somebody has asked to forget its snapshot, and not before', () => {
+test('the rest of a list may expire after a compaction of its snapshot was requested, and not before', () => {
   const expired = operation({ verb: 'list', limit: 2 }, { result: 'expired', revision: 5 }, 10);
   expect(checkHistory([expired], [], [{ revision: 6, requestedMs: 11 }])).toEqual([]);
   expect(checkHistory([expired], [], [{ revision: 6, requestedMs: 12 }])).toHaveLength(1);
@@ -341,7 +341,7 @@ test('the rest of a list may expire when somebody has asked to forget its snapsh
   expect(checkHistory([expired], [])).toHaveLength(1);
 });
 
-test('a list of one namespace is not asked about the objects of another', () => {
+test('a list of one namespace is not checked against objects of another', () => {
   const log = [
     { revision: 2, name: 'a/x', state: written('x') },
     { revision: 3, name: 'b/y', state: written('y') },
@@ -357,7 +357,7 @@ test('a list of one namespace is not asked about the objects of another', () => 
   expect(checkHistory([...writers, listed('b', [['a/x', 2]])], log)).toHaveLength(1);
 });
 
-test('each deletion without an answer accounts for one removal', () => {
+test('each deletion without a response accounts for one removal', () => {
   const made = (id: string, revision: number): Operation => ({
     ...operation(
       { verb: 'create', name: 'a', values: { [operationIdPath]: id } },
@@ -387,7 +387,7 @@ const operation = (action: Action, outcome: Outcome, invokedMs: number): Operati
   returnedMs: invokedMs + 1,
 });
 
-/** As its creation by an operation of this id leaves an object. */
+/** The state of an object that the operation with this id created. */
 const written = (id: string): State => ({
   uid: id,
   values: { [operationIdPath]: id },
@@ -420,7 +420,7 @@ const writerAt = (history: readonly Operation[], revision: number): Operation | 
 const beforeOf = (log: readonly Entry[], entry: Entry): Entry | undefined =>
   log.slice(0, log.indexOf(entry)).findLast(({ name }) => name === entry.name);
 
-/** Lets a write of these verbs leave something else, where the lie is one; its answer tells the same lie. */
+/** Changes the effect of a write with one of these verbs, and its outcome consistently. */
 function changeWrite(
   { history, log }: SimulatedHistory,
   random: Random,
@@ -433,7 +433,7 @@ function changeWrite(
     const before = beforeOf(log, entry)?.state;
     if (!owner || !entry.state || !verbs.some((verb) => verb === owner.action.verb)) return [];
     if ((before === undefined) !== (over === 'over nothing')) return [];
-    const state = lie(entry.state, before ?? entry.state, owner.action as Write); // its verb is one of a write
+    const state = lie(entry.state, before ?? entry.state, owner.action as Write); // its verb is that of a write
     return state ? [{ entry, owner, state }] : [];
   });
   const simulation = pick(lies, random, () => true);
@@ -443,7 +443,7 @@ function changeWrite(
   return swap(log, entry, { ...entry, state });
 }
 
-/** Lets an operation that changed something have asked for something else. */
+/** Changes the requested action of a write that took effect. */
 function changeAction<V extends Write['verb']>(
   { history, log }: SimulatedHistory,
   random: Random,
@@ -456,7 +456,7 @@ function changeAction<V extends Write['verb']>(
   });
   const owner = changed && writerAt(history, changed.revision);
   if (!owner) return false;
-  const action = owner.action as Extract<Write, { verb: V }>; // its verb says so
+  const action = owner.action as Extract<Write, { verb: V }>; // narrowed by its verb
   return swap(history, owner, { ...owner, action: lie(action) });
 }
 

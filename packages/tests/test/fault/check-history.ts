@@ -11,9 +11,9 @@ import { attributeEntries } from './attribution.ts';
 import { indexIntervals } from './valid-intervals.ts';
 
 /**
- * Whether a history can be true, given etcd's own log. The log fixes the order of the writes, so nothing has to be
- * searched: each write must be somebody's, once, with the effect it was asked for; each answer that tells of a state must
- * fit between two writes; and all of it must fit the times at which clients asked and were told.
+ * Checks a history against etcd's log and returns the violations. The log fixes the order of writes, so no search is
+ * needed: each entry must have exactly one operation with the right effect; each outcome with a state must fit between
+ * two entries; and everything must fit the invocation and response times.
  */
 export function checkHistory(
   history: readonly Operation[],
@@ -36,13 +36,13 @@ export function checkHistory(
   const misplaced = findMisplaced(writes, observations);
   for (const at of misplaced.writes) {
     const owner = owners[at];
-    if (owner) violations.push(`after its answer: the write at ${log[at]?.revision} of ${describeOperation(owner)}`);
+    if (owner) violations.push(`after its response: the write at ${log[at]?.revision} of ${describeOperation(owner)}`);
   }
   for (const operation of misplaced.observed) violations.push(`not at that time: ${describeOperation(operation)}`);
   return violations;
 }
 
-/** A write that nobody was told of may have happened at any time after it was asked for. */
+/** An ambiguous write may have happened at any time after its invocation. */
 function timesOf(owner: Operation | undefined): TimedWrite {
   if (!owner) return { invokedMs: Number.NEGATIVE_INFINITY, returnedMs: Number.POSITIVE_INFINITY };
   return isAmbiguous(owner.outcome) ? { ...owner, returnedMs: Number.POSITIVE_INFINITY } : owner;

@@ -1,6 +1,6 @@
 /**
- * One load goes through faults that come one after the other: no request hangs, and in the end all that clients were told
- * is judged by etcd's own log.
+ * One load runs through a series of faults: no request may hang, and at the end the whole history is checked against
+ * etcd's own log.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import fs from 'node:fs';
@@ -22,9 +22,9 @@ import { slowDisk } from './slow-disk.ts';
 
 const slowTestMs = 120_000;
 const electionTimeoutMs = 1_000;
-/** No request hangs longer than this. */
+/** No request may take longer. */
 const answerMs = 3.5 * electionTimeoutMs;
-/** Longer than a request may take, so that some begin, wait and end during a fault. */
+/** Longer than a request may take, so that some start, wait and end during a fault. */
 const faultMs = 4_000;
 const answersBetween = 100;
 const recoveryMs = 30_000;
@@ -34,7 +34,7 @@ let etcd: RealEtcd;
 let cluster: Cluster;
 let plugin: RealPlugin;
 let load: MixedLoad;
-/** Of the same replicas, for what the load does not do. */
+/** Clients of the same replicas for requests outside the load. */
 let aside: readonly Client[];
 
 beforeAll(async () => {
@@ -81,21 +81,21 @@ const eventsBehind = (socket: string): string =>
     ],
   });
 
-/** What one replica has told is asked of another the next time. */
+/** A client that sends each request to the next replica. */
 function roundRobin(clients: readonly Client[]): Client {
   let turn = 0;
   return {
-    request: (...request) => (clients[turn++ % clients.length] as Client).request(...request), // there are some
+    request: (...request) => (clients[turn++ % clients.length] as Client).request(...request), // not empty
     close: () => {},
   };
 }
 
 async function answers(count: number): Promise<void> {
   const enough = load.history.length + count;
-  await until(`${count} more answers`, () => load.history.length >= enough || undefined, recoveryMs);
+  await until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);
 }
 
-/** Requests that a fault may have touched, with those that are answered once it is over. */
+/** The requests that the fault may have affected, including those that end after it. */
 async function operationsDuring(fault: () => Promise<void>): Promise<readonly Operation[]> {
   await answers(answersBetween);
   const from = load.history.length;
@@ -111,7 +111,7 @@ async function operationsDuring(fault: () => Promise<void>): Promise<readonly Op
 
 const tookMs = ({ invokedMs, returnedMs }: Operation): number => returnedMs - invokedMs;
 const isRefused = ({ outcome }: Operation): boolean => outcome.result === 'unavailable' || isAmbiguous(outcome);
-/** What this process could not run for at a time. On a busy machine each one on the way of a request has such stalls. */
+/** Event loop delays of this process. On a busy machine every process in the request path has such delays. */
 const stalls = monitorEventLoopDelay({ resolution: 10 });
 stalls.enable();
 const processesOnTheWay = 4;
@@ -124,7 +124,7 @@ const hanging = (operations: readonly Operation[]): string[] => {
 const refused = (operations: readonly Operation[]): string[] => operations.filter(isRefused).map(describeOperation);
 
 test.each([{ delayMs: 200 }, { delayMs: 600 }])(
-  'each fsync of the leader takes $delayMs ms longer: requests are slow, and none hangs',
+  'each fsync of the leader takes $delayMs ms longer: requests are slow, but none hangs',
   async ({ delayMs }) => {
     const touched = await operationsDuring(async () => {
       const disk = await slowDisk((await etcd.leader()).pid ?? 0, delayMs);
@@ -137,7 +137,7 @@ test.each([{ delayMs: 200 }, { delayMs: 600 }])(
 );
 
 test(
-  'each member stands still in turn, and with it the watches on it: reads and writes go on at the others',
+  'each member is suspended in turn, with its watches: reads and writes continue at the others',
   async () => {
     for (const member of etcd.members) {
       const touched = await operationsDuring(async () => {
@@ -152,7 +152,7 @@ test(
 );
 
 test(
-  'the key management plugin of events hangs: events are answered in time, and other kinds are not delayed',
+  'the KMS plugin of events hangs: requests for events end in time, and other kinds are not delayed',
   async () => {
     const event = (name: string): object => ({
       kind: 'Event',
@@ -199,7 +199,7 @@ test(
 );
 
 (etcdctl ? test : test.skip)(
-  'a member is lost and an empty one takes its place: nobody notices, and it is no other history',
+  'a member is lost and replaced by an empty one: no request fails, and the history stays the same',
   async () => {
     const lost = etcd.members[2] as RealEtcd['members'][number]; // there are three
     const touched = await operationsDuring(() => etcd.replace(lost));
@@ -214,7 +214,7 @@ test(
 );
 
 test(
-  'one replica stood still and another has just begun: whoever goes from one to the other never goes back in time',
+  'one replica was suspended and another just started: a client that switches between them never goes back in time',
   async () => {
     const [still, young] = cluster.pids().replicas;
     const touched = await operationsDuring(async () => {
@@ -227,7 +227,7 @@ test(
       }
       await waitForReplicaRestart(cluster, 1, pid);
     });
-    // Only what the replica that was killed had in hand, and what was asked of it before it was back, has no answer.
+    // Only requests in flight at the killed replica, and requests sent to it before its restart, have no response.
     const inTime = touched.filter(({ outcome }) => outcome.result !== 'no response');
     expect(hanging(inTime)).toEqual([]);
   },
@@ -235,7 +235,7 @@ test(
 );
 
 test(
-  'all of it together can be true',
+  'the whole history is consistent',
   async () => {
     await load.stop();
     const log = parseEntries(await readChanges(etcd.endpoints[0] as string, keyPrefix));

@@ -6,18 +6,18 @@ import { type Action, type Operation, describeOperation, type Entry, type Outcom
 import { checkHistory } from './check-history.ts';
 import { type SimulatedHistory, unanswered, simulateHistory } from './simulated-history.ts';
 
-// The judge sorts where others search. That this is no less than the search is shown by searching: on histories so small
-// that every order can be tried, both must come to the same verdict, whether the history is possible or not.
+// checkHistory decides by sorting what isLinearizable decides by searching. Both must agree on histories that are small
+// enough to try every order, possible or not.
 
 const histories = repetitions({ ci: 20_000, soak: 100_000 });
 const turnsMax = 7;
-/** A busy machine tries every order slowly. */
+/** The search is slow on a busy machine. */
 const patienceMs = 120_000;
-/** Neither verdict may be so rare that the agreement means nothing. */
+/** Neither verdict may be too rare for the agreement to be meaningful. */
 const shareMin = 0.2;
 
 test(
-  `sorting and trying every order agree on ${histories} histories`,
+  `checkHistory and the search over all orders agree on ${histories} histories`,
   () => {
     let linearizableCount = 0;
     for (let seed = 0; seed < histories; seed += 1) {
@@ -41,10 +41,10 @@ test(
   patienceMs,
 );
 
-/** Changes what was told, when, or what came of it. Much of that leaves a history that is possible. */
+/** Changes outcomes, times or actions. Many of the resulting histories are still possible. */
 function disturb({ history, log }: SimulatedHistory, random: Random): void {
   const at = random.below(history.length);
-  const operation = history[at] as Operation; // a world has three turns at least
+  const operation = history[at] as Operation; // a simulation has at least three operations
   const swap = (next: Partial<Operation>): void => {
     history[at] = { ...operation, ...next };
   };
@@ -79,7 +79,7 @@ function disturb({ history, log }: SimulatedHistory, random: Random): void {
   }
 }
 
-/** What would have led to the same in some worlds, and to something else in others. */
+/** Another action, which may lead to the same effect. */
 function changeAction(action: Action, log: readonly Entry[]): Action {
   if (action.verb === 'apply') return { ...action, force: !action.force };
   if (action.verb === 'count') return { ...action, counted: action.counted === '1' ? undefined : '1' };
@@ -88,7 +88,7 @@ function changeAction(action: Action, log: readonly Entry[]): Action {
     : action;
 }
 
-/** What the operation could have been told in another world. */
+/** Another outcome that the action could have. */
 function changeOutcome({ action, outcome }: Operation, { log }: SimulatedHistory, random: Random): Outcome {
   if (outcome.result === 'listed') {
     const items = new Map([...outcome.items].filter(() => random.below(4) > 0));
@@ -107,7 +107,7 @@ function refusalFor(action: Action, random: Random): Refusal {
   if ('expected' in action) some.push({ result: 'conflict' });
   if (action.verb === 'count') some.push({ result: 'failed' });
   if (action.verb === 'apply') some.push({ result: 'owned', places: [Object.keys(action.values).sort()[0] ?? ''] });
-  return oneOf(random, some) as Refusal; // there is one for each verb
+  return oneOf(random, some) as Refusal; // every verb has one
 }
 
 const oneOf = <T>(random: Random, some: readonly T[]): T | undefined => some[random.below(some.length)];

@@ -3,9 +3,9 @@ import { type Operation, type Entry, isAmbiguous, type StoredVersion, type State
 import { isWrite, refusalOf, resultOf } from './write-semantics.ts';
 
 /**
- * The plain meaning of what `judge` finds out by sorting: there is an order of all operations, each at one moment between
- * its question and its answer, in which a store that does one thing at a time says what was said and writes what was
- * written. It tries every order, so it is for histories of a few operations.
+ * The definition that `checkHistory` must satisfy: there is an order of all operations, each at one moment between its
+ * invocation and its response, in which a sequential store returns the same outcomes and writes the same log. It tries
+ * every order, so it is for histories of a few operations.
  */
 export function isLinearizable(history: readonly Operation[], log: readonly Entry[]): boolean {
   return canComplete(new Set(history), log, { nowMs: Number.NEGATIVE_INFINITY, written: 0, objects: new Map() });
@@ -13,7 +13,7 @@ export function isLinearizable(history: readonly Operation[], log: readonly Entr
 
 interface Store {
   readonly nowMs: number;
-  /** So much of the log. */
+  /** Number of log entries written so far. */
   readonly written: number;
   readonly objects: ReadonlyMap<string, StoredVersion>;
 }
@@ -30,7 +30,7 @@ function canComplete(left: ReadonlySet<Operation>, log: readonly Entry[], store:
   return false;
 }
 
-/** The store when the operation is done; undefined when it cannot be the next. An operation without an answer always writes here. */
+/** The store after the operation; undefined if it cannot be the next one. An ambiguous operation always writes here. */
 function applyOperation({ action, outcome }: Operation, log: readonly Entry[], store: Store): Store | undefined {
   if (outcome.result === 'unavailable') return store;
   const when = (fact: boolean): Store | undefined => (fact ? store : undefined);
@@ -67,7 +67,7 @@ const plain = ({ revision, state }: { readonly revision: number; readonly state:
   state: state && sorted(state),
 });
 
-/** Whose places these are is told in any order. */
+/** Owners in a canonical order. */
 const sorted = ({ uid, values, owners }: State): unknown => ({
   uid,
   values: { ...values },

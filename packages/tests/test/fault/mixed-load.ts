@@ -17,33 +17,33 @@ import { requestFor, type Single } from './requests.ts';
 
 export interface MixedLoad {
   readonly history: readonly Operation[];
-  /** Tells the clients to end, and resolves when their last answers are there. */
+  /** Stops the clients, and resolves after their last responses. */
   stop(): Promise<void>;
 }
 
 export const keyPrefix = '/registry/serviceaccounts/';
 
 export const namespaces = ['load-a', 'load-b'] as const;
-/** What most writes paint their object with anew, as a label: so that objects come into the view of selectors and leave it. */
+/** Label values that most writes change, so that objects enter and leave label selectors. */
 export const colours = ['red', 'green', 'blue'] as const;
 
-/** So few that clients meet all the time. */
+/** Few names, so that clients often contend. */
 const names = namespaces.flatMap((namespace) => Array.from({ length: 6 }, (_, at) => `${namespace}/account-${at}`));
 
-/** Between an answer and the next question of a client: leaves a small machine time for etcd, too. */
+/** Pause between a response and the next request of a client, which leaves a small machine time for etcd. */
 const shortThinkMs = 4;
 
-/** Less than a namespace often holds, so that most lists take more than one. */
+/** Fewer than the objects of most namespaces, so that most lists need several chunks. */
 const chunkObjects = 2;
 
 interface MixedLoadOptions {
-  /** What the clients are called, if there is more than one load. */
+  /** Prefix of client names, to distinguish several loads. */
   readonly idPrefix?: string;
   readonly thinkMs?: number;
   readonly shares?: Shares;
 }
 
-/** How often clients do what, each compared with all of it. */
+/** Relative frequency of each verb. */
 type Shares = Readonly<Record<Action['verb'], number>>;
 
 const ofEverything: Shares = {
@@ -58,7 +58,7 @@ const ofEverything: Shares = {
   delete: 10,
 };
 
-/** So few deletions that objects live long enough to be patched often. */
+/** Few deletions, so that objects live long enough for many patches. */
 export const aboveAllPatches: Shares = {
   create: 10,
   get: 14,
@@ -71,7 +71,7 @@ export const aboveAllPatches: Shares = {
   delete: 4,
 };
 
-/** Clients that do what they like to a few objects, and write down all of it. */
+/** Starts clients that send random operations for a few objects, and records all of them. */
 export function mixedLoad(
   clients: readonly Client[],
   random: Random,
@@ -112,7 +112,7 @@ interface Turn {
   readonly random: Random;
   readonly id: string;
   readonly name: string;
-  /** What this client knows of it. */
+  /** The last version that this client has read. */
   readonly seen: StoredVersion | undefined;
 }
 
@@ -156,16 +156,16 @@ const withRandomColour = ({ random, id }: Turn): Values => ({
   'labels/colour': pick(random, colours),
 });
 
-/** One out of so many asks for the revision that its client knows of, and often it is no longer there. */
+/** One of `outOf` writes has the last read revision as precondition, which is often outdated. */
 const expected = ({ random, seen }: Turn, outOf: number): number | undefined =>
   random.below(outOf) === 0 ? seen?.revision : undefined;
 
-/** Sets that grow until somebody replaces or deletes their object. */
+/** Sets that grow until a write replaces or deletes their object. */
 const members = ['member-a', 'member-b', 'member-c', 'member-d'];
 const secrets = ['secrets/one', 'secrets/two', 'secrets/three'];
 const managers = ['manager-a', 'manager-b', 'manager-c'];
 
-/** One more, one less, or both. */
+/** Adds a secret, removes one, or both. */
 function secretsFor(turn: Turn): { values: Values; removed: readonly string[] } {
   const { random } = turn;
   const values = withRandomColour(turn);
@@ -174,7 +174,7 @@ function secretsFor(turn: Turn): { values: Values; removed: readonly string[] } 
   return { values: removed.includes(more) ? values : { ...values, [more]: '' }, removed };
 }
 
-/** What a manager wants now: a place of its own, and some that others write, too. */
+/** A manager's fields: one of its own and some that others also write. */
 function applicationFor({ random, id }: Turn): { manager: string; force: boolean; values: Values } {
   const manager = pick(random, managers);
   const wanted: Values[] = [
@@ -187,7 +187,7 @@ function applicationFor({ random, id }: Turn): { manager: string; force: boolean
   return { manager, force: random.below(3) === 0, values };
 }
 
-const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // none is empty
+const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // never empty
 
 async function performOperation(
   client: Client,
@@ -213,7 +213,7 @@ async function single(client: Client, action: Single): Promise<Outcome> {
   return outcomeOf(action, await client.request(method, path, options));
 }
 
-/** etcd's own log of the objects of the load. */
+/** The log entries of the load's objects. */
 export const parseEntries = (changes: readonly Change[]): Entry[] =>
   changes.map(({ revision, key, value }) => ({
     revision,

@@ -2,7 +2,7 @@ import type { ClientResponse, Client } from './client.ts';
 import { type Outcome, type Owners, type FieldPath, type State, updates, type Values } from './history.ts';
 import type { Listing, Single } from './requests.ts';
 
-/** What a client is told, in the words of a history. What nothing in the request justifies is invalid. */
+/** Converts a response to the outcome of a recorded operation. A response that no request justifies is invalid. */
 export function outcomeOf(action: Single, { status, retryAfter, body }: ClientResponse): Outcome {
   const invalid: Outcome = { result: 'invalid', what: `${status} ${body}` };
   if (status === 503) return retryAfter ? { result: 'unavailable' } : invalid;
@@ -27,7 +27,7 @@ export function outcomeOf(action: Single, { status, retryAfter, body }: ClientRe
   return { result: verb === 'get' ? 'found' : 'written', revision, state: parseState(body) };
 }
 
-/** All chunks of a list: together they are to be what there was at the revision of the first. */
+/** Reads all chunks of a list, which must show one snapshot: the state at the revision of the first chunk. */
 export async function readList(client: Client, { namespace, limit }: Listing): Promise<Outcome> {
   const collection = namespace === undefined ? 'serviceaccounts' : `namespaces/${namespace}/serviceaccounts`;
   const items = new Map<string, number>();
@@ -51,7 +51,7 @@ export async function readList(client: Client, { namespace, limit }: Listing): P
   }
 }
 
-/** An object as it is served or stored. */
+/** The state of a served or stored object. */
 export function parseState(object: string): State {
   const { metadata, secrets = [] } = JSON.parse(object) as Stored;
   const { uid, annotations = {}, labels = {}, managedFields = [] } = metadata;
@@ -63,7 +63,10 @@ export function parseState(object: string): State {
 const within = (part: string, values: Values): Values =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [`${part}/${name}`, value]));
 
-/** All updates are by one manager here, for the clients give themselves no names. Who owns a map and nothing in it is no owner. */
+/**
+ * Owners by manager. All updates count as one manager here, because the clients set no field manager. A manager of an
+ * empty map owns nothing.
+ */
 const ownersIn = (entries: Stored['metadata']['managedFields'] = []): Owners =>
   Object.fromEntries(
     entries
@@ -86,15 +89,15 @@ function placesIn(fields: Fields): FieldPath[] {
   ];
 }
 
-/** An entry of a list is named by its key, such as `{"name":"one"}`. */
+/** List entries are identified by their key, such as `{"name":"one"}`. */
 const nameIn = (step: string): string =>
   step.startsWith('{') ? (JSON.parse(step) as { readonly name: string }).name : step;
 
-/** The causes name fields, such as `.metadata.labels.colour`. */
+/** The causes contain field paths, such as `.metadata.labels.colour`. */
 const placesOf = (causes: readonly { readonly field?: string }[]): FieldPath[] =>
   [...new Set(causes.map(({ field = '' }) => field.replace(/^\.metadata\./, '').replace('.', '/')))].sort();
 
-/** As much of what the server sends as a history needs. */
+/** The parts of a response that a history needs. */
 interface Sent {
   readonly reason?: string;
   readonly details?: { readonly causes?: readonly { readonly field?: string }[] };
@@ -126,6 +129,6 @@ function parsed(body: string): Sent | undefined {
   try {
     return JSON.parse(body) as Sent;
   } catch {
-    return undefined; // an answer of that kind is invalid by its missing parts
+    return undefined; // missing fields make the outcome invalid
   }
 }

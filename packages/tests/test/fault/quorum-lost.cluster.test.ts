@@ -9,11 +9,11 @@ import { checkHistory } from './check-history.ts';
 import { parseEntries, keyPrefix, mixedLoad } from './mixed-load.ts';
 
 const slowTestMs = 120_000;
-/** What a client is promised for its answer when there is no quorum. */
+/** Guaranteed response time without quorum. */
 const answerMs = 2_000;
-/** What the cluster may need to find a leader again, and a replica to notice. */
+/** Time to elect a leader, and for replicas to notice. */
 const recoveryMs = 10_000;
-/** Several times what a request waits, so that requests begin, wait and end without quorum. */
+/** Several times the timeout of a request, so that requests start, wait and end without quorum. */
 const outageMs = 6_000;
 const livezPauseMs = 50;
 const answersBetween = 200;
@@ -31,13 +31,15 @@ afterAll(async () => {
   await cluster.stop();
 }, slowTestMs);
 
-/** Stopped and not killed: the launcher would start them again at once. It is the harder fault, too, for connections stay
- * open, and what lies in their buffers is carried out when the members go on. */
+/**
+ * Suspends members instead of killing them, because the launcher restarts killed ones. It is also the harder fault for
+ * connections: they stay open, and buffered requests are executed when the members continue.
+ */
 const stopMembers = (pids: readonly number[], signal: 'SIGSTOP' | 'SIGCONT'): void =>
   pids.forEach((pid) => process.kill(pid, signal));
 
 test(
-  'without quorum every answer comes in time and says so, whoever is left; with quorum all goes on',
+  'without quorum every request is rejected in time, whichever members remain; with quorum all requests succeed',
   async () => {
     const load = mixedLoad(clients, seededRandom(3));
     const livez = watchLivez();
@@ -64,7 +66,7 @@ test(
 
     const { history } = load;
     expect(history.filter(({ outcome }) => outcome.result === 'no response').map(describeOperation)).toEqual([]);
-    // Once the members go on they elect a leader, and that is worth waiting for.
+    // A request that waits for the election may take longer.
     const electing = ({ invokedMs, returnedMs }: Operation): boolean =>
       outages.some(({ endedMs }) => invokedMs < endedMs + recoveryMs && endedMs < returnedMs);
     const slow = history.filter(
@@ -95,7 +97,7 @@ test(
 
 const isRefused = ({ result }: Outcome): boolean => result === 'unavailable' || result === 'in doubt';
 
-/** The processes of all members but one, when all three follow the same leader. */
+/** The processes of all members but one, once all three follow the same leader. */
 const allBut = (left: string): Promise<number[]> =>
   until(
     'three members with one leader',
@@ -110,7 +112,7 @@ const allBut = (left: string): Promise<number[]> =>
     recoveryMs,
   );
 
-/** Asks both replicas, all the time, whether they are alive. */
+/** Polls the liveness of both replicas. */
 function watchLivez(): { readonly failures: string[]; stop(): Promise<void> } {
   const failures: string[] = [];
   const stopping = new AbortController();

@@ -1,16 +1,16 @@
 import type { Operation } from './history.ts';
 
 /**
- * Writes happen at a point in time each, in the order of the log, between question and answer. What is seen is seen at
- * such a point too, between two writes. All of it is possible exactly when the earliest time for each point, taken in
- * order, does not lie behind its answer: every constraint only ever pushes a point to the later.
+ * Each write happens at one moment between its invocation and its response, in the order of the log. Each observation
+ * happens between two writes. All of it is possible if and only if the earliest possible moments, computed in order, do
+ * not exceed the response times, because every constraint only delays moments.
  */
 export interface TimedWrite {
   readonly invokedMs: number;
   readonly returnedMs: number;
 }
 
-/** From behind the write at `begin` (counted from 1; 0 is the very beginning) to before the write at `end`. */
+/** From after the write at `begin` (counted from 1; 0 is the beginning) to before the write at `end`. */
 export interface Interval {
   readonly begin: number;
   readonly end: number;
@@ -18,7 +18,7 @@ export interface Interval {
 
 export interface Observation {
   readonly operation: Operation;
-  /** It was true in any of these, in order; never empty. */
+  /** The intervals in which the outcome is true, in order; never empty. */
   readonly candidates: readonly Interval[];
 }
 
@@ -26,8 +26,8 @@ export function findMisplaced(
   writes: readonly TimedWrite[],
   observations: readonly Observation[],
 ): { writes: number[]; observed: Operation[] } {
-  // The latest span constrains the fewest writes. When it cannot be reached in time the one before is taken, which only
-  // pushes points to the later; so no span that was given up becomes reachable again.
+  // The latest interval constrains the fewest writes. If it starts too late, the previous one is tried, which only
+  // delays moments further; so no dropped interval becomes possible again.
   const placed = observations.map(({ operation, candidates }) => ({ operation, left: [...candidates] }));
   const observed: Operation[] = [];
   let earliestMs: number[];
@@ -55,7 +55,7 @@ interface Placed {
   readonly left: readonly Interval[];
 }
 
-/** The earliest time for each position: 0 is the beginning, n + 1 behind all. */
+/** The earliest time of each position: 0 is the beginning, n + 1 the end. */
 function earliestTimes(writes: readonly TimedWrite[], placed: readonly Placed[]): number[] {
   const seenAt = Map.groupBy(
     placed.filter(({ left }) => left.length > 0),

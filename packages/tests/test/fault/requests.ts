@@ -10,7 +10,7 @@ export interface Request {
   readonly options?: RequestOptions;
 }
 
-/** How a client asks for what it wants. */
+/** The HTTP request of an action. */
 export function requestFor(action: Single): Request {
   const [namespace = '', name = ''] = action.name.split('/');
   const collection = `/api/v1/namespaces/${namespace}/serviceaccounts`;
@@ -48,7 +48,7 @@ export function requestFor(action: Single): Request {
 
 interface Sent {
   readonly metadata: object;
-  /** Absent when there are none: an empty list means that all shall go. */
+  /** Absent without secrets: an empty list would remove all. */
   readonly secrets?: readonly { readonly name: string }[];
 }
 
@@ -67,7 +67,7 @@ const expecting = ({ expected }: { readonly expected: number | undefined }): obj
 
 const secretAt = (place: FieldPath): { name: string } => ({ name: place.slice('secrets/'.length) });
 
-/** What was never counted reads as null. An id is written over another or as the first: `add` does both. */
+/** A counter before the first increment reads as null. `add` writes an id whether or not the field exists. */
 const operationsOf = ({ values, counted, expected }: Extract<Action, { verb: 'count' }>): object[] => [
   { op: 'test', path: pointerTo(counterPath), value: counted ?? null },
   { op: 'replace', path: pointerTo(counterPath), value: `${Number(counted ?? 0) + 1}` },

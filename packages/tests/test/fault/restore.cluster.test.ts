@@ -9,7 +9,7 @@ import { describeOperation } from './history.ts';
 import { checkHistory } from './check-history.ts';
 import { parseEntries, keyPrefix, type MixedLoad, mixedLoad } from './mixed-load.ts';
 
-/** Replicas have to start, and etcd to be restored. */
+/** Time to start replicas and to restore etcd. */
 const slowTestMs = 120_000;
 
 const answersBetween = 300;
@@ -17,7 +17,7 @@ const recoveryMs = 60_000;
 
 const path = '/api/v1/namespaces/default/serviceaccounts';
 
-/** How often one of the reasons told that etcd had another history. */
+/** How often one of these reasons reported a replaced etcd history. */
 async function countReplacements(client: Client, reasons: string): Promise<number> {
   const { body } = await client.request('GET', '/metrics');
   const series = new RegExp(`^etcd_history_replaced_total\\{reason="(?:${reasons})"\\} (\\d+)$`, 'gm');
@@ -57,9 +57,9 @@ startRestorable(etcdctl ? 'etcd restored from a snapshot' : 'skipped: there is n
     return Number(JSON.parse(answer).metadata.resourceVersion);
   };
 
-  // The first one: etcd's log has nothing but the load then.
+  // Runs first, while etcd's log contains only the load.
   test(
-    'under load: what is told afterwards is true of the restored state, as if nothing had been written since the snapshot',
+    'under load: later responses show the restored state, as if nothing had been written since the snapshot',
     async () => {
       const clients = replicas.flatMap(({ client, watcher }) => [client, watcher]);
       const loadCalled = (called: string, seed: number): MixedLoad =>
@@ -85,18 +85,18 @@ startRestorable(etcdctl ? 'etcd restored from a snapshot' : 'skipped: there is n
       expect(after.history.filter(({ outcome }) => outcome.result === 'no response').map(describeOperation)).toEqual(
         [],
       );
-      // What had been written since would have shown: clients knew of it.
+      // Clients have seen writes after the snapshot, so their survival would be noticed.
       expect(lost.history.some(({ outcome }) => outcome.result === 'written')).toBe(true);
     },
     slowTestMs,
   );
 
   test.each([
-    // A value that has changed may be seen before a revision that has gone back.
+    // A changed value may be noticed before a revision that went back.
     { how: 'as the same cluster', token: undefined, label: 'revision', reasons: 'revision|content' },
     { how: 'as another cluster', token: 'another', label: 'cluster-id', reasons: 'cluster id' },
   ])(
-    '$how, under open watches: they end as expired, nobody gets the old state, and it is counted and told',
+    '$how, with open watches: they end as expired, no client reads the old state, and it is counted and logged',
     async ({ token, label, reasons }) => {
       await make(`kept-${label}`);
       const snapshot = etcd.snapshot(`backup-${label}`);
@@ -104,7 +104,7 @@ startRestorable(etcdctl ? 'etcd restored from a snapshot' : 'skipped: there is n
       const watches = replicas.map(({ watcher }) =>
         watcher.request('GET', `${path}?watch=1&resourceVersion=${lost}`, { quietMs: recoveryMs }),
       );
-      // Each has seen what will be lost.
+      // Each replica has seen a write that will be lost.
       for (const { client } of replicas)
         expect((await client.request('GET', `${path}/lost-${label}`)).status).toBe(200);
       const countedBefore = await Promise.all(replicas.map(({ client }) => countReplacements(client, reasons)));

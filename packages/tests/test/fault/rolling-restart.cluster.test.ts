@@ -6,19 +6,19 @@ import { until } from '../../../base/test/until.ts';
 import { type Client, http1Client, http2Client, type RequestOptions } from './client.ts';
 
 const slowTestMs = 300_000;
-/** Each replica in turn. */
+/** Restarts, of each replica in turn. */
 const restarts = repetitions({ ci: 6, soak: 20 });
 const requestsPerSecond = 200;
-/** Asked for is a rate, and a machine that is busy otherwise may miss a little of it. */
+/** Share of the target rate to reach: a busy machine may miss a little. */
 const reachedShareMin = 0.9;
-/** A replica stops, its launcher waits, and the next one starts. */
+/** Time for a replica to stop, its restart delay, and the start of the next process. */
 const restartMs = 40_000;
-/** Traffic between one replica's return and the next one's end, so that each restart meets clients of both. */
+/** Responses between two restarts, so that each restart affects clients of both replicas. */
 const answersBetween = 100;
 
 const kept = 8;
 const sessions = 2;
-/** Out of a hundred requests, how many open a connection of their own. */
+/** Percentage of requests on new connections. */
 const newConnectionsPercent = 5;
 const http2Percent = 25;
 const paceMs = 5;
@@ -26,13 +26,13 @@ const paceMs = 5;
 const accounts = Array.from({ length: 20 }, (_, at) => `account-${at}`);
 const collection = '/api/v1/namespaces/rolling/serviceaccounts';
 
-/** One request and what became of it. */
+/** One request and its result. */
 interface RequestRecord {
   readonly by: ConnectionKind;
   readonly what: string;
   readonly sentMs: number;
   readonly returnedMs: number;
-  /** Undefined when all was as it should be. */
+  /** Undefined for a correct response. */
   readonly fault: string | undefined;
 }
 
@@ -63,10 +63,10 @@ test(
         const said = cluster.log('front').length;
         const stoppedMs = clock.monotonicMs();
         process.kill(pid, 'SIGTERM');
-        await until('another process in its place', () => running(replica).pid !== pid || undefined, restartMs);
+        await until('a new process', () => running(replica).pid !== pid || undefined, restartMs);
         const news = `${new URL(url).host} takes new connections`;
         await until(
-          'the front to send clients there again',
+          'the front to use the replica again',
           () => cluster.log('front').slice(said).includes(news) || undefined,
           restartMs,
         );
@@ -94,7 +94,7 @@ test(
 
 type ConnectionKind = 'HTTP/1.1' | 'HTTP/2' | 'a new connection';
 
-/** Requests at a rate that does not ask how the answers are coming along. */
+/** Sends requests at a constant rate, independent of responses. */
 function steadyLoad(): { readonly requests: readonly RequestRecord[]; stop(): Promise<void> } {
   const { url } = cluster.pids().front;
   const random = seededRandom(4);
@@ -169,7 +169,7 @@ const patch = (name: string): Operation => ({
     contentType: 'application/merge-patch+json',
   },
 });
-/** As often as they stand here. */
+/** Each operation is as frequent as in this list. */
 const operations = [get, get, get, get, patch, patch, list];
 
 async function sendAndCheck(

@@ -24,7 +24,9 @@ export interface SimulationOptions {
 
 export const unanswered: Outcome = { result: 'no response', why: 'reset', connectedMs: 0 };
 
-/** A store that does everything at once, at some moment between question and answer: what it tells is true. */
+/**
+ * Simulates a sequential store that executes each operation between invocation and response, so its history is correct.
+ */
 export function simulateHistory(
   seed: number,
   { turns = 240, names = ['a', 'b', 'c'] }: SimulationOptions = {},
@@ -66,14 +68,14 @@ export function simulateHistory(
   };
   for (let turn = 1; turn <= turns; turn += 1) {
     const id = `operation-${turn}`;
-    // Neighbours overlap, so that more than one order would be possible without the log.
+    // Consecutive operations overlap, so that several orders would be possible without the log.
     const [invokedMs, returnedMs] = [turn * 10 - random.below(15), turn * 10 + random.below(15)];
     history.push({ id, client: `client-${random.below(3)}`, ...done(id), invokedMs, returnedMs });
   }
   return { history, log };
 }
 
-const oneOf = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // none is empty
+const oneOf = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // never empty
 
 function writeTo(name: string, id: string, found: StoredVersion | undefined, revision: number, random: Random): Write {
   const guess = random.below(2) === 0 ? (found?.revision ?? revision) : revision;

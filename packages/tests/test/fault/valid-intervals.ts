@@ -11,13 +11,13 @@ import type { Interval } from './real-time-order.ts';
 
 export interface ValidIntervals {
   /**
-   * Where in the log an answer is true, in order. Undefined for an answer that tells of no state, or of one that the
-   * write itself stands for.
+   * The intervals of the log in which the outcome is true, in order. Undefined for outcomes without a state, and for
+   * writes that their own entry represents.
    */
   intervalsOf(operation: Operation): Interval[] | undefined;
 }
 
-/** How long each state of each object lasted, counted in entries of the log: position 0 is before the first. */
+/** Indexes the lifetime of each version of each object, in log positions: position 0 is before the first entry. */
 export function indexIntervals(log: readonly Entry[]): ValidIntervals {
   const byName = new Map<string, VersionLifetime[]>();
   log.forEach(({ name, revision, state }, index) => {
@@ -68,18 +68,18 @@ const placesIn = (refusal: Refusal): string => ('places' in refusal ? refusal.pl
 interface VersionLifetime {
   readonly begin: number;
   end: number;
-  /** Undefined when the object was not there. */
+  /** Undefined while the object does not exist. */
   readonly version: StoredVersion | undefined;
 }
 
-/** Every object begins by not being there. */
+/** Every object starts as missing. */
 function lifetimesOf(byName: Map<string, VersionLifetime[]>, name: string, end = 0): VersionLifetime[] {
   let lives = byName.get(name);
   if (!lives) byName.set(name, (lives = [{ begin: 0, end, version: undefined }]));
   return lives;
 }
 
-/** Behind the last entry that is not newer. */
+/** The position after the last entry that is not newer. */
 function positionOf(log: readonly Entry[], revision: number): number {
   const newer = log.findIndex((entry) => entry.revision > revision);
   return newer < 0 ? log.length : newer;

@@ -12,8 +12,8 @@ import {
 } from './history.ts';
 
 /**
- * What each write means in a store that does one thing at a time: why it is refused, or what becomes of an object. Small
- * enough to be seen to be right, and no code of the server: it is what the server is held against.
+ * The semantics of each write in a sequential store: its rejection, or its result. Simple enough to verify by reading,
+ * and independent of the server's code.
  */
 export function refusalOf(action: Write, before: StoredVersion | undefined): Refusal | undefined {
   if (action.verb === 'create') return before && { result: 'exists' };
@@ -28,7 +28,7 @@ export function refusalOf(action: Write, before: StoredVersion | undefined): Ref
   return isStale ? { result: 'conflict' } : undefined;
 }
 
-/** What a write that is not refused leaves; undefined for nothing. A new object has a uid of its own. */
+/** The state after a write that is not rejected; undefined for none. A new object has a new uid. */
 export function resultOf(action: Write, before: StoredVersion | undefined, newUid: string): State | undefined {
   if (action.verb === 'delete') return undefined;
   const state = before?.state ?? { uid: newUid, values: {}, owners: {} };
@@ -58,13 +58,13 @@ function valuesAfter(action: Exclude<Write, { verb: 'delete' | 'apply' }>, befor
 
 type Apply = Extract<Write, { verb: 'apply' }>;
 
-/** Where an apply wants something else than there is, and others see to it that it is there. */
+/** Paths where an apply sets another value and another manager owns the current one. */
 const conflictingPaths = ({ manager, values }: Apply, state: State): FieldPath[] =>
   Object.keys(values)
     .filter((place) => state.values[place] !== values[place] && isOwned(place, omit([manager], state.owners)))
     .sort();
 
-/** What was applied before and is no longer goes, unless others own it; what changes leaves its owners. */
+/** Removes fields that are no longer applied unless others own them; changed fields lose their other owners. */
 function applyManaged({ manager, values }: Apply, { uid, values: before, owners }: State): State {
   const wanted = Object.keys(values);
   const others = omit([manager], owners);
@@ -94,7 +94,7 @@ const without = (lost: readonly FieldPath[], owners: Owners): Owners =>
     {},
   );
 
-/** Who owns nothing is no owner. */
+/** Sets an owner's paths; an owner without paths is removed. */
 const withOwner = (owner: string, places: readonly FieldPath[], owners: Owners): Owners =>
   places.length > 0 ? { ...owners, [owner]: places } : omit([owner], owners);
 
