@@ -1,6 +1,6 @@
 /**
- * What clients see of the API, written down, so that a change of it shows in review. After one that is meant,
- * `npm test -- api-surface -u` writes it anew.
+ * Snapshots of the API that clients see, so that changes are visible in review. After an intended change,
+ * `npm test -- api-surface -u` updates them.
  */
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
@@ -10,13 +10,13 @@ import { discoveryDocuments, openApiDocuments, type VersionInfo } from '@cluster
 import { askDocuments } from '../../pipeline/test/ask-documents.ts';
 import { services } from '../../kinds/test/services.ts';
 
-const served = [...kinds(services), ...reviews({} as ReviewServices)]; // nobody asks them
+const served = [...kinds(services), ...reviews({} as ReviewServices)]; // only their declarations are used
 const ask = askDocuments({
-  ...discoveryDocuments(served, {} as VersionInfo), // of which nothing is written down
+  ...discoveryDocuments(served, {} as VersionInfo), // not part of the snapshot
   ...openApiDocuments(served, 'v0', systemClock),
 });
 
-test.each(['/api', '/apis'])('discovery by %s is as it was', async (path) => {
+test.each(['/api', '/apis'])('discovery through %s matches the snapshot', async (path) => {
   const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
   expect(JSON.stringify(JSON.parse((await ask(path, { accept })).text), null, 2)).toMatchSnapshot();
 });
@@ -31,7 +31,7 @@ test.each([
   ['/apis/rbac.authorization.k8s.io/v1', 'clusterroles', 'bYE5ZWDrJ44='],
   ['/apis/rbac.authorization.k8s.io/v1', 'clusterrolebindings', '48tpQ8gZHFc='],
   ['/apis/authentication.k8s.io/v1', 'tokenreviews', undefined],
-])('%s gives %s the storage version hash that kube-apiserver gives', async (path, plural, hash) => {
+])('%s gives %s the storage version hash of kube-apiserver', async (path, plural, hash) => {
   const { resources } = JSON.parse((await ask(path)).text) as {
     resources: readonly { readonly name: string; readonly storageVersionHash?: string }[];
   };
@@ -49,13 +49,13 @@ interface Operation {
   readonly responses: Readonly<Record<string, { readonly schema: JsonSchema }>>;
 }
 
-/** Without the parameters of the path, which the path names itself. */
+/** Omits path parameters, which the path contains. */
 const operationsIn = (item: Readonly<Record<string, Operation>>): [string, Operation][] =>
   Object.entries(item).filter(([method]) => method !== 'parameters');
 
 const document = async (): Promise<Document> => JSON.parse((await ask('/openapi/v2')).text) as Document;
 
-test('the operations are as they were', async () => {
+test('the operations match the snapshot', async () => {
   const lines = Object.entries((await document()).paths).flatMap(([path, item]) =>
     operationsIn(item).map(([method, { operationId, parameters, consumes, responses }]) =>
       [
@@ -70,7 +70,7 @@ test('the operations are as they were', async () => {
   expect(lines.join('\n')).toMatchSnapshot();
 });
 
-test('the forms of objects are as they were', async () => {
+test('the schemas of objects match the snapshot', async () => {
   const lines = Object.entries((await document()).definitions).flatMap(([name, { properties = {}, required = [] }]) => [
     name,
     ...Object.entries(properties).map(
@@ -80,7 +80,7 @@ test('the forms of objects are as they were', async () => {
   expect(lines.join('\n')).toMatchSnapshot();
 });
 
-/** A form in few words, with how it is merged. */
+/** A short description of a schema, including its merge strategy. */
 function form(schema: JsonSchema): string {
   const merged = Object.entries(schema).filter(([key]) => key.startsWith('x-kubernetes-list'));
   const how = merged.map(([, value]) => String(value)).join(' ');
@@ -90,7 +90,7 @@ function form(schema: JsonSchema): string {
   return schema.format ?? schema.type ?? 'any';
 }
 
-test('every operation, parameter and field is described in a sentence', async () => {
+test('every operation, parameter and field has a description', async () => {
   const undescribed: string[] = [];
   const look = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null) return;

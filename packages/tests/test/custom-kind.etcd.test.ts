@@ -1,6 +1,6 @@
 /**
- * A kind is one declaration. This test declares one that the server has never heard of, and does with it over HTTP
- * whatever can be done with the others.
+ * A kind is one declaration. This test declares a kind that the server does not know and uses every API operation on
+ * it.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import readline from 'node:readline';
@@ -55,7 +55,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 let run = 0;
-/** The lamps of a namespace that nobody else uses. */
+/** The collection in a new namespace. */
 const freshLamps = (): string => `/apis/workshop.example/v1/namespaces/n${++run}/lamps`;
 const draft = (name: string, fields: object = {}, metadata: object = {}): KubeObject => ({
   apiVersion: 'workshop.example/v1',
@@ -105,7 +105,7 @@ test('create, get, replace, patch and delete follow from the declaration', async
   });
 });
 
-test('a body is decoded, pruned and validated by its schema and its rules', async () => {
+test('a body is decoded, pruned and validated by its schema and rules', async () => {
   const lamps = freshLamps();
   const pruned = await server.request('POST', lamps, draft('pruned', { shade: 'silk' }));
   expect(pruned).toMatchObject({ status: 201, warnings: [expect.stringContaining('unknown field \\"shade\\"')] });
@@ -129,7 +129,7 @@ test('a body is decoded, pruned and validated by its schema and its rules', asyn
   expect(generated.body.metadata.name).toMatch(/^lamp-[a-z0-9]{5}$/);
 });
 
-test('each writer owns the fields that it set', async () => {
+test('each field manager owns the fields that it set', async () => {
   const lamps = freshLamps();
   await server.request('POST', `${lamps}?fieldManager=one`, draft('shared', { color: 'white' }));
   const { body } = await server.request(
@@ -144,7 +144,7 @@ test('each writer owns the fields that it set', async () => {
   ]);
 });
 
-test('lists and deletes of a collection select by labels and by the fields that it declares', async () => {
+test('lists and collection deletes select by labels and by declared fields', async () => {
   const lamps = freshLamps();
   const colors = ['red', 'green', 'red'];
   for (const [at, color] of colors.entries()) {
@@ -171,7 +171,7 @@ test('lists and deletes of a collection select by labels and by the fields that 
   expect(await names(lamps)).toEqual(['lamp-1']);
 });
 
-test('a watch tells what happens', async () => {
+test('a watch delivers changes', async () => {
   const lamps = freshLamps();
   const { body } = await server.request('GET', lamps);
   const stream = await server.open('GET', `${lamps}?watch=true&resourceVersion=${body.metadata.resourceVersion}`);
@@ -184,13 +184,13 @@ test('a watch tells what happens', async () => {
   const { body: made } = await server.request('POST', lamps, draft('watched', { color: 'white' }));
   await server.request('PUT', `${lamps}/watched`, { ...made, color: 'red' });
   await server.request('DELETE', `${lamps}/watched`);
-  await until('the last of them', () => seen.length === 3 || undefined);
+  await until('the last event', () => seen.length === 3 || undefined);
   expect(seen).toEqual(['ADDED Lamp watched white', 'MODIFIED Lamp watched red', 'DELETED Lamp watched red']);
   lines.close();
   stream.destroy();
 });
 
-test('clients are told of it, and how it is formed', async () => {
+test('discovery and OpenAPI include it', async () => {
   const apis = (await server.request('GET', '/apis')).body;
   expect(apis.groups).toContainEqual(
     expect.objectContaining({ name: 'workshop.example', preferredVersion: expect.objectContaining({ version: 'v1' }) }),
@@ -208,7 +208,7 @@ test('clients are told of it, and how it is formed', async () => {
   });
 });
 
-test('it owns and is owned like the others', async () => {
+test('garbage collection handles it as owner and dependent', async () => {
   const lamps = freshLamps();
   const { body: owner } = await server.request('POST', lamps, draft('owner'));
   const { name, uid } = owner.metadata;
@@ -229,6 +229,6 @@ test.each([
   ['POST', '/some', 405],
   ['GET', '/some/status', 404],
   ['GET', '/some/more/than/there-is', 404],
-])('%s of lamps%s is answered %i like for every kind', async (method, below, status) => {
+])('%s of lamps%s gets status %i as for every kind', async (method, below, status) => {
   expect((await server.request(method, `${freshLamps()}${below}`)).status).toBe(status);
 });

@@ -1,4 +1,4 @@
-/** A real HTTPS server with certificates of its own, that can go away, come back and change its authority. */
+/** A real HTTPS server with its own certificates, which can stop, restart and change its CA. */
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import https from 'node:https';
@@ -9,22 +9,22 @@ import { createAuthority, type CertificateAuthority } from '@cluster-apiserver/c
 export interface HttpsServer {
   /** Such as `https://127.0.0.1:1234`. */
   readonly origin: string;
-  /** The authority that its first certificate is of. */
+  /** CA of its first certificate. */
   readonly authority: string;
-  /** Connections that were opened so far. */
+  /** Number of accepted connections. */
   readonly connections: number;
-  /** Ends all connections and listens no more. */
+  /** Closes all connections and stops listening. */
   stop(): Promise<void>;
   restart(): Promise<void>;
-  /** Ends connections that no request uses. */
+  /** Closes connections without a request. */
   closeIdleConnections(): void;
-  /** Serves with a new certificate of another authority from now on, and gives that authority. */
+  /** Serves a new certificate of a new CA, and returns the CA certificate. */
   rotateCertificate(): Promise<string>;
 }
 
 interface HttpsServerOptions {
   readonly names?: readonly string[];
-  /** Asks clients for certificates of this authority, and takes others too. */
+  /** Requests client certificates of this CA, and accepts other clients, too. */
   readonly clientAuthority?: string;
 }
 

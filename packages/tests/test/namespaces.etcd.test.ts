@@ -1,4 +1,4 @@
-/** Namespaces as clients see them: by two replicas over one etcd, so that each knows later than the other what happens. */
+/** Namespaces through two replicas on one etcd, each of which learns of the other's writes with a delay. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model';
@@ -24,7 +24,7 @@ const fresh = (): string => `team-${++run}`;
 const gone = (server: TestServer, path: string): Promise<true> =>
   until(`${path} is gone`, async () => (await server.request('GET', path)).status === 404 || undefined);
 
-describe('a server whose objects bring their namespaces along', () => {
+describe('a server with auto-provisioned namespaces', () => {
   let server: TestServer;
   let other: TestServer;
   beforeAll(async () => {
@@ -36,7 +36,7 @@ describe('a server whose objects bring their namespaces along', () => {
     await other.close();
   });
 
-  test('a new namespace is active, held by the server, and found by its name as a label', async () => {
+  test("a new namespace is active, has the server's finalizer, and its name as a label", async () => {
     const name = fresh();
     const given = { metadata: { name, namespace: 'meaningless' }, status: { phase: 'Terminating' } };
     const { status, body } = await server.request('POST', all, given);
@@ -74,7 +74,7 @@ describe('a server whose objects bring their namespaces along', () => {
     expect(body.metadata.labels).toEqual({ 'kubernetes.io/metadata.name': body.metadata.name });
   });
 
-  test('lists and watches select by name and phase, and by nothing that it does not have', async () => {
+  test('lists and watches select by name and phase, and by no unsupported field', async () => {
     const name = fresh();
     await server.request('POST', all, { metadata: { name } });
     const names = async (selector: string): Promise<(string | undefined)[]> => {
@@ -94,7 +94,7 @@ describe('a server whose objects bring their namespaces along', () => {
     expect(rest.body.items?.map(({ metadata }) => metadata.name)).toContain(name);
   });
 
-  test('a write of the whole changes neither what holds it nor how it is', async () => {
+  test('a write of the object changes neither its finalizers nor its status', async () => {
     const name = fresh();
     const { body } = await server.request('POST', all, { metadata: { name } });
     const replaced = await server.request('PUT', `${all}/${name}`, {
@@ -121,7 +121,7 @@ describe('a server whose objects bring their namespaces along', () => {
     expect(JSON.stringify(applied.body.metadata.managedFields)).not.toContain('f:status');
   });
 
-  test('each part is written through its own path, and nothing but it', async () => {
+  test('each subresource changes only its part', async () => {
     const name = fresh();
     const { body } = await server.request('POST', all, { metadata: { name } });
     const condition = { type: 'Quiet', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' };
@@ -162,14 +162,14 @@ describe('a server whose objects bring their namespaces along', () => {
       });
   });
 
-  test('what namespaces do not offer is refused', async () => {
+  test('unsupported operations are rejected', async () => {
     expect(await server.request('DELETE', all)).toMatchObject({ status: 405 });
     expect(await server.request('GET', `${all}/a/namespaces`)).toMatchObject({ status: 404 });
     expect(await server.request('GET', `${all}/a/namespaces/a`)).toMatchObject({ status: 404 });
     expect(await server.request('GET', `${all}/default/nothing/of/that`)).toMatchObject({ status: 404 });
   });
 
-  test('the namespaces of the system are there, and stay', async () => {
+  test('system namespaces exist and cannot be deleted', async () => {
     for (const name of ['default', 'kube-system', 'kube-public']) {
       await until(name, async () => (await server.request('GET', `${all}/${name}`)).status === 200 || undefined);
       expect(await server.request('DELETE', `${all}/${name}`)).toMatchObject({
@@ -184,7 +184,7 @@ describe('a server whose objects bring their namespaces along', () => {
     }
   });
 
-  test('the first object makes its namespace, once, and before itself', async () => {
+  test('the first object provisions its namespace once, before itself', async () => {
     const namespace = fresh();
     const created = await Promise.all(
       Array.from({ length: 40 }, (_, at) =>
@@ -200,7 +200,7 @@ describe('a server whose objects bring their namespaces along', () => {
     expect(Math.max(...versions) - Number(body.metadata.resourceVersion)).toBe(created.length);
   });
 
-  test('an apply and a replace that create bring the namespace along, too', async () => {
+  test('a creating apply and a creating replace provision the namespace, too', async () => {
     const [applied, replaced] = [fresh(), fresh()];
     const type = 'application/apply-patch+yaml';
     const configuration = JSON.stringify({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'a' } });
@@ -215,7 +215,7 @@ describe('a server whose objects bring their namespaces along', () => {
       expect(await server.request('GET', `${all}/${name}`)).toMatchObject({ status: 200 });
   });
 
-  test('what is refused, or only tried, makes no namespace', async () => {
+  test('rejected requests and dry runs provision no namespace', async () => {
     const namespace = fresh();
     expect(await server.request('POST', accountsIn(namespace), account('Not A Name'))).toMatchObject({ status: 422 });
     expect(await server.request('POST', `${accountsIn(namespace)}?dryRun=All`, account('a'))).toMatchObject({
@@ -229,7 +229,7 @@ describe('a server whose objects bring their namespaces along', () => {
     });
   });
 
-  test('a deletion empties it of every kind, and then it is gone', async () => {
+  test('a deletion deletes all of its objects, then the namespace', async () => {
     const namespace = fresh();
     const about = { involvedObject: { namespace } };
     for (let at = 0; at < 30; at++) {
@@ -254,7 +254,7 @@ describe('a server whose objects bring their namespaces along', () => {
     expect(await server.request('GET', `${accountsIn(neighbour)}/stays`)).toMatchObject({ status: 200 });
   });
 
-  test('while something holds it, it says what, takes nothing new, and can be deleted again', async () => {
+  test('a terminating namespace reports what remains, accepts no new objects, and can be deleted again', async () => {
     const namespace = fresh();
     const held = account('held', { finalizers: ['example.com/hold'] });
     await server.request('POST', accountsIn(namespace), held);
@@ -310,7 +310,7 @@ describe('a server whose objects bring their namespaces along', () => {
     await gone(server, `${all}/${namespace}`);
   });
 
-  test('finalizers of others hold the namespace itself, too', async () => {
+  test('finalizers of other controllers keep the namespace itself, too', async () => {
     const name = fresh();
     await server.request('POST', all, { metadata: { name, finalizers: ['example.com/hold'] } });
     await server.request('DELETE', `${all}/${name}`);
@@ -323,7 +323,7 @@ describe('a server whose objects bring their namespaces along', () => {
     await gone(server, `${all}/${name}`);
   });
 
-  test('a namespace that is made anew is another one, and keeps what it gets', async () => {
+  test('a recreated namespace is a new object, and its objects are kept', async () => {
     const namespace = fresh();
     const first = await server.request('POST', all, { metadata: { name: namespace } });
     await server.request('DELETE', `${all}/${namespace}`);
@@ -334,7 +334,7 @@ describe('a server whose objects bring their namespaces along', () => {
     expect(await server.request('GET', `${accountsIn(namespace)}/kept`)).toMatchObject({ status: 200 });
   });
 
-  test('it owns what lies in any namespace, and what it owned goes after it', async () => {
+  test('it can own objects in any namespace, which are garbage collected after it', async () => {
     const [name, elsewhere] = [fresh(), fresh()];
     const { body } = await server.request('POST', all, { metadata: { name } });
     const owner = { apiVersion: 'v1', kind: 'Namespace', name, uid: body.metadata.uid };
@@ -347,7 +347,7 @@ describe('a server whose objects bring their namespaces along', () => {
   });
 });
 
-describe('a server that asks for namespaces', () => {
+describe('a server without auto-provisioning', () => {
   let servers: readonly TestServer[];
   beforeAll(async () => {
     const flags = ['--enable-admission-plugins=NamespaceLifecycle'];
@@ -357,7 +357,7 @@ describe('a server that asks for namespaces', () => {
     for (const server of servers) await server.close();
   });
 
-  test('takes objects only into a namespace that is there', async () => {
+  test('accepts objects only in existing namespaces', async () => {
     const namespace = fresh();
     const [server, other] = servers as [TestServer, TestServer];
     for (const query of ['', '?dryRun=All'])
@@ -370,12 +370,12 @@ describe('a server that asks for namespaces', () => {
         },
       });
     await other.request('POST', all, { metadata: { name: namespace } });
-    // At once, though this replica may not have been told yet.
+    // Immediately, although this replica may not have received the event yet.
     expect(await server.request('POST', accountsIn(namespace), account('a'))).toMatchObject({ status: 201 });
     expect(await server.request('DELETE', `${all}/kube-system`)).toMatchObject({ status: 403 });
   });
 
-  test('leaves nothing behind in a namespace that is gone, whoever creates while it goes', async () => {
+  test('leaves no objects in a deleted namespace, whatever is created during its deletion', async () => {
     for (let round = 0; round < 5; round++) {
       const namespace = fresh();
       const [server] = servers as [TestServer, TestServer];
@@ -387,10 +387,10 @@ describe('a server that asks for namespaces', () => {
           codes.add((await through.request('POST', accountsIn(namespace), account(`w${writer}-${at}`))).status);
       };
       const writers = [0, 1, 2, 3, 4, 5].map((at) => write(servers[at % 2] as TestServer, at));
-      await until('some were created', () => codes.has(201) || undefined);
+      await until('some creations to succeed', () => codes.has(201) || undefined);
       await server.request('DELETE', `${all}/${namespace}`);
       await gone(server, `${all}/${namespace}`);
-      await until('all know it', () => codes.has(404) || undefined);
+      await until('all replicas to reject creations', () => codes.has(404) || undefined);
       over = true;
       await Promise.all(writers);
       expect([...codes].filter((code) => ![201, 403, 404].includes(code))).toEqual([]);

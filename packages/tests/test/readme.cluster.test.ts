@@ -22,13 +22,13 @@ afterAll(async () => {
 }, slowTestMs);
 
 test(
-  'what the README shows with curl is what one gets',
+  "the README's curl commands produce the documented output",
   () =>
     runReadme('## Two minutes with curl', {
       directory,
       adaptCommand: (command, revision) =>
         command
-          // On a terminal curl shows each line at once.
+          // On a terminal, curl prints each line immediately.
           .replace('curl -s', 'curl -sN')
           .replaceAll('https://127.0.0.1:6443', cluster.pids().front.url)
           .replace(/resourceVersion=\d+/, `resourceVersion=${revision}`),

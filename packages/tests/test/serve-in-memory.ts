@@ -4,7 +4,7 @@ import { kinds } from '@cluster-apiserver/kinds';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import { type OpenPipeline, openPipeline } from '../../pipeline/test/open-pipeline.ts';
 
-/** All kinds behind the whole pipeline, without a socket and without etcd: tables of requests cost little. */
+/** All kinds behind the whole pipeline, without sockets and etcd, so that tables of requests are cheap. */
 export interface InMemoryServer extends Omit<OpenPipeline, 'ask'> {
   request(method: string, target: string, body?: string | Buffer, type?: string): Promise<ApiResponse>;
 }
@@ -12,7 +12,7 @@ export interface InMemoryServer extends Omit<OpenPipeline, 'ask'> {
 interface InMemoryServerOptions {
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Whether everybody may delete what cannot be read. */
+  /** Whether every user may delete unreadable objects. */
   readonly deletesUnreadable?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The whole server, as it is assembled, around kinds of a test's choice, with a real etcd behind it. */
+/** Starts the whole server with a real etcd and the kinds that a test chooses. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
@@ -15,17 +15,17 @@ import { until } from '../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../storage/test/real-etcd.ts';
 
 export interface TestServer {
-  /** For clients of their own: where the server is, by which certificate it is known, and as whom to ask. */
+  /** For separate clients: the server's URL and certificate, and an administrator's token. */
   readonly url: string;
   readonly certificate: Buffer;
   readonly token: string;
-  /** Sends a request as one who may do everything, and gives the answer as soon as it begins. */
+  /** Sends a request as administrator and returns the response when its headers have arrived. */
   open(method: string, path: string, body?: object | string, type?: string): Promise<IncomingMessage>;
   request(method: string, path: string, body?: object | string, type?: string): Promise<ApiResponse>;
-  /** Writes a file that the server may read. */
+  /** Writes a file of the server. */
   write(path: string, content: string): Promise<void>;
   readonly etcd: RealEtcd;
-  /** What the server has logLines so far. */
+  /** The server's log so far. */
   readonly logLines: readonly string[];
   readonly metrics: Server['metrics'];
   close(): Promise<void>;
@@ -34,11 +34,11 @@ export interface TestServer {
 export interface TestServerOptions {
   readonly flags?: readonly string[];
   readonly files?: Readonly<Record<string, string>>;
-  /** One that is there already, and stays; else the server gets its own. */
+  /** An existing etcd, which is not stopped; by default the server gets its own. */
   readonly etcd?: RealEtcd;
-  /** Whether errors are part of the test, and none for who runs it. */
+  /** Whether the test expects errors in the log; others are printed. */
   readonly errorsExpected?: boolean;
-  /** For a server that cannot write yet. Else it is given once everybody has the rights of the default roles. */
+  /** For a server that cannot write yet. By default, the server is returned once the default roles exist. */
   readonly withoutDefaultRoles?: boolean;
 }
 
@@ -110,7 +110,7 @@ export async function serveKinds(
   scope.onClose('connections', () => agent.destroy());
   const open: TestServer['open'] = async (method, path, body, type = 'application/json') => {
     const bytes = Buffer.from(typeof body === 'object' ? JSON.stringify(body) : (body ?? ''));
-    // Said for every method: Node sends the body of a DELETE without any frame otherwise.
+    // Always set the length: Node otherwise sends the body of a DELETE without framing.
     const ofBody = body && { 'content-type': type, 'content-length': bytes.length };
     const headers = { authorization: `Bearer ${token}`, ...ofBody };
     const request = https.request({ agent, host: '127.0.0.1', port: server.port, method, path, headers });
@@ -126,7 +126,7 @@ export async function serveKinds(
   const hasDefaultRoles = async (): Promise<true | undefined> => {
     const response = await open('GET', '/readyz/poststarthook/rbac/bootstrap-roles');
     response.resume();
-    // There is no such check where roles are not served.
+    // The check does not exist if roles are not served.
     return response.statusCode === 200 || response.statusCode === 404 || undefined;
   };
   isWaiting = !withoutDefaultRoles;
@@ -156,7 +156,7 @@ export async function serveKinds(
   };
 }
 
-/** The server's files without a disk: nothing is left behind. */
+/** The server's files in memory, so that nothing needs to be cleaned up. */
 function filesInMemory(initial: Readonly<Record<string, string>>): Surroundings['files'] {
   const contents = new Map(Object.entries(initial));
   return {

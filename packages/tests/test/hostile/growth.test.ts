@@ -3,12 +3,11 @@ import type { Kind, KubeObject } from '@cluster-apiserver/model';
 import { StepCounter } from './step-count.ts';
 
 /**
- * Everything that reads, changes or writes what a client sends takes time in proportion to it. Each case runs on an
- * input of its worst form and on one eight times as large, and the steps are counted: a second is as long as the
- * machine is busy, a step is a step.
+ * All processing of client input takes time proportional to its size. Each case runs on its worst input and on one
+ * eight times as large, and counts steps, because time depends on the load of the machine.
  */
 
-// Opened before the code is loaded: what V8 has compiled before is not counted block by block.
+// Opened before the code is loaded: V8 does not count blocks of code that it compiled earlier.
 const counter = new StepCounter(/\/packages\/(?!tests\/test\/hostile\/step-count)|\/js-yaml\/|\/protobufjs\//);
 const model = await import('@cluster-apiserver/model');
 const cel = await import('@cluster-apiserver/expressions');
@@ -19,24 +18,24 @@ afterAll(() => counter.close());
 
 const smallest = 400;
 const factor = 8;
-/** Eight times as much, and a logarithm for what is sorted; what grows with the square takes 64 times as long. */
+/** Eight times the steps, with room for the logarithm of sorting; quadratic growth takes 64 times. */
 const growthMax = 12;
 
 const leastSteps = 10;
 
-/** The input is made outside of what is counted. */
+/** Inputs are created outside of the measurement. */
 type Case = readonly [what: string, prepare: (n: number) => () => unknown];
 
 function growth(prepare: Case[1], from = smallest): number {
   const work = [from, factor * from].map(prepare) as [() => unknown, () => unknown];
-  runIgnoringErrors(work[0]); // what is made once and kept
+  runIgnoringErrors(work[0]); // warm-up of caches
   const [small, large] = work.map((run) => counter.steps(() => runIgnoringErrors(run))) as [number, number];
-  // Less than this, and what is looked at was not counted.
+  // Fewer steps mean that the code under test was not counted.
   expect(small).toBeGreaterThan(leastSteps);
   return large / small;
 }
 
-/** Whatever is refused has been read as far. */
+/** An input that is rejected has been read just as far. */
 function runIgnoringErrors(run: () => unknown): void {
   try {
     run();
@@ -286,7 +285,7 @@ const patches: readonly Case[] = [
 function strategic(target: object, patch: object): () => unknown {
   return () => model.strategicallyMergedBy(schema, target, patch);
 }
-/** A patch of `count` operations: where each of them may take as long as the document is large, their number is bounded. */
+/** A patch of `count` operations: their number is limited because each may take time proportional to the document. */
 function operations(n: number, operation: (i: number) => object, count = n): () => unknown {
   const document = {
     list: numbers(n),
@@ -518,7 +517,10 @@ function withObject(object: KubeObject, write: (object: KubeObject) => unknown):
   return () => write(object);
 }
 
-/** Rules over claims that whoever asks for a login chooses. `distinct` alone is left to the budget: see 0012. */
+/**
+ * Rules over claims that a user of the identity provider controls. `distinct` is limited only by the cost budget, see
+ * 0012.
+ */
 const expressions: readonly Case[] = [
   ['reading the claims', (n) => evaluate('true', { list: numbers(n), map: mapOf(n, (i) => `k${i}`, String) })],
   ...[
@@ -582,32 +584,32 @@ const all: Readonly<Record<string, readonly Case[]>> = {
 };
 
 describe.each(Object.keys(all))('%s', (group) => {
-  test.each(all[group] as Case[])('%s: takes time in proportion to what a client sends', (_, prepare) => {
+  test.each(all[group] as Case[])('%s: takes time proportional to the input', (_, prepare) => {
     expect(growth(prepare)).toBeLessThan(growthMax);
   });
 });
 
-/** What grows with the square takes very long where the others begin, and shows here as well. */
+/** Quadratic growth takes very long with the sizes of the other cases, and is visible with fewer elements. */
 const smallestSquare = 100;
 
-describe('the counter sees', () => {
+describe('the counter detects', () => {
   test.each<Case>([
     [
-      'a search through a list for each entry, as strategic merge once did it',
+      'a linear search for each entry, as strategic merge once did',
       (n) => {
         const [before, change] = [secrets(n), secrets(n)] as { name: string }[][];
         return () => change?.map(({ name }) => before?.findIndex((entry) => JSON.stringify(entry.name) === name));
       },
     ],
     [
-      'a list that is asked for each of its entries',
+      'a list that is searched with includes',
       (n) => {
         const terms = numbers(n).map(String);
         return () => terms.filter((term) => !terms.includes(`${term}x`));
       },
     ],
     [
-      'sets that are copied to be extended',
+      'sets that are copied for each addition',
       (n) => () => numbers(n).reduce((sum, value) => new Set([...sum, value]), new Set<number>()),
     ],
   ])('%s', (_, prepare) => {

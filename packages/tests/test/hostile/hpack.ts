@@ -1,6 +1,6 @@
 /**
- * Decodes HPACK header blocks of a server that was told to use no dynamic table (SETTINGS_HEADER_TABLE_SIZE 0).
- * Throws on anything else, so a block that depends on a table is reported as malformed.
+ * Decodes HPACK header blocks of a server that was told not to use a dynamic table (SETTINGS_HEADER_TABLE_SIZE 0).
+ * Throws otherwise, so a block that depends on a table is reported as malformed.
  */
 import type { Field } from './frames.ts';
 
@@ -79,7 +79,7 @@ const staticTable: readonly Field[] = [
 
 /**
  * Characters by the length of their codes (RFC 7541, appendix B). The code is canonical: codes of equal length are
- * consecutive in the order of the characters. Control characters, whose codes are longer, are in no response.
+ * consecutive in the order of the characters. Control characters, whose codes are longer, never occur in responses.
  */
 const codeLengths: Readonly<Record<number, readonly number[]>> = {
   ...Object.fromEntries(
@@ -141,7 +141,7 @@ function decodeHuffman(bytes: Buffer): string {
       } else if (length > codeBitsMax) throw new Error('HPACK Huffman code of a control character');
     }
   }
-  // What is left is padding: the most significant bits of the end-of-string code, all ones.
+  // The rest is padding: the most significant bits of the end-of-string code, all ones.
   if (length > 7 || code !== (1 << length) - 1) throw new Error('HPACK Huffman padding is invalid');
   return decoded;
 }

@@ -15,31 +15,31 @@ const raw = (kind: string, pieces: readonly Buffer[], method?: string, end: RawC
   method,
 });
 
-/** One request that frames itself as it should. */
+/** One well-framed request. */
 const single: Make = (random, token) => {
   const request = hostileRequest(random, token);
   return raw('a request', [written(random, request)], request.method);
 };
 
-/** The answer to HEAD cannot be told from an answer that was cut off, unless it is known to be one. */
+/** Not HEAD: its response cannot be distinguished from a truncated one. */
 const notHead = (random: Random, token: string): Request => {
   const request = hostileRequest(random, token);
   return request.method === 'HEAD' ? { ...request, method: 'GET' } : request;
 };
 
-/** Nobody promises an answer to each: the first that is refused ends the connection for those behind it. */
+/** Not every request gets a response: the first rejected one ends the connection. */
 const pipelined: Make = (random, token) =>
   raw('pipelined requests', [
     Buffer.concat(Array.from({ length: 2 + random.below(6) }, () => written(random, notHead(random, token)))),
   ]);
 
-/** Cut at any place, with or without a word of farewell. */
+/** Truncated at any position, with or without a closing message. */
 const cut: Make = (random, token) => {
   const whole = Buffer.concat(pipelined(random, token).pieces);
   return raw('cut off', [whole.subarray(0, random.below(whole.length))], undefined, choose(random, ['shut', 'tear']));
 };
 
-/** In pieces, and torn when the last has left. */
+/** In pieces, and reset after the last one. */
 const torn: Make = (random, token) => {
   const whole = written(random, hostileRequest(random, token));
   const at = random.below(whole.length);
@@ -69,7 +69,7 @@ const notTls: Make = (random, token) => ({
   method: undefined,
 });
 
-/** A message that two parsers could read in two ways, with one behind it that only one of them would see. */
+/** A message with ambiguous framing, followed by a request that only one of two parsers would see. */
 const smuggled: Make = (random, token) => {
   const known = `Authorization: Bearer ${token}\r\n`;
   const hidden = `DELETE /api/v1/namespaces/hostile/serviceaccounts HTTP/1.1\r\nHost: x\r\n${known}\r\n`;

@@ -1,6 +1,6 @@
 import { parseProtobuf, statusSchema } from '@cluster-apiserver/model';
 
-/** Answers of HTTP/1.1 read by the letter: what a lenient client would forgive is what the next proxy stumbles over. */
+/** Parses HTTP/1.1 responses strictly: what a lenient client forgives may confuse the next proxy. */
 export interface HttpResponse {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
@@ -9,11 +9,11 @@ export interface HttpResponse {
 
 export interface ParsedResponses {
   readonly answers: readonly HttpResponse[];
-  /** What follows the last whole answer; `begun` is one whose body has not ended. */
+  /** What follows the last complete response; `begun` is an incomplete one. */
   readonly rest: 'nothing' | 'begun' | 'something else';
 }
 
-/** The method is that of the only request, if it is known: an answer to HEAD has no body. */
+/** `method` is the method of the only request, if known: a response to HEAD has no body. */
 export function parseResponses(bytes: Buffer, method: string | undefined): ParsedResponses {
   const answers: HttpResponse[] = [];
   let at = 0;
@@ -45,7 +45,7 @@ function headOf(text: string): Head | undefined {
 
 interface Body {
   readonly bytes: Buffer;
-  /** How much of the connection it took. */
+  /** Number of bytes of the body on the connection. */
   readonly length: number;
 }
 
@@ -55,8 +55,8 @@ function bodyOf({ status, headers }: Head, rest: Buffer, method: string | undefi
   if (status < 200 || status === 204 || status === 304) return none;
   const declared = headers.get('content-length');
   const chunked = headers.get('transfer-encoding') === 'chunked';
-  if (declared === undefined && !chunked) return undefined; // only the end of the connection would tell its length
-  // What was refused before its method was understood is answered with a body.
+  if (declared === undefined && !chunked) return undefined; // the length would be known only at the end of the connection
+  // A request that was rejected before its method was understood gets a body.
   if (method === 'HEAD' && rest.length !== Number(declared)) return none;
   if (declared !== undefined) {
     if (chunked || !/^[0-9]+$/.test(declared)) return undefined;
@@ -83,7 +83,7 @@ function chunksOf(rest: Buffer): Body | 'begun' | undefined {
   }
 }
 
-/** What is wrong with an answer, whatever was asked. 504 is right for whoever gave too little time, or asks for a future. */
+/** Finds faults of any response. 504 is justified for a request with a short timeout or a future resourceVersion. */
 export function responseFault(status: number, contentType: string | undefined, body: Buffer): string | undefined {
   if (status >= 500 && status !== 504) return `status ${status}: ${body.toString()}`;
   if (status < 400 || body.length === 0) return undefined;
@@ -110,6 +110,6 @@ function isStatus(status: number, read: () => unknown): boolean {
     const { kind, code } = read() as { kind?: unknown; code?: unknown };
     return kind === 'Status' && code === status;
   } catch {
-    return false; // what cannot be read is no Status
+    return false; // an unreadable body is not a Status
   }
 }

@@ -1,4 +1,7 @@
-/** Numbers of clients around 2^31, 2^53, 2^63 and 2^64, wherever there is one: refused or understood, and no fault of ours. */
+/**
+ * Client-supplied numbers around 2^31, 2^53, 2^63 and 2^64 in every place: rejected or understood, and never an
+ * internal error.
+ */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
 import { type ServedResource, servedResources, validObject } from '../responses/resources.ts';
@@ -9,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/** As they stand in a query or a body: a number of JavaScript would have rounded them already. */
+/** As strings, because JavaScript numbers would be rounded. */
 const whole64 = ['2147483648', '9007199254740993', '9223372036854775807', '-9007199254740993', '-9223372036854775808'];
 const beyond64 = ['9223372036854775808', '-9223372036854775809', '18446744073709551616', '1e400', `1${'0'.repeat(40)}`];
 const numbers = [...whole64, ...beyond64, '-0', '1.5', '1e3'];
@@ -21,7 +24,7 @@ const merge = 'application/merge-patch+json';
 const strategic = 'application/strategic-merge-patch+json';
 const apply = 'application/apply-patch+yaml';
 
-/** A number in the place of a text: `"NUMBER"` becomes the number itself. */
+/** Encodes JSON with a number in place of `"NUMBER"`. */
 const inJson = (value: object, number: string): string => JSON.stringify(value).replaceAll('"NUMBER"', number);
 const continueAt = (number: string): string =>
   Buffer.from(`{"v":"meta.k8s.io/v1","rv":${number},"start":"a\\u0000"}`).toString('base64url');
@@ -93,7 +96,7 @@ const inBodies = (place: ServedResource): readonly ((number: string) => Request)
   ];
 };
 
-/** Asked by version or with little time: the answer may be that its time was over. */
+/** A request with a resourceVersion or a short timeout may time out. */
 const mayBeLate = (target: string): boolean => /resourceVersion=|timeout|continue=/.test(target);
 
 async function expectUnderstoodOrRefused(requests: readonly Request[]): Promise<void> {
@@ -120,26 +123,26 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
 
   test.each(numbers)('%s in each body', async (number) => {
     await expectUnderstoodOrRefused(inBodies(place).map((request) => request(number)));
-    // Whatever was taken can be read in every form.
+    // Every accepted object can be read in every encoding.
     for (const type of ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'])
       await expectUnderstoodOrRefused([['GET', place.path, '', type]]);
   });
 
-  test.each(beyond64)('%s is refused where 64 bits are kept', async (number) => {
+  test.each(beyond64)('%s is rejected in 64-bit fields', async (number) => {
     const generation = inJson({ ...validObject(place), metadata: { name: 'y', generation: 'NUMBER' } }, number);
     expect((await server.request('POST', place.path, generation)).status).toBe(400);
     const options = `{"gracePeriodSeconds":${number}}`;
     expect((await server.request('DELETE', `${place.path}/x`, options)).status).toBe(400);
   });
 
-  test.each(whole64)('%s is kept to its last digit where 64 bits are kept', async (number) => {
+  test.each(whole64)('%s is kept exactly in 64-bit fields', async (number) => {
     const body = inJson({ ...validObject(place), metadata: { name: 'kept', generation: 'NUMBER' } }, number);
     const created = await server.request('POST', place.path, body);
     if (created.status !== 201) return expect([created.status, number.startsWith('-')]).toEqual([422, true]);
     const read = await server.request('GET', `${place.path}/kept`);
     const text = Buffer.isBuffer(read.body) || typeof read.body === 'string' ? read.body.toString() : '';
     expect(text).toContain('"name":"kept"');
-    // The server sets it, or keeps what it was given; another number it never is.
+    // The server sets the generation or keeps the given one, never another number.
     expect(text.match(/"generation":(-?\d+)/)?.[1] ?? number).toBe(number);
   });
 });

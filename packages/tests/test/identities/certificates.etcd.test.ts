@@ -1,4 +1,4 @@
-/** Who a caller is by the certificate of the connection: real TLS, real certificates, the server as it is assembled. */
+/** Client certificate authentication: real TLS and certificates against the assembled server. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import {
@@ -51,29 +51,29 @@ describe.each(protocols)('over %s', (protocol) => {
     return client;
   };
 
-  test('a client is the one whom its certificate names, for every request of the connection', async () => {
+  test("a client is authenticated as its certificate's subject for every request of the connection", async () => {
     const client = as(await clients.issue(ann));
     expect(userOf(await client.send())).toEqual(annKnown);
     expect(userOf(await client.send())).toEqual(annKnown);
   });
 
-  test('authorities between are found in what the client shows', async () => {
+  test("intermediate certificates in the client's chain are used", async () => {
     const lower = await (await clients.intermediate('a')).intermediate('b');
     expect(userOf(await as(await lower.issue(ann)).send())).toEqual(annKnown);
   });
 
-  test('a client without a certificate can have a token, or is nobody', async () => {
+  test('a client without a certificate can use a token, or is unauthenticated', async () => {
     const client = as();
     expect((await client.send()).status).toBe(401);
     expect(userOf(await client.send({ authorization: `Bearer ${server.token}` }))).toMatchObject({ username: 'admin' });
   });
 
-  test('a uid in the certificate is the uid of the user', async () => {
+  test('the uid in the certificate becomes the uid of the user', async () => {
     const { chain, privateKey } = await clients.issue({ subject: [...ann.subject, ['1.3.6.1.4.1.57683.2', 'u7']] });
     expect(userOf(await as({ chain, privateKey }).send())).toEqual({ ...annKnown, uid: 'u7' });
   });
 
-  test('the certificate counts before a token, and a token where it does not count', async () => {
+  test('a valid certificate takes precedence over a token, and a token over an invalid certificate', async () => {
     const withToken = { authorization: `Bearer ${server.token}` };
     expect(userOf(await as(await clients.issue(ann)).send(withToken))).toEqual(annKnown);
     const expired = as(await clients.issue({ ...ann, validHours: [-2, -1] }));
@@ -84,10 +84,10 @@ describe.each(protocols)('over %s', (protocol) => {
   test.each<[string, () => Promise<ClientCertificate>]>([
     ['that has expired', () => clients.issue({ ...ann, validHours: [-2, -1] })],
     ['that is not valid yet', () => clients.issue({ ...ann, validHours: [1, 2] })],
-    ['for servers', () => clients.issue({ ...ann, usages: [serverUsage] })],
-    ['of another authority of the same name', async () => (await testAuthority('clients')).issue(ann)],
+    ['for server authentication', () => clients.issue({ ...ann, usages: [serverUsage] })],
+    ['of another CA with the same name', async () => (await testAuthority('clients')).issue(ann)],
     [
-      'that has signed itself',
+      'that is self-signed',
       async () => {
         const own = await testAuthority('own', { ...ann, authority: false });
         return { ...own, chain: own.certificate };
@@ -105,8 +105,8 @@ describe.each(protocols)('over %s', (protocol) => {
           ],
         }),
     ],
-    ['of a front proxy, where no user is named', () => proxies.issue({ subject: [['CN', 'front']] })],
-  ])('a certificate %s is nobody, and nobody is let in with it', async (_, issue) => {
+    ['of a front proxy without a user header', () => proxies.issue({ subject: [['CN', 'front']] })],
+  ])('a certificate %s does not authenticate', async (_, issue) => {
     const told = await as(await issue()).send();
     expect(told).toMatchObject({ status: 401, body: { reason: 'Unauthorized', message: 'Unauthorized' } });
   });
@@ -126,7 +126,7 @@ describe.each(protocols)('over %s', (protocol) => {
       extra: { 'acme.com/project': ['one', 'two'], scopes: ['all'] },
     };
 
-    test('a proxy with a certificate of its own says who it is', async () => {
+    test('a proxy with its own certificate sets the user', async () => {
       const client = as(await proxies.issue({ subject: [['CN', 'other front']] }));
       expect(userOf(await client.send(named))).toEqual(bob);
       expect(userOf(await client.send({ 'X-Remote-User': 'eve' }))).toEqual({
@@ -135,7 +135,7 @@ describe.each(protocols)('over %s', (protocol) => {
       });
     });
 
-    test('the headers of everybody else are nothing', async () => {
+    test('the headers of all other clients are ignored', async () => {
       const forwarded = {
         'x-forwarded-user': 'root',
         'x-forwarded-for': '127.0.0.1',
@@ -165,7 +165,7 @@ describe.each(protocols)('over %s', (protocol) => {
       for (const stranger of await Promise.all(strangers)) expect((await as(stranger).send(spoofed)).status).toBe(401);
     });
 
-    test('what a client has smuggled beside the words of the proxy is refused or ignored', async () => {
+    test("headers that a client adds to the proxy's are rejected or ignored", async () => {
       const client = as(await proxies.issue({ subject: [['CN', 'front']] }));
       expect((await client.send({ 'x-remote-user': ['bob', 'root'] })).status).toBe(401);
       expect((await client.send({ ...named, 'x-remote-uid': ['u9', 'u0'] })).status).toBe(401);
@@ -177,23 +177,23 @@ describe.each(protocols)('over %s', (protocol) => {
     });
   });
 
-  test('authorities are exchanged while connections are open, and these are judged anew', async () => {
+  test('a CA rotation applies to connections that are already open', async () => {
     const next = await testAuthority('clients');
     const [before, after] = [as(await clients.issue(ann)), as(await next.issue(ann))];
     expect([(await before.send()).status, (await after.send()).status]).toEqual([201, 401]);
     await server.write('clients.crt', 'not a certificate');
     await server.write('clients.crt', next.certificate);
-    await until('the next authority is believed', async () => userOf(await after.send()), 10_000);
+    await until('the next CA to be trusted', async () => userOf(await after.send()), 10_000);
     expect((await before.send()).status).toBe(401);
     await server.write('clients.crt', clients.certificate + next.certificate);
-    await until('the first one is believed again', async () => userOf(await before.send()), 10_000);
+    await until('the first CA to be trusted again', async () => userOf(await before.send()), 10_000);
     expect((await after.send()).status).toBe(201);
     await server.write('clients.crt', clients.certificate);
-    await until('the next one is gone', async () => (await after.send()).status === 401 || undefined, 10_000);
+    await until('the next CA to be distrusted', async () => (await after.send()).status === 401 || undefined, 10_000);
   });
 });
 
-test('an authority of both kinds needs the names of the proxies', async () => {
+test("a CA for both clients and proxies requires the proxies' names", async () => {
   const flags = ['--client-ca-file=clients.crt', '--requestheader-client-ca-file=proxies.crt'];
   const files = { 'clients.crt': clients.certificate, 'proxies.crt': proxies.certificate + clients.certificate };
   await expect(serveKinds(kinds, { flags, files })).rejects.toThrow(
@@ -201,9 +201,12 @@ test('an authority of both kinds needs the names of the proxies', async () => {
   );
 });
 
-test.each(['--client-ca-file', '--requestheader-client-ca-file'])('%s must hold a certificate', async (flag) => {
-  await expect(serveKinds(kinds, { flags: [`${flag}=empty`], files: { empty: '' } })).rejects.toThrow(
-    `${flag}: empty is not usable: there is no certificate in it`,
-  );
-  await expect(serveKinds(kinds, { flags: [`${flag}=missing`] })).rejects.toThrow(`${flag}: cannot read missing`);
-});
+test.each(['--client-ca-file', '--requestheader-client-ca-file'])(
+  'the file of %s must contain a certificate',
+  async (flag) => {
+    await expect(serveKinds(kinds, { flags: [`${flag}=empty`], files: { empty: '' } })).rejects.toThrow(
+      `${flag}: empty is not usable: there is no certificate in it`,
+    );
+    await expect(serveKinds(kinds, { flags: [`${flag}=missing`] })).rejects.toThrow(`${flag}: cannot read missing`);
+  },
+);

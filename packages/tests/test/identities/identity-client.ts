@@ -5,7 +5,7 @@ import https from 'node:https';
 import type { KubeObject } from '@cluster-apiserver/model';
 import type { TestServer } from '../serve-kinds.ts';
 
-/** What a client shows at the handshake. */
+/** A client certificate with its key. */
 export interface ClientCertificate {
   readonly chain: string;
   readonly privateKey: string;
@@ -16,7 +16,7 @@ export interface ClientResponse {
   readonly body: KubeObject & { readonly message?: string };
 }
 
-/** Requests over connections of their own, with a certificate and headers of choice. */
+/** A client with its own connection, certificate and headers. */
 export interface Client {
   send(headers?: Readonly<Record<string, string | readonly string[]>>, path?: string): Promise<ClientResponse>;
   close(): void;
@@ -24,13 +24,13 @@ export interface Client {
 
 const whoami = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 
-/** The user that the server takes a client for; undefined when it is nobody. */
+/** The authenticated user of a response; undefined if the request was rejected. */
 export const userOf = ({ status, body }: ClientResponse): unknown =>
   status === 201 ? (body as unknown as { status: { userInfo: unknown } }).status.userInfo : undefined;
 
 export const protocols = ['HTTP/1.1', 'HTTP/2'] as const;
 
-/** All requests of one client go over one connection. */
+/** Opens a client; all of its requests share one connection. */
 export function openClient(
   server: TestServer,
   protocol: (typeof protocols)[number],

@@ -1,4 +1,4 @@
-/** Acting for somebody else, as the headers come over both protocols. */
+/** Impersonation headers over HTTP/1.1 and HTTP/2. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
@@ -28,7 +28,7 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
     sendAsAnn = ann.send;
   });
 
-  test('make who may the one whom they name, line by line', async () => {
+  test('impersonate the named user with every header line', async () => {
     const told = await send({
       'Impersonate-User': 'bøb',
       'IMPERSONATE-GROUP': ['devs, ops', 'qa'],
@@ -43,7 +43,7 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
     });
   });
 
-  test('make a service account with its groups', async () => {
+  test('impersonate a service account with its groups', async () => {
     const name = 'system:serviceaccount:team:robot';
     expect(userOf(await send({ 'impersonate-user': name }))).toEqual({
       username: name,
@@ -51,7 +51,7 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
     });
   });
 
-  test('count for what comes behind: the one whom they name has no rights of the caller', async () => {
+  test('apply to authorization: the impersonated user has no permissions of the caller', async () => {
     const events = '/api/v1/namespaces/a/events';
     expect(await send({ 'impersonate-user': 'bob' }, events)).toMatchObject({
       status: 403,
@@ -62,8 +62,8 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
     expect((await send({ 'impersonate-user': 'system:anonymous' })).status).toBe(403);
   });
 
-  test('refuse who may not, with what is missing', async () => {
-    // A service account with groups of choice is for the classic right alone.
+  test('are rejected without permission, with the missing one', async () => {
+    // Only unconstrained impersonation permission allows other groups for a service account.
     const robot = { 'impersonate-user': 'system:serviceaccount:team:robot', 'impersonate-group': 'devs' };
     expect(await sendAsAnn(robot)).toMatchObject({
       status: 403,
@@ -91,13 +91,13 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
     ['an empty user', { 'impersonate-user': '' }],
     ['an empty group', { 'impersonate-user': 'bob', 'impersonate-group': ['devs', ''] }],
     ['underscores', { impersonate_user: 'bob' }],
-    ['a name that nobody knows', { 'impersonate-user': 'bob', 'impersonate-role': 'root' }],
-  ])('%s are a bad request, whoever sends them', async (_, headers) => {
+    ['an unknown header', { 'impersonate-user': 'bob', 'impersonate-role': 'root' }],
+  ])('with %s are a bad request from every user', async (_, headers) => {
     for (const one of [send, sendAsAnn])
       expect(await one(headers)).toMatchObject({ status: 400, body: { reason: 'BadRequest' } });
   });
 
-  test('are looked at only when it is known who sends them', async () => {
+  test('are evaluated only after authentication', async () => {
     const nobody = openClient(server, protocol);
     opened.push(nobody);
     expect((await nobody.send({ 'impersonate-user': 'bob' })).status).toBe(401);

@@ -1,4 +1,4 @@
-/** Tokens that somebody else knows: a real webhook behind real TLS, asked by the server as it is assembled. */
+/** Token authentication webhooks: a real webhook behind real TLS, called by the assembled server. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -107,7 +107,7 @@ async function whoami(at: TestServer, token: string): Promise<ClientResponse> {
   }
 }
 
-test('who bears a token that the webhook knows is the one whom it names', async () => {
+test('a token that the webhook knows authenticates the user that it returns', async () => {
   answer = respondWith({ authenticated: true, user: cat });
   const at = await serve();
   expect(userOf(await whoami(at, 'meow'))).toEqual({ ...cat, groups: ['pets', 'system:authenticated'] });
@@ -118,7 +118,7 @@ test('who bears a token that the webhook knows is the one whom it names', async 
   expect(calls).toHaveLength(1);
 });
 
-test('it is asked in the version, for the audiences and with the credentials that are configured', async () => {
+test('the webhook receives the configured version, audiences and credentials', async () => {
   answer = respondWith({ authenticated: true, user: cat, audiences: ['us', 'them'] });
   const user = { 'client-certificate': 'own.crt', 'client-key': 'own.key', tokenFile: 'token' };
   const at = await serve(['--authentication-token-webhook-version=v1', '--api-audiences=us,we'], user);
@@ -138,7 +138,7 @@ test('it is asked in the version, for the audiences and with the credentials tha
   expect(await review(['others'])).toEqual({ user: {}, error: 'invalid bearer token' });
 });
 
-test('credentials are read again when they change', async () => {
+test('credentials are reloaded when they change', async () => {
   answer = respondWith({ authenticated: true, user: cat });
   const at = await serve(['--authentication-token-webhook-cache-ttl=0s'], { tokenFile: 'token' });
   await at.write('/hook/token', 'new\n');
@@ -149,7 +149,7 @@ test('credentials are read again when they change', async () => {
   expect(calls[0]?.authorization).toMatch(/^Bearer (ours|new)$/);
 });
 
-test("an answer is remembered, and a token that was nobody's is asked about again", async () => {
+test('responses are cached, and rejected tokens are checked again', async () => {
   answer = respondWith({ authenticated: true, user: cat });
   const at = await serve();
   for (let times = 0; times < 3; times++) expect((await whoami(at, 'meow')).status).toBe(201);
@@ -159,14 +159,14 @@ test("an answer is remembered, and a token that was nobody's is asked about agai
   expect(calls).toHaveLength(3);
 });
 
-test('it is asked each time when nothing is to be remembered', async () => {
+test('the webhook is called for each request without a cache', async () => {
   answer = respondWith({ authenticated: true, user: cat });
   const at = await serve(['--authentication-token-webhook-cache-ttl=0s']);
   for (let times = 0; times < 2; times++) expect((await whoami(at, 'meow')).status).toBe(201);
   expect(calls).toHaveLength(2);
 });
 
-test.each([429, 500, 503, 504])('a status of %d passes, and it is asked again', async (status) => {
+test.each([429, 500, 503, 504])('a status of %d is temporary, and the call is retried', async (status) => {
   answer = (one, response) => {
     if (calls.length === 1) response.writeHead(status).end();
     else respondWith({ authenticated: true, user: cat })(one, response);
@@ -175,7 +175,7 @@ test.each([429, 500, 503, 504])('a status of %d passes, and it is asked again', 
   expect(calls).toHaveLength(2);
 });
 
-test('a connection that breaks off is opened again', async () => {
+test('a broken connection is reopened', async () => {
   answer = (one, response) => {
     if (calls.length === 1) response.destroy();
     else respondWith({ authenticated: true, user: cat })(one, response);
@@ -183,20 +183,20 @@ test('a connection that breaks off is opened again', async () => {
   expect(userOf(await whoami(await serve(), 'meow'))).toMatchObject({ username: 'cat' });
 });
 
-describe('the door stays closed, and the log says why without the token', () => {
+describe('authentication fails, and the log states the reason without the token', () => {
   test.each<[string, (one: ReceivedReview, response: ServerResponse) => void]>([
-    ['a refusal of us', (_, response) => void response.writeHead(403).end()],
-    ['another place', (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end()],
-    ['no JSON', (_, response) => void response.end('meow')],
+    ['a 403', (_, response) => void response.writeHead(403).end()],
+    ['a redirect', (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end()],
+    ['a body that is not JSON', (_, response) => void response.end('meow')],
     ['nothing', (_, response) => void response.end()],
     ['null', (_, response) => void response.end('null')],
     ['another kind', respondWith({ authenticated: true, user: cat }, 'SubjectAccessReview')],
     ['no status', (_, response) => void response.end('{"kind":"TokenReview"}')],
     ['a user without a name', respondWith({ authenticated: true, user: { groups: ['system:masters'] } })],
     ['no user', respondWith({ authenticated: true })],
-    ['groups that are none', respondWith({ authenticated: true, user: { ...cat, groups: 'system:masters' } })],
-    ['extra that is none', respondWith({ authenticated: true, user: { ...cat, extra: { a: 'b' } } })],
-    ['too much', (_, response) => void response.end(' '.repeat(2 * 1024 * 1024))],
+    ['groups that are not a list', respondWith({ authenticated: true, user: { ...cat, groups: 'system:masters' } })],
+    ['extra values that are not lists', respondWith({ authenticated: true, user: { ...cat, extra: { a: 'b' } } })],
+    ['too many bytes', (_, response) => void response.end(' '.repeat(2 * 1024 * 1024))],
   ])('on %s', async (_, answers) => {
     answer = answers;
     const at = await serve();
@@ -206,14 +206,14 @@ describe('the door stays closed, and the log says why without the token', () => 
     expect(log).not.toContain('meow-secret');
   });
 
-  test('on anything but true', async () => {
+  test('on any value but true', async () => {
     for (const authenticated of [undefined, null, 'true', 1, {}]) {
       answer = respondWith({ authenticated, user: cat });
       expect((await whoami(server ?? (await serve()), 'meow')).status).toBe(401);
     }
   });
 
-  test('on a webhook that another authority vouches for', async () => {
+  test('on an untrusted CA', async () => {
     answer = respondWith({ authenticated: true, user: cat });
     const other = await createAuthority('webhooks', systemClock, systemRandom());
     const { port } = webhook.address() as AddressInfo;
@@ -234,7 +234,7 @@ describe('the door stays closed, and the log says why without the token', () => 
   });
 });
 
-test('a config that cannot be used is told by its flag', async () => {
+test('an invalid kubeconfig is reported with its flag', async () => {
   const flags = ['--authentication-token-webhook-config-file=config'];
   await expect(serveKinds(kinds, { etcd, flags, files: { config: 'kind: Config' } })).rejects.toThrow(
     /--authentication-token-webhook-config-file: apiVersion: expected v1/,

@@ -8,7 +8,7 @@ describeWithKubectl('kubectl asks', () => {
   });
   afterAll(() => kubectl.close());
 
-  test('who it is, for itself and as somebody else', async () => {
+  test('whoami, for itself and for an impersonated user', async () => {
     expect(rows(await kubectl.stdoutOf('auth whoami'))).toContainEqual(['Username', 'admin']);
     expect(rows(await kubectl.stdoutOf('auth whoami --as=bob --as-group=devs --as-uid=u7')).slice(1)).toEqual([
       ['Username', 'bob'],
@@ -17,7 +17,7 @@ describeWithKubectl('kubectl asks', () => {
     ]);
   });
 
-  test('what it may do', async () => {
+  test('can-i', async () => {
     expect(await kubectl.stdoutOf('auth can-i create sa')).toBe('yes\n');
     expect(await kubectl.run('auth can-i create sa --as=bob')).toMatchObject({ code: 1, out: 'no\n' });
     expect(rows(await kubectl.stdoutOf('auth can-i --list'))).toContainEqual(['*.*', '[]', '[]', '[*]']);

@@ -22,7 +22,7 @@ describeWithKubectl('kubectl deletes and waits', () => {
     expect(await names(cascade)).toBe('serviceaccount/child\n');
   });
 
-  test('what a finalizer holds is gone when it is let go, and not before', async () => {
+  test('an object with a finalizer is deleted when the finalizer is removed, and not before', async () => {
     await kubectl.stdoutOf('create -f -', account('held', { metadata: { finalizers: ['example.com/hold'] } }));
     expect(await kubectl.run('delete sa held --timeout=1s')).toMatchObject({
       code: 1,
@@ -55,7 +55,7 @@ describeWithKubectl('kubectl deletes and waits', () => {
     });
   });
 
-  test('what a file names, without asking how it is', async () => {
+  test('objects of a file, without validation', async () => {
     await kubectl.stdoutOf('create -n file -f -', account('a'));
     await kubectl.stdoutOf(
       'create -n file -f -',
@@ -66,7 +66,7 @@ describeWithKubectl('kubectl deletes and waits', () => {
     expect(await kubectl.stdoutOf('get sa,events -n file -o name')).toBe('');
   });
 
-  test('waits for what becomes true, and for what is there at last', async () => {
+  test('waits for conditions and for deletion', async () => {
     await kubectl.stdoutOf('create sa slow');
     const mount = ['wait', 'sa/slow', '--timeout=20s', '--for=jsonpath={.automountServiceAccountToken}=false'];
     const waiting = kubectl.start(mount);

@@ -7,7 +7,7 @@ describeWithKubectl('kubectl tells events', () => {
     kubectl = await openKubectl();
     const [early, late] = ['2024-01-01T00:00:00Z', '2024-01-02T00:00:00Z'];
     const source = { component: 'clock' };
-    // The first one by name is the last one by time.
+    // The first event by name is the last one by time.
     await kubectl.stdoutOf(
       'create -f -',
       event('a', { lastTimestamp: late, firstTimestamp: early, count: 7, source, message: 'tick' }),
@@ -16,7 +16,7 @@ describeWithKubectl('kubectl tells events', () => {
   });
   afterAll(() => kubectl.close());
 
-  test('as a table of the server', async () => {
+  test('as a server-side table', async () => {
     expect(rows(await kubectl.stdoutOf('get events'))).toEqual([
       ['LAST', 'SEEN', 'TYPE', 'REASON', 'OBJECT', 'MESSAGE'],
       [expect.stringMatching(/d$/), 'Normal', 'Woke', 'serviceaccount/robot', 'tick'],
@@ -27,12 +27,12 @@ describeWithKubectl('kubectl tells events', () => {
     expect(first?.slice(4)).toEqual(['clock', 'tick', expect.stringMatching(/d$/), '7', 'a']);
   });
 
-  test('sorted by when they happened', async () => {
+  test('sorted by time', async () => {
     const sorted = rows(await kubectl.stdoutOf('get events --sort-by=.lastTimestamp --no-headers'));
     expect(sorted.map((row) => row.at(-1))).toEqual(['tock', 'tick']);
   });
 
-  test('by its own command, of one object and of one type', async () => {
+  test('with `kubectl events`, of one object and of one type', async () => {
     expect(rows(await kubectl.stdoutOf('events --no-headers')).map((row) => row.at(-1))).toEqual(['tock', 'tick']);
     expect(await kubectl.stdoutOf('events')).toMatch(/\(x7 over /);
     expect(rows(await kubectl.stdoutOf('events --types=Warning --no-headers')).map((row) => row.at(-1))).toEqual([
@@ -46,17 +46,17 @@ describeWithKubectl('kubectl tells events', () => {
     });
   });
 
-  test('by the fields of what they are about', async () => {
+  test('by fields of the involved object', async () => {
     const selected = 'get events -o name --field-selector';
     expect(await kubectl.stdoutOf(`${selected} involvedObject.name=robot,type=Warning`)).toBe('event/b\n');
     expect(await kubectl.stdoutOf(`${selected} reason!=Woke`)).toBe('');
   });
 
-  test('of the newer group, which are the same ones', async () => {
+  test('of events.k8s.io, which are the same objects', async () => {
     expect(await kubectl.stdoutOf('get events.events.k8s.io -o jsonpath={.items[*].note}')).toBe('tick tock');
   });
 
-  test('as they come', async () => {
+  test('with a watch', async () => {
     const watch = kubectl.start('events -n fresh --watch');
     const involvedObject = { kind: 'ServiceAccount', name: 'robot', namespace: 'fresh' };
     await kubectl.stdoutOf('create -n fresh -f -', event('c', { involvedObject, message: 'ding' }));

@@ -1,4 +1,4 @@
-/** The kubectl of the machine, against the whole server on a real etcd. */
+/** The machine's kubectl, against the whole server on a real etcd. */
 import { describe } from '@jest/globals';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,19 +15,19 @@ const found = spawnSync('kubectl', ['version', '--client']).status === 0;
 
 const group = found ? describe : describe.skip;
 
-/** A group of tests that needs kubectl and is skipped where there is none. The end of `npm test` tells how many were. */
+/** A group of tests that is skipped without kubectl. `npm test` prints the number of skipped tests. */
 export function describeWithKubectl(name: string, tests: () => void): void {
   group(found ? name : `skipped: there is no kubectl on the PATH; ${name}`, tests);
 }
 
 export interface Kubectl {
-  /** Runs a command in the namespace `team`: one text with words between spaces, or words that may have some inside. */
+  /** Runs a command in the namespace `team`: a string that is split at spaces, or a list of arguments. */
   run(command: Command, input?: string): Promise<CommandResult>;
-  /** Runs one that must succeed, and gives what it says. */
+  /** Runs a command that must succeed, and returns its standard output. */
   stdoutOf(command: Command, input?: string): Promise<string>;
-  /** Begins one that goes on until it is told to stop. */
+  /** Starts a command that runs until stopped. */
   start(command: Command): Running;
-  /** Runs `edit` with a sed script in the place of a human. */
+  /** Runs `edit` with a sed script as the editor. */
   edit(command: Command, script: string): Promise<CommandResult>;
   close(): Promise<void>;
 }
@@ -41,7 +41,7 @@ export interface CommandResult {
 }
 
 export interface Running {
-  /** Waits until it has said something like this. */
+  /** Waits for output that matches. */
   waitForOutput(pattern: RegExp): Promise<string>;
   readonly output: string;
   stop(): Promise<void>;
@@ -53,7 +53,7 @@ export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}
   const scope = new Scope();
   const server = await serveKinds(kinds, options);
   scope.onClose('server', () => server.close());
-  // Its home, so that it finds no configuration and no cache but its own.
+  // A separate home isolates kubectl from the user's configuration and cache.
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'kubectl-'));
   scope.onClose('home', () => fs.rmSync(home, { recursive: true, force: true }));
   const authority = path.join(home, 'ca.crt');
@@ -105,14 +105,14 @@ async function ended(child: ChildProcess): Promise<void> {
   await exit;
 }
 
-/** The words of each line of a table. */
+/** The words of each row of a table. */
 export const rows = (out: string): string[][] =>
   out
     .trim()
     .split('\n')
     .map((line) => line.trim().split(/\s+/));
 
-/** A service account as it stands in a file. */
+/** A service account manifest. */
 export const account = (name: string, more: Readonly<Record<string, unknown>> = {}): string =>
   JSON.stringify({
     apiVersion: 'v1',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { describeWithKubectl, type Kubectl, openKubectl, rows } from './kubectl.ts';
 
-/** A role and its binding, as a team keeps them in a file. */
+/** The manifest of a role and its binding. */
 const policy = (...verbs: string[]): string =>
   JSON.stringify({
     apiVersion: 'v1',
@@ -33,7 +33,7 @@ describeWithKubectl('with kubectl', () => {
   const can = (question: string): Promise<true> =>
     until(question, async () => (await kubectl.run(`auth can-i ${question}`)).code === 0 || undefined);
 
-  test('a user is limited to what a default role allows in a namespace', async () => {
+  test('a user is limited to the permissions of a default role in a namespace', async () => {
     expect(await kubectl.run('get sa --as=alice')).toMatchObject({ code: 1 });
     await kubectl.stdoutOf('create rolebinding alice --clusterrole=edit --user=alice');
     await can('create sa --as=alice');
@@ -57,7 +57,7 @@ describeWithKubectl('with kubectl', () => {
     expect(elsewhere).not.toContain('serviceaccounts ');
   });
 
-  test('the admin of a namespace gives what an admin holds, and no more', async () => {
+  test("the admin of a namespace can grant the admin's permissions, and no more", async () => {
     await kubectl.stdoutOf('create rolebinding boss --clusterrole=admin --user=boss');
     await can('create roles --as=boss');
     await kubectl.stdoutOf('create role watchers --verb=get,watch --resource=events --as=boss');
@@ -76,7 +76,7 @@ describeWithKubectl('with kubectl', () => {
     });
   });
 
-  test('auth reconcile makes roles and bindings, completes them, and gives nobody more than the writer holds', async () => {
+  test("auth reconcile creates and completes roles and bindings, and grants no more than the user's permissions", async () => {
     await kubectl.stdoutOf('auth reconcile -f -', policy('get'));
     await can('get events --as=x --as-group=readers');
     await kubectl.stdoutOf('auth reconcile -f -', policy('list'));

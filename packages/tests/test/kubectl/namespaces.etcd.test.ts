@@ -8,7 +8,7 @@ describeWithKubectl('kubectl and namespaces', () => {
   });
   afterAll(() => kubectl.close());
 
-  test('are made, shown, described and deleted, and waited for until they are gone', async () => {
+  test('are created, shown, described and deleted, and deletion can be waited for', async () => {
     expect(await kubectl.stdoutOf('create ns crew')).toBe('namespace/crew created\n');
     expect(rows(await kubectl.stdoutOf('get ns crew'))).toEqual([
       ['NAME', 'STATUS', 'AGE'],
@@ -21,7 +21,7 @@ describeWithKubectl('kubectl and namespaces', () => {
     expect(await kubectl.stdoutOf('get sa -n crew -o name')).toBe('');
   });
 
-  test('that the system needs stay', async () => {
+  test('of the system cannot be deleted', async () => {
     expect(await kubectl.run('delete ns kube-system')).toMatchObject({
       code: 1,
       error: expect.stringContaining('Forbidden'),

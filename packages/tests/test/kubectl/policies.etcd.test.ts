@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { describeWithKubectl, type Kubectl, openKubectl, rows } from './kubectl.ts';
 
 const apiVersion = 'admissionregistration.k8s.io/v1';
-/** With what the server would fill in: kubectl takes a list that differs in it for a change. */
+/** Includes server defaults: kubectl shows a list that differs in defaults as changed. */
 const rules = [
   { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'], scope: '*' },
 ];
@@ -15,7 +15,7 @@ const webhook = {
   admissionReviewVersions: ['v1'],
 };
 
-/** One object of each kind, with what a table shows of it besides its name and age. */
+/** One object of each kind, and its table columns besides name and age. */
 const objects: readonly { kind: string; fields: object; changed: object; header: string; cells: string }[] = [
   {
     kind: 'ValidatingAdmissionPolicy',
@@ -133,7 +133,7 @@ describeWithKubectl('kubectl and admission', () => {
     },
   );
 
-  test('says what a policy refuses, and what it warns of', async () => {
+  test('shows denials and warnings of policies', async () => {
     const policy = {
       apiVersion,
       kind: 'ValidatingAdmissionPolicy',

@@ -15,7 +15,7 @@ describeWithKubectl('kubectl and roles', () => {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const apiGroup = 'rbac.authorization.k8s.io';
 
-  test('creates each of the four kinds, as they are meant', async () => {
+  test('creates each of the four kinds', async () => {
     expect(
       await kubectl.stdoutOf(
         'create role reader --verb=get --verb=list --resource=events,serviceaccounts/token --resource-name=a',
@@ -90,7 +90,7 @@ describeWithKubectl('kubectl and roles', () => {
     expect(await kubectl.stdoutOf('describe rolebinding readers')).toMatch(/ServiceAccount +robot +team/);
   });
 
-  test('adds subjects, changes rules and is refused another role', async () => {
+  test('adds subjects, changes rules, and cannot change a roleRef', async () => {
     expect(await kubectl.stdoutOf('set subject rolebinding readers --group=crew')).toBe(
       'rolebinding.rbac.authorization.k8s.io/readers subjects updated\n',
     );
@@ -105,7 +105,7 @@ describeWithKubectl('kubectl and roles', () => {
     });
   });
 
-  test('explains them in our own words', async () => {
+  test('explains them with our documentation', async () => {
     expect(await kubectl.stdoutOf('explain role.rules')).toMatch(
       /verbs\t<\[\]string> -required-\n {4}Verbs that are granted/,
     );
@@ -118,7 +118,7 @@ describeWithKubectl('kubectl and roles', () => {
     );
   });
 
-  test('applies them by itself and by the server', async () => {
+  test('applies them client-side and server-side', async () => {
     const binding = JSON.stringify({
       apiVersion,
       kind: 'RoleBinding',

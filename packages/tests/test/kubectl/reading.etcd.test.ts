@@ -26,7 +26,7 @@ describeWithKubectl('kubectl reads', () => {
     ['by JSONPath', 'get sa -o jsonpath={.items[*].metadata.name}', /^other robot$/],
     ['by a template', 'get sa -o go-template={{range.items}}{{.metadata.name}};{{end}}', /^other;robot;$/],
     [
-      'by columns of our own choice',
+      'by custom columns',
       'get sa -o custom-columns=N:.metadata.name,C:.metadata.labels.colour',
       /^N +C\nother +<none>\nrobot +red\n$/,
     ],
@@ -41,7 +41,7 @@ describeWithKubectl('kubectl reads', () => {
       /^elsewhere +third.*\nteam +other.*\nteam +robot.*\n$/,
     ],
     ['of all namespaces by a label', 'get sa -A -l colour=red --no-headers', /^elsewhere +third.*\nteam +robot.*\n$/],
-    ['what may be absent', 'get sa nobody --ignore-not-found', /^$/],
+    ['that may be missing', 'get sa nobody --ignore-not-found', /^$/],
     [
       'as it comes',
       'get --raw /api/v1/namespaces/team/serviceaccounts?limit=1',
@@ -51,7 +51,7 @@ describeWithKubectl('kubectl reads', () => {
     expect(await kubectl.stdoutOf(command)).toMatch(said);
   });
 
-  test('several kinds in one answer', async () => {
+  test('several kinds in one command', async () => {
     await kubectl.stdoutOf('create -n both -f -', account('robot'));
     await kubectl.stdoutOf(
       'create -n both -f -',
@@ -64,7 +64,7 @@ describeWithKubectl('kubectl reads', () => {
     ]);
   });
 
-  test('what is not there, as an error', async () => {
+  test('a missing object, as an error', async () => {
     expect(await kubectl.run('get sa nobody')).toMatchObject({ code: 1, error: expect.stringContaining('(NotFound)') });
     expect(await kubectl.run('get secrets')).toMatchObject({
       code: 1,
@@ -72,7 +72,7 @@ describeWithKubectl('kubectl reads', () => {
     });
   });
 
-  test('an account with the events about it', async () => {
+  test('an account with its events', async () => {
     await kubectl.stdoutOf('create -n told -f -', account('robot'));
     const uid = await kubectl.stdoutOf('get sa robot -n told -o jsonpath={.metadata.uid}');
     const involvedObject = { apiVersion: 'v1', kind: 'ServiceAccount', name: 'robot', namespace: 'told', uid };
@@ -82,20 +82,20 @@ describeWithKubectl('kubectl reads', () => {
     expect(said).toMatch(/ Normal +Woke +<unknown> +It opened its eyes\n$/);
   });
 
-  test('a watch: what is there as a table, and then what changes', async () => {
+  test('a watch: existing objects as a table, then changes', async () => {
     const watch = kubectl.start('get sa -n seen -w');
     await kubectl.stdoutOf('create sa first -n seen');
     await watch.waitForOutput(/^NAME +AGE\nfirst +\d+s\n/);
     await kubectl.stdoutOf('label sa first -n seen colour=blue');
-    // A second row, and the columns are named once.
+    // The header is printed once.
     expect(rows(await watch.waitForOutput(/(first.*\n){2}/)).map(([name]) => name)).toEqual(['NAME', 'first', 'first']);
     await watch.stop();
   });
 
-  test('a watch alone, with the sort of each event', async () => {
+  test('a watch without the list, with event types', async () => {
     await kubectl.stdoutOf('create sa before -n alone');
     const watch = kubectl.start('get sa -n alone --watch-only --output-watch-events');
-    // It says nothing before the first event, so nobody can know when it has begun.
+    // It prints nothing before the first event, so its start cannot be observed.
     let times = 0;
     await until(
       'the watch',

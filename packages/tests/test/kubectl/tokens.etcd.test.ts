@@ -16,7 +16,7 @@ describeWithKubectl('kubectl asks for tokens', () => {
   });
   afterAll(() => kubectl.close());
 
-  test('with which it is the account', async () => {
+  test('that authenticates as the account', async () => {
     const token = await kubectl.stdoutOf('create token robot --duration=20m');
     expect(rows(await kubectl.stdoutOf(`auth whoami --token=${token.trim()}`))).toContainEqual([
       'Username',
@@ -25,9 +25,9 @@ describeWithKubectl('kubectl asks for tokens', () => {
   });
 
   test.each([
-    ['bound to what is not there', '--bound-object-kind=Secret --bound-object-name=none', 'secrets "none" not found'],
+    ['bound to a missing object', '--bound-object-kind=Secret --bound-object-name=none', 'secrets "none" not found'],
     ['for a minute', '--duration=1m', 'may not specify a duration less than 10 minutes'],
-  ])('and gets none %s', async (_which, flags, error) => {
+  ])('but not %s', async (_which, flags, error) => {
     expect(await kubectl.run(`create token robot ${flags}`)).toMatchObject({
       code: 1,
       error: expect.stringContaining(error),

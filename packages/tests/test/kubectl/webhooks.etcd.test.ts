@@ -49,7 +49,7 @@ describeWithKubectl('kubectl and admission webhooks', () => {
     }
   });
 
-  test('shows denials, warnings and changes of webhooks', async () => {
+  test('shows denials, warnings and patches of webhooks', async () => {
     const rules = [{ operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['serviceaccounts'] }];
     const label = hooks.webhook('label', { rules });
     const no = hooks.webhook('no', { rules, objectSelector: { matchLabels: { bad: 'yes' } } });

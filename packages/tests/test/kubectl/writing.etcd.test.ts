@@ -15,7 +15,7 @@ describeWithKubectl('kubectl writes', () => {
   const list = (items: readonly string[]): string =>
     JSON.stringify({ apiVersion: 'v1', kind: 'List', items: items.map((item) => JSON.parse(item) as object) });
 
-  test('what it has only as protobuf', async () => {
+  test('with protobuf bodies', async () => {
     expect(await kubectl.stdoutOf('create sa generated')).toBe('serviceaccount/generated created\n');
     expect(await kubectl.run('create sa generated')).toMatchObject({
       code: 1,
@@ -23,7 +23,7 @@ describeWithKubectl('kubectl writes', () => {
     });
   });
 
-  test('what the server has validated', async () => {
+  test('with server-side validation', async () => {
     const strange = account('strange', { colour: 'red' });
     expect(await kubectl.run('create -f -', strange)).toMatchObject({
       code: 1,
@@ -39,7 +39,7 @@ describeWithKubectl('kubectl writes', () => {
     });
   });
 
-  test('nothing at all in a dry run', async () => {
+  test('nothing in a dry run', async () => {
     expect(await kubectl.stdoutOf('create sa dry --dry-run=server')).toBe(
       'serviceaccount/dry created (server dry run)\n',
     );
@@ -49,7 +49,7 @@ describeWithKubectl('kubectl writes', () => {
     expect(await kubectl.run('get sa dry')).toMatchObject({ code: 1 });
   });
 
-  test('what it applies, merged by the keys that the server publishes', async () => {
+  test('with client-side apply, merged by the published merge keys', async () => {
     expect(await kubectl.stdoutOf('apply -f -', account('applied', secrets('one')))).toBe(
       'serviceaccount/applied created\n',
     );
@@ -60,11 +60,11 @@ describeWithKubectl('kubectl writes', () => {
     expect(await kubectl.stdoutOf('apply -f -', account('applied', secrets('two')))).toBe(
       'serviceaccount/applied configured\n',
     );
-    // What it had applied before is gone, and what it never had stays.
+    // Entries that it no longer applies are gone; entries of others stay.
     expect((await get('applied', '{.secrets[*].name}')).split(' ').toSorted()).toEqual(['mine', 'two']);
   });
 
-  test('what the server applies, and gives way to others unless it is forced', async () => {
+  test('with server-side apply, which reports conflicts unless forced', async () => {
     const coloured = (colour: string): string => account('owned', { metadata: { labels: { colour } } });
     const apply = 'apply --server-side -f - --field-manager';
     expect(await kubectl.stdoutOf(`${apply}=one`, coloured('red'))).toBe('serviceaccount/owned serverside-applied\n');
@@ -79,7 +79,7 @@ describeWithKubectl('kubectl writes', () => {
     ).toBe('two');
   });
 
-  test('by the server what it had applied by itself before', async () => {
+  test('with server-side apply after client-side apply', async () => {
     await kubectl.stdoutOf('apply -f -', account('migrated', secrets('one')));
     expect(await kubectl.stdoutOf('apply --server-side -f -', account('migrated', secrets('two')))).toBe(
       'serviceaccount/migrated serverside-applied\n',
@@ -87,7 +87,7 @@ describeWithKubectl('kubectl writes', () => {
     expect(await get('migrated', '{.secrets[*].name}')).toBe('two');
   });
 
-  test('lists, which it validates by itself, with the older document', async () => {
+  test('lists, with client-side validation by OpenAPI 2', async () => {
     const good = account('listed');
     expect(await kubectl.run('apply -f -', list([good, account('other', { colour: 'red' })]))).toMatchObject({
       code: 1,
@@ -99,7 +99,7 @@ describeWithKubectl('kubectl writes', () => {
     );
   });
 
-  test('only what is in its files, and prunes the rest', async () => {
+  test('only the objects of its files, and prunes the rest', async () => {
     const all = (...names: string[]): string =>
       list(names.map((name) => account(name, { metadata: { labels: { set: 'a' } } })));
     await kubectl.stdoutOf('apply -f -', all('kept', 'pruned'));
@@ -110,7 +110,7 @@ describeWithKubectl('kubectl writes', () => {
     expect(await kubectl.stdoutOf('get sa -l set=a -o name')).toBe('serviceaccount/kept\n');
   });
 
-  test.each(['', '--server-side'])('nothing, but tells the difference %s', async (side) => {
+  test.each(['', '--server-side'])('nothing, but shows the difference %s', async (side) => {
     const name = side === '' ? 'here' : 'there';
     await kubectl.stdoutOf(`apply ${side} -f -`.replace('  ', ' '), account(name, secrets('one')));
     const diff = `diff ${side} -f -`.replace('  ', ' ');
@@ -120,7 +120,7 @@ describeWithKubectl('kubectl writes', () => {
     expect(await get(name, '{.secrets[*].name}')).toBe('one');
   });
 
-  test('what somebody has edited', async () => {
+  test('edited objects', async () => {
     await kubectl.stdoutOf('create -f -', account('edited', { metadata: { labels: { colour: 'red' } } }));
     expect(await kubectl.edit('edit sa edited', 's/red/blue/')).toMatchObject({
       out: 'serviceaccount/edited edited\n',
@@ -169,7 +169,7 @@ describeWithKubectl('kubectl writes', () => {
     });
   });
 
-  test('what takes the place of another', async () => {
+  test('replacements', async () => {
     await kubectl.stdoutOf('create -f -', account('replaced', secrets('one')));
     const uid = await get('replaced', '{.metadata.uid}');
     expect(await kubectl.stdoutOf('replace -f -', account('replaced', secrets('two')))).toBe(

@@ -1,4 +1,4 @@
-/** A server with everything configured that has metrics of its own, and some load for it. */
+/** A server that configures everything with metrics, and a load for it. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -16,7 +16,7 @@ import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
 
 export interface ConfiguredServer extends TestServer {
-  /** Sends some requests of each verb, good ones and bad ones. */
+  /** Sends valid and invalid requests of each verb. */
   load(): Promise<void>;
   scrape(path?: string, headers?: Readonly<Record<string, string>>): Promise<Scraped>;
 }

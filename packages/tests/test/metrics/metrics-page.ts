@@ -1,6 +1,6 @@
 /**
- * docs/metrics.md, made of what a server declares. To write it anew after a change that is meant:
- * `npm test -- metrics-page` says what has changed, and
+ * Generates docs/metrics.md from the declared metrics. After an intended change:
+ * `npm test -- metrics-page` shows the difference, and
  * `node --conditions=source packages/tests/test/metrics/metrics-page.ts` writes the page.
  */
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** A Prometheus that scrapes a server each second, with the rules of deploy/monitoring. */
+/** A Prometheus that scrapes a server every second, with the rules of deploy/monitoring. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import type { TestServer } from '../serve-kinds.ts';
 import { ruleFiles } from './monitoring.ts';
 
 export interface Prometheus {
-  /** Asks its API, and gives the data. */
+  /** Queries its API and returns the data. */
   api<Data>(path: string, parameters?: Readonly<Record<string, string>>): Promise<Data>;
   query(query: string): Promise<readonly object[]>;
   stop(): Promise<void>;

@@ -1,4 +1,4 @@
-/** When policies come into force, and that neither they nor what they compute hold anybody up. */
+/** When policies become active, and that neither compilation nor evaluation blocks other requests. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { callUntil, type Clock, systemClock } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model';
@@ -19,7 +19,7 @@ const account = { metadata: { name: 'a' } };
 const statusOf = async (method: string, path: string, body?: object): Promise<number> =>
   (await server.request(method, path, body)).status;
 
-test('an acknowledged policy is in force at once, and out of force once its deletion is acknowledged', async () => {
+test('a policy is active as soon as its creation is acknowledged, and inactive as soon as its deletion is', async () => {
   server = await openPolicyServer();
   for (let round = 0; round < 50; round++) {
     const end = await server.enforce('validating', { validations: [{ expression: 'false' }] });
@@ -29,7 +29,7 @@ test('an acknowledged policy is in force at once, and out of force once its dele
   }
 });
 
-test('what changes under load is in force for every write that begins after it', async () => {
+test('a change under load applies to every write that starts after it', async () => {
   server = await openPolicyServer();
   let expected = 'changing';
   let isOver = false;
@@ -69,7 +69,7 @@ test('what changes under load is in force for every write that begins after it',
   expect(faults).toEqual([]);
 });
 
-/** A clock by which every look takes as long as a slice of work may: whatever takes several steps takes turns. */
+/** A clock that advances by a time slice on every read, so that all work of several steps yields. */
 function slowClock(): Clock & { readonly turns: number } {
   let ms = 0;
   let turns = 0;
@@ -88,7 +88,7 @@ function slowClock(): Clock & { readonly turns: number } {
 
 const many = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-describe('the event loop is free between the steps', () => {
+describe('the event loop is free between steps', () => {
   test.each<[string, object]>([
     ['many validations', { validations: many(500).map((i) => ({ expression: `object.metadata.name != 'x${i}'` })) }],
     [
@@ -126,7 +126,7 @@ describe('the event loop is free between the steps', () => {
     expect(await statusOf('POST', dryRun, account)).toBe(201);
   });
 
-  test('of an expression that never ends', async () => {
+  test('of an endless expression', async () => {
     const clock = slowClock();
     server = await openPolicyServer({ clock });
     const digits = '[0,1,2,3,4,5,6,7,8,9]';
@@ -140,7 +140,7 @@ describe('the event loop is free between the steps', () => {
     expect(clock.turns - before).toBeGreaterThan(20);
   });
 
-  test('of a selector that finds many parameters', async () => {
+  test('of a selector that matches many parameters', async () => {
     const clock = slowClock();
     server = await openPolicyServer({ clock, authorizer: { authorize: () => ({ verdict: 'allow' }) } });
     for (const index of many(200))
@@ -156,7 +156,7 @@ describe('the event loop is free between the steps', () => {
   });
 });
 
-describe('a hostile policy over an object of a megabyte', () => {
+describe('an expensive policy for an object of a megabyte', () => {
   const words = many(4_000).map((i) => `word-${i}-${'x'.repeat(200)}`);
   const large = {
     metadata: { name: 'large', annotations: { text: 'a'.repeat(200_000) } },
@@ -165,16 +165,16 @@ describe('a hostile policy over an object of a megabyte', () => {
   const text = 'object.metadata.annotations.text';
 
   test.each<[string, string]>([
-    ['walks over lists in lists', 'object.secrets.all(a, object.secrets.all(b, a.name != b.name || a == b))'],
-    ['makes lists of lists', 'object.secrets.map(a, object.secrets.map(b, [a, b])).size() > 0'],
+    ['iterates over nested lists', 'object.secrets.all(a, object.secrets.all(b, a.name != b.name || a == b))'],
+    ['creates nested lists', 'object.secrets.map(a, object.secrets.map(b, [a, b])).size() > 0'],
     ['compares the object with itself', 'object.secrets.all(a, object == object)'],
-    ['looks for a pattern in all of it', `object.secrets.all(a, !${text}.matches('^(a+)+$b'))`],
-    ['finds all that nearly is there', `object.secrets.all(a, ${text}.findAll('a*b|a').size() > 0)`],
-    ['doubles a text', `${many(30).reduce((inner) => `[${inner}].map(t, t + t)[0]`, text)}.size() > 0`],
-    ['joins texts', `object.secrets.map(a, ${text}).join(${text}).size() > 0`],
-    ['replaces each letter by the text', `${text}.replace('a', ${text}).size() > 0`],
-    ['sorts long texts', `object.secrets.map(a, ${text} + a.name).isSorted()`],
-  ])('that %s is ended by its cost, and others are served meanwhile', async (_, expression) => {
+    ['matches an expensive pattern', `object.secrets.all(a, !${text}.matches('^(a+)+$b'))`],
+    ['searches for near matches', `object.secrets.all(a, ${text}.findAll('a*b|a').size() > 0)`],
+    ['doubles a string repeatedly', `${many(30).reduce((inner) => `[${inner}].map(t, t + t)[0]`, text)}.size() > 0`],
+    ['joins strings', `object.secrets.map(a, ${text}).join(${text}).size() > 0`],
+    ['replaces each letter by the whole string', `${text}.replace('a', ${text}).size() > 0`],
+    ['compares long strings', `object.secrets.map(a, ${text} + a.name).isSorted()`],
+  ])('that %s is ended by its cost, and other requests are served meanwhile', async (_, expression) => {
     server = await openPolicyServer();
     await server.enforce('validating', {
       matchConditions: [{ name: 'large', expression: "object.metadata.name == 'large'" }],
@@ -195,7 +195,7 @@ describe('a hostile policy over an object of a megabyte', () => {
   });
 });
 
-/** A webhook that denies everything with the message of its path. */
+/** A webhook that denies everything, with its path as message. */
 const denies: PolicyServerOptions = {
   webhook: async ({ url, body = '' }) => {
     const { apiVersion, request } = JSON.parse(body) as { apiVersion: string; request: { uid: string } };
@@ -220,7 +220,7 @@ const configuration = (name: string, resources = ['*/*'], apiGroups = ['*']): ob
 describe.each(webhookPlurals)('webhooks of %s', (plural) => {
   const configurations = `${registration}/${plural}`;
 
-  test('are in force as soon as they are acknowledged, and no more once their deletion is', async () => {
+  test('are active as soon as they are acknowledged, and inactive as soon as their deletion is', async () => {
     server = await openPolicyServer(denies);
     for (let round = 0; round < 50; round++) {
       expect(await statusOf('POST', configurations, configuration('a'))).toBe(201);
@@ -243,7 +243,7 @@ describe.each(webhookPlurals)('webhooks of %s', (plural) => {
   });
 });
 
-/** The objects of files, which a test changes. */
+/** Objects from files, which a test can change. */
 function fileSource<Objects>(current: Objects): StaticSource<Objects> & { change(next: Objects): void } {
   const listeners: (() => void)[] = [];
   return {
@@ -258,7 +258,7 @@ function fileSource<Objects>(current: Objects): StaticSource<Objects> & { change
   };
 }
 
-describe('changed files are compiled in steps, and the previous ones are in force until then', () => {
+describe('changed files are compiled in steps while the previous ones stay active', () => {
   const policies = (count: number, message: string): StaticPolicies => ({
     policies: many(count).map((i) => ({
       kind: 'ValidatingAdmissionPolicy',
@@ -290,7 +290,7 @@ describe('changed files are compiled in steps, and the previous ones are in forc
     expect(await message()).toBe('first');
     const before = clock.turns;
     validating.change(policies(100, 'second'));
-    await until('the new files are in force', async () => (await message()) === 'second' || undefined);
+    await until('the new files to be active', async () => (await message()) === 'second' || undefined);
     expect(clock.turns - before).toBeGreaterThan(100);
   });
 
@@ -301,11 +301,11 @@ describe('changed files are compiled in steps, and the previous ones are in forc
     const message = async (): Promise<string> => (await server.request('POST', dryRun, account)).body.message ?? '';
     expect(await message()).toContain('denied the request: a');
     validatingWebhooks.change([of('b')]);
-    await until('the new files are in force', async () => (await message()).endsWith('request: b') || undefined);
+    await until('the new files to be active', async () => (await message()).endsWith('request: b') || undefined);
   });
 });
 
-describe('what cannot be read', () => {
+describe('an unreadable object', () => {
   const call = callUntil(Number.POSITIVE_INFINITY);
   const garbage = Buffer.from('{');
   const key = (name: string, plural = 'validatingadmissionpolicies'): string => `/registry/${plural}/${name}`;
@@ -316,11 +316,11 @@ describe('what cannot be read', () => {
     ['mutatingadmissionpolicies', 'admission policy'],
     ['validatingwebhookconfigurations', 'webhook configuration'],
     ['mutatingwebhookconfigurations', 'webhook configuration'],
-  ])('of %s refuses writes until it is deleted, but none of policies', async (plural, what) => {
+  ])('of %s blocks writes until it is deleted, except writes of policies', async (plural, what) => {
     server = await openPolicyServer();
     expect(await statusOf('POST', dryRun, account)).toBe(201);
     await server.store.create(key('lost', plural), garbage, {}, call);
-    const answer = await until('the object is known to be unreadable', async () => {
+    const answer = await until('the object to be unreadable', async () => {
       const found = await server.request('POST', dryRun, account);
       return found.status === 201 ? undefined : found;
     });
@@ -338,7 +338,7 @@ describe('what cannot be read', () => {
   test.each([
     ['Fail', '422 failed to configure binding: a parameter cannot be read: serviceaccounts/default/lost'],
     ['Ignore', '201 '],
-  ])('and might be a parameter is up to the failure policy: %s', async (failurePolicy, expected) => {
+  ])('that may be a parameter is handled by the failure policy: %s', async (failurePolicy, expected) => {
     server = await openPolicyServer({ authorizer: { authorize: () => ({ verdict: 'allow' }) } });
     await server.request('POST', accounts, { metadata: { name: 'read', labels: { role: 'param' } } });
     await server.enforce(
@@ -358,7 +358,7 @@ describe('what cannot be read', () => {
     expect(server.internalErrors.splice(0)).not.toEqual([]); // of the reads
   });
 
-  test('any more holds as it was', async () => {
+  test('that was a policy stays active as last read', async () => {
     server = await openPolicyServer();
     await server.enforce('validating', { validations: [{ expression: 'false' }] });
     expect(await statusOf('POST', dryRun, account)).toBe(422);
@@ -370,7 +370,7 @@ describe('what cannot be read', () => {
     expect(server.internalErrors.splice(0)).not.toEqual([]); // of the reads
   });
 
-  test.each(webhookPlurals)('any more of %s holds as it was', async (plural) => {
+  test.each(webhookPlurals)('of %s stays active as last read', async (plural) => {
     server = await openPolicyServer(denies);
     const path = `${registration}/${plural}`;
     expect(await statusOf('POST', path, configuration('a'))).toBe(201);

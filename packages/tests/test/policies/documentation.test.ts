@@ -1,4 +1,4 @@
-/** What operators copy from the documentation works. */
+/** The examples of docs/admission.md work. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-test('the policies of the page on admission do what it says', async () => {
+test('the policies of docs/admission.md behave as documented', async () => {
   const kinds: string[] = [];
   for (const text of files) {
     const object = parseYaml(text).value as { readonly kind: string }; // each file is an object

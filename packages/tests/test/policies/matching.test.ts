@@ -28,7 +28,7 @@ const newEvent = {
   reportingInstance: 'i',
 };
 
-/** Dry runs that each rule is tried with. */
+/** Dry runs for each rule. */
 const writes = {
   account: ['POST', `${accounts('red')}?dryRun=All`, { metadata: { name: 'a', labels: { app: 'web' } } }],
   'blue account': ['POST', `${accounts('blue')}?dryRun=All`, { metadata: { name: 'b' } }],
@@ -78,7 +78,7 @@ async function denied(matchConstraints: object): Promise<Write[]> {
 const all = Object.keys(writes) as Write[];
 const except = (...left: Write[]): Write[] => all.filter((name) => !left.includes(name));
 
-describe('a policy is asked about', () => {
+describe('a policy matches', () => {
   test.each<[string, object, Write[]]>([
     ['everything', { resourceRules: [everything] }, all],
     ['one resource', { resourceRules: [rule({})] }, ['account', 'blue account']],
@@ -102,40 +102,40 @@ describe('a policy is asked about', () => {
     ],
     ['operations', { resourceRules: [rule({ operations: ['UPDATE', 'CREATE'] })] }, ['account', 'blue account']],
     [
-      'what lies in namespaces',
+      'namespaced objects',
       { resourceRules: [{ ...everything, scope: 'Namespaced' }] },
       ['account', 'blue account', 'event', 'new event'],
     ],
     [
-      'what lies in none, namespaces among it',
+      'cluster-scoped objects, including namespaces',
       { resourceRules: [{ ...everything, scope: 'Cluster' }] },
       ['namespace', 'cluster role', 'deletion of a namespace'],
     ],
     ['no subresource', { resourceRules: [rule({ resources: ['serviceaccounts/token'] })] }, []],
     ['equivalent resources', { resourceRules: [rule({ resources: ['events'] })] }, ['event', 'new event']],
     [
-      'equivalent resources, the other way round',
+      'equivalent resources in the other direction',
       { resourceRules: [rule({ apiGroups: ['events.k8s.io'], resources: ['events'] })] },
       ['event', 'new event'],
     ],
     [
-      'the exact resource',
+      'only the exact resource',
       { matchPolicy: 'Exact', resourceRules: [rule({ apiGroups: ['events.k8s.io'], resources: ['events'] })] },
       ['new event'],
     ],
     ['names', { resourceRules: [rule({ resourceNames: ['b', 'x'] })] }, ['blue account']],
     [
-      'what is not excluded',
+      'resources that are not excluded',
       { resourceRules: [everything], excludeResourceRules: [rule({ resources: ['events', 'namespaces'] })] },
       ['account', 'blue account', 'cluster role'],
     ],
     [
-      'what is not excluded exactly',
+      'resources that are not excluded by an exact rule',
       { matchPolicy: 'Exact', resourceRules: [everything], excludeResourceRules: [rule({ resources: ['events'] })] },
       except('event'),
     ],
     [
-      'namespaces with a label, and what lies in none',
+      'objects in namespaces with a label, and cluster-scoped objects',
       { resourceRules: [everything], namespaceSelector: { matchLabels: { team: 'red' } } },
       except('blue account', 'deletion of a namespace'),
     ],
@@ -167,7 +167,7 @@ describe('a policy is asked about', () => {
   });
 
   test.each<[string, object | undefined, Write[]]>([
-    ['leaves it as wide as it is', undefined, ['account', 'blue account']],
+    ['does not restrict it without matchResources', undefined, ['account', 'blue account']],
     ['narrows it by namespaces', { namespaceSelector: { matchLabels: { team: 'blue' } } }, ['blue account']],
     ['narrows it by rules', { resourceRules: [rule({ resourceNames: ['a'] })] }, ['account']],
     ['cannot widen it', { resourceRules: [everything] }, ['account', 'blue account']],
@@ -184,7 +184,7 @@ describe('a policy is asked about', () => {
     expect(found).toEqual(expected);
   });
 
-  test('nothing of the kinds of admission: who locked everybody out comes back in this way', async () => {
+  test('no admission objects, so that a policy that locks everyone out can be removed', async () => {
     const end = await server.enforce('validating', {
       matchConstraints: { resourceRules: [everything] },
       validations: [{ expression: 'false' }],
@@ -196,7 +196,7 @@ describe('a policy is asked about', () => {
     );
   });
 
-  test('updates by the labels before and after', async () => {
+  test('updates by the labels of both objects', async () => {
     await server.request('POST', accounts('red'), { metadata: { name: 'labelled', labels: { app: 'api' } } });
     const one = `${accounts('red')}/labelled?dryRun=All`;
     const end = await server.enforce('validating', {

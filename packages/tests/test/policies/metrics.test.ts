@@ -1,4 +1,4 @@
-/** What policies count, in the words of kube-apiserver's metrics. */
+/** Metrics of admission policies, with the names of kube-apiserver. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openPolicyServer, type PolicyServer, type PolicyType } from './policy-server.ts';
 
@@ -22,7 +22,7 @@ const condition = (expression: string): object => ({ matchConditions: [{ name: '
 const holds = { validations: [{ expression: 'true' }] };
 const denies = { validations: [{ expression: 'false' }] };
 
-/** With one policy, of which the name is left out. */
+/** The counts of one policy, without its name. */
 async function countedFor(type: PolicyType, spec: object, binding?: object): Promise<readonly string[]> {
   const end = await server.enforce(type, spec, binding);
   server.takeCounted();
@@ -34,8 +34,8 @@ async function countedFor(type: PolicyType, spec: object, binding?: object): Pro
 
 describe('of a validating policy', () => {
   test.each<[string, object, object | undefined, string[]]>([
-    ['a validation that holds is not counted', holds, undefined, []],
-    ['a denial is', denies, undefined, ['checked no_error deny']],
+    ['a successful validation does not count', holds, undefined, []],
+    ['a denial counts', denies, undefined, ['checked no_error deny']],
     [
       'each action counts',
       denies,
@@ -70,7 +70,7 @@ describe('of a validating policy', () => {
     ],
     ['a condition that is false excludes', { ...denies, ...condition('false') }, undefined, ['excluded CREATE']],
     [
-      'a condition that fails counts, and so does the policy',
+      'a failing condition counts, and so does the policy',
       { ...denies, ...condition(failing) },
       undefined,
       ['failed CREATE', 'checked invalid_error deny'],
@@ -98,7 +98,7 @@ describe('of a mutating policy', () => {
       ['checked out_of_budget deny', 'checked no_error allow'],
     ],
     ['a condition that is false excludes', { mutations: [label('"a"')], ...condition('false') }, ['excluded CREATE']],
-    ['a condition that fails counts alone', { mutations: [label('"a"')], ...condition(failing) }, ['failed CREATE']],
+    ['only a failing condition counts', { mutations: [label('"a"')], ...condition(failing) }, ['failed CREATE']],
   ])('%s', async (_, spec, expected) => {
     expect(await countedFor('mutating', spec)).toEqual(expected);
   });

@@ -72,26 +72,29 @@ const forbidden = (field: string, message: string): unknown => [
   [{ field, reason: 'FieldValueForbidden', message: `Forbidden: user ${message}` }],
 ];
 
-test.each(['validating', 'mutating'] as const)('who writes a %s policy must get all its parameters', async (type) => {
-  const { policies } = types[type];
-  expect(refusalOf(await server.request('POST', policies, policy(type, 'new', account)))).toEqual(
-    forbidden(
-      'spec.paramKind',
-      `${described} must have "get" permission on all objects of the referenced paramKind (kind=ServiceAccount, apiVersion=v1)`,
-    ),
-  );
-  expect(checks.at(-1)).toMatchObject({
-    verb: 'get',
-    resource: { group: '', version: 'v1', resource: 'serviceaccounts', namespace: '*', name: '*' },
-  });
-  await server.request('POST', policies, policy(type, 'new', unserved));
-  expect(checks.at(-1)?.resource).toMatchObject({ group: 'example.com', version: 'v1', resource: '*' });
-  checks = [];
-  expect((await server.request('POST', `${policies}?dryRun=All`, policy(type, 'new'))).status).toBe(201);
-  expect(checks).toEqual([]);
-  allowed = ({ resource }) => resource?.resource === 'serviceaccounts' && resource.name === '*';
-  expect((await server.request('POST', `${policies}?dryRun=All`, policy(type, 'new', account))).status).toBe(201);
-});
+test.each(['validating', 'mutating'] as const)(
+  'the writer of a %s policy needs permission to get all of its parameters',
+  async (type) => {
+    const { policies } = types[type];
+    expect(refusalOf(await server.request('POST', policies, policy(type, 'new', account)))).toEqual(
+      forbidden(
+        'spec.paramKind',
+        `${described} must have "get" permission on all objects of the referenced paramKind (kind=ServiceAccount, apiVersion=v1)`,
+      ),
+    );
+    expect(checks.at(-1)).toMatchObject({
+      verb: 'get',
+      resource: { group: '', version: 'v1', resource: 'serviceaccounts', namespace: '*', name: '*' },
+    });
+    await server.request('POST', policies, policy(type, 'new', unserved));
+    expect(checks.at(-1)?.resource).toMatchObject({ group: 'example.com', version: 'v1', resource: '*' });
+    checks = [];
+    expect((await server.request('POST', `${policies}?dryRun=All`, policy(type, 'new'))).status).toBe(201);
+    expect(checks).toEqual([]);
+    allowed = ({ resource }) => resource?.resource === 'serviceaccounts' && resource.name === '*';
+    expect((await server.request('POST', `${policies}?dryRun=All`, policy(type, 'new', account))).status).toBe(201);
+  },
+);
 
 test.each(['validating', 'mutating'] as const)('a %s policy is checked when its paramKind changes', async (type) => {
   const { policies } = types[type];
@@ -141,21 +144,27 @@ test.each(
       ['no kind', 'plain', { name: 'x' }, 'get', { group: '*', version: '*', resource: '*' }],
     ].map((one) => [type, ...one] as [keyof typeof types, string, string, object, string, object]),
   ),
-)('who binds a %s policy to parameters must read them: %s', async (type, _, policyName, paramRef, verb, resource) => {
-  const { bindings } = types[type];
-  expect(refusalOf(await server.request('POST', bindings, binding(type, policyName, paramRef)))).toEqual(
-    forbidden('spec.paramRef', `${described} does not have "${verb}" permission on the object referenced by paramRef`),
-  );
-  expect(checks.at(-1)).toMatchObject({ verb, resource });
-  allowed = () => true;
-  const { status } = await server.request('POST', `${bindings}?dryRun=All`, binding(type, policyName, paramRef));
-  expect(status).toBe(201);
-});
+)(
+  'the writer of a binding of a %s policy needs permission to read the parameters: %s',
+  async (type, _, policyName, paramRef, verb, resource) => {
+    const { bindings } = types[type];
+    expect(refusalOf(await server.request('POST', bindings, binding(type, policyName, paramRef)))).toEqual(
+      forbidden(
+        'spec.paramRef',
+        `${described} does not have "${verb}" permission on the object referenced by paramRef`,
+      ),
+    );
+    expect(checks.at(-1)).toMatchObject({ verb, resource });
+    allowed = () => true;
+    const { status } = await server.request('POST', `${bindings}?dryRun=All`, binding(type, policyName, paramRef));
+    expect(status).toBe(201);
+  },
+);
 
 test.each([
   ['of-limits', `unable to resolve paramKind example.com/v1, Kind=Limit`],
   ['nowhere', 'unable to get policy nowhere'],
-])('who binds %s needs the right everywhere', async (policyName, problem) => {
+])('a binding of %s requires the permission in all namespaces', async (policyName, problem) => {
   const refused = await server.request(
     'POST',
     types.validating.bindings,
@@ -166,7 +175,7 @@ test.each([
   );
 });
 
-test('nobody is asked about a binding without parameters, a member of system:masters, or a deletion', async () => {
+test('bindings without parameters, members of system:masters and deletions need no extra permission', async () => {
   const { bindings, policies } = types.validating;
   expect((await server.request('POST', `${bindings}?dryRun=All`, binding('validating', 'of-accounts'))).status).toBe(
     201,

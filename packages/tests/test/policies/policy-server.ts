@@ -1,4 +1,4 @@
-/** All kinds with admission policies in force behind the whole pipeline, without a socket and without etcd. */
+/** All kinds with active admission policies behind the whole pipeline, without sockets and etcd. */
 import { type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import {
   type Admission,
@@ -28,16 +28,16 @@ import { openPipeline } from '../../../pipeline/test/open-pipeline.ts';
 
 export interface PolicyServer {
   request(method: string, path: string, body?: object, type?: string): Promise<PolicyAnswer>;
-  /** Puts a policy into force, and gives what takes it out of force again. */
+  /** Activates a policy and returns a function that deactivates it. */
   enforce(type: PolicyType, spec: object, bindingSpec?: object): Promise<() => Promise<void>>;
-  /** What policies have told the audit since the last look. */
+  /** Audit annotations of policies since the previous call. */
   takeAnnotations(): readonly string[];
-  /** What policies have counted since the last look: expressions, and match conditions. */
+  /** Metrics of policies since the previous call: expressions and match conditions. */
   takeCounted(): readonly string[];
-  /** Who asks from now on. */
+  /** The user of the following requests. */
   user: UserInfo;
   readonly store: Store;
-  /** Internal errors that were reported. */
+  /** Reported internal errors. */
   readonly internalErrors: unknown[];
   close(): Promise<void>;
 }
@@ -63,11 +63,11 @@ export interface PolicyAnswer {
 export interface PolicyServerOptions {
   readonly clock?: Clock;
   readonly authorizer?: Authorizer;
-  /** Besides those that the server serves. */
+  /** Kinds besides those of the server. */
   readonly moreKinds?: readonly Kind[];
-  /** Plugins that come after the mutating policies. */
+  /** Plugins after the mutating policies. */
   readonly laterPlugins?: readonly AdmissionPlugin[];
-  /** Answers the calls of all webhooks. */
+  /** Handles the calls of all webhooks. */
   readonly webhook?: HttpsClient['send'];
   readonly fromFiles?: {
     readonly validating?: StaticSource<StaticPolicies>;
@@ -90,7 +90,7 @@ export async function openPolicyServer({
   authorizer = nobodyElse,
   laterPlugins: later = [],
   moreKinds = [],
-  webhook = () => Promise.reject(new Error('no webhook is there')),
+  webhook = () => Promise.reject(new Error('unexpected webhook call')),
   fromFiles = {},
 }: PolicyServerOptions = {}): Promise<PolicyServer> {
   let inForce: Admission = admission([]);
@@ -129,7 +129,7 @@ export async function openPolicyServer({
     environment,
     measures: {
       conditions,
-      checked: (...what: readonly unknown[]) => count('checked', ...what.slice(0, -1)), // but for the time
+      checked: (...what: readonly unknown[]) => count('checked', ...what.slice(0, -1)), // without the duration
     },
     compileFailed,
   });
@@ -218,7 +218,7 @@ export async function openPolicyServer({
   };
 }
 
-/** Matches creates and updates of service accounts unless something else is said. */
+/** Matches creates and updates of service accounts by default. */
 const withDefaults = (type: PolicyType, spec: object): object => ({
   matchConstraints: {
     resourceRules: [

@@ -1,4 +1,4 @@
-/** The examples of the Kubernetes documentation on admission policies, by what they do there. */
+/** The admission policy examples of the Kubernetes documentation, by topic. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   defineKind,
@@ -37,7 +37,7 @@ const deploymentSpec = object(
   { numbers: {} },
 );
 
-/** As much of the kinds of the examples as they look at. */
+/** The parts of the kinds that the examples use. */
 const kindOf = (group: string, kind: string, fields: Parameters<typeof defineKind>[0]['fields']): Kind =>
   defineKind({
     group,
@@ -144,7 +144,7 @@ describe('a limit of replicas', () => {
     ],
     ['by name, of the namespace', { name: 'replica-limit' }, 'prod', 4, 'admitted'],
     [
-      'by name, of one namespace for all',
+      'by name, in one namespace for all',
       { name: 'replica-limit', namespace: 'test' },
       'prod',
       4,
@@ -175,7 +175,7 @@ describe('a limit of replicas', () => {
   test.each([
     [50, 'admitted', []],
     [51, 'admitted', ['high-replica-count=Deployment spec.replicas set to 51']],
-  ])('that the audit tells: %i', async (replicas, expected, annotations) => {
+  ])('with an audit annotation: %i', async (replicas, expected, annotations) => {
     await validate(
       {
         failurePolicy: 'Fail',
@@ -296,8 +296,8 @@ test.each([
   "authorizer.path('/healthz').check('get').allowed()",
   "authorizer.group('apps').resource('deployments').subresource('status').namespace('test').name('backend').check('create').reason() == ''",
   'oldObject == null || object.spec.replicas >= oldObject.spec.replicas',
-])('the expression %s is taken', async (expression) => {
-  const isUnknown = expression.includes('serviceAccount'); // a resource without a group: kept as published
+])('the expression %s is accepted', async (expression) => {
+  const isUnknown = expression.includes('serviceAccount'); // kept as published: a resource without a group
   const body = { metadata: { name: 'taken' }, spec: { ...onDeployments, validations: [{ expression }] } };
   const { status } = await server.request('POST', `${registration}/validatingadmissionpolicies?dryRun=All`, body);
   expect(status).toBe(isUnknown ? 422 : 201);
@@ -321,7 +321,7 @@ describe('a sidecar', () => {
   test.each<[string, object, object]>([
     ['is added', { initContainers: [{ name: 'a' }] }, { initContainers: [{ name: 'a' }, proxy] }],
     [
-      'that is there stays as it is',
+      'is not added twice',
       { initContainers: [{ name: 'mesh-proxy', image: 'own' }] },
       { initContainers: [{ name: 'mesh-proxy', image: 'own' }] },
     ],
@@ -334,7 +334,7 @@ describe('a sidecar', () => {
     expect(await create(spec)).toEqual(expected);
   });
 
-  test('by apply configuration needs lists without one owner', async () => {
+  test('by apply configuration requires lists that are not atomic', async () => {
     const expression = `Object{spec: Object.spec{initContainers: [Object.spec.initContainers{name: "mesh-proxy", image: "mesh/proxy:v1.0.0", restartPolicy: "Always"}]}}`;
     const mutations = [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression } }];
     ends.push(
@@ -346,7 +346,7 @@ describe('a sidecar', () => {
   });
 });
 
-test('a label is added even where there are none', async () => {
+test('a label is added even to an object without labels', async () => {
   const expression = `(!has(object.metadata.labels) ? [JSONPatch{op: "add", path: "/metadata/labels", value: {}}] : []) + [JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("example.com/environment"), value: "test"}]`;
   const mutations = [{ patchType: 'JSONPatch', jsonPatch: { expression } }];
   ends.push(await server.enforce('mutating', { ...onPods, mutations }));
@@ -354,7 +354,7 @@ test('a label is added even where there are none', async () => {
   expect(body.metadata.labels).toEqual({ 'example.com/environment': 'test' });
 });
 
-/** The same ideas, with the kinds that this server stores. */
+/** The same examples with the kinds of this server. */
 describe('on service accounts, events, namespaces and roles', () => {
   const rule = (resources: string, operations = ['CREATE'], apiGroups = ['']): object => ({
     matchConstraints: { resourceRules: [{ apiGroups, apiVersions: ['v1'], operations, resources: [resources] }] },
@@ -378,7 +378,7 @@ describe('on service accounts, events, namespaces and roles', () => {
       "Invalid: failed expression: 'team' in object.metadata.?labels.orValue({})",
     ],
     [
-      'required labels that are there',
+      'required labels that are present',
       { ...rule('serviceaccounts'), validations: [{ expression: "'team' in object.metadata.?labels.orValue({})" }] },
       accounts,
       labeled({ team: 'web' }),
@@ -401,14 +401,14 @@ describe('on service accounts, events, namespaces and roles', () => {
       'Forbidden: name web-1 does not follow the pattern',
     ],
     [
-      'a bound of a number',
+      'a limit of a number',
       { ...rule('events'), validations: [{ expression: 'object.count <= 10', message: 'too many' }] },
       `${namespace}/events`,
       event(11),
       'Invalid: too many',
     ],
     [
-      'a number within its bound',
+      'a number within its limit',
       { ...rule('events'), validations: [{ expression: 'object.count <= 10', message: 'too many' }] },
       `${namespace}/events`,
       event(10),
@@ -425,7 +425,7 @@ describe('on service accounts, events, namespaces and roles', () => {
       'Invalid: no wildcards',
     ],
     [
-      'what a user may do elsewhere',
+      'a permission of the user in another namespace',
       {
         ...rule('serviceaccounts'),
         validations: [
@@ -440,7 +440,7 @@ describe('on service accounts, events, namespaces and roles', () => {
       'admitted',
     ],
     [
-      'who may break the glass',
+      'a break-glass user',
       {
         ...rule('serviceaccounts'),
         matchConditions: [
@@ -461,7 +461,7 @@ describe('on service accounts, events, namespaces and roles', () => {
     expect(shortOf(await server.request('POST', `${path}?dryRun=All`, object))).toBe(expected);
   });
 
-  test('fields that may not change, and objects that may not be deleted', async () => {
+  test('immutable fields, and objects that cannot be deleted', async () => {
     await server.request('POST', accounts, { metadata: { name: 'fixed' }, automountServiceAccountToken: false });
     await validate({
       ...rule('serviceaccounts', ['UPDATE', 'DELETE']),
@@ -486,7 +486,7 @@ describe('on service accounts, events, namespaces and roles', () => {
     [['Warn', 'Audit'], 'admitted', 1, 1],
     [['Deny', 'Audit'], 'Invalid: no label', 0, 1],
   ])(
-    'a trial run: %j is %s, with %i warnings and %i annotations',
+    'a trial of actions: %j is %s, with %i warnings and %i annotations',
     async (validationActions, expected, warned, told) => {
       const validations = [{ expression: 'has(object.metadata.labels)', message: 'no label' }];
       await validate({ ...rule('serviceaccounts'), validations }, { validationActions });

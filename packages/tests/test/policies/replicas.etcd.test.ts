@@ -1,4 +1,7 @@
-/** Policies by two replicas over one etcd: in force at once where they were written, and a moment later on the other. */
+/**
+ * Policies with two replicas on one etcd: active immediately at the replica of the write, and a moment later at the
+ * other.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
@@ -41,7 +44,7 @@ const write = (through: TestServer): Promise<ApiResponse> =>
   through.request('POST', `${accounts}?dryRun=All`, { metadata: { name: 'a' } });
 const messageOf = ({ body }: ApiResponse): string => String(body['message'] ?? '').replace(/^.*denied request: /s, '');
 
-test('a policy that changes while both replicas write is obeyed by the one at once, by the other soon', async () => {
+test('a policy that changes under load applies immediately at one replica, and soon at the other', async () => {
   const faults: string[] = [];
   let acknowledged: string | undefined;
   let isOver = false;
@@ -63,20 +66,23 @@ test('a policy that changes while both replicas write is obeyed by the one at on
     acknowledged = undefined;
     await server.request('PATCH', `${policies}/changing`, { spec: denying(message) }, merge);
     acknowledged = message;
-    await until('the other replica obeys', async () => messageOf(await write(other)) === message || undefined);
+    await until(
+      'the other replica to apply the policy',
+      async () => messageOf(await write(other)) === message || undefined,
+    );
   }
   acknowledged = undefined;
   await server.request('DELETE', `${bindings}/changing`);
   acknowledged = '';
   expect((await write(server)).status).toBe(201);
-  await until('the other replica admits', async () => (await write(other)).status === 201 || undefined);
+  await until('the other replica to admit', async () => (await write(other)).status === 201 || undefined);
   isOver = true;
   await Promise.all(work);
   expect(faults).toEqual([]);
   await server.request('DELETE', `${policies}/changing`);
 });
 
-test('a replica that begins obeys from its first write on', async () => {
+test('a starting replica applies policies from its first write on', async () => {
   await server.request('POST', policies, policy('before', denying('stored before')));
   await server.request('POST', bindings, binding('before'));
   const late = await serveKinds(kinds, { etcd });
@@ -89,7 +95,7 @@ test('a replica that begins obeys from its first write on', async () => {
   }
 });
 
-test('authorizers answer expressions of policies, and always allowed paths are no rights', async () => {
+test('authorizer checks in expressions use the authorizers, and always-allowed paths are not permissions', async () => {
   const validations = [
     { expression: "authorizer.path('/healthz').check('get').allowed()", message: 'masters may' },
     {
@@ -104,7 +110,7 @@ test('authorizers answer expressions of policies, and always allowed paths are n
   await server.request('DELETE', `${policies}/asking`);
 });
 
-describe('the types of a policy', () => {
+describe('type checks of a policy', () => {
   const statusOf = (name: string): Promise<object> =>
     until(`${name} is checked`, async () => {
       const { body } = await server.request('GET', `${policies}/${name}`);
@@ -112,7 +118,7 @@ describe('the types of a policy', () => {
       return status.observedGeneration === body.metadata.generation ? status : undefined;
     });
 
-  test('are checked once for each generation', async () => {
+  test('run once for each generation', async () => {
     const spec = { validations: [{ expression: 'object.metadata.nam == "a"' }, { expression: 'object.secrets == 1' }] };
     await server.request('POST', policies, policy('checked', spec));
     expect(await statusOf('checked')).toEqual({
@@ -135,7 +141,7 @@ describe('the types of a policy', () => {
     expect(await statusOf('checked')).toEqual({ observedGeneration: 2, typeChecking: {} });
   });
 
-  test('are written as in a cluster: who updates by the version of the create is told of the conflict', async () => {
+  test('are written like in Kubernetes: an update with the resourceVersion of the creation gets a conflict', async () => {
     const created = (await server.request('POST', policies, policy('early', { validations: [{ expression: 'true' }] })))
       .body;
     await statusOf('early');

@@ -34,7 +34,7 @@ const enforce = async (spec: object, binding?: object): Promise<void> =>
 
 const create = (metadata: object = { name: 'new' }, query = '?dryRun=All'): Promise<PolicyAnswer> =>
   server.request('POST', `/api/v1/namespaces/a/serviceaccounts${query}`, { metadata });
-/** What a client learns, without the name of the policy. */
+/** The response without the name of the policy. */
 const shortOf = ({ status, body }: PolicyAnswer): string =>
   status < 300 ? 'admitted' : `${status} ${body.reason} ${(body.message ?? '').replace(/^.*?denied request: /s, '')}`;
 
@@ -60,7 +60,7 @@ describe('an expression', () => {
     expect(shortOf(await create())).toBe(expected);
   });
 
-  test.each(['later', 'refused later'])('waits for an authorizer that answers %s', async (when) => {
+  test.each(['later', 'refused later'])('waits for an authorizer that responds %s', async (when) => {
     const asked: AccessQuestion[] = [];
     decide = async (question) => {
       asked.push(question);
@@ -77,13 +77,13 @@ describe('an expression', () => {
     expect(asked.filter(({ verb }) => verb === 'get')).toHaveLength(1);
   });
 
-  test('has no answer where the authorizer is not ready', async () => {
+  test('fails while the authorizer is not ready', async () => {
     decide = async () => ({ verdict: 'notReady' });
     await enforce({ validations: [{ expression: "authorizer.requestResource.check('get').allowed()" }] });
     expect((await create()).status).toBeGreaterThanOrEqual(500);
   });
 
-  test('that costs too much fails, and so do all policies of the request once they cost too much together', async () => {
+  test('that is too expensive fails, and so do all policies of a request that are too expensive together', async () => {
     const digits = '[0,1,2,3,4,5,6,7,8,9]';
     const endless = `${Array.from({ length: 7 }, (_, i) => `${digits}.all(x${i}, `).join('')}true${')'.repeat(7)}`;
     await enforce({ validations: Array.from({ length: 12 }, () => ({ expression: endless })) });
@@ -106,13 +106,13 @@ describe('a denial', () => {
       '413 RequestEntityTooLarge no',
     ],
     [
-      'with a message that is computed',
+      'with a message expression',
       { ...denies, messageExpression: '"not " + object.metadata.name' },
       '422 Invalid not new',
     ],
     ['whose message fails', { ...denies, message: 'no', messageExpression: 'string(object.a.b)' }, '422 Invalid no'],
     ['whose message is empty', { ...denies, message: 'no', messageExpression: '"  "' }, '422 Invalid no'],
-    ['whose message has lines', { ...denies, message: 'no', messageExpression: '"a\\nb"' }, '422 Invalid no'],
+    ['whose message has several lines', { ...denies, message: 'no', messageExpression: '"a\\nb"' }, '422 Invalid no'],
     [
       'whose message is too long',
       { ...denies, message: 'no', messageExpression: 'string(object.metadata.annotations["long"])' },
@@ -132,7 +132,7 @@ describe('a denial', () => {
     );
   });
 
-  test('of the first policy by name counts, and every policy is asked', async () => {
+  test('of the first policy by name is returned, and every policy is evaluated', async () => {
     await enforce({ validations: [{ expression: 'false', message: 'first' }] });
     await enforce({ validations: [{ expression: 'false', message: 'second' }] }, { validationActions: ['Warn'] });
     const answer = await create();
@@ -158,7 +158,7 @@ describe('the actions of a binding', () => {
     ]);
   });
 
-  test('tell what failed', async () => {
+  test('report what failed', async () => {
     await enforce(
       { validations: [{ expression: 'true' }, { expression: 'false', message: 'no' }] },
       { validationActions: ['Audit', 'Warn'] },
@@ -179,7 +179,7 @@ describe('failurePolicy', () => {
     ['an error', failing, undefined, "422 Invalid expression 'object.a.b == 1' resulted in error: no such key: a"],
     ['an error that is ignored', { ...failing, failurePolicy: 'Ignore' }, undefined, 'admitted'],
     [
-      'a validation that fails, which is no error',
+      'a failed validation, which is not an error',
       { validations: [{ expression: 'false' }], failurePolicy: 'Ignore' },
       undefined,
       '422 Invalid failed expression: false',
@@ -225,7 +225,7 @@ describe('match conditions', () => {
     expect(shortOf(await create())).toBe(expected);
   });
 
-  test('that do not hold or fail keep the policy from annotating', async () => {
+  test('that are false or fail prevent annotations', async () => {
     const auditAnnotations = [{ key: 'k', valueExpression: '"v"' }];
     for (const condition of ['false', 'object.a.b == 1'])
       await enforce({ matchConditions: named(condition), failurePolicy: 'Ignore', auditAnnotations });
@@ -272,21 +272,17 @@ describe('parameters', () => {
   const noBinding = undefined;
   const ref = (changes: object): object => ({ paramRef: { parameterNotFoundAction: 'Deny', ...changes } });
   test.each<[string, object | undefined, string]>([
-    ['that the binding does not name are null', noBinding, '422 Invalid null'],
+    ['without a paramRef are null', noBinding, '422 Invalid null'],
     ['by name are in the namespace of the request', ref({ name: 'limits' }), '422 Invalid a/limits'],
     ['by name and namespace', ref({ name: 'limits', namespace: 'elsewhere' }), '422 Invalid elsewhere/limits'],
-    [
-      'by labels: each of them is tried',
-      ref({ selector: { matchLabels: { role: 'params' } } }),
-      '422 Invalid a/limits',
-    ],
+    ['by labels: each is evaluated', ref({ selector: { matchLabels: { role: 'params' } } }), '422 Invalid a/limits'],
     [
       'by labels and namespace',
       ref({ selector: { matchLabels: { of: 'elsewhere' } }, namespace: 'elsewhere' }),
       '422 Invalid elsewhere/limits',
     ],
     [
-      'that are not there deny',
+      'that are missing deny',
       ref({ name: 'none' }),
       '422 Invalid failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction',
     ],
@@ -295,7 +291,7 @@ describe('parameters', () => {
       ref({ selector: { matchLabels: { role: 'none' } } }),
       '422 Invalid failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction',
     ],
-    ['that are not there leave the binding out', ref({ name: 'none', parameterNotFoundAction: 'Allow' }), 'admitted'],
+    ['that are missing skip the binding', ref({ name: 'none', parameterNotFoundAction: 'Allow' }), 'admitted'],
   ])('%s', async (_, binding, expected) => {
     await enforce(shows(found), binding);
     expect(shortOf(await create())).toBe(expected);
@@ -303,7 +299,7 @@ describe('parameters', () => {
 
   test.each<[string, object, object, string]>([
     [
-      'in a namespace, for what lies in none',
+      'in a namespace, for cluster-scoped objects',
       paramKind,
       { name: 'limits' },
       '422 Invalid failed to configure binding: cannot use namespaced paramRef in policy binding that matches cluster-scoped resources',
@@ -334,7 +330,7 @@ describe('parameters', () => {
 });
 
 describe('deletions', () => {
-  test('are validated with the old object, one by one and as a collection', async () => {
+  test('are validated with the old object, individually and as a collection', async () => {
     const path = '/api/v1/namespaces/elsewhere/serviceaccounts';
     await enforce({
       matchConstraints: {

@@ -1,4 +1,4 @@
-/** Tokens of service accounts over two replicas: asked for, used, ended, and believed by others. */
+/** Service account tokens with two replicas: issued, used, invalidated, and verified by other services. */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -68,7 +68,7 @@ async function as(
 ): Promise<ReceivedResponse> {
   const request = https.request(`${server.url}${path}`, {
     method,
-    agent: false, // kept connections would hold up the end of their server
+    agent: false, // kept connections would delay the server's shutdown
     ca: server.certificate,
     headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
   });
@@ -94,7 +94,7 @@ const create = (server: TestServer, name: string, metadata: object = {}): Return
   server.request('POST', accounts, { metadata: { name, ...metadata } });
 
 describe('a token', () => {
-  test('of an account that was created at one replica a moment ago works at the other', async () => {
+  test('of an account that one replica has just created works at the other', async () => {
     for (let round = 0; round < 30; round++) {
       const name = `young-${round}`;
       const { uid } = (await create(first, name)).body.metadata;
@@ -109,7 +109,7 @@ describe('a token', () => {
     }
   });
 
-  test('may do nothing that was not allowed to its account', async () => {
+  test('has only the permissions of its account', async () => {
     await create(first, 'humble');
     expect(await as(await issue(first, 'humble'), first, 'GET', accounts)).toMatchObject({
       status: 403,
@@ -117,16 +117,20 @@ describe('a token', () => {
     });
   });
 
-  test('ends with its account, at once where it was deleted and soon elsewhere', async () => {
+  test('becomes invalid with its account, immediately at the replica of the deletion and soon at others', async () => {
     await create(first, 'gone');
     const token = await issue(first, 'gone');
     for (const server of [first, second]) expect(await use(token, server)).toMatchObject({ status: 201 });
     await first.request('DELETE', `${accounts}/gone`);
     expect(await use(token, first)).toMatchObject({ status: 401 });
-    await until('the other replica knows', async () => (await use(token, second)).status === 401 || undefined, 5_000);
+    await until(
+      'the other replica to reject the token',
+      async () => (await use(token, second)).status === 401 || undefined,
+      5_000,
+    );
   });
 
-  test('of an account that is gone costs etcd one read, however often it is used', async () => {
+  test('of a deleted account costs etcd one read, however often it is used', async () => {
     const countEtcdReads = async (): Promise<number> => {
       const { text } = await as(second.token, second, 'GET', '/metrics');
       return Number(/^etcd_client_attempts_total\{outcome="answered"\} (\d+)$/m.exec(text)?.[1]);
@@ -134,15 +138,19 @@ describe('a token', () => {
     await create(first, 'spent');
     const token = await issue(first, 'spent');
     await first.request('DELETE', `${accounts}/spent`);
-    await until('the other replica knows', async () => (await use(token, second)).status === 401 || undefined, 5_000);
+    await until(
+      'the other replica to reject the token',
+      async () => (await use(token, second)).status === 401 || undefined,
+      5_000,
+    );
     const before = await countEtcdReads();
     const uses = 200;
     for (let used = 0; used < uses; used++) expect(await use(token, second)).toMatchObject({ status: 401 });
-    // A replica asks now and then on its own behalf, too.
+    // A replica also sends a few reads of its own.
     expect((await countEtcdReads()) - before).toBeLessThan(uses / 10);
   });
 
-  test('is judged by what is stored where the watch of a replica is behind', async () => {
+  test("is checked against etcd if the replica's watch lags behind", async () => {
     const proxy = await startProxy(etcd.endpoints[0] as string);
     const behind = await serve({ etcd: { ...etcd, endpoints: [proxy.endpoint] } });
     proxy.delayMs = 300;
@@ -152,10 +160,10 @@ describe('a token', () => {
     expect([status, JSON.parse(text)]).toMatchObject([201, { status: { userInfo: { uid } } }]);
     await first.request('DELETE', `${accounts}/late`);
     await create(first, 'late');
-    // It still knows the account of before, or none.
+    // This replica still has the old account, or none.
     expect(await use(await issue(first, 'late'), behind)).toMatchObject({ status: 201 });
     await until(
-      'the end of the old account',
+      'the old account to be deleted',
       async () => (await use(token, behind)).status === 401 || undefined,
       5_000,
     );
@@ -164,7 +172,7 @@ describe('a token', () => {
     await proxy.close();
   });
 
-  test('is worth nothing to an account that was created anew under the same name', async () => {
+  test('is invalid for a recreated account with the same name', async () => {
     await create(first, 'anew');
     const before = await issue(first, 'anew');
     await first.request('DELETE', `${accounts}/anew`);
@@ -176,7 +184,7 @@ describe('a token', () => {
     }
   });
 
-  test('still works while finalizers hold its account, for as long as that takes to notice', async () => {
+  test('stays valid for a bounded time while finalizers keep its account', async () => {
     await create(first, 'held', { finalizers: ['example.com/wait'] });
     const token = await issue(first, 'held');
     await first.request('DELETE', `${accounts}/held`);
@@ -190,7 +198,7 @@ describe('a token', () => {
     expect(await use(token, first)).toMatchObject({ status: 401 });
   });
 
-  test('for somebody else is refused here, and shown to be good for him by a review', async () => {
+  test('for another audience is rejected here, and a review confirms it for that audience', async () => {
     await create(first, 'guest');
     const token = await issue(first, 'guest', { audiences: ['vault'] });
     expect(await use(token, first)).toMatchObject({ status: 401 });
@@ -201,7 +209,7 @@ describe('a token', () => {
     expect(await review(['x'])).not.toHaveProperty('authenticated', true);
   });
 
-  test('leaves no trace in logs, metrics and answers', async () => {
+  test('does not appear in logs, metrics and responses', async () => {
     await create(first, 'quiet');
     const tokens = [await issue(first, 'quiet'), await issue(first, 'quiet', { audiences: ['x'] })];
     const answers = await Promise.all(tokens.flatMap((token) => [use(token, first), use(`${token}x`, first)]));
@@ -215,7 +223,7 @@ describe('a token', () => {
 describe('a request for a token', () => {
   beforeAll(() => create(first, 'asking'));
 
-  test('is answered with what was given, as YAML too', async () => {
+  test("returns the issued token's properties, as YAML too", async () => {
     const body = formatYaml({ spec: { audiences: ['x'], expirationSeconds: 900 } });
     const answer = await first.request('POST', `${accounts}/asking/token`, body, 'application/yaml');
     const { spec, status } = answer.body as unknown as Issued;
@@ -225,7 +233,7 @@ describe('a request for a token', () => {
     expect(Date.parse(status.expirationTimestamp)).toBe(exp * 1000);
   });
 
-  test('that asks for more time than there is, is told what it was given', async () => {
+  test('with too long a lifetime returns the shorter one', async () => {
     const strict = await serve({}, ['--service-account-max-token-expiration=2h', '--api-audiences=us,them']);
     const answer = await strict.request('POST', `${accounts}/asking/token`, { spec: { expirationSeconds: 7201 } });
     expect(answer.body['spec']).toEqual({ audiences: ['us', 'them'], expirationSeconds: 7200 });
@@ -233,7 +241,7 @@ describe('a request for a token', () => {
     await strict.close();
   });
 
-  test('finds nothing to ask where nothing signs', async () => {
+  test('gets 404 without a signing key', async () => {
     const mute = await serveKinds(kinds, { etcd });
     expect((await mute.request('POST', `${accounts}/asking/token`, {})).status).toBe(404);
     const { resources } = (await mute.request('GET', '/api/v1')).body as unknown as { resources: { name: string }[] };
@@ -244,7 +252,7 @@ describe('a request for a token', () => {
 });
 
 describe('keys', () => {
-  test('are exchanged without one token refused, and what was signed with withdrawn ones counts no more', async () => {
+  test('are rotated without a rejected token, and tokens of removed keys become invalid', async () => {
     await create(first, 'rotated');
     const old = await issue(first, 'rotated');
     const next = newKey();
@@ -266,12 +274,16 @@ describe('keys', () => {
     );
     const last = await issue(first, 'rotated');
     for (const server of [first, second]) await server.write('others', next);
-    await until('the old key is forgotten', async () => (await use(old, second)).status === 401 || undefined, 10_000);
+    await until(
+      'tokens of the old key to be rejected',
+      async () => (await use(old, second)).status === 401 || undefined,
+      10_000,
+    );
     expect(await use(last, second)).toMatchObject({ status: 201 });
     key = next;
   });
 
-  test('that cannot be used leave the old ones in service, and are told to the log', async () => {
+  test('that are invalid keep the previous ones active, and are logged', async () => {
     const server = await serve({ errorsExpected: true });
     await create(server, 'steady');
     const token = await issue(server, 'steady');
@@ -285,8 +297,8 @@ describe('keys', () => {
   });
 });
 
-describe('somebody outside', () => {
-  test('who knows nothing but the issuer believes the tokens that are for him', async () => {
+describe('another service', () => {
+  test('that only knows the issuer can verify tokens for its audience', async () => {
     await create(first, 'traveller');
     const token = await issue(second, 'traveller', { audiences: ['vault'] });
     const own = await issue(first, 'traveller');
@@ -308,7 +320,7 @@ describe('somebody outside', () => {
     await expect(jwtVerify(own, keys, { issuer: claimed, audience: 'vault' })).rejects.toThrow('aud');
   });
 
-  test('may keep the documents for an hour, and must have a name unless the operator says otherwise', async () => {
+  test('may cache the documents for an hour, and must authenticate unless configured otherwise', async () => {
     const token = await issue(first, 'traveller');
     const answered = async (path: string, more: object = {}): Promise<IncomingMessage> => {
       const request = https.request(`${first.url}${path}`, { agent: false, ca: first.certificate, ...more });
@@ -331,7 +343,7 @@ describe('somebody outside', () => {
     }
   });
 
-  test('finds no documents of an issuer that is no URL, whose tokens work nevertheless', async () => {
+  test('finds no documents of an issuer that is not a URL, whose tokens still work', async () => {
     const named = await serveKinds(kinds, {
       etcd,
       files: { signing: key },

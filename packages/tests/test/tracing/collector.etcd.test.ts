@@ -1,4 +1,4 @@
-/** The OpenTelemetry Collector as it is, built by packages/toolchain/collector.mjs, takes our traces. */
+/** The real OpenTelemetry Collector, built by packages/toolchain/collector.mjs, accepts our traces. */
 import { describe, expect, test } from '@jest/globals';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ const built = path.resolve(import.meta.dirname, '../../../../.cache/otel-collect
 const program = process.env['OTEL_COLLECTOR_BIN'] ?? built;
 const isThere = fs.existsSync(program);
 
-/** What the collector writes: OTLP as JSON, one batch in each line. */
+/** The collector's output: OTLP as JSON, one batch per line. */
 interface Batch {
   readonly resourceSpans: readonly {
     readonly resource: { readonly attributes: readonly Attribute[] };
@@ -37,7 +37,7 @@ interface Attribute {
     ? 'The OpenTelemetry Collector'
     : 'skipped: there is no OpenTelemetry Collector in .cache or OTEL_COLLECTOR_BIN',
   () => {
-    test('writes down the trace of a request', async () => {
+    test('receives the trace of a request', async () => {
       const scope = new Scope();
       const home = fs.mkdtempSync(path.join(os.tmpdir(), 'collector-'));
       scope.onClose('files', () => fs.rmSync(home, { recursive: true }));
@@ -70,12 +70,12 @@ const list = 'GET /api/v1/namespaces/{:namespace}/serviceaccounts';
 function batchWithList(file: string): Batch['resourceSpans'][number] | undefined {
   const lines = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n') : [];
   return lines
-    .slice(0, -1) // the last one may be half written
+    .slice(0, -1) // the last line may be incomplete
     .flatMap((line) => (JSON.parse(line) as Batch).resourceSpans)
     .find(({ scopeSpans }) => scopeSpans.some(({ spans }) => spans.some(({ name }) => name === list)));
 }
 
-/** Returns what ends it, once it listens. */
+/** Returns a function that stops the collector, once it listens. */
 async function startCollector(endpoint: string, file: string): Promise<() => Promise<void>> {
   const configuration = {
     receivers: { otlp: { protocols: { grpc: { endpoint } } } },

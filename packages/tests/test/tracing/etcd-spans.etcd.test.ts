@@ -1,4 +1,4 @@
-/** etcd has spans of its own, which become a part of our traces. */
+/** etcd's own spans join our traces. */
 import { describe, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { Scope } from '@cluster-apiserver/base';
@@ -8,13 +8,13 @@ import { startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
 import { sendRequest } from '../authentication/send-request.ts';
 import { million, serveTraced, spansOf } from './traced-server.ts';
 
-/** Since etcd 3.5; 3.6 has dropped the first word. */
+/** Supported since etcd 3.5; 3.6 removed the prefix "experimental". */
 const { stdout, stderr } = spawnSync(process.env['ETCD_BIN'] ?? 'etcd', ['--help'], { encoding: 'utf8' });
 const [, experimental] = /--(experimental-|)enable-distributed-tracing\b/.exec(`${stdout}${stderr}`) ?? [];
 const canTrace = experimental !== undefined;
 
 (canTrace ? describe : describe.skip)(canTrace ? 'etcd' : 'skipped: this etcd has no tracing', () => {
-  test('takes its part in the trace of a write', async () => {
+  test('adds its span to the trace of a write', async () => {
     const scope = new Scope();
     try {
       const receiver = await startReceiver();

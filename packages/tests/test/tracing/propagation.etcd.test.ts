@@ -1,4 +1,7 @@
-/** What others are asked for the sake of a sampled request is a part of its trace, there and here. */
+/**
+ * Calls to other services during a sampled request are part of its trace, in our spans and through the propagated
+ * context.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import os from 'node:os';
@@ -17,7 +20,7 @@ import { type HttpsServer, startHttpsServer } from '../https-server.ts';
 import type { TestServer } from '../serve-kinds.ts';
 import { million, serveTraced, spansOf, treeOf } from './traced-server.ts';
 
-/** The trace context of each request to the others, by its path. */
+/** The received trace context by path. */
 const received = new Map<string, string | undefined>();
 
 let etcd: RealEtcd;
@@ -134,8 +137,8 @@ async function created(token: string): Promise<readonly ReceivedSpan[]> {
 const traceparentOf = ({ traceId, spanId }: ReceivedSpan): string => `00-${traceId}-${spanId}-01`;
 const clientsIn = (spans: readonly ReceivedSpan[]): ReceivedSpan[] => spans.filter(({ kind }) => kind === 'client');
 
-describe('The trace of a write goes on', () => {
-  test('at the webhooks that decide about it, and at the key management plugin', async () => {
+describe('The trace of a write includes', () => {
+  test('calls of authorization and admission webhooks, and of the KMS plugin', async () => {
     const spans = await created('opaque');
     expect(treeOf(spans, ({ name }) => name)).toEqual([
       'POST /api/v1/namespaces/{:namespace}/serviceaccounts',
@@ -157,7 +160,7 @@ describe('The trace of a write goes on', () => {
     expect(plugin.traceparents).toHaveLength(1);
   });
 
-  test('at the issuer whose keys are fetched for it', async () => {
+  test("the request for the issuer's keys", async () => {
     const token = await new SignJWT({ iss: others.origin, aud: 'cluster', sub: 'dog' })
       .setExpirationTime('1h')
       .setProtectedHeader({ alg: 'ES256', kid: 'k' })
@@ -170,7 +173,7 @@ describe('The trace of a write goes on', () => {
     expect(gets.map(({ parentSpanId }) => parentSpanId)).toEqual(fetched.map(() => authentication?.spanId));
   });
 
-  test('and says where, without paths and queries', async () => {
+  test('server addresses, without paths and queries', async () => {
     const { port } = new URL(others.origin);
     const webhooks = clientsIn(await created('opaque')).filter(({ name }) => name === 'POST');
     for (const { attributes } of webhooks)

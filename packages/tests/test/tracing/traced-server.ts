@@ -1,4 +1,4 @@
-/** Servers whose traces a test reads. */
+/** Servers with tracing. */
 import { afterAll } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
@@ -41,10 +41,10 @@ export async function startTracedServer(): Promise<TracedServer> {
   return { etcd, receiver, server };
 }
 
-/** The spans of one request, by its audit id, its own first. They come together with it or before. */
+/** The spans of one request by its audit ID, starting with its own. Child spans are exported with it or earlier. */
 export async function spansOf(receiver: OtlpReceiver, auditId: string): Promise<readonly ReceivedSpan[]> {
   const request = await until(`the trace of ${auditId}`, () => requestSpan(receiver, auditId));
-  // A caller may have sent several requests in his trace.
+  // A client may have sent several requests in one trace.
   const below = ({ spanId }: ReceivedSpan): ReceivedSpan[] =>
     receiver.spans
       .filter(({ traceId, parentSpanId }) => traceId === request.traceId && parentSpanId === spanId)
@@ -55,7 +55,7 @@ export async function spansOf(receiver: OtlpReceiver, auditId: string): Promise<
 export const requestSpan = ({ spans }: OtlpReceiver, auditId: string): ReceivedSpan | undefined =>
   spans.find(({ attributes }) => attributes['audit-id'] === auditId);
 
-/** A trace as people read it: each span below the one that it is part of, in the order of their starts. */
+/** A trace as an indented tree: each span below its parent, in the order of their starts. */
 export function treeOf(spans: readonly ReceivedSpan[], describe: (span: ReceivedSpan) => string): string[] {
   const ids = new Set(spans.map(({ spanId }) => spanId));
   const sorted = [...spans].sort((one, other) => Number(one.startNanos - other.startNanos));

@@ -24,16 +24,16 @@ const seed = 5;
 
 const deliveredEventsMin = repetitions({ ci: 200_000, soak: 1_000_000 });
 const compactionIntervalMs = 200;
-/** Not fewer than there are replicas: one that was never killed still knows the beginning. */
+/** At least the number of replicas: a replica that was never killed still has the whole history. */
 const rounds = repetitions({ ci: 3, soak: 6 });
-/** Between one fault and the next: so much is asked and answered, and each watcher of everything is told of so much. */
+/** Responses, and events to each watcher of everything, between two faults. */
 const answersBetween = 150;
-/** Far beyond an election, and the start of a member or a replica on a busy machine. */
+/** Much longer than an election or the start of a member or a replica on a busy machine. */
 const recoveryMs = 60_000;
-/** The million events of a soak take minutes. */
+/** A soak delivers a million events, which takes minutes. */
 const campaignMs = 400_000;
 
-/** Writes are what all watchers multiply: a few a second keep a small machine busy. */
+/** Every write is delivered to many watchers: a few per second keep a small machine busy. */
 const thinkMs = 20;
 const clientsEach = 2;
 
@@ -68,13 +68,13 @@ beforeAll(async () => {
 afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
 
 test(
-  'through faults and forgetting, watchers are told everything, once, in order and rightly, and readers nothing that is over',
+  'through faults and compactions, watchers receive every event once, in order and with the right content, and lists are never outdated',
   async () => {
     const random = seededRandom(seed);
     const recorder = startRecorder(etcd.endpoints, keyPrefix);
     scope.onClose('recorder', () => recorder.stop());
     const load = mixedLoad(clients, random, { thinkMs });
-    await until('something that was written', () => recorder.revision > 0 || undefined, recoveryMs);
+    await until('a recorded write', () => recorder.revision > 0 || undefined, recoveryMs);
     const compactor = startCompactor(etcd.endpoints, recorder, compactionIntervalMs);
     scope.onClose('compactor', () => compactor.stop());
     const watchers = startWatchers(random, recorder);
@@ -84,7 +84,7 @@ test(
     const beganMs = clock.monotonicMs();
     const answers = async (count: number): Promise<void> => {
       const enough = load.history.length + count;
-      await until(`${count} more answers`, () => load.history.length >= enough || undefined, recoveryMs);
+      await until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);
     };
     try {
       for (let round = 0; round < rounds; round += 1) {
@@ -108,7 +108,7 @@ test(
     await recorder.stop();
 
     const log = logOf(recorder);
-    // Not only what is recorded moves it on: leaders and leases do, too.
+    // Leader elections and leases also advance the revision.
     const members = await Promise.all(etcd.endpoints.map(memberAt));
     const headRevision = Math.max(...members.map((member) => member?.revision ?? 0));
     const truth = { log, headRevision, compactions: compactor.requests };
@@ -136,7 +136,7 @@ test(
     expect({ seed, violations: violations.slice(0, 20) }).toEqual({ seed, violations: [] });
     expect(late).toEqual([]);
     expect(deliveredEvents()).toBeGreaterThanOrEqual(deliveredEventsMin);
-    // That much was forgotten shows to whoever comes too late.
+    // Clients with an old revision notice the compaction.
     for (const client of replicaClients) {
       const { body } = await client.request(
         'GET',
@@ -169,14 +169,14 @@ function startWatchers(random: Random, recorder: Recorder): readonly Watcher[] {
   return watcherKinds.flatMap((kind) => Array.from({ length: kind.count }, (_, at) => start(kind, at)));
 }
 
-/** Whoever has not been told everything although nothing hinders it. */
+/** Waits until all watchers have received everything; returns those that have not. */
 async function waitForWatchers(watchers: readonly Watcher[], log: readonly LogEntry[]): Promise<string[]> {
   const due = new Map(
     [...new Set(watchers.map(({ stream }) => stream.view))].map((view) => [view, selectVisibleEvents(log, view)]),
   );
   const late = (): Watcher[] =>
     watchers.filter(({ stream, revision }) => revision < (due.get(stream.view)?.events.at(-1)?.revision ?? 0));
-  // The judge, who comes next, says more about whoever is late than a wait in vain.
+  // The checker reports missing events better than a timeout would.
   await until('the last events', () => late().length === 0 || undefined, recoveryMs).catch(() => {});
   return late().map(({ stream }) => stream.watcher);
 }
@@ -185,10 +185,10 @@ const logOf = ({ changes }: Recorder): LogEntry[] =>
   changes.map(({ revision, key, value }) => ({
     revision,
     key: key.slice(keyPrefix.length),
-    object: value === undefined ? undefined : (JSON.parse(value) as ApiObject), // stored by the server as it serves it
+    object: value === undefined ? undefined : (JSON.parse(value) as ApiObject), // the stored encoding equals the served one
   }));
 
-// Each fault is done when it is seen to have happened.
+// Each fault waits until its effect is visible.
 
 const cutFromEtcd = (): Promise<void> => cut(lines);
 const cutFromClients = (): Promise<void> => cut(clientLines);
@@ -197,7 +197,7 @@ async function cut(lines: readonly TcpProxy[]): Promise<void> {
   const accepted = (): number => lines.reduce((sum, line) => sum + line.accepted, 0);
   const before = accepted();
   for (const line of lines) line.cut();
-  await until('somebody to come again', () => accepted() > before || undefined, recoveryMs);
+  await until('a client to reconnect', () => accepted() > before || undefined, recoveryMs);
 }
 
 async function killReplica(round: number): Promise<void> {
@@ -214,7 +214,7 @@ async function killLeader(): Promise<void> {
   await leader.start();
 }
 
-/** A compaction or two since now. */
+/** Waits for one or two compactions. */
 async function waitForCompaction(compactor: Compactor): Promise<void> {
   const enough = compactor.done + 2;
   await until('compactions', () => compactor.done >= enough || undefined, recoveryMs);
@@ -223,4 +223,4 @@ async function waitForCompaction(compactor: Compactor): Promise<void> {
 const counts = (groups: ReadonlyMap<string, readonly unknown[]>): string =>
   [...groups].map(([name, all]) => `${name} ${all.length}`).join(', ');
 
-const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // none is empty
+const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // never empty

@@ -3,12 +3,12 @@ import type { Delivered } from './streams.ts';
 
 export interface ChangeRules {
   readonly sights: VisibleEvents;
-  /** Whether bookmarks were asked for. */
+  /** Whether the watch requested bookmarks. */
   readonly bookmarks: boolean;
   readonly headRevision: number;
 }
 
-/** Goes along what was told and what was to be told with one finger each. */
+/** Compares delivered with expected events in parallel. */
 export function checkChanges(
   events: readonly Delivered[],
   after: number,
@@ -23,7 +23,7 @@ export function checkChanges(
   for (const event of events) {
     if (event.type === 'BOOKMARK') {
       const ahead = wanted[next];
-      if (!bookmarks) violations.push(`nobody asked for ${nameOf(event)}`);
+      if (!bookmarks) violations.push(`bookmark not requested: ${nameOf(event)}`);
       if (event.initialEnds > 0) violations.push(`no initial events end with ${nameOf(event)}`);
       if (event.revision < revision) violations.push(`goes back from ${revision}: ${nameOf(event)}`);
       if (ahead && ahead.revision <= event.revision) violations.push(`ahead of ${nameOf(ahead)}: ${nameOf(event)}`);
@@ -40,7 +40,7 @@ export function checkChanges(
     else if (at < next) violations.push(`doubled: ${nameOf(event)} after ${revision}`);
     else {
       for (; next < at; next += 1) {
-        violations.push(`missed: ${nameOf(wanted[next] as Delivered)}, told of ${event.revision} instead`);
+        violations.push(`missed: ${nameOf(wanted[next] as Delivered)}, received ${event.revision} instead`);
         skipped.add(next);
       }
       next = at + 1;
@@ -55,7 +55,7 @@ export function checkChanges(
 const isOf = (one: Delivered | undefined, { revision, key }: Delivered): boolean =>
   one?.revision === revision && one.key === key;
 
-/** Where in all that was to be told an event has its place; one revision may hold several keys. */
+/** The index of the expected event; one revision may contain several keys. */
 function findExpectedEvent(event: Delivered, { events, after }: VisibleEvents): number {
   const end = after(event.revision);
   for (let at = after(event.revision - 1); at < end; at += 1) if (isOf(events[at], event)) return at;

@@ -6,8 +6,8 @@ import { contentOf } from './content.ts';
 import type { Delivered, Ending, Opening, Segment, Stream } from './streams.ts';
 import type { ApiObject, View } from './view.ts';
 
-// The judge is only worth as much as the lies it finds. So a small world that is right by construction tells its watchers
-// what happened, and each test breaks one telling in a way that a broken server would.
+// Tests the checker: a simulation produces correct streams, and each test injects one defect that a broken server could
+// cause.
 
 interface SimulatedStream {
   readonly truth: GroundTruth;
@@ -23,14 +23,14 @@ const views: readonly View[] = [
   { matches: ({ metadata }) => metadata.name === 'one' },
 ];
 
-test.each(seeds)('what is right is left alone (seed %i)', (seed) => {
+test.each(seeds)('a correct stream has no violations (seed %i)', (seed) => {
   for (const view of views) {
     const { truth, stream } = simulateStream(seed, view);
     expect(checkStreams([stream], truth)).toEqual([]);
   }
 });
 
-/** How a telling is broken: another stream, or nothing when it holds nothing that can be broken this way. */
+/** Injects a defect into a stream; returns undefined if the stream has no place for it. */
 type Defect = (told: SimulatedStream, random: Random) => Stream | undefined;
 
 const defects: Record<string, Defect> = {
@@ -84,7 +84,7 @@ const defects: Record<string, Defect> = {
       const event = events[at] as Delivered;
       return events.with(at, { ...event, revision: event.revision + 1_000 });
     }),
-  'an event was told that nobody had caused': ({ stream }, random) =>
+  'an event had no write': ({ stream }, random) =>
     changeEvents(stream, random, isChange, 0, (events, at) =>
       events.toSpliced(at, 0, { type: 'ADDED', key: 'a/ghost', revision: 7, content: 'of a ghost', initialEnds: 0 }),
     ),
@@ -102,7 +102,7 @@ const defects: Record<string, Defect> = {
     ),
   'a bookmark was of the future': ({ stream, truth }, random) =>
     changeContent(stream, random, isBookmark, () => ({ revision: truth.headRevision + 1 })),
-  'a bookmark came that nobody had asked for': ({ stream }) => {
+  'a bookmark was sent but not requested': ({ stream }) => {
     const at = stream.segments.findIndex(
       ({ events, opening }) => opening.from === 'a revision' && events.some(isBookmark),
     );
@@ -147,7 +147,7 @@ const defects: Record<string, Defect> = {
     };
     return { ...stream, segments: [nothing, ...stream.segments] };
   },
-  'a watch was answered by invalid': ({ stream }) =>
+  'a watch got an invalid response': ({ stream }) =>
     withSegment(stream, 0, (segment) => ({ ...segment, ending: { how: 'invalid', what: '500' } })),
   'the last events never came': ({ stream }) =>
     withSegment(stream, stream.segments.length - 1, (segment) =>
@@ -206,7 +206,7 @@ const defects: Record<string, Defect> = {
   },
 };
 
-test.each(Object.entries(defects))('it is found that %s', (_, inject) => {
+test.each(Object.entries(defects))('finds that %s', (_, inject) => {
   let broken = 0;
   for (const seed of seeds) {
     for (const view of views) {
@@ -220,14 +220,14 @@ test.each(Object.entries(defects))('it is found that %s', (_, inject) => {
   expect(broken).toBeGreaterThanOrEqual(seeds.length);
 });
 
-test('a watch that breaks off before it has told of the present has told nothing wrong', () => {
+test('a watch that ends before its initial state is complete has no violation', () => {
   const { truth, stream } = simulateStream(1, {});
   const whole = stream.segments.find(isFrom('initial events')) as Segment;
   const broken: Segment = { ...whole, events: whole.events.slice(0, 2), ending: { how: 'cut' } };
   expect(checkStreams([{ ...stream, segments: [broken, ...stream.segments] }], truth)).toEqual([]);
 });
 
-test('a watch expires when what it would be told first can no longer be told with what was there before', () => {
+test('a watch expires once the state before its next event was compacted', () => {
   const { truth, stream } = simulateStream(1, {});
   const [compaction] = truth.compactions;
   const expired: Segment = {
@@ -249,7 +249,7 @@ const isFrom =
 const resumes = ({ opening, events }: Segment): boolean =>
   opening.from === 'a revision' && events.filter(isChange).length > 1;
 
-/** The place of a segment that fits; -1 when there is none. */
+/** The index of a matching segment; -1 if there is none. */
 function pick(random: Random, segments: readonly Segment[], fact: (segment: Segment, at: number) => boolean): number {
   const fitting = segments.flatMap((segment, at) => (fact(segment, at) ? [at] : []));
   return fitting[random.below(fitting.length)] ?? -1;
@@ -261,7 +261,7 @@ function withSegment(stream: Stream, at: number, lie: (segment: Segment) => Segm
   return next && { ...stream, segments: stream.segments.with(at, next) };
 }
 
-/** Tells the events of a segment from a revision otherwise, where one fits that so many more follow. */
+/** Changes the events of a matching segment from one that is followed by at least so many. */
 function changeEvents(
   stream: Stream,
   random: Random,
@@ -294,7 +294,7 @@ function changeContent(
   });
 }
 
-/** Tells otherwise what a watch begins with, where that is something and more follows. */
+/** Changes the initial events of a matching segment that has later events. */
 const changeInitialEvents = (
   stream: Stream,
   random: Random,
@@ -313,7 +313,7 @@ const changeInitialEvents = (
 const keys = ['a/one', 'a/two', 'a/three', 'b/one', 'b/two', 'b/three'];
 const forgettingAtMs = 1_000;
 
-/** A log, and a watcher that was told the truth about it in all the ways there are. */
+/** Simulates a log, and a watcher that correctly receives it through every kind of watch. */
 function simulateStream(seed: number, view: View): SimulatedStream {
   const random = seededRandom(seed);
   const log: LogEntry[] = [];
@@ -342,7 +342,7 @@ function simulateStream(seed: number, view: View): SimulatedStream {
   return { truth, stream: { watcher: 'watcher', view, lists: [list], segments } };
 }
 
-/** A watch and those that go on where it ended, until all is told. */
+/** A watch and its resumptions until all events were delivered. */
 function streamFrom(
   opening: Opening,
   from: number,

@@ -5,14 +5,14 @@ import { type Delivered, initialEndNames, type Listing, type Segment, type Strea
 import type { View } from './view.ts';
 
 export interface GroundTruth {
-  /** Everything that ever happened. */
+  /** All changes. */
   readonly log: readonly LogEntry[];
-  /** Nothing that was told is newer. */
+  /** No delivered revision may be newer. */
   readonly headRevision: number;
   readonly compactions: readonly Compaction[];
 }
 
-/** Says everything that is wrong with what watchers were told. The last segment of each is to have been told everything. */
+/** Returns all violations of the watch streams. The last segment of each stream must have received all events. */
 export function checkStreams(streams: readonly Stream[], truth: GroundTruth): string[] {
   const byView = new Map<View, VisibleEvents>();
   return streams.flatMap(({ watcher, view, lists, segments }) => {
@@ -34,7 +34,7 @@ export function checkStreams(streams: readonly Stream[], truth: GroundTruth): st
 const describeOpening = ({ opening, events }: Segment): string =>
   `from ${opening.from}${'revision' in opening ? ` ${opening.revision}` : ''}, ${events.length} events`;
 
-/** One mistake is often the reason for all that follow in the same segment. */
+/** One defect often causes all later violations of a segment. */
 const shownMax = 5;
 const truncateList = (violations: readonly string[]): readonly string[] =>
   violations.length <= shownMax
@@ -43,7 +43,7 @@ const truncateList = (violations: readonly string[]): readonly string[] =>
 
 interface Verdict {
   readonly violations: string[];
-  /** How far it came. */
+  /** Last delivered revision. */
   readonly revision: number;
   readonly caughtUp: boolean;
 }
@@ -51,8 +51,9 @@ interface Verdict {
 function checkSegment(segment: Segment, sights: VisibleEvents, truth: GroundTruth): Verdict {
   const verdict = checkEvents(segment, sights, truth);
   const { ending } = segment;
-  if (ending.how === 'invalid') verdict.violations.push(`no answer to that: ${ending.what}`);
-  // etcd serves the changes after a revision as long as it knows the state at it: the events tell what was there before.
+  if (ending.how === 'invalid') verdict.violations.push(`invalid response:  ${ending.what}`);
+  // etcd serves changes after a revision as long as that revision is not compacted, because events include the previous
+  // value.
   if (ending.how === 'expired' && !mayBeCompacted(truth.compactions, verdict.revision, ending.atMs))
     verdict.violations.push(
       `expired before its time: at ${verdict.revision}, ${describeCompactions(truth, ending.atMs)}`,
@@ -85,7 +86,7 @@ function checkEvents(segment: Segment, sights: VisibleEvents, truth: GroundTruth
 }
 
 function listFaults(list: Listing, sights: VisibleEvents): string[] {
-  if ('invalid' in list) return [`no answer to a list: ${list.invalid}`];
+  if ('invalid' in list) return [`invalid response to a list:  ${list.invalid}`];
   const { notBefore, revision, items } = list;
   const faults: string[] = [];
   if (revision < notBefore) faults.push(`a list of ${revision} was asked for when there was ${notBefore}`);
@@ -95,7 +96,10 @@ function listFaults(list: Listing, sights: VisibleEvents): string[] {
 
 type Rest = (events: readonly Delivered[], revision: number) => Verdict;
 
-/** The revision of the present is not told: it is any at which what came first is what there was. */
+/**
+ * The server does not send the revision of the initial state: any revision is accepted whose state equals the first
+ * events.
+ */
 function checkAfterPresent(
   notBefore: number,
   events: readonly Delivered[],
@@ -107,11 +111,11 @@ function checkAfterPresent(
   for (const revision of [notBefore, ...sights.events.slice(since).map((event) => event.revision)]) {
     const size = initialSize(events, sights.stateAt(revision));
     if (size === undefined) continue;
-    // The connection broke before all of it had come.
+    // The connection broke before the initial state was complete.
     if (size > events.length) return { violations: [], revision, caughtUp: false };
     const verdict = rest(events.slice(size), revision);
     if (verdict.violations.length === 0) return verdict;
-    if (size > 0) nearest ??= verdict; // nothing is what anything begins with
+    if (size > 0) nearest ??= verdict; // an empty state matches any events
   }
   const past = sights.events
     .slice(0, since)
@@ -126,7 +130,7 @@ const summarize = (events: readonly Delivered[]): string =>
     .map(({ type, key, revision }) => `${type} ${key} at ${revision}`)
     .join(', ');
 
-/** How many objects there were, if that is what comes first, as far as it came. */
+/** The size of the state if the first events are that state or a part of it. */
 function initialSize(events: readonly Delivered[], state: ReadonlyMap<string, string>): number | undefined {
   const added = events.slice(0, state.size);
   return isPartOf(added, state) ? state.size : undefined;
@@ -140,7 +144,7 @@ function isPartOf(added: readonly Delivered[], state: ReadonlyMap<string, string
   );
 }
 
-/** What comes before the bookmark must add up to what there was at its revision. */
+/** The events before the bookmark must add up to the state at its revision. */
 function checkAfterInitialEvents(
   notBefore: number,
   events: readonly Delivered[],

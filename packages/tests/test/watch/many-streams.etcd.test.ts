@@ -5,14 +5,13 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
-// Clients written in Go put all their watches on one connection of HTTP/2: whoever does not read one of them must not
-// hold up the others.
+// Go clients open all watches on one HTTP/2 connection: an unread watch must not block the others.
 
 const connections = 10;
 const watchesEach = 100;
 const stoppedEach = 5;
 const events = 20;
-/** All of them together are more than the window of a stream, so that one who does not read them is waited for. */
+/** Together larger than the stream window, so an unread watch is blocked by flow control. */
 const eventBytes = 5_000;
 const slowTestMs = 180_000;
 const limitMs = 120_000;
@@ -43,8 +42,8 @@ test(
     for (const { told } of reading) expect(told).toEqual(names);
     for (const { told } of stopped) expect(told.length).toBeLessThan(events);
 
-    // A place on each connection becomes free, and is as good as new. As Go's client does, it is taken behind a ping:
-    // Node counts a stream that was reset until it has read everything that came with the reset.
+    // One stream on each connection becomes free and can be reused. Like Go's client, wait for a ping first: Node
+    // counts a reset stream until it has read everything before the reset.
     for (const [at, session] of sessions.entries()) {
       watches[at * watchesEach + watchesEach - 1]?.close();
       await new Promise((answered) => session.ping(answered));
@@ -58,7 +57,7 @@ test(
   slowTestMs,
 );
 
-/** A connection as Go opens one: there is much room on it, and little for each stream. */
+/** A connection with Go's flow-control windows: large for the connection, small for each stream. */
 async function openSession(): Promise<ClientHttp2Session> {
   const session = connect(server.url, { ca: server.certificate });
   scope.onClose('session', () => session.destroy());

@@ -2,21 +2,24 @@ import { contentOf } from './content.ts';
 import type { Delivered } from './streams.ts';
 import { type ApiObject, isVisible, type View } from './view.ts';
 
-/** A change in etcd's own log. */
+/** A change in etcd's log. */
 export interface LogEntry {
   readonly revision: number;
   /** `namespace/name` */
   readonly key: string;
-  /** As it is stored; undefined when it was removed. */
+  /** The stored object; undefined for a deletion. */
   readonly object: ApiObject | undefined;
 }
 
-/** What of the log is to be seen through a view, and how: whatever comes into it is added, whatever leaves it is deleted. */
+/**
+ * The events that a view of the log must deliver: objects that enter the view are added, objects that leave it are
+ * deleted.
+ */
 export interface VisibleEvents {
   readonly events: readonly Delivered[];
-  /** The place in `events` of the first one after a revision. */
+  /** The index in `events` of the first event after a revision. */
   after(revision: number): number;
-  /** What was in view at a revision: contents by key. */
+  /** The visible objects at a revision: contents by key. */
   stateAt(revision: number): ReadonlyMap<string, string>;
 }
 
@@ -32,7 +35,7 @@ export function selectVisibleEvents(log: readonly LogEntry[], view: View): Visib
       const type = before ? 'MODIFIED' : 'ADDED';
       events.push({ type, key, revision, content: contentOf(now, revision), initialEnds: 0 });
     } else if (before) {
-      // As it was last seen, at the revision that took it away: whoever resumes there has missed nothing.
+      // The last visible state, with the revision of the removal, so that a watch can resume there.
       events.push({ type: 'DELETED', key, revision, content: contentOf(before, revision), initialEnds: 0 });
     }
   }

@@ -2,7 +2,7 @@ import { colours, namespaces } from '../fault/mixed-load.ts';
 import type { View } from './view.ts';
 import type { WatcherOptions } from './watcher.ts';
 
-/** Who watches in the campaign. Another kind of watcher is another line here. */
+/** The watchers of the campaign; each entry is one kind. */
 export interface WatcherKind extends WatcherOptions {
   readonly what: string;
   readonly count: number;
@@ -29,7 +29,7 @@ const byName: View = {
   matches: ({ metadata }) => metadata.name === 'account-1',
 };
 
-/** Long enough to be a watcher, short enough to come again a few times. */
+/** Long enough for a watch, short enough for several reconnects. */
 const staysLong = { staysEvents: 5_000 };
 const staysShort = { staysEvents: 150 };
 const withList = { starts: 'with a list', bookmarks: true } as const;

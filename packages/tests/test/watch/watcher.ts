@@ -6,38 +6,38 @@ import type { OpenWatch, WatchTransport } from './open-watch.ts';
 import type { Delivered, Ending, Listing, Opening, Segment, Stream } from './streams.ts';
 import { type ApiObject, pathOf, type View } from './view.ts';
 
-/** What a watcher does, time and again. */
+/** The repeated behavior of a watcher. */
 export interface WatcherOptions {
   readonly view: View;
-  /** Where it starts when it knows nothing, or was told that what it knows is too old. */
+  /** How it starts without a known revision, or after 410. */
   readonly starts: 'with a list' | 'with the present' | 'with initial events' | 'at an old revision';
   readonly bookmarks: boolean;
-  /** After about so many events it goes and comes again, elsewhere. */
+  /** Reconnects elsewhere after about so many events. */
   readonly staysEvents: number;
 }
 
 export interface WatcherEnvironment {
   readonly random: Random;
   readonly wire: WatchTransport;
-  /** For lists: a client of any replica. */
+  /** A client of any replica, for lists. */
   client(): Client;
-  /** Where to watch this time. */
+  /** The URL for the next watch. */
   url(): string;
-  /** A revision that is certainly there by now. */
+  /** A revision that certainly exists. */
   latestRevision(): number;
 }
 
 export interface Watcher {
   readonly stream: Stream;
   readonly deliveredEvents: number;
-  /** It has been told everything up to here. */
+  /** All events up to this revision were received. */
   readonly revision: number;
   stop(): Promise<void>;
 }
 
-/** Before it comes again to where it was not let in. */
+/** Delay before it retries a failed watch. */
 const retryMs = 50;
-/** How far back an old revision lies at most; etcd forgets about as many between two compactions. */
+/** Maximum age of an old revision, about the revisions between two compactions. */
 const oldRevisions = 60;
 
 export function startWatcher(watcher: string, habit: WatcherOptions, surroundings: WatcherEnvironment): Watcher {
@@ -50,7 +50,7 @@ export function startWatcher(watcher: string, habit: WatcherOptions, surrounding
   let current: OpenWatch | undefined;
   let revision = 0;
 
-  /** Where to go on; undefined when a list that was needed did not come. */
+  /** The next start; undefined if a required list failed. */
   const opening = async (): Promise<Opening | undefined> => {
     if (known !== undefined && habit.starts !== 'at an old revision') return { from: 'a revision', revision: known };
     const notBefore = newest();
@@ -88,7 +88,7 @@ export function startWatcher(watcher: string, habit: WatcherOptions, surrounding
       current?.abort();
     };
     revision = from.from === 'a revision' ? from.revision : from.notBefore;
-    // The revisions of what comes before the bookmark, or without one of the present, are no places to go on from.
+    // Revisions before the bookmark, or of initial events without one, cannot be resumed from.
     let resumable = from.from === 'a revision';
     known = resumable ? revision : undefined;
     const receive = (event: Delivered): void => {
@@ -159,7 +159,7 @@ interface ListBody {
   readonly items: readonly (ApiObject & { readonly metadata: { readonly resourceVersion: string } })[];
 }
 
-/** A replica that is down, or has no store at present, gives none. */
+/** Returns undefined if the replica is down or has no store at present. */
 async function readList(client: Client, view: View, notBefore: number): Promise<Listing | undefined> {
   try {
     const { status, retryAfter, body } = await client.request('GET', pathOf(view));
@@ -177,5 +177,5 @@ async function readList(client: Client, view: View, notBefore: number): Promise<
   }
 }
 
-/** The items of a list do not say what they are; the list does. */
+/** Adds kind and apiVersion, which list items lack. */
 const withType = (item: ApiObject): ApiObject => ({ kind: 'ServiceAccount', apiVersion: 'v1', ...item });
