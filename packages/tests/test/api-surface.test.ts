@@ -70,7 +70,7 @@ test('the operations match the snapshot', async () => {
   expect(lines.join('\n')).toMatchSnapshot();
 });
 
-test('the schemas of objects match the snapshot', async () => {
+test('the object schemas match the snapshot', async () => {
   const lines = Object.entries((await document()).definitions).flatMap(([name, { properties = {}, required = [] }]) => [
     name,
     ...Object.entries(properties).map(

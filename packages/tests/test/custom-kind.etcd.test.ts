@@ -21,7 +21,7 @@ import { type TestServer, serveKinds } from './serve-kinds.ts';
 interface Lamp extends KubeObject {
   color?: string;
   watts?: number;
-  rooms?: string[];
+  locations?: string[];
 }
 
 const lamp = defineKind<Lamp>({
@@ -35,7 +35,7 @@ const lamp = defineKind<Lamp>({
   fields: {
     color: field(string, 'What light it gives.'),
     watts: field(int32, 'What it takes.'),
-    rooms: field(list(string, 'set'), 'Where it shines.'),
+    locations: field(list(string, 'set'), 'Where it shines.'),
   },
   names: subdomainNames,
   qualifiedFinalizers: true,
@@ -66,8 +66,8 @@ const draft = (name: string, fields: object = {}, metadata: object = {}): KubeOb
 
 test('create, get, replace, patch and delete follow from the declaration', async () => {
   const lamps = freshLamps();
-  const made = await server.request('POST', lamps, draft('desk', { color: 'white', watts: 40, rooms: ['study'] }));
-  expect(made).toMatchObject({ status: 201, body: { kind: 'Lamp', color: 'white', watts: 40, rooms: ['study'] } });
+  const made = await server.request('POST', lamps, draft('desk', { color: 'white', watts: 40, locations: ['study'] }));
+  expect(made).toMatchObject({ status: 201, body: { kind: 'Lamp', color: 'white', watts: 40, locations: ['study'] } });
   expect((await server.request('GET', `${lamps}/desk`)).body).toEqual(made.body);
 
   const replaced = await server.request('PUT', `${lamps}/desk`, { ...made.body, color: 'red' });
@@ -84,16 +84,16 @@ test('create, get, replace, patch and delete follow from the declaration', async
     { watts: 60, color: null },
     'application/merge-patch+json',
   );
-  expect(merged).toMatchObject({ status: 200, body: { watts: 60, rooms: ['study'] } });
+  expect(merged).toMatchObject({ status: 200, body: { watts: 60, locations: ['study'] } });
   expect(merged.body).not.toHaveProperty('color');
   const added = await server.request(
     'PATCH',
     `${lamps}/desk`,
-    { rooms: ['hall'] },
+    { locations: ['hall'] },
     'application/strategic-merge-patch+json',
   );
   expect(added).toMatchObject({ status: 200, body: { watts: 60 } });
-  expect(new Set(added.body.rooms as string[])).toEqual(new Set(['study', 'hall']));
+  expect(new Set(added.body.locations as string[])).toEqual(new Set(['study', 'hall']));
 
   expect(await server.request('DELETE', `${lamps}/desk`)).toMatchObject({
     status: 200,
@@ -202,7 +202,7 @@ test('discovery and OpenAPI include it', async () => {
     schemas: {
       'example.workshop.v1.Lamp': {
         description: 'Gives light.',
-        properties: { rooms: { description: 'Where it shines.', 'x-kubernetes-list-type': 'set' } },
+        properties: { locations: { description: 'Where it shines.', 'x-kubernetes-list-type': 'set' } },
       },
     },
   });

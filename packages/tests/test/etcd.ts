@@ -39,8 +39,8 @@ export async function readChanges(url: string, prefix: string): Promise<Change[]
   const changes: Change[] = [];
   const stop = new AbortController();
   try {
-    for await (const told of streamChanges(url, prefix, 1, stop.signal)) {
-      for (const change of told) {
+    for await (const batch of streamChanges(url, prefix, 1, stop.signal)) {
+      for (const change of batch) {
         if (change.key === end) return changes;
         changes.push(change);
       }

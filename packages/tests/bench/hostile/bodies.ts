@@ -26,7 +26,7 @@ const yamlSizes = [8, 32, 128, 500].map((kib) => kib * 1_024);
 
 const yaml = (name: string, token: string, close = ''): Attack => ({
   name: `yaml-${name}`,
-  reason: `YAML bodies of ${JSON.stringify(token)} over and over: parsers look back, or keep every token`,
+  reason: `YAML bodies of ${JSON.stringify(token)} repeated: parsers backtrack, or keep every token`,
   prepare: send(async () => {
     const bodies = yamlSizes.map((bytes) => {
       const times = Math.floor(bytes / (token.length + close.length));

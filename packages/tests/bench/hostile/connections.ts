@@ -158,7 +158,7 @@ export const connectionAttacks: readonly Attack[] = [
   },
   {
     name: 'forged-tokens',
-    reason: `${forgedPerSecond} tokens a second with the right header and issuer and a signature of nobody`,
+    reason: `${forgedPerSecond} tokens a second with the right header and issuer and an invalid signature`,
     prepare: async (context) => {
       const ask = openAgent(context, 1);
       const path = serviceAccountsPath(namespaces.polite, 'polite');
@@ -185,7 +185,7 @@ export const connectionAttacks: readonly Attack[] = [
   },
   {
     name: 'idle-connections',
-    reason: `${idleConnections} connections that ask for nothing (no credentials)`,
+    reason: `${idleConnections} idle connections (no credentials)`,
     prepare: async (context) => async () => {
       let left = idleConnections;
       const loop = async (): Promise<void> => {
@@ -226,7 +226,7 @@ export const connectionAttacks: readonly Attack[] = [
   },
   {
     name: 'frames-without-meaning',
-    reason: 'settings, pings and empty data frames without end: each wants an acknowledgement (no credentials)',
+    reason: 'endless settings, pings and empty data frames: each requires an acknowledgement (no credentials)',
     prepare: async (context) => {
       const batch = [
         ...new Array<Buffer>(50).fill(frame(frames.settings, 0, 0, Buffer.alloc(0))),

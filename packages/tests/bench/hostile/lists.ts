@@ -66,7 +66,7 @@ const zeroWindow = (name: string, more: readonly Field[]): Attack => ({
 /** A list that the client reads completely, in another encoding than the stored one. */
 const readLists = (name: string, accept: string, query = ''): Attack => ({
   name,
-  reason: `lists of all objects as ${name.slice('list-'.length)}: every object is parsed and written anew`,
+  reason: `lists of all objects as ${name.slice('list-'.length)}: every object is decoded and encoded again`,
   prepare: async (context) => () =>
     repeat(context, 4, 1_000, () => ({
       path: `${serviceAccountsPath(namespaces.small)}${query}`,
@@ -120,7 +120,7 @@ export const listAttacks: readonly Attack[] = [
   },
   {
     name: 'lists-with-rapid-resets',
-    reason: 'lists over HTTP/2 that are reset at once: the work must not be done for nobody',
+    reason: 'lists over HTTP/2 that are reset at once: the server must not keep working on them',
     prepare: async (context) => async () => {
       let sent = 0;
       const loop = async (): Promise<void> => {

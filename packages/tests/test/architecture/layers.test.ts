@@ -15,7 +15,7 @@ const layers = [
   ['devcluster', 'tools'],
   ['tests'],
 ];
-const layerOf = (room: string): number => layers.findIndex((line) => line.includes(room));
+const layerOf = (packageName: string): number => layers.findIndex((line) => line.includes(packageName));
 
 const scope = '@cluster-apiserver/';
 const sources = readSources();
@@ -25,16 +25,16 @@ const tools = Object.keys(manifestOf().devDependencies ?? {});
 test('all sources and their imports are found', () => {
   const index = sources.find((source) => source.path === 'registry/src/index.ts');
   expect(index?.imports.map(({ from }) => from)).toContain('./create.ts');
-  expect(new Set(sources.map(({ packageName: room }) => room)).size).toBeGreaterThan(8);
+  expect(new Set(sources.map(({ packageName }) => packageName)).size).toBeGreaterThan(8);
 });
 
-test.each(packageNames)('%s is in a layer', (room) => {
-  expect(layerOf(room)).toBeGreaterThanOrEqual(0);
+test.each(packageNames)('%s is in a layer', (packageName) => {
+  expect(layerOf(packageName)).toBeGreaterThanOrEqual(0);
 });
 
-describe.each(packageNames)('%s', (room) => {
-  const own = sources.filter((source) => source.packageName === room);
-  const { dependencies = {}, devDependencies = {} } = manifestOf(room);
+describe.each(packageNames)('%s', (packageName) => {
+  const own = sources.filter((source) => source.packageName === packageName);
+  const { dependencies = {}, devDependencies = {} } = manifestOf(packageName);
   const violations = (wrong: (source: Source, used: Import) => boolean): string[] =>
     own.flatMap((source) =>
       source.imports.filter((used) => wrong(source, used)).map(({ from }) => `${source.path} imports ${from}`),
@@ -45,7 +45,7 @@ describe.each(packageNames)('%s', (room) => {
       violations(
         (_, { from }) =>
           from.startsWith(scope) &&
-          !(layerOf(packageNameIn(from)) >= 0 && layerOf(packageNameIn(from)) < layerOf(room)),
+          !(layerOf(packageNameIn(from)) >= 0 && layerOf(packageNameIn(from)) < layerOf(packageName)),
       ),
     ).toEqual([]);
   });

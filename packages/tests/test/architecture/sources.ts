@@ -33,15 +33,18 @@ export interface Manifest {
 }
 
 /** The manifest of a package, or of the root without an argument. */
-export const manifestOf = (...room: [] | [string]): Manifest =>
+export const manifestOf = (...packageName: [] | [string]): Manifest =>
   JSON.parse(
-    fs.readFileSync(path.join(packagesDirectory, ...(room.length > 0 ? room : ['..']), 'package.json'), 'utf8'),
+    fs.readFileSync(
+      path.join(packagesDirectory, ...(packageName.length > 0 ? packageName : ['..']), 'package.json'),
+      'utf8',
+    ),
   );
 
 export function readSources(): Source[] {
-  return packageNames.flatMap((room) =>
+  return packageNames.flatMap((packageName) =>
     ['src', 'test', 'bench', 'fuzz'].flatMap((folder) =>
-      filesBelow(path.join(packagesDirectory, room, folder)).map((file) => readSource(room, file)),
+      filesBelow(path.join(packagesDirectory, packageName, folder)).map((file) => readSource(packageName, file)),
     ),
   );
 }
@@ -54,13 +57,13 @@ function filesBelow(folder: string): string[] {
     .map((entry) => path.join(entry.parentPath, entry.name));
 }
 
-function readSource(room: string, file: string): Source {
+function readSource(packageName: string, file: string): Source {
   const imports: Import[] = [];
   const globals = new Set<string>();
   visit(parseSync(fs.readFileSync(file, 'utf8'), { syntax: 'typescript', target: 'es2024' }));
   const relative = path.relative(packagesDirectory, file);
   return {
-    packageName: room,
+    packageName,
     path: relative,
     isTestCode: /\.test\.ts$|^[^/]+\/(test|bench|fuzz)\/|\/contract\/|\/testing\.ts$/.test(relative),
     imports,

@@ -115,8 +115,8 @@ describeWithHelm('the chart', () => {
     expect(forTrial).toContain('api-cluster-apiserver serves https://api-cluster-apiserver.platform.svc');
     expect(forTrial).toContain("get secret api-cluster-apiserver-tls -o jsonpath='{.data.ca\\.crt}'");
     expect(forTrial).toContain('FOR TRIALS ONLY');
-    expect(forTrial).not.toContain('NOBODY CAN LOG IN YET');
-    expect(notes('--set', 'etcd.endpoints={http://etcd:2379}')).toContain('NOBODY CAN LOG IN YET');
+    expect(forTrial).not.toContain('NO AUTHENTICATION CONFIGURED');
+    expect(notes('--set', 'etcd.endpoints={http://etcd:2379}')).toContain('NO AUTHENTICATION CONFIGURED');
   });
 
   test('sets each of its flags in some value set', () => {

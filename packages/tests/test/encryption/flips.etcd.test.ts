@@ -38,8 +38,8 @@ import {
 const socket = path.join(os.tmpdir(), `kms-flips-${process.pid}.sock`);
 const random = systemRandom();
 const key = Buffer.alloc(32, 'a'); // as in provider()
-const nobody = { used: () => {}, told: () => {}, toldNone: () => {}, missed: () => {}, held: () => {} };
-const options = { clock, random, measures: nobody, recovered: () => {}, failed: () => {} };
+const noMeasures = { used: () => {}, told: () => {}, toldNone: () => {}, missed: () => {}, held: () => {} };
+const options = { clock, random, measures: noMeasures, recovered: () => {}, failed: () => {} };
 const connection = { socket, timeoutMs: 5_000, clock, called: () => {} };
 
 let etcd: RealEtcd;

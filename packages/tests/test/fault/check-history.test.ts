@@ -30,11 +30,11 @@ test.each(seeds)('a correct history has no violations (seed %i)', (seed) => {
 type Defect = (simulation: SimulatedHistory, random: Random) => boolean;
 
 const defects: Record<string, Defect> = {
-  'an answered write is missing': ({ history, log }, random) => {
+  'an acknowledged write is missing': ({ history, log }, random) => {
     const entry = pick(log, random, (entry) => wasTold(history, entry));
     return entry !== undefined && log.splice(log.indexOf(entry), 1).length === 1;
   },
-  'a write is there twice': ({ log }, random) => {
+  'a write appears twice': ({ log }, random) => {
     const entry = pick(log, random, ({ state }) => state !== undefined);
     return entry !== undefined && log.push({ ...entry, revision: (log.at(-1)?.revision ?? 0) + 1 }) > 0;
   },
@@ -64,7 +64,7 @@ const defects: Record<string, Defect> = {
       ...outcome,
       revision: (outcome as { revision: number }).revision + 1_000,
     })),
-  'a state was seen before it was written': ({ history, log }, random) => {
+  'a state was read before it was written': ({ history, log }, random) => {
     const read = pick(history, random, ({ outcome }) => outcome.result === 'found');
     if (read?.outcome.result !== 'found') return false;
     const written = log.find(({ revision }) => revision === (read.outcome as { revision: number }).revision);
@@ -93,13 +93,13 @@ const defects: Record<string, Defect> = {
     changeOutcome(simulation, random, 'found', (outcome) => ({ ...outcome, state: written('other') }) as Outcome),
   'a write was acknowledged with the content of another': (simulation, random) =>
     changeOutcome(simulation, random, 'written', (outcome) => ({ ...outcome, state: written('other') }) as Outcome),
-  'an object was not found that was there all the time': ({ history, log }) => {
+  'an existing object was not found': ({ history, log }) => {
     const name = log.findLast(({ state }) => state !== undefined)?.name;
     const last = log.findLast((entry) => entry.name === name);
     if (!last?.state || name === undefined || !wasTold(history, last)) return false;
     return history.push(operation({ verb: 'get', name }, { result: 'absent' }, lateMs(history))) > 0;
   },
-  'an object was in the way that was not there': ({ history }) =>
+  'a creation conflicted with a missing object': ({ history }) =>
     history.push(operation({ verb: 'create', name: 'never', values: {} }, { result: 'exists' }, 1)) > 0,
   'a conflict was reported although the expected revision was current': ({ history, log }) => {
     const last = log.findLast((entry) => entry.state !== undefined && lastOf(log, entry) && wasTold(history, entry));
@@ -114,7 +114,7 @@ const defects: Record<string, Defect> = {
       ) > 0
     );
   },
-  'a replacement went over another revision than it expected': ({ history, log }, random) => {
+  'a replacement ignored its resourceVersion precondition': ({ history, log }, random) => {
     const blind = pick(
       history,
       random,
@@ -164,7 +164,7 @@ const defects: Record<string, Defect> = {
       const place = Object.keys(state.values).find((place) => place.startsWith('secrets/'));
       return place === undefined ? undefined : without(state, place);
     }),
-  'a strategic merge left a secret that it was to remove': ({ history, log }, random) => {
+  'a strategic merge kept a removed secret': ({ history, log }, random) => {
     const entry = pick(log, random, ({ revision }) => {
       const owner = writerAt(history, revision)?.action;
       return owner?.verb === 'strategic' && owner.removed.length > 0;

@@ -98,8 +98,8 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
   });
 
   test('are evaluated only after authentication', async () => {
-    const nobody = openClient(server, protocol);
-    opened.push(nobody);
-    expect((await nobody.send({ 'impersonate-user': 'bob' })).status).toBe(401);
+    const anonymous = openClient(server, protocol);
+    opened.push(anonymous);
+    expect((await anonymous.send({ 'impersonate-user': 'bob' })).status).toBe(401);
   });
 });

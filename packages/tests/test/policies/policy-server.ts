@@ -82,7 +82,7 @@ const bindingsOf = {
   mutating: 'mutatingadmissionpolicybindings',
 } as const;
 
-const everybody: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
+const allowAll: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
 const nobodyElse: Authorizer = { authorize: () => ({ verdict: 'noOpinion' }) };
 
 export async function openPolicyServer({
@@ -98,7 +98,7 @@ export async function openPolicyServer({
   let annotations: string[] = [];
   const annotate = (key: string, value: string): void => void annotations.push(`${key}=${value}`);
   const checks = {
-    authorizer: everybody,
+    authorizer: allowAll,
     admission: {
       mutate: (context: Parameters<Admission['mutate']>[0]) => inForce.mutate({ ...context, annotate }),
       validate: (context: Parameters<Admission['validate']>[0]) => inForce.validate({ ...context, annotate }),
@@ -107,7 +107,7 @@ export async function openPolicyServer({
   const pipeline = await openPipeline({
     clock,
     kinds: [...kinds({ eventLifetimeSeconds: 3_600 }), ...moreKinds],
-    routes: { checks, mayDeleteUnreadable: everybody },
+    routes: { checks, mayDeleteUnreadable: allowAll },
     chain: { authenticator: { authenticate: () => user } },
   });
   const { resources, faults } = pipeline;

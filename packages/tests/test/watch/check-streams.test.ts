@@ -36,11 +36,11 @@ type Defect = (told: SimulatedStream, random: Random) => Stream | undefined;
 const defects: Record<string, Defect> = {
   'an event was dropped': ({ stream }, random) =>
     changeEvents(stream, random, isChange, 2, (events, at) => events.toSpliced(at, 1)),
-  'an event was doubled at once': ({ stream }, random) =>
+  'an event was duplicated immediately': ({ stream }, random) =>
     changeEvents(stream, random, isChange, 1, (events, at) => events.toSpliced(at, 0, events[at] as Delivered)),
-  'an event came again later': ({ stream }, random) =>
+  'an event was repeated later': ({ stream }, random) =>
     changeEvents(stream, random, isChange, 1, (events, at) => [...events, events[at] as Delivered]),
-  'two events changed places': ({ stream }, random) =>
+  'two events were reordered': ({ stream }, random) =>
     changeEvents(stream, random, isChange, 2, (events, at) =>
       events[at + 1]?.type === 'BOOKMARK'
         ? undefined
@@ -48,7 +48,7 @@ const defects: Record<string, Defect> = {
     ),
   'an event had another type': ({ stream }, random) =>
     changeContent(stream, random, isChange, ({ type }) => ({ type: type === 'MODIFIED' ? 'ADDED' : 'MODIFIED' })),
-  'a deletion was told as a change': ({ stream }, random) =>
+  'a deletion was delivered as MODIFIED': ({ stream }, random) =>
     changeContent(
       stream,
       random,
@@ -57,7 +57,7 @@ const defects: Record<string, Defect> = {
     ),
   'an event had the content of another': ({ stream }, random) =>
     changeContent(stream, random, isChange, () => ({ content: 'of another' })),
-  'what was deleted was told at the revision at which it was written': ({ stream, truth }, random) =>
+  'a deletion had the revision of the last write': ({ stream, truth }, random) =>
     changeContent(
       stream,
       random,
@@ -67,7 +67,7 @@ const defects: Record<string, Defect> = {
         return { revision: written?.revision ?? 0 };
       },
     ),
-  'what was deleted was told as it was written': ({ stream, truth }, random) =>
+  'a deletion had the content of an earlier write': ({ stream, truth }, random) =>
     changeContent(
       stream,
       random,
@@ -77,7 +77,7 @@ const defects: Record<string, Defect> = {
         return { content: contentOf(written?.object as ApiObject, written?.revision ?? 0) };
       },
     ),
-  'an event was told of another object': ({ stream }, random) =>
+  'an event had the key of another object': ({ stream }, random) =>
     changeContent(stream, random, isChange, ({ key }) => ({ key: `${key}-other` })),
   'an event had another revision': ({ stream }, random) =>
     changeEvents(stream, random, isChange, 0, (events, at) => {
@@ -88,7 +88,7 @@ const defects: Record<string, Defect> = {
     changeEvents(stream, random, isChange, 0, (events, at) =>
       events.toSpliced(at, 0, { type: 'ADDED', key: 'a/ghost', revision: 7, content: 'of a ghost', initialEnds: 0 }),
     ),
-  'a bookmark was ahead of what had been told': ({ stream }, random) =>
+  'a bookmark was ahead of the delivered events': ({ stream }, random) =>
     changeEvents(stream, random, isBookmark, 2, (events, at) =>
       isChange(events[at + 1] as Delivered)
         ? events.with(at, { ...(events[at] as Delivered), revision: (events[at + 1] as Delivered).revision })
@@ -100,7 +100,7 @@ const defects: Record<string, Defect> = {
         ? events.with(at, { ...(events[at] as Delivered), revision: (events[at - 1] as Delivered).revision - 1 })
         : undefined,
     ),
-  'a bookmark was of the future': ({ stream, truth }, random) =>
+  'a bookmark had a future revision': ({ stream, truth }, random) =>
     changeContent(stream, random, isBookmark, () => ({ revision: truth.headRevision + 1 })),
   'a bookmark was sent but not requested': ({ stream }) => {
     const at = stream.segments.findIndex(
@@ -117,7 +117,7 @@ const defects: Record<string, Defect> = {
         events: segment.events.slice(segment.events.findIndex(isChange) + 1),
       }),
     ),
-  'events were told again at a resume': ({ stream }, random) => {
+  'events were repeated at a resume': ({ stream }, random) => {
     const at = pick(
       random,
       stream.segments,
@@ -126,7 +126,7 @@ const defects: Record<string, Defect> = {
     const again = stream.segments[at - 1]?.events.findLast(isChange) as Delivered;
     return withSegment(stream, at, (segment) => ({ ...segment, events: [again, ...segment.events] }));
   },
-  'a watch expired whose revision was there': ({ stream, truth }, random) => {
+  'a watch expired although its revision was available': ({ stream, truth }, random) => {
     const beforeMs = Math.min(...truth.compactions.map(({ requestedMs }) => requestedMs)) - 1;
     return withSegment(
       stream,
@@ -137,7 +137,7 @@ const defects: Record<string, Defect> = {
       }),
     );
   },
-  'a watch expired at the very revision that was kept': ({ stream, truth }) => {
+  'a watch expired at the compacted revision, which is still available': ({ stream, truth }) => {
     const kept = truth.compactions.at(-1)?.revision ?? 0;
     const nothing: Segment = {
       opening: { from: 'a revision', revision: kept },
@@ -149,38 +149,38 @@ const defects: Record<string, Defect> = {
   },
   'a watch got an invalid response': ({ stream }) =>
     withSegment(stream, 0, (segment) => ({ ...segment, ending: { how: 'invalid', what: '500' } })),
-  'the last events never came': ({ stream }) =>
+  'the last events were missing': ({ stream }) =>
     withSegment(stream, stream.segments.length - 1, (segment) =>
       segment.events.some(isChange)
         ? { ...segment, events: segment.events.slice(0, segment.events.findLastIndex(isChange)) }
         : undefined,
     ),
-  'the present left out an object': ({ stream }, random) =>
+  'the initial state omitted an object': ({ stream }, random) =>
     changeInitialEvents(stream, random, 'the present', (events) => events.slice(1)),
-  'the present held an object twice': ({ stream }, random) =>
+  'the initial state contained an object twice': ({ stream }, random) =>
     changeInitialEvents(stream, random, 'the present', ([first, ...events]) => [
       first as Delivered,
       first as Delivered,
       ...events,
     ]),
-  'the present was the past': ({ stream, truth }, random) =>
+  'the initial state was outdated': ({ stream, truth }, random) =>
     withSegment(stream, pick(random, stream.segments, isFrom('the present')), (segment) => ({
       ...segment,
       opening: { from: 'the present', notBefore: truth.headRevision },
     })),
-  'the initial events left out an object': ({ stream }, random) =>
+  'the initial events omitted an object': ({ stream }, random) =>
     changeInitialEvents(stream, random, 'initial events', (events) => events.slice(1)),
-  'the initial events held an object that was older': ({ stream }, random) =>
+  'the initial events contained an outdated object': ({ stream }, random) =>
     changeInitialEvents(stream, random, 'initial events', ([first, ...events]) => [
       { ...(first as Delivered), content: 'from before' },
       ...events,
     ]),
-  'the initial events were those of the past': ({ stream, truth }, random) =>
+  'the initial events were outdated': ({ stream, truth }, random) =>
     withSegment(stream, pick(random, stream.segments, isFrom('initial events')), (segment) => ({
       ...segment,
       opening: { from: 'initial events', notBefore: truth.headRevision },
     })),
-  'the end of the initial events had one name only': ({ stream }, random) =>
+  'the end of the initial events had only one annotation': ({ stream }, random) =>
     changeContent(
       stream,
       random,
@@ -194,13 +194,13 @@ const defects: Record<string, Defect> = {
       (event) => isBookmark(event) && event.initialEnds === 0,
       () => ({ initialEnds: 2 }),
     ),
-  'a list left something out': ({ stream }) => {
+  'a list omitted an object': ({ stream }) => {
     const [list] = stream.lists;
     return list && 'items' in list && list.items.size > 0
       ? { ...stream, lists: [{ ...list, items: new Map([...list.items].slice(1)) }] }
       : undefined;
   },
-  'a list was of the past': ({ stream, truth }) => {
+  'a list was outdated': ({ stream, truth }) => {
     const [list] = stream.lists;
     return list && 'items' in list ? { ...stream, lists: [{ ...list, notBefore: truth.headRevision }] } : undefined;
   },

@@ -65,7 +65,7 @@ function describeCompactions({ compactions }: GroundTruth, atMs: number): string
   const last = compactions.findLast(({ requestedMs }) => requestedMs <= atMs);
   const next = compactions.find(({ requestedMs }) => requestedMs > atMs);
   const within = next ? `, and ${next.revision} ${(next.requestedMs - atMs).toFixed(1)} ms later` : '';
-  return `when all before ${last?.revision ?? 'nothing'} was to be forgotten${within}`;
+  return `compacted up to ${last?.revision ?? 'nothing'}${within}`;
 }
 
 function checkEvents(segment: Segment, sights: VisibleEvents, truth: GroundTruth): Verdict {
@@ -89,7 +89,7 @@ function listFaults(list: Listing, sights: VisibleEvents): string[] {
   if ('invalid' in list) return [`invalid response to a list:  ${list.invalid}`];
   const { notBefore, revision, items } = list;
   const faults: string[] = [];
-  if (revision < notBefore) faults.push(`a list of ${revision} was asked for when there was ${notBefore}`);
+  if (revision < notBefore) faults.push(`a list of ${revision} was returned although ${notBefore} existed`);
   if (!isSame(items, sights.stateAt(revision))) faults.push(`a list of ${revision} is not what there was`);
   return faults;
 }
@@ -170,7 +170,8 @@ function checkAfterInitialEvents(
   }
   const { revision, initialEnds } = bookmark;
   if (initialEnds !== initialEndNames.length) violations.push(`the end of the initial events has ${initialEnds} names`);
-  if (revision < notBefore) violations.push(`initial events of ${revision} were asked for when there was ${notBefore}`);
+  if (revision < notBefore)
+    violations.push(`initial events of ${revision} were returned although ${notBefore} existed`);
   if (!isSame(state, sights.stateAt(revision)))
     violations.push(`the initial events are not what there was at ${revision}`);
   const after = rest(events.slice(end + 1), revision);

@@ -19,10 +19,10 @@ export function startRecorder(members: readonly string[], prefix: string): Recor
   const listeners = members.map(async (url) => {
     while (!stopping.signal.aborted) {
       try {
-        for await (const told of streamChanges(url, prefix, newest() + 1, stopping.signal)) {
+        for await (const batch of streamChanges(url, prefix, newest() + 1, stopping.signal)) {
           // Every member sends all changes in the same order and does not split revisions, so the first one counts.
           const known = newest();
-          changes.push(...told.filter(({ revision }) => revision > known));
+          changes.push(...batch.filter(({ revision }) => revision > known));
         }
       } catch {
         // The member is down or the recorder stops. The checker would notice a gap as events without a write.
