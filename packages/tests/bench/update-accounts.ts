@@ -31,7 +31,7 @@ export function updateInThread(updates: Updates): Promise<Revision> {
 }
 
 if (!isMainThread) {
-  const { endpoints, count, objectBytes, last, latestRevision: told } = workerData as Updates & UpdateResult;
+  const { endpoints, count, objectBytes, last, latestRevision: shared } = workerData as Updates & UpdateResult;
   const scope = new Scope();
   const { store } = connectLargeStore(endpoints, scope);
   let newest = 0;
@@ -40,6 +40,6 @@ if (!isMainThread) {
     const at = await store.update(keyOf(n), valueOf(n, 2, objectBytes), last.get(n) ?? revision(0), {}, within);
     newest = Math.max(newest, at);
   });
-  new Float64Array(told)[0] = newest;
+  new Float64Array(shared)[0] = newest;
   await scope.close();
 }

@@ -22,8 +22,8 @@ test.each([
   ['an endless stream', response(200, '{"type":', { isWhole: false }), request('/x?watch=1')],
   ['a timeout that the client requested', response(504, status(504)), request('/x?timeout=1ns')],
   ['no body', response(304, '', { fields: [] }), request()],
-])('%s is not a fault', (_, given, asked) => {
-  expect(faultOf(asked, given)).toBeUndefined();
+])('%s is not a fault', (_, given, sent) => {
+  expect(faultOf(sent, given)).toBeUndefined();
 });
 
 test.each([

@@ -200,10 +200,10 @@ describe('A webhook is called', () => {
 describe('A reinvocation', () => {
   const counts =
     (name: string): ReviewHandler =>
-    (asked, response) => {
-      const before = Number(asked.request.object?.metadata.annotations?.[name] ?? 0);
-      const annotations = { ...asked.request.object?.metadata.annotations, [name]: String(before + 1) };
-      respondWithPatch({ op: 'add', path: '/metadata/annotations', value: annotations })(asked, response);
+    (review, response) => {
+      const before = Number(review.request.object?.metadata.annotations?.[name] ?? 0);
+      const annotations = { ...review.request.object?.metadata.annotations, [name]: String(before + 1) };
+      respondWithPatch({ op: 'add', path: '/metadata/annotations', value: annotations })(review, response);
     };
 
   test('follows a later change, once, for webhooks with policy IfNeeded', async () => {
@@ -293,8 +293,8 @@ test('A changed webhook configuration applies immediately, and a deleted one sto
 
 test('Concurrent requests each get the response of their own review', async () => {
   await mutating(hooks.webhook('first'));
-  hooks.handlers.set('first', (asked, response) =>
-    respondWithLabel('name', asked.request.object?.metadata.name)(asked, response),
+  hooks.handlers.set('first', (review, response) =>
+    respondWithLabel('name', review.request.object?.metadata.name)(review, response),
   );
   const created = await Promise.all(Array.from({ length: 50 }, () => create()));
   for (const { body } of created) expect(body.metadata.labels).toEqual({ name: body.metadata.name });

@@ -63,8 +63,8 @@ describe('A denial', () => {
     expect(statusOf(await create())).toMatchObject({ code: 403, message: `${denied}: no` });
     expect(hooks.calledNames().toSorted()).toEqual(['never', 'no', 'yes']);
     expect(await metric(server, rejections, counted)).toBe(before + 1);
-    const asked = { ...labelled, code: '403', rejected: 'true' };
-    expect(await metric(server, 'apiserver_admission_webhook_request_total', asked)).toBeGreaterThan(0);
+    const requestLabels = { ...labelled, code: '403', rejected: 'true' };
+    expect(await metric(server, 'apiserver_admission_webhook_request_total', requestLabels)).toBeGreaterThan(0);
     expect(
       await metric(server, 'apiserver_admission_webhook_admission_duration_seconds_count', labelled),
     ).toBeGreaterThan(0);

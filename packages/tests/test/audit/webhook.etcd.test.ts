@@ -114,7 +114,7 @@ test('in the mode blocking, a request waits for the webhook and continues withou
   const { server } = await serve(['--audit-webhook-mode=blocking']);
   receiver.respond = (response) => void answers.push(() => response.end());
   let isAnswered = false;
-  const asked = server.request('GET', `${accounts}?of=blocking`).then(({ status }) => {
+  const pendingStatus = server.request('GET', `${accounts}?of=blocking`).then(({ status }) => {
     isAnswered = true;
     return status;
   });
@@ -123,7 +123,7 @@ test('in the mode blocking, a request waits for the webhook and continues withou
     expect(isAnswered).toBe(false);
     answers.shift()?.();
   }
-  expect(await asked).toBe(200);
+  expect(await pendingStatus).toBe(200);
   receiver.respond = (response) => {
     response.statusCode = 400;
     response.end();

@@ -48,14 +48,14 @@ describe.each<[string, string[], boolean]>([
   test.each([undefined, '/livez/ping', '/livez/', '//livez', '/metrics', '/', '/nowhere'])(
     'a request to %s without a credential',
     async (path) => {
-      const told = await sendRequest(server, undefined, path === undefined ? {} : { path });
-      expect([told.status, refusedUser(told)]).toEqual(allowed ? [403, anonymous] : [401, undefined]);
+      const response = await sendRequest(server, undefined, path === undefined ? {} : { path });
+      expect([response.status, refusedUser(response)]).toEqual(allowed ? [403, anonymous] : [401, undefined]);
     },
   );
 
   test.each(badCredentials)('a request with an invalid credential: %s', async (_, headers) => {
-    const told = await sendRequest(server, undefined, { path: '/livez', headers });
-    expect([told.status, told.message]).toEqual([401, 'Unauthorized']);
+    const response = await sendRequest(server, undefined, { path: '/livez', headers });
+    expect([response.status, response.message]).toEqual([401, 'Unauthorized']);
   });
 });
 

@@ -30,8 +30,8 @@ beforeEach(() => {
 });
 
 test('a token authenticates its user, whose groups authorize', async () => {
-  const told = await sendRequest(server, await issuer.token());
-  expect([told.status, refusedUser(told)]).toEqual([403, 'p:robot']);
+  const response = await sendRequest(server, await issuer.token());
+  expect([response.status, refusedUser(response)]).toEqual([403, 'p:robot']);
   issuer.claims = members;
   expect((await sendRequest(server, await issuer.token())).status).toBe(200);
 });
@@ -271,11 +271,11 @@ describe('a validation rule that fails', () => {
     ['without a message', { ...good, sub: 'quiet' }, 'Unauthorized', 'userValidationRules[1]'],
     ['with a required claim value', { ...good, tenant: 'canary' }, 'Unauthorized', 'claimValidationRules[0]'],
     ['whose expression fails', { tenant: good.tenant }, 'Unauthorized', 'claimValidationRules[1]'],
-  ])('%s returns its message, and the log names the rule', async (_, claims, told, name) => {
+  ])('%s returns its message, and the log names the rule', async (_, claims, expectedMessage, name) => {
     const before = server.logLines.length;
     const { status, text } = await sendRequest(server, await issuer.sign(claims));
     expect(JSON.parse(text)).toMatchObject({ kind: 'Status', status: 'Failure', reason: 'Unauthorized', code: 401 });
-    expect([status, JSON.parse(text).message]).toEqual([401, told]);
+    expect([status, JSON.parse(text).message]).toEqual([401, expectedMessage]);
     const line = server.logLines.slice(before).find((one) => one.includes('authentication failed')) ?? '';
     expect(line).toContain(name);
     expect(text).not.toContain('canary');

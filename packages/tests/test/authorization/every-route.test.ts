@@ -212,9 +212,12 @@ describe('Every route of the endpoint table', () => {
       const right = neededRight(use, place);
       authorizing(ann, (one) => one === right);
       const { status } = await send(requestOf(use, place, object));
-      return { isServed: status >= 200 && status < 300, asked: authorized };
+      return { isServed: status >= 200 && status < 300, authorized: authorized };
     });
-    const expected = await ofEveryUse(async (use, place) => ({ isServed: true, asked: [neededRight(use, place)] }));
+    const expected = await ofEveryUse(async (use, place) => ({
+      isServed: true,
+      authorized: [neededRight(use, place)],
+    }));
     expect(answers).toEqual(expected);
   });
 

@@ -22,7 +22,7 @@ export const respondWith =
     void response.end(JSON.stringify({ apiVersion, kind: 'SubjectAccessReview', status }));
 
 export interface RealWebhook {
-  readonly asked: ReceivedReview[];
+  readonly calls: ReceivedReview[];
   answer: ReviewHandler;
   /** CA bundle for kubeconfig files. */
   trusted: string;
@@ -41,16 +41,16 @@ export async function startWebhook(): Promise<RealWebhook> {
   const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const review = JSON.parse(await text(request)) as ReceivedReview;
     const shown = (request.socket as TLSSocket).getPeerX509Certificate()?.subject;
-    const asked = { ...review, authorization: request.headers.authorization, certificate: shown };
-    webhook.asked.push(asked);
-    webhook.answer(asked, response);
+    const received = { ...review, authorization: request.headers.authorization, certificate: shown };
+    webhook.calls.push(received);
+    webhook.answer(received, response);
   };
   const server = await startHttpsServer(
     (request, response) => void receive(request, response).catch(() => request.destroy()),
     { clientAuthority: clients.certificate },
   );
   const webhook: RealWebhook = {
-    asked: [],
+    calls: [],
     answer: respondWith({ allowed: true }),
     trusted: server.authority,
     clients,

@@ -21,7 +21,7 @@ afterAll(async () => {
   await etcd.stop();
 });
 beforeEach(() => {
-  hook.asked.length = 0;
+  hook.calls.length = 0;
   hook.answer = respondWith({ allowed: true });
 });
 afterEach(async () => {
@@ -62,7 +62,7 @@ describe('A webhook', () => {
     const at = await open([webhook()]);
     const path = '/api/v1/namespaces/team/serviceaccounts?labelSelector=a%3Db&fieldSelector=metadata.name%3Dx';
     for (let times = 0; times < 3; times++) expect(await statusOf(at, 'ann', path)).toBe(200);
-    expect(hook.asked).toEqual([
+    expect(hook.calls).toEqual([
       {
         apiVersion: 'authorization.k8s.io/v1',
         kind: 'SubjectAccessReview',
@@ -96,8 +96,8 @@ describe('A webhook', () => {
     ['allows and denies', { allowed: true, denied: true }, 500, /the webhook both allowed and denied/],
   ])('that %s decides', async (_, status, code, message) => {
     hook.answer = respondWith(status);
-    const told = await requestAs(await open([webhook()]), 'ann');
-    expect([told.status, told.message ?? '']).toEqual([code, message ? expect.stringMatching(message) : '']);
+    const response = await requestAs(await open([webhook()]), 'ann');
+    expect([response.status, response.message ?? '']).toEqual([code, message ? expect.stringMatching(message) : '']);
   });
 
   test('without an opinion defers to the next authorizer, and one that denies does not', async () => {
@@ -114,7 +114,7 @@ describe('A webhook', () => {
     const spec = { user: 'bob', resourceAttributes: { verb: 'get', resource: 'events' } };
     const { body } = await at.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', { spec });
     expect(body['status']).toEqual({ allowed: false, denied: true, reason: 'on holiday' });
-    expect(hook.asked).toMatchObject([{ spec: { user: 'bob' } }]);
+    expect(hook.calls).toMatchObject([{ spec: { user: 'bob' } }]);
   });
 
   test('is not called for system:masters, probes, and requests that a match condition excludes', async () => {
@@ -122,9 +122,9 @@ describe('A webhook', () => {
     expect((await requestAs(at, 'ann', undefined, 'system:masters')).status).toBe(200);
     expect(await statusOf(at, 'ann', '/livez')).toBe(200);
     expect(await statusOf(at, 'robot')).toBe(200);
-    expect(hook.asked).toEqual([]);
+    expect(hook.calls).toEqual([]);
     expect(await statusOf(at, 'ann')).toBe(200);
-    expect(hook.asked).toHaveLength(1);
+    expect(hook.calls).toHaveLength(1);
     const ofHook = { type: 'Webhook', name: 'hook' };
     expect(await metric(at, 'apiserver_authorization_match_condition_exclusions_total', ofHook)).toBe(1);
     expect(await metric(at, 'apiserver_authorization_match_condition_evaluation_seconds_count', ofHook)).toBe(2);
@@ -137,7 +137,7 @@ describe('A webhook', () => {
     const matchConditions = [{ expression: "extra['tenant'] == ['a']" }];
     const at = await open([webhook({ failurePolicy, matchConditions })]);
     expect(await statusOf(at)).toBe(status);
-    expect(hook.asked).toEqual([]);
+    expect(hook.calls).toEqual([]);
     expect(await metric(at, 'apiserver_authorization_match_condition_evaluation_errors_total')).toBe(1);
   });
 
@@ -152,7 +152,7 @@ describe('A webhook', () => {
       files: { [file]: hook.connection() },
     });
     for (let times = 0; times < 2; times++) expect(await statusOf(server)).toBe(200);
-    expect(hook.asked).toMatchObject([
+    expect(hook.calls).toMatchObject([
       { apiVersion: 'authorization.k8s.io/v1beta1', spec: { group: ['devs', 'system:authenticated'] } },
       {},
     ]);
@@ -207,8 +207,8 @@ describe('A failed webhook call is decided by the failure policy', () => {
       expect(await statusOf(at)).toBe(500);
       expect(at.logLines.join('\n')).toMatch(/"authorization webhook failed" authorizer="hook" err=.*ECONNREFUSED/);
       // Many requests for a stopped webhook cost no more than one.
-      const told = await Promise.all(Array.from({ length: 50 }, (_, index) => requestAs(at, `user-${index}`)));
-      expect(new Set(told.map(({ status }) => status))).toEqual(new Set([500]));
+      const responses = await Promise.all(Array.from({ length: 50 }, (_, index) => requestAs(at, `user-${index}`)));
+      expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([500]));
     } finally {
       await hook.restart();
     }
@@ -219,9 +219,9 @@ describe('A failed webhook call is decided by the failure policy', () => {
     const at = await open([webhook({ ...uncached, timeout: '1s' })]);
     expect(await statusOf(at)).toBe(200);
     const other = await hook.rotateCertificate();
-    const before = hook.asked.length;
+    const before = hook.calls.length;
     expect(await statusOf(at)).toBe(500);
-    expect(hook.asked).toHaveLength(before);
+    expect(hook.calls).toHaveLength(before);
     await rewriteFile(at, file, hook.connection({}, other), 'webhook connection reloaded');
     await until('the webhook to be called again', async () => ((await statusOf(at)) === 200 ? true : undefined));
     hook.trusted = other;
@@ -236,27 +236,27 @@ describe('The connection', () => {
     const files = { '/hook/own.crt': first.chain, '/hook/own.key': first.privateKey, '/hook/token': 'one\n' };
     const at = await open([webhook(uncached)], { files: { ...files, [file]: hook.connection(user) } });
     expect(await statusOf(at)).toBe(200);
-    expect(hook.asked.at(-1)).toMatchObject({ authorization: 'Bearer one', certificate: 'CN=first' });
+    expect(hook.calls.at(-1)).toMatchObject({ authorization: 'Bearer one', certificate: 'CN=first' });
     await rewriteFile(at, '/hook/token', 'two\n', 'webhook connection reloaded');
     expect(await statusOf(at)).toBe(200);
-    expect(hook.asked.at(-1)).toMatchObject({ authorization: 'Bearer two', certificate: 'CN=first' });
+    expect(hook.calls.at(-1)).toMatchObject({ authorization: 'Bearer two', certificate: 'CN=first' });
     // A certificate without its key is not used until the key follows.
     await rewriteFile(at, '/hook/own.crt', second.chain, 'do not belong together');
     expect(await statusOf(at)).toBe(200);
-    expect(hook.asked.at(-1)).toMatchObject({ certificate: 'CN=first' });
+    expect(hook.calls.at(-1)).toMatchObject({ certificate: 'CN=first' });
     await rewriteFile(at, '/hook/own.key', second.privateKey, 'webhook connection reloaded');
     expect(await statusOf(at)).toBe(200);
-    expect(hook.asked.at(-1)).toMatchObject({ certificate: 'CN=second' });
+    expect(hook.calls.at(-1)).toMatchObject({ certificate: 'CN=second' });
   });
 
   test('finishes a request with the configuration that it started with', async () => {
     const at = await open([webhook(uncached)]);
     let release = (): void => {};
-    hook.answer = (asked, response) => {
-      release = () => respondWith({ allowed: true })(asked, response);
+    hook.answer = (review, response) => {
+      release = () => respondWith({ allowed: true })(review, response);
     };
     const waiting = requestAs(at, 'ann');
-    await until('the question', () => (hook.asked.length > 0 ? true : undefined));
+    await until('the call', () => (hook.calls.length > 0 ? true : undefined));
     await reconfigure(at, configuration({ type: 'AlwaysDeny', name: 'closed' }));
     expect(await statusOf(at)).toBe(403);
     release();

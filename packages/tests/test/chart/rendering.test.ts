@@ -22,7 +22,7 @@ describeWithHelm('the chart', () => {
     () => {
       for (const set of valueSets) {
         const { code, out, error } = helm('lint', '--strict', chart, '--values', path.join(chart, 'ci', set));
-        expect({ set, code, said: code === 0 ? '' : `${out}${error}` }).toEqual({ set, code: 0, said: '' });
+        expect({ set, code, output: code === 0 ? '' : `${out}${error}` }).toEqual({ set, code: 0, output: '' });
       }
     },
     slowTestMs,
@@ -48,9 +48,9 @@ describeWithHelm('the chart', () => {
     let out: string;
     let manifests: readonly Manifest[];
     beforeAll(() => {
-      const said = template([set]);
-      expect(said).toMatchObject({ code: 0, error: '' });
-      out = said.out;
+      const result = template([set]);
+      expect(result).toMatchObject({ code: 0, error: '' });
+      out = result.out;
       manifests = manifestsIn(out);
     });
 

@@ -117,9 +117,9 @@ test('the generic client works with any kind', async () => {
 });
 
 test('events are the same in both API groups', async () => {
-  const involvedObject = { apiVersion: 'v1', kind: 'ServiceAccount', namespace: 'told', name: 'robot' };
+  const involvedObject = { apiVersion: 'v1', kind: 'ServiceAccount', namespace: 'events', name: 'robot' };
   await core.createNamespacedEvent({
-    namespace: 'told',
+    namespace: 'events',
     body: {
       metadata: { name: 'e' },
       involvedObject,
@@ -129,12 +129,12 @@ test('events are the same in both API groups', async () => {
     },
   });
   const events = config.makeApiClient(EventsV1Api);
-  expect(await events.readNamespacedEvent({ namespace: 'told', name: 'e' })).toMatchObject({
+  expect(await events.readNamespacedEvent({ namespace: 'events', name: 'e' })).toMatchObject({
     note: 'It opened its eyes',
     regarding: involvedObject,
     deprecatedLastTimestamp: new Date(0),
   });
-  const about = { namespace: 'told', fieldSelector: 'involvedObject.name=robot' };
+  const about = { namespace: 'events', fieldSelector: 'involvedObject.name=robot' };
   expect((await core.listNamespacedEvent(about)).items).toHaveLength(1);
 });
 
@@ -160,9 +160,9 @@ test('an informer caches existing objects and follows changes', async () => {
   await create('informed', 'first');
   const list = () => core.listNamespacedServiceAccount({ namespace: 'informed' });
   const informer = makeInformer(config, '/api/v1/namespaces/informed/serviceaccounts', list);
-  const told: string[] = [];
+  const notifications: string[] = [];
   for (const verb of ['add', 'update', 'delete'] as const)
-    informer.on(verb, ({ metadata }) => told.push(`${verb} ${metadata?.name}`));
+    informer.on(verb, ({ metadata }) => notifications.push(`${verb} ${metadata?.name}`));
   await informer.start();
   await create('informed', 'second');
   await core.patchNamespacedServiceAccount(
@@ -170,8 +170,8 @@ test('an informer caches existing objects and follows changes', async () => {
     setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
   );
   await core.deleteNamespacedServiceAccount({ namespace: 'informed', name: 'first' });
-  await until('all events', () => told.length >= 4 || undefined, waitMs);
-  expect(told).toEqual(['add first', 'add second', 'update second', 'delete first']);
+  await until('all events', () => notifications.length >= 4 || undefined, waitMs);
+  expect(notifications).toEqual(['add first', 'add second', 'update second', 'delete first']);
   expect(informer.list().map(({ metadata }) => metadata?.name)).toEqual(['second']);
   await informer.stop();
 });

@@ -43,14 +43,14 @@ test(
     const config = kubeConfig({ url: cluster.pids().front.url, authority: cluster.ca, token: cluster.token });
     const core = config.makeApiClient(CoreV1Api);
     const informer = makeInformer(config, '/api/v1/serviceaccounts', () => core.listServiceAccountForAllNamespaces());
-    const told = new Map<string, string>();
+    const notified = new Map<string, string>();
     let events = 0;
     let connections = 0;
     for (const verb of ['add', 'update', 'delete'] as const)
       informer.on(verb, (object) => {
         events += 1;
-        if (verb === 'delete') told.delete(nameOf(object));
-        else told.set(nameOf(object), versionOf(object));
+        if (verb === 'delete') notified.delete(nameOf(object));
+        else notified.set(nameOf(object), versionOf(object));
       });
     informer.on('connect', () => {
       connections += 1;
@@ -92,7 +92,7 @@ test(
     await informer.stop();
     expect(served.size).toBeGreaterThan(0);
     expect(cached()).toEqual(served);
-    expect(told).toEqual(served);
+    expect(notified).toEqual(served);
   },
   slowTestMs,
 );

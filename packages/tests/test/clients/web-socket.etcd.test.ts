@@ -55,18 +55,18 @@ function open(
   socket.binaryType = 'arraybuffer';
   opened.push(socket);
   const messages: (string | Buffer)[] = [];
-  const told: string[] = [];
+  const eventNames: string[] = [];
   socket.addEventListener('message', ({ data }) => {
     messages.push(typeof data === 'string' ? data : Buffer.from(data as ArrayBuffer));
     if (typeof data !== 'string') return;
     const { type, object } = JSON.parse(data) as { type: string; object: { metadata: { name: string } } };
-    told.push(`${type} ${object.metadata.name}`);
+    eventNames.push(`${type} ${object.metadata.name}`);
   });
   const closed = new Promise<number>((resolve) => {
     socket.addEventListener('close', ({ code }) => resolve(code));
     socket.addEventListener('error', () => {}); // 'close' follows
   });
-  return { socket, messages, eventNames: told, closed };
+  return { socket, messages, eventNames, closed };
 }
 
 const path = (namespace: string, query = ''): string =>

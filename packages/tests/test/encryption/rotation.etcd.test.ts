@@ -57,7 +57,7 @@ describe('key rotation', () => {
     const objects = 40;
     const name = (n: number): string => `busy-${n % objects}`;
     const failures: string[] = [];
-    let told = 0;
+    let eventCount = 0;
     let loading = true;
     let requests = 0;
     const request = async (server: TestServer, ...request: Parameters<TestServer['request']>): Promise<void> => {
@@ -81,7 +81,7 @@ describe('key rotation', () => {
       const stream = await server.open('GET', `${accounts}?watch=true`);
       stream.once('end', () => loading && failures.push('a watch ended'));
       for await (const line of readline.createInterface({ input: stream })) {
-        told++;
+        eventCount++;
         if (line.startsWith('{"type":"ERROR"')) failures.push(line);
         if (!loading) return stream.destroy() && undefined;
       }
@@ -109,7 +109,7 @@ describe('key rotation', () => {
       await Promise.all(watches);
       expect(failures).toEqual([]);
       expect(requests).toBeGreaterThan(120);
-      expect(told).toBeGreaterThan(40);
+      expect(eventCount).toBeGreaterThan(40);
     } finally {
       loading = false;
       for (const server of replicas) await server.close();

@@ -191,10 +191,10 @@ const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(som
 
 async function performOperation(
   client: Client,
-  asked: Pick<Operation, 'id' | 'client' | 'action'>,
+  request: Pick<Operation, 'id' | 'client' | 'action'>,
 ): Promise<Operation> {
-  const { action } = asked;
-  const operation = { ...asked, invokedMs: clock.monotonicMs() };
+  const { action } = request;
+  const operation = { ...request, invokedMs: clock.monotonicMs() };
   try {
     const outcome = await (action.verb === 'list' ? readList(client, action) : single(client, action));
     return { ...operation, outcome, returnedMs: clock.monotonicMs() };

@@ -60,14 +60,14 @@ test(
         await until('traffic', () => load.requests.length >= before + answersBetween || undefined, restartMs);
         const replica = restart % 2;
         const { pid, url } = running(replica);
-        const said = cluster.log('front').length;
+        const logOffset = cluster.log('front').length;
         const stoppedMs = clock.monotonicMs();
         process.kill(pid, 'SIGTERM');
         await until('a new process', () => running(replica).pid !== pid || undefined, restartMs);
-        const news = `${new URL(url).host} takes new connections`;
+        const message = `${new URL(url).host} takes new connections`;
         await until(
           'the front to use the replica again',
-          () => cluster.log('front').slice(said).includes(news) || undefined,
+          () => cluster.log('front').slice(logOffset).includes(message) || undefined,
           restartMs,
         );
         seen.push({ stoppedMs, readyMs: clock.monotonicMs() });

@@ -107,8 +107,8 @@ describe.each(protocols)('over %s', (protocol) => {
     ],
     ['of a front proxy without a user header', () => proxies.issue({ subject: [['CN', 'front']] })],
   ])('a certificate %s does not authenticate', async (_, issue) => {
-    const told = await as(await issue()).send();
-    expect(told).toMatchObject({ status: 401, body: { reason: 'Unauthorized', message: 'Unauthorized' } });
+    const response = await as(await issue()).send();
+    expect(response).toMatchObject({ status: 401, body: { reason: 'Unauthorized', message: 'Unauthorized' } });
   });
 
   describe('X-Remote-*, X-Forwarded-*', () => {

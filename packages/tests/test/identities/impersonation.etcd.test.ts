@@ -29,13 +29,13 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
   });
 
   test('impersonate the named user with every header line', async () => {
-    const told = await send({
+    const response = await send({
       'Impersonate-User': 'bøb',
       'IMPERSONATE-GROUP': ['devs, ops', 'qa'],
       'impersonate-uid': 'u7',
       'Impersonate-Extra-Acme.com%2Fproject': ['one', 'two'],
     });
-    expect(userOf(told)).toEqual({
+    expect(userOf(response)).toEqual({
       username: 'bøb',
       uid: 'u7',
       groups: ['devs, ops', 'qa', 'system:authenticated'],

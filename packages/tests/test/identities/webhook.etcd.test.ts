@@ -27,7 +27,7 @@ let clients: TestAuthority;
 let etcd: RealEtcd;
 let webhook: https.Server;
 let calls: ReceivedReview[];
-let answer: (asked: ReceivedReview, response: ServerResponse) => void;
+let answer: (review: ReceivedReview, response: ServerResponse) => void;
 let server: TestServer | undefined;
 
 beforeAll(async () => {

@@ -47,8 +47,8 @@ describeWithKubectl('kubectl reads', () => {
       'get --raw /api/v1/namespaces/team/serviceaccounts?limit=1',
       /^\{"kind":"ServiceAccountList",.*"name":"other"/,
     ],
-  ])('accounts %s', async (_, command, said) => {
-    expect(await kubectl.stdoutOf(command)).toMatch(said);
+  ])('accounts %s', async (_, command, output) => {
+    expect(await kubectl.stdoutOf(command)).toMatch(output);
   });
 
   test('several kinds in one command', async () => {
@@ -73,13 +73,13 @@ describeWithKubectl('kubectl reads', () => {
   });
 
   test('an account with its events', async () => {
-    await kubectl.stdoutOf('create -n told -f -', account('robot'));
-    const uid = await kubectl.stdoutOf('get sa robot -n told -o jsonpath={.metadata.uid}');
-    const involvedObject = { apiVersion: 'v1', kind: 'ServiceAccount', name: 'robot', namespace: 'told', uid };
-    await kubectl.stdoutOf('create -n told -f -', event('e', { involvedObject, message: 'It opened its eyes' }));
-    const said = await kubectl.stdoutOf('describe sa robot -n told');
-    expect(said).toMatch(/^Name: +robot\nNamespace: +told\n/);
-    expect(said).toMatch(/ Normal +Woke +<unknown> +It opened its eyes\n$/);
+    await kubectl.stdoutOf('create -n quiet -f -', account('robot'));
+    const uid = await kubectl.stdoutOf('get sa robot -n quiet -o jsonpath={.metadata.uid}');
+    const involvedObject = { apiVersion: 'v1', kind: 'ServiceAccount', name: 'robot', namespace: 'quiet', uid };
+    await kubectl.stdoutOf('create -n quiet -f -', event('e', { involvedObject, message: 'It opened its eyes' }));
+    const output = await kubectl.stdoutOf('describe sa robot -n quiet');
+    expect(output).toMatch(/^Name: +robot\nNamespace: +quiet\n/);
+    expect(output).toMatch(/ Normal +Woke +<unknown> +It opened its eyes\n$/);
   });
 
   test('a watch: existing objects as a table, then changes', async () => {

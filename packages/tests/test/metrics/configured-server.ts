@@ -92,10 +92,10 @@ const accounts = '/api/v1/namespaces/team/serviceaccounts';
 
 async function sendLoad({ request, open, url, certificate }: TestServer): Promise<void> {
   const watch = await open('GET', `${accounts}?watch=true&timeoutSeconds=600`);
-  const told = once(watch, 'data');
+  const firstEvent = once(watch, 'data');
   const account = (name: string): object => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } });
   for (const name of ['a', 'b', 'c']) await request('POST', accounts, account(name));
-  await told;
+  await firstEvent;
   watch.destroy();
   await request('POST', `${accounts}?dryRun=All`, account('d'));
   await request('GET', `${accounts}/a`);

@@ -487,12 +487,12 @@ describe('on service accounts, events, namespaces and roles', () => {
     [['Deny', 'Audit'], 'Invalid: no label', 0, 1],
   ])(
     'a trial of actions: %j is %s, with %i warnings and %i annotations',
-    async (validationActions, expected, warned, told) => {
+    async (validationActions, expected, warned, annotated) => {
       const validations = [{ expression: 'has(object.metadata.labels)', message: 'no label' }];
       await validate({ ...rule('serviceaccounts'), validations }, { validationActions });
       const answer = await server.request('POST', `${accounts}?dryRun=All`, { metadata: { name: 'a' } });
       expect(shortOf(answer)).toBe(expected);
-      expect([answer.warnings.length, server.takeAnnotations().length]).toEqual([warned, told]);
+      expect([answer.warnings.length, server.takeAnnotations().length]).toEqual([warned, annotated]);
     },
   );
 });

@@ -61,9 +61,9 @@ describe('an expression', () => {
   });
 
   test.each(['later', 'refused later'])('waits for an authorizer that responds %s', async (when) => {
-    const asked: AccessQuestion[] = [];
+    const checks: AccessQuestion[] = [];
     decide = async (question) => {
-      asked.push(question);
+      checks.push(question);
       await new Promise((resolve) => setImmediate(resolve));
       return { verdict: when === 'later' ? 'allow' : 'noOpinion' };
     };
@@ -74,7 +74,7 @@ describe('an expression', () => {
     expect(shortOf(await create())).toBe(
       when === 'later' ? 'admitted' : '422 Invalid failed expression: variables.mayGet',
     );
-    expect(asked.filter(({ verb }) => verb === 'get')).toHaveLength(1);
+    expect(checks.filter(({ verb }) => verb === 'get')).toHaveLength(1);
   });
 
   test('fails while the authorizer is not ready', async () => {

@@ -288,9 +288,13 @@ describe('keys', () => {
     await create(server, 'steady');
     const token = await issue(server, 'steady');
     await server.write('signing', 'hush');
-    const told = await until('the log', () => server.logLines.find((line) => line.includes('cannot reload')), 10_000);
-    expect(told).toContain('--service-account-signing-key-file: signing: there is no private key in it');
-    expect(told).not.toContain('hush');
+    const logLine = await until(
+      'the log',
+      () => server.logLines.find((line) => line.includes('cannot reload')),
+      10_000,
+    );
+    expect(logLine).toContain('--service-account-signing-key-file: signing: there is no private key in it');
+    expect(logLine).not.toContain('hush');
     expect(await use(token, server)).toMatchObject({ status: 201 });
     expect(await use(await issue(server, 'steady'), server)).toMatchObject({ status: 201 });
     await server.close();

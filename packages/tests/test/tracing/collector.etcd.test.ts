@@ -88,13 +88,13 @@ async function startCollector(endpoint: string, file: string): Promise<() => Pro
   const collector: ChildProcess = spawn(program, ['--config', `yaml:${JSON.stringify(configuration)}`], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let said = '';
+  let output = '';
   collector.stderr?.setEncoding('utf8').on('data', (piece: string) => {
-    said += piece;
+    output += piece;
   });
   await until('the collector', () => {
-    if (collector.exitCode !== null) throw new Error(said);
-    return said.includes('Everything is ready') || undefined;
+    if (collector.exitCode !== null) throw new Error(output);
+    return output.includes('Everything is ready') || undefined;
   });
   return async () => {
     const exited = once(collector, 'exit');

@@ -21,13 +21,14 @@ test('rejected spans are dropped and counted, and logged once', async () => {
   receiver.refusing = true;
   const dropped = 'apiserver_tracing_spans_dropped_total{reason="export_failed"}';
   await until('dropped spans', async () => (await count(dropped)) > 0 || undefined);
-  const told = (): number => server.logLines.filter((line) => line.includes('trace collector unreachable')).length;
+  const unreachableLines = (): number =>
+    server.logLines.filter((line) => line.includes('trace collector unreachable')).length;
   const before = await count(dropped);
   await until('more dropped spans', async () => (await count(dropped)) > before || undefined);
-  expect(told()).toBe(1);
+  expect(unreachableLines()).toBe(1);
   receiver.refusing = false;
   await until('the line', () => server.logLines.find((line) => line.includes('trace collector reachable again')));
-  expect(told()).toBe(1);
+  expect(unreachableLines()).toBe(1);
 });
 
 test('a hanging collector delays neither requests nor the shutdown of the server', async () => {

@@ -117,13 +117,13 @@ async function documentAt(at: string, review: { apiVersion?: string; request?: {
   }
 }
 
-let asked = 0;
+let requestCount = 0;
 
 async function created(token: string): Promise<readonly ReceivedSpan[]> {
   received.clear();
   plugin.traceparents.length = 0;
-  const auditId = `others-${++asked}`;
-  const body = JSON.stringify({ metadata: { name: `a-${asked}` } });
+  const auditId = `others-${++requestCount}`;
+  const body = JSON.stringify({ metadata: { name: `a-${requestCount}` } });
   const { status } = await sendRequest(server, token, {
     method: 'POST',
     path: '/api/v1/namespaces/default/serviceaccounts',

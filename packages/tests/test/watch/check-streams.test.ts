@@ -31,7 +31,7 @@ test.each(seeds)('a correct stream has no violations (seed %i)', (seed) => {
 });
 
 /** Injects a defect into a stream; returns undefined if the stream has no place for it. */
-type Defect = (told: SimulatedStream, random: Random) => Stream | undefined;
+type Defect = (simulation: SimulatedStream, random: Random) => Stream | undefined;
 
 const defects: Record<string, Defect> = {
   'an event was dropped': ({ stream }, random) =>
@@ -210,11 +210,11 @@ test.each(Object.entries(defects))('finds that %s', (_, inject) => {
   let broken = 0;
   for (const seed of seeds) {
     for (const view of views) {
-      const told = simulateStream(seed, view);
-      const stream = inject(told, seededRandom(seed + 1));
+      const simulation = simulateStream(seed, view);
+      const stream = inject(simulation, seededRandom(seed + 1));
       if (!stream) continue;
       broken += 1;
-      expect({ seed, found: checkStreams([stream], told.truth).length > 0 }).toEqual({ seed, found: true });
+      expect({ seed, found: checkStreams([stream], simulation.truth).length > 0 }).toEqual({ seed, found: true });
     }
   }
   expect(broken).toBeGreaterThanOrEqual(seeds.length);

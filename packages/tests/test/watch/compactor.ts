@@ -16,7 +16,7 @@ export interface Compactor {
  * intervals.
  */
 export function startCompactor(members: readonly string[], recorder: Recorder, intervalMs: number): Compactor {
-  const asked: Compaction[] = [];
+  const requests: Compaction[] = [];
   const stopping = new AbortController();
   let done = 0;
   const loop = (async () => {
@@ -25,8 +25,8 @@ export function startCompactor(members: readonly string[], recorder: Recorder, i
       // Only recorded revisions may be compacted.
       const target = seen;
       seen = recorder.revision;
-      if (target > (asked.at(-1)?.revision ?? 0)) {
-        asked.push({ revision: target, requestedMs: clock.monotonicMs() });
+      if (target > (requests.at(-1)?.revision ?? 0)) {
+        requests.push({ revision: target, requestedMs: clock.monotonicMs() });
         try {
           await compact(members[turn % members.length] as string, target);
           done += 1;
@@ -38,7 +38,7 @@ export function startCompactor(members: readonly string[], recorder: Recorder, i
     }
   })();
   return {
-    requests: asked,
+    requests,
     get done() {
       return done;
     },
