@@ -1,6 +1,6 @@
 /** A real HTTPS server with its own certificates, which can stop, restart and change its CA. */
 import { once } from 'node:events';
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
@@ -71,3 +71,16 @@ export async function startHttpsServer(
     },
   };
 }
+
+/** A handler that responds with a status and a body, for every webhook. */
+export const sendBody =
+  (status: number, body = '') =>
+  (_: unknown, response: ServerResponse): void =>
+    void response.writeHead(status).end(body);
+
+/** A handler whose response never ends: one byte at a time. */
+export const dripBody = (_: unknown, response: ServerResponse): void => {
+  response.writeHead(200).write('{');
+  const timer = setInterval(() => response.write(' '), 20);
+  response.on('close', () => clearInterval(timer));
+};

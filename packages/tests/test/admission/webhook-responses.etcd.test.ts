@@ -11,6 +11,7 @@ import {
   type ReviewHandler,
 } from './admission-webhook.ts';
 import { accounts, startWebhookSuite, statusOf } from './webhook-suite.ts';
+import { dripBody, sendBody } from '../https-server.ts';
 
 const { caBundle, create, hooks, mutating, nextName, server, validating } = await startWebhookSuite();
 
@@ -129,23 +130,14 @@ test('Warnings beyond the size of a response are dropped', async () => {
   expect(warnings.length).toBeGreaterThan(4);
 });
 
-const raw =
-  (status: number, body = ''): ReviewHandler =>
-  (_, response) =>
-    void response.writeHead(status).end(body);
 const review =
   (part: (uid: string) => object): ReviewHandler =>
   ({ request: { uid } }, response) =>
     void response.end(JSON.stringify({ kind: 'AdmissionReview', apiVersion: 'admission.k8s.io/v1', ...part(uid) }));
-const drip: ReviewHandler = (_, response) => {
-  response.writeHead(200).write('{');
-  const timer = setInterval(() => response.write(' '), 20);
-  response.on('close', () => clearInterval(timer));
-};
 
 const failures: readonly [string, ReviewHandler, RegExp, string][] = [
-  ['responds with 403', raw(403), /failed to call webhook: the server answered with the status 403$/, '403'],
-  ['fails', raw(500), /the status 500$/, '500'],
+  ['responds with 403', sendBody(403), /failed to call webhook: the server answered with the status 403$/, '403'],
+  ['fails', sendBody(500), /the status 500$/, '500'],
   [
     'redirects',
     (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end(),
@@ -159,12 +151,12 @@ const failures: readonly [string, ReviewHandler, RegExp, string][] = [
     '503',
   ],
   ['hangs', () => {}, /Post "https:\/\/127\.0\.0\.1:\d+\/bad\?timeout=1s": context deadline exceeded$/, '503'],
-  ['drips', drip, /context deadline exceeded$/, '503'],
-  ['does not send JSON', raw(200, '<html>'), /the response is not JSON$/, '503'],
-  ['sends an empty body', raw(200), /the response is not JSON$/, '503'],
-  ['sends too many bytes', raw(200, ' '.repeat(6 * 1024 * 1024)), /the answer is larger than/, '503'],
-  ['sends too many values', raw(200, `[${'0,'.repeat(100_000)}0]`), /too many values$/, '503'],
-  ['sends a list', raw(200, '[]'), /received invalid webhook response: the body is not an object$/, '503'],
+  ['sends its response too slowly', dripBody, /context deadline exceeded$/, '503'],
+  ['does not send JSON', sendBody(200, '<html>'), /the response is not JSON$/, '503'],
+  ['sends an empty body', sendBody(200), /the response is not JSON$/, '503'],
+  ['sends too many bytes', sendBody(200, ' '.repeat(6 * 1024 * 1024)), /the answer is larger than/, '503'],
+  ['sends too many values', sendBody(200, `[${'0,'.repeat(100_000)}0]`), /too many values$/, '503'],
+  ['sends a list', sendBody(200, '[]'), /received invalid webhook response: the body is not an object$/, '503'],
   ['sends a review without a response', review(() => ({})), /webhook response was absent$/, '503'],
   [
     'sends another uid',

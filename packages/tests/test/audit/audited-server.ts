@@ -10,6 +10,7 @@ import { until } from '../../../base/test/until.ts';
 import type { RealEtcd } from '../../../storage/test/real-etcd.ts';
 import { type HttpsServer, startHttpsServer } from '../https-server.ts';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { kubeconfig } from '../kubeconfig.ts';
 
 /** An audit event as written. */
 export interface AuditEvent {
@@ -154,14 +155,7 @@ export async function startAuditReceiver(): Promise<AuditReceiver> {
     server,
     events,
     batches,
-    kubeconfig: JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: 'a', cluster: { server: `${server.origin}/events`, 'certificate-authority-data': ca } }],
-      users: [{ name: 'a', user: {} }],
-      contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-      'current-context': 'a',
-    }),
+    kubeconfig: kubeconfig({ server: `${server.origin}/events`, 'certificate-authority-data': ca }),
     respond: (response) => void response.end(),
   };
   return receiver;

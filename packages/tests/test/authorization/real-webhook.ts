@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
 import { startHttpsServer } from '../https-server.ts';
+import { kubeconfig } from '../kubeconfig.ts';
 
 export interface ReceivedReview {
   readonly apiVersion: string;
@@ -55,22 +56,13 @@ export async function startWebhook(): Promise<RealWebhook> {
     trusted: server.authority,
     clients,
     connection: (user = {}, trusted = webhook.trusted) =>
-      JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'Config',
-        clusters: [
-          {
-            name: 'c',
-            cluster: {
-              server: `${server.origin}/authorize`,
-              'certificate-authority-data': Buffer.from(trusted).toString('base64'),
-            },
-          },
-        ],
-        users: [{ name: 'u', user }],
-        contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-        'current-context': 'x',
-      }),
+      kubeconfig(
+        {
+          server: `${server.origin}/authorize`,
+          'certificate-authority-data': Buffer.from(trusted).toString('base64'),
+        },
+        user,
+      ),
     stop: server.stop,
     restart: server.restart,
     rotateCertificate: server.rotateCertificate,

@@ -7,6 +7,7 @@ import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { type TestServer, type TestServerOptions, serveKinds } from '../serve-kinds.ts';
 import { requestAs, configuration, metric, reconfigure, rewriteFile, serve } from './configuration.ts';
 import { type ReviewHandler, type RealWebhook, respondWith, startWebhook } from './real-webhook.ts';
+import { dripBody, sendBody } from '../https-server.ts';
 
 const file = '/hook/config';
 
@@ -159,29 +160,22 @@ describe('A webhook', () => {
   });
 });
 
-const raw =
-  (status: number, body = ''): ReviewHandler =>
-  (_, response) =>
-    void response.writeHead(status).end(body);
-const drip: ReviewHandler = (_, response) => {
-  response.writeHead(200).write('{');
-  const timer = setInterval(() => response.write(' '), 20);
-  response.on('close', () => clearInterval(timer));
-};
-
 describe('A failed webhook call is decided by the failure policy', () => {
   test.each<[string, ReviewHandler]>([
-    ['it responds with 403', raw(403)],
+    ['it responds with 403', sendBody(403)],
     ['it redirects', (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end()],
-    ['it responds with 500', raw(500)],
-    ['it responds with 429', raw(429)],
+    ['it responds with 500', sendBody(500)],
+    ['it responds with 429', sendBody(429)],
     ['it closes the connection', (_, response: ServerResponse) => void response.destroy()],
-    ['it does not send JSON', raw(200, '<html>')],
-    ['it sends an empty body', raw(200)],
-    ['it sends another kind', raw(200, '{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{}}')],
-    ['it sends too many bytes', raw(200, ' '.repeat(2 * 1024 * 1024))],
+    ['it does not send JSON', sendBody(200, '<html>')],
+    ['it sends an empty body', sendBody(200)],
+    [
+      'it sends another kind',
+      sendBody(200, '{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{}}'),
+    ],
+    ['it sends too many bytes', sendBody(200, ' '.repeat(2 * 1024 * 1024))],
     ['it hangs', () => {}],
-    ['it sends its response too slowly', drip],
+    ['it sends its response too slowly', dripBody],
   ])('when %s', async (_, answer) => {
     hook.answer = answer;
     const part = { timeout: '300ms' };

@@ -1,21 +1,20 @@
 /** The real Helm, and kubeconform with the Kubernetes schemas, built by `npm run chart`. */
-import { describe } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { chart, isMap, readYaml, type Value } from './chart-files.ts';
+import { describeIf } from '../describe-if.ts';
 
 const helmProgram = process.env.HELM_MISSING === undefined ? process.env.HELM_BIN : undefined;
 const kubeconformProgram = process.env.KUBECONFORM_BIN;
 const schemas = process.env.KUBERNETES_SCHEMAS;
 
-const group = helmProgram ? describe : describe.skip;
 const reason = process.env.HELM_MISSING ?? 'no HELM_BIN names a helm';
 
 /** A group of tests that is skipped without Helm. `npm test` prints the number of skipped tests. */
 export function describeWithHelm(name: string, tests: () => void): void {
-  group(helmProgram ? name : `skipped: ${reason}; ${name}`, tests);
+  describeIf(helmProgram !== undefined, name, reason, tests);
 }
 
 export interface CommandResult {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -14,6 +14,7 @@ import { isMap, root, type Value } from './chart-files.ts';
 import { describeWithHelm, find, type Manifest, release, render } from './helm.ts';
 import { type ContainerOptions, type RunningContainer, startContainer } from './kubelet.ts';
 import { containerOf } from './pods.ts';
+import { describeIf } from '../describe-if.ts';
 
 // Runs every container of a release as a process, to show that the rendered chart works.
 
@@ -21,7 +22,6 @@ const name = `${release}-cluster-apiserver`;
 const memberCount = 3;
 const replicaCount = 2;
 const limitMs = 180_000;
-const groupWithEtcdctl = etcdctl ? describe : describe.skip;
 
 const encryption: Manifest = {
   apiVersion: 'v1',
@@ -305,7 +305,7 @@ describeWithHelm('the pods of a release', () => {
     }
   });
 
-  groupWithEtcdctl(etcdctl ? 'store' : 'skipped: there is no etcdctl; store', () => {
+  describeIf(etcdctl !== undefined, 'store', 'there is no etcdctl', () => {
     test('encrypt stored objects with the key of the Secret', () => {
       const files = path.join(directory, `${name}-0`, 'etcd');
       const [[, endpoint] = ['', '']] = addresses;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Scope, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -10,19 +10,19 @@ import path from 'node:path';
 import { until } from '../../../base/test/until.ts';
 import { runReadme } from '../run-readme.ts';
 import { root } from './compose-file.ts';
+import { describeIf } from '../describe-if.ts';
 
 // docker-compose.yml with the built images on a real engine. `npm run compose` builds them and passes the compose
 // command.
 
 const compose = process.env.COMPOSE === undefined ? undefined : (JSON.parse(process.env.COMPOSE) as string[]);
-const group = compose ? describe : describe.skip;
 
 const startMs = 240_000;
 const answerMs = 120_000;
 const slowTestMs = 400_000;
 const replicas = ['apiserver-1', 'apiserver-2', 'apiserver-3'];
 
-group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docker-compose.yml', () => {
+describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests it', () => {
   const scope = new Scope();
   // A copy of the mounted files, so that the user's own cluster keeps its credentials.
   let directory = '';

@@ -7,7 +7,7 @@ import tls from 'node:tls';
 import { text } from 'node:stream/consumers';
 import { until } from '../../../base/test/until.ts';
 import { type ComposeProcesses, type Identity, startComposeProcesses } from './compose-processes.ts';
-import { describeWithHaproxy } from './describe-with-haproxy.ts';
+import { describeIf } from '../describe-if.ts';
 
 // Replicas behind the load balancer of docker-compose.yml: any replica can serve any request, and a response of one is
 // valid at all others.
@@ -15,7 +15,7 @@ import { describeWithHaproxy } from './describe-with-haproxy.ts';
 const slowTestMs = 240_000;
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 
-describeWithHaproxy('behind the load balancer', () => {
+describeIf(process.env.HAPROXY_BIN !== undefined, 'behind the load balancer', 'there is no haproxy', () => {
   let cluster: ComposeProcesses;
   const scope = new Scope();
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
 import { etcdctl, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
@@ -8,6 +8,7 @@ import { type Client, http1Client } from './client.ts';
 import { describeOperation } from './history.ts';
 import { checkHistory } from './check-history.ts';
 import { parseEntries, keyPrefix, type MixedLoad, mixedLoad } from './mixed-load.ts';
+import { describeIf } from '../describe-if.ts';
 
 /** Time to start replicas and to restore etcd. */
 const slowTestMs = 120_000;
@@ -24,8 +25,7 @@ async function countReplacements(client: Client, reasons: string): Promise<numbe
   return body.matchAll(series).reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-const startRestorable = etcdctl ? describe : describe.skip;
-startRestorable(etcdctl ? 'etcd restored from a snapshot' : 'skipped: there is no etcdctl', () => {
+describeIf(etcdctl !== undefined, 'etcd restored from a snapshot', 'there is no etcdctl', () => {
   let etcd: RealEtcd;
   let cluster: Cluster;
   let replicas: readonly { readonly name: string; readonly client: Client; readonly watcher: Client }[];

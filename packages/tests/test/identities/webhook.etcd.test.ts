@@ -14,6 +14,7 @@ import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { openClient, type ClientResponse, userOf } from './identity-client.ts';
+import { kubeconfig } from '../kubeconfig.ts';
 
 interface ReceivedReview {
   readonly apiVersion: string;
@@ -75,20 +76,13 @@ const cat = {
 
 async function serve(flags: readonly string[] = [], user: object = {}): Promise<TestServer> {
   const { port } = webhook.address() as AddressInfo;
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${port}/`, 'certificate-authority': 'ca.crt' } }],
-    users: [{ name: 'u', user }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'x',
-  };
+  const config = kubeconfig({ server: `https://127.0.0.1:${port}/`, 'certificate-authority': 'ca.crt' }, user);
   const { chain, privateKey } = await clients.issue({ subject: [['CN', 'apiserver']] });
   server = await serveKinds(kinds, {
     etcd,
     flags: ['--authentication-token-webhook-config-file=/hook/config', ...flags],
     files: {
-      '/hook/config': JSON.stringify(config),
+      '/hook/config': config,
       '/hook/ca.crt': authority.certificate,
       '/hook/own.crt': chain,
       '/hook/own.key': privateKey,
@@ -217,17 +211,11 @@ describe('authentication fails, and the log states the reason without the token'
     answer = respondWith({ authenticated: true, user: cat });
     const other = await createAuthority('webhooks', systemClock, systemRandom());
     const { port } = webhook.address() as AddressInfo;
-    const config = {
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${port}/`, 'certificate-authority': 'ca' } }],
-      contexts: [{ name: 'x', context: { cluster: 'c' } }],
-      'current-context': 'x',
-    };
+    const config = kubeconfig({ server: `https://127.0.0.1:${port}/`, 'certificate-authority': 'ca' });
     server = await serveKinds(kinds, {
       etcd,
       flags: ['--authentication-token-webhook-config-file=config'],
-      files: { config: JSON.stringify(config), ca: other.certificate },
+      files: { config, ca: other.certificate },
     });
     expect((await whoami(server, 'meow')).status).toBe(401);
     expect(calls).toEqual([]);

@@ -1,5 +1,4 @@
 /** The machine's kubectl, against the whole server on a real etcd. */
-import { describe } from '@jest/globals';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -10,14 +9,13 @@ import { Scope } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
 import { serveKinds } from '../serve-kinds.ts';
+import { describeIf } from '../describe-if.ts';
 
 const found = spawnSync('kubectl', ['version', '--client']).status === 0;
 
-const group = found ? describe : describe.skip;
-
 /** A group of tests that is skipped without kubectl. `npm test` prints the number of skipped tests. */
 export function describeWithKubectl(name: string, tests: () => void): void {
-  group(found ? name : `skipped: there is no kubectl on the PATH; ${name}`, tests);
+  describeIf(found, name, 'there is no kubectl on the PATH', tests);
 }
 
 export interface Kubectl {

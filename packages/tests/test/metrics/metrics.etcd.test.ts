@@ -1,8 +1,9 @@
 /** Metrics of a server with everything configured. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type ConfiguredServer, serveConfigured } from './configured-server.ts';
 import { nonconformingNames, exampleOf, lint } from './lint.ts';
 import { pageOf, writtenPage } from './metrics-page.ts';
+import { describeIf } from '../describe-if.ts';
 
 const startMs = 60_000;
 const openMetrics = { accept: 'application/openmetrics-text;version=1.0.0' };
@@ -69,8 +70,7 @@ test('a scrape is compressed if the client accepts it', async () => {
 });
 
 const promtool = process.env.PROMTOOL_BIN;
-const checked = promtool ? describe : describe.skip;
-checked(promtool ? 'promtool' : 'skipped: there is no promtool', () => {
+describeIf(promtool !== undefined, 'promtool', 'there is no promtool', () => {
   const complaints = (text: string): readonly string[] => lint(promtool ?? '', text);
   const about = new RegExp(`^(${nonconformingNames.map(({ name }) => name).join('|')}) `);
 

@@ -1,7 +1,7 @@
 /** Rules, alerts and dashboard of deploy/monitoring, checked by promtool, a real server and a real Prometheus. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { type ConfiguredServer, serveConfigured } from './configured-server.ts';
 import {
@@ -15,6 +15,7 @@ import {
   selectorsIn,
 } from './monitoring.ts';
 import { type Prometheus, startPrometheus } from './prometheus.ts';
+import { describeIf } from '../describe-if.ts';
 
 const slowMs = 120_000;
 
@@ -85,8 +86,7 @@ test('each alert has a test in which it fires', () => {
 
 const { PROMTOOL_BIN: promtool, PROMETHEUS_BIN: program } = process.env;
 
-const checked = promtool ? describe : describe.skip;
-checked(promtool ? 'promtool' : 'skipped: there is no promtool', () => {
+describeIf(promtool !== undefined, 'promtool', 'there is no promtool', () => {
   const run = (...args: readonly string[]): { status: number | null; output: string } => {
     const { status, stdout, stderr } = spawnSync(promtool ?? '', args, { encoding: 'utf8' });
     return { status, output: `${stdout}${stderr}` };
@@ -107,8 +107,7 @@ checked(promtool ? 'promtool' : 'skipped: there is no promtool', () => {
   );
 });
 
-const scraped = program ? describe : describe.skip;
-scraped(program ? 'Prometheus' : 'skipped: there is no Prometheus', () => {
+describeIf(program !== undefined, 'Prometheus', 'there is no Prometheus', () => {
   let prometheus: Prometheus;
   beforeAll(async () => {
     prometheus = await startPrometheus(program ?? '', server);

@@ -1,5 +1,5 @@
 /** The real OpenTelemetry Collector, built by packages/toolchain/collector.mjs, accepts our traces. */
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -9,6 +9,7 @@ import { Scope } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
 import { freePorts, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { million, serveTraced } from './traced-server.ts';
+import { describeIf } from '../describe-if.ts';
 
 const built = path.resolve(import.meta.dirname, '../../../../.cache/otel-collector/otel-collector');
 const program = process.env['OTEL_COLLECTOR_BIN'] ?? built;
@@ -32,10 +33,10 @@ interface Attribute {
   readonly value: { readonly stringValue?: string };
 }
 
-(isThere ? describe : describe.skip)(
-  isThere
-    ? 'The OpenTelemetry Collector'
-    : 'skipped: there is no OpenTelemetry Collector in .cache or OTEL_COLLECTOR_BIN',
+describeIf(
+  isThere,
+  'The OpenTelemetry Collector',
+  'there is no OpenTelemetry Collector in .cache or OTEL_COLLECTOR_BIN',
   () => {
     test('receives the trace of a request', async () => {
       const scope = new Scope();

@@ -1,5 +1,5 @@
 /** etcd's own spans join our traces. */
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { Scope } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
@@ -7,13 +7,14 @@ import { startEtcd } from '../../../storage/test/real-etcd.ts';
 import { startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
 import { sendRequest } from '../authentication/send-request.ts';
 import { million, serveTraced, spansOf } from './traced-server.ts';
+import { describeIf } from '../describe-if.ts';
 
 /** Supported since etcd 3.5; 3.6 removed the prefix "experimental". */
 const { stdout, stderr } = spawnSync(process.env['ETCD_BIN'] ?? 'etcd', ['--help'], { encoding: 'utf8' });
 const [, experimental] = /--(experimental-|)enable-distributed-tracing\b/.exec(`${stdout}${stderr}`) ?? [];
 const canTrace = experimental !== undefined;
 
-(canTrace ? describe : describe.skip)(canTrace ? 'etcd' : 'skipped: this etcd has no tracing', () => {
+describeIf(canTrace, 'etcd', 'this etcd has no tracing', () => {
   test('adds its span to the trace of a write', async () => {
     const scope = new Scope();
     try {

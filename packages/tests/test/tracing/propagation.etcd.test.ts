@@ -19,6 +19,7 @@ import { configuration as encryptionConfiguration, kmsProviders } from '../encry
 import { type HttpsServer, startHttpsServer } from '../https-server.ts';
 import type { TestServer } from '../serve-kinds.ts';
 import { million, serveTraced, spansOf, treeOf } from './traced-server.ts';
+import { kubeconfig } from '../kubeconfig.ts';
 
 /** The received trace context by path. */
 const received = new Map<string, string | undefined>();
@@ -41,13 +42,7 @@ beforeAll(async () => {
   others = await startHttpsServer((request, response) => void answer(request, response));
   const { origin: url, authority } = others;
   const connection = (at: string): string =>
-    JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: 'c', cluster: { server: `${url}/${at}`, 'certificate-authority-data': base64(authority) } }],
-      contexts: [{ name: 'x', context: { cluster: 'c' } }],
-      'current-context': 'x',
-    });
+    kubeconfig({ server: `${url}/${at}`, 'certificate-authority-data': base64(authority) });
   const issuer = { url, certificateAuthority: authority, audiences: ['cluster'] };
   server = await serveTraced(
     { endpoint: receiver.address, samplingRatePerMillion: million },
