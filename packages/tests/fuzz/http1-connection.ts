@@ -1,7 +1,7 @@
 import { connect, type TLSSocket } from 'node:tls';
 import { type Random, systemClock as clock } from '@cluster-apiserver/base';
 import { parseResponses } from '../test/hostile/http1-responses.ts';
-import { written } from '../test/hostile/http1-cases.ts';
+import { encodeRequest } from '../test/hostile/http1-cases.ts';
 import type { Http2Target } from '../test/hostile/http2-connection.ts';
 import type { Response } from './input.ts';
 import { hangMs, type SharedConnection, mayBeStream, type Outcome, streamPatienceMs } from './connection.ts';
@@ -61,7 +61,7 @@ export function openHttp1Connection({ port, ca }: Http2Target, random: Random): 
         const onClose = (): void => settle({ lost: isReused ? 'connection ended before' : 'connection closed' });
         used.on('data', onData);
         used.on('close', onClose);
-        used.write(written(random, request));
+        used.write(encodeRequest(random, request));
       }),
     close: async () => {
       socket?.destroy();

@@ -60,9 +60,9 @@ test('the operations match the snapshot', async () => {
     operationsIn(item).map(([method, { operationId, parameters, consumes, responses }]) =>
       [
         `${method.toUpperCase()} ${path} (${operationId})`,
-        `takes ${parameters.map(({ name, schema }) => (schema ? `${form(schema)} as ${consumes.join(', ')};` : name)).join(' ')}`,
+        `takes ${parameters.map(({ name, schema }) => (schema ? `${describeSchema(schema)} as ${consumes.join(', ')};` : name)).join(' ')}`,
         `gives ${Object.entries(responses)
-          .map(([code, { schema }]) => `${code} ${form(schema)}`)
+          .map(([code, { schema }]) => `${code} ${describeSchema(schema)}`)
           .join(', ')}`,
       ].join('\n  '),
     ),
@@ -74,25 +74,25 @@ test('the object schemas match the snapshot', async () => {
   const lines = Object.entries((await document()).definitions).flatMap(([name, { properties = {}, required = [] }]) => [
     name,
     ...Object.entries(properties).map(
-      ([field, schema]) => `  ${field}: ${form(schema)}${required.includes(field) ? ', required' : ''}`,
+      ([field, schema]) => `  ${field}: ${describeSchema(schema)}${required.includes(field) ? ', required' : ''}`,
     ),
   ]);
   expect(lines.join('\n')).toMatchSnapshot();
 });
 
 /** A short description of a schema, including its merge strategy. */
-function form(schema: JsonSchema): string {
+function describeSchema(schema: JsonSchema): string {
   const merged = Object.entries(schema).filter(([key]) => key.startsWith('x-kubernetes-list'));
   const how = merged.map(([, value]) => String(value)).join(' ');
   if (schema.$ref) return schema.$ref.slice(schema.$ref.lastIndexOf('.') + 1);
-  if (schema.items) return `list of ${form(schema.items)}${how ? ` (${how})` : ''}`;
-  if (schema.additionalProperties) return `map of ${form(schema.additionalProperties)}`;
+  if (schema.items) return `list of ${describeSchema(schema.items)}${how ? ` (${how})` : ''}`;
+  if (schema.additionalProperties) return `map of ${describeSchema(schema.additionalProperties)}`;
   return schema.format ?? schema.type ?? 'any';
 }
 
 test('every operation, parameter and field has a description', async () => {
   const undescribed: string[] = [];
-  const look = (value: unknown, path: string): void => {
+  const visit = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null) return;
     const entry = value as Record<string, unknown>;
     const described = typeof entry.description === 'string' && /^[A-Z].*[.;]?$/s.test(entry.description);
@@ -100,8 +100,8 @@ test('every operation, parameter and field has a description', async () => {
     if (path.endsWith('.properties'))
       for (const [name, field] of Object.entries(entry))
         if (!(field as JsonSchema).description) undescribed.push(`${path}.${name}`);
-    for (const [key, inside] of Object.entries(entry)) look(inside, `${path}.${key}`);
+    for (const [key, inside] of Object.entries(entry)) visit(inside, `${path}.${key}`);
   };
-  look(await document(), '');
+  visit(await document(), '');
   expect(undescribed).toEqual([]);
 });

@@ -18,26 +18,26 @@ const put = (key: string, value: string | Buffer): Promise<void> =>
 test('a page is served unless it contains an unreadable object', async () => {
   for (const namespace of ['a', 'b', 'c', 'd', 'e'])
     await server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'x' } });
-  const namespaced = ({ body }: ApiResponse): (string | undefined)[] | undefined =>
+  const namesIn = ({ body }: ApiResponse): (string | undefined)[] | undefined =>
     body.items?.map(({ metadata }) => metadata.namespace);
-  const page = (limit: number, from?: string): Promise<ApiResponse> =>
+  const listPage = (limit: number, from?: string): Promise<ApiResponse> =>
     server.request('GET', `${all}?limit=${limit}${from ? `&continue=${from}` : ''}`);
-  const [first, second] = [await page(1), await page(2)];
-  const behind = await page(3);
+  const [first, second] = [await listPage(1), await listPage(2)];
+  const behind = await listPage(3);
   await put('c/x', 'noise');
   await until('the unreadable object', async () =>
     (await server.request('GET', all)).status === 500 ? true : undefined,
   );
-  expect(namespaced(await page(1))).toEqual(['a']);
-  expect(namespaced(await page(2))).toEqual(['a', 'b']);
-  expect((await page(3)).status).toBe(500);
+  expect(namesIn(await listPage(1))).toEqual(['a']);
+  expect(namesIn(await listPage(2))).toEqual(['a', 'b']);
+  expect((await listPage(3)).status).toBe(500);
   // The first page's snapshot is older than the change.
   const continueOf = ({ body }: ApiResponse): string | undefined => body.metadata['continue' as never];
-  expect(namespaced(await page(1, continueOf(first)))).toEqual(['b']);
-  expect(namespaced(await page(1, continueOf(second)))).toEqual(['c']);
-  expect(namespaced(await page(2, continueOf(behind)))).toEqual(['d', 'e']);
-  const now = await page(2);
-  expect(await page(1, continueOf(now))).toMatchObject({ status: 500, body: { reason: 'StorageReadError' } });
+  expect(namesIn(await listPage(1, continueOf(first)))).toEqual(['b']);
+  expect(namesIn(await listPage(1, continueOf(second)))).toEqual(['c']);
+  expect(namesIn(await listPage(2, continueOf(behind)))).toEqual(['d', 'e']);
+  const now = await listPage(2);
+  expect(await listPage(1, continueOf(now))).toMatchObject({ status: 500, body: { reason: 'StorageReadError' } });
   await put('c/x', '');
 });
 

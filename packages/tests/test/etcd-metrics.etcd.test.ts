@@ -109,7 +109,7 @@ test.each([
 test(
   'a create whose response is lost counts as a write in doubt, a lost attempt and a fence, and the reconnect as a new connection',
   async () => {
-    const counted = async (): Promise<(number | undefined)[]> =>
+    const readCounts = async (): Promise<(number | undefined)[]> =>
       Promise.all(
         [
           'etcd_client_write_doubts_total',
@@ -119,7 +119,7 @@ test(
           'etcd_client_watch_interruptions_total{cause="loss"}',
         ].map(async (series) => (await valueOf(series)) ?? 0),
       );
-    const before = await counted();
+    const before = await readCounts();
     proxy.swallowAnswers = true;
     const creating = create('in-doubt');
     await until('the write', () => rawValue(etcdUrl, '/registry/serviceaccounts/default/in-doubt'));
@@ -127,7 +127,7 @@ test(
     proxy.cut();
     expect((await creating).status).toBe(201);
     const after = await until('the watch to be reopened', async () => {
-      const now = await counted();
+      const now = await readCounts();
       return now[4] !== before[4] ? now : undefined;
     });
     expect(after.map((value, at) => (value ?? 0) > (before[at] ?? 0))).toEqual([true, true, true, true, true]);

@@ -19,9 +19,9 @@ beforeAll(async () => {
 afterAll(() => etcd.stop());
 
 let run = 0;
-const fresh = (): string => `team-${++run}`;
+const uniqueName = (): string => `team-${++run}`;
 
-const gone = (server: TestServer, path: string): Promise<true> =>
+const waitUntilDeleted = (server: TestServer, path: string): Promise<true> =>
   until(`${path} is gone`, async () => (await server.request('GET', path)).status === 404 || undefined);
 
 describe('a server with auto-provisioned namespaces', () => {
@@ -37,7 +37,7 @@ describe('a server with auto-provisioned namespaces', () => {
   });
 
   test("a new namespace is active, has the server's finalizer, and its name as a label", async () => {
-    const name = fresh();
+    const name = uniqueName();
     const given = { metadata: { name, namespace: 'meaningless' }, status: { phase: 'Terminating' } };
     const { status, body } = await server.request('POST', all, given);
     expect({ status, body }).toMatchObject({
@@ -75,7 +75,7 @@ describe('a server with auto-provisioned namespaces', () => {
   });
 
   test('lists and watches select by name and phase, and by no unsupported field', async () => {
-    const name = fresh();
+    const name = uniqueName();
     await server.request('POST', all, { metadata: { name } });
     const names = async (selector: string): Promise<(string | undefined)[]> => {
       const { body } = await server.request('GET', `${all}?fieldSelector=${encodeURIComponent(selector)}`);
@@ -95,7 +95,7 @@ describe('a server with auto-provisioned namespaces', () => {
   });
 
   test('a write of the object changes neither its finalizers nor its status', async () => {
-    const name = fresh();
+    const name = uniqueName();
     const { body } = await server.request('POST', all, { metadata: { name } });
     const replaced = await server.request('PUT', `${all}/${name}`, {
       ...body,
@@ -122,7 +122,7 @@ describe('a server with auto-provisioned namespaces', () => {
   });
 
   test('each subresource changes only its part', async () => {
-    const name = fresh();
+    const name = uniqueName();
     const { body } = await server.request('POST', all, { metadata: { name } });
     const condition = { type: 'Quiet', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' };
     const patched = await server.request(
@@ -185,7 +185,7 @@ describe('a server with auto-provisioned namespaces', () => {
   });
 
   test('the first object provisions its namespace once, before itself', async () => {
-    const namespace = fresh();
+    const namespace = uniqueName();
     const created = await Promise.all(
       Array.from({ length: 40 }, (_, at) =>
         (at % 2 ? server : other).request('POST', accountsIn(namespace), account(`a${at}`)),
@@ -201,7 +201,7 @@ describe('a server with auto-provisioned namespaces', () => {
   });
 
   test('a creating apply and a creating replace provision the namespace, too', async () => {
-    const [applied, replaced] = [fresh(), fresh()];
+    const [applied, replaced] = [uniqueName(), uniqueName()];
     const type = 'application/apply-patch+yaml';
     const configuration = JSON.stringify({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'a' } });
     expect(
@@ -216,7 +216,7 @@ describe('a server with auto-provisioned namespaces', () => {
   });
 
   test('rejected requests and dry runs provision no namespace', async () => {
-    const namespace = fresh();
+    const namespace = uniqueName();
     expect(await server.request('POST', accountsIn(namespace), account('Not A Name'))).toMatchObject({ status: 422 });
     expect(await server.request('POST', `${accountsIn(namespace)}?dryRun=All`, account('a'))).toMatchObject({
       status: 201,
@@ -230,7 +230,7 @@ describe('a server with auto-provisioned namespaces', () => {
   });
 
   test('a deletion deletes all of its objects, then the namespace', async () => {
-    const namespace = fresh();
+    const namespace = uniqueName();
     const about = { involvedObject: { namespace } };
     for (let at = 0; at < 30; at++) {
       await server.request('POST', accountsIn(namespace), account(`a${at}`));
@@ -248,14 +248,14 @@ describe('a server with auto-provisioned namespaces', () => {
       },
     });
     expect(deleted.body.metadata).not.toHaveProperty('deletionGracePeriodSeconds');
-    await gone(server, `${all}/${namespace}`);
+    await waitUntilDeleted(server, `${all}/${namespace}`);
     for (const plural of ['serviceaccounts', 'events'])
       expect((await server.request('GET', `${all}/${namespace}/${plural}`)).body.items).toEqual([]);
     expect(await server.request('GET', `${accountsIn(neighbour)}/stays`)).toMatchObject({ status: 200 });
   });
 
   test('a terminating namespace reports what remains, accepts no new objects, and can be deleted again', async () => {
-    const namespace = fresh();
+    const namespace = uniqueName();
     const held = account('held', { finalizers: ['example.com/hold'] });
     await server.request('POST', accountsIn(namespace), held);
     await server.request('POST', accountsIn(namespace), account('free'));
@@ -307,11 +307,11 @@ describe('a server with auto-provisioned namespaces', () => {
     expect(await server.request('PATCH', `${accountsIn(namespace)}/held`, patch, mergePatch)).toMatchObject({
       status: 200,
     });
-    await gone(server, `${all}/${namespace}`);
+    await waitUntilDeleted(server, `${all}/${namespace}`);
   });
 
   test('finalizers of other controllers keep the namespace itself, too', async () => {
-    const name = fresh();
+    const name = uniqueName();
     await server.request('POST', all, { metadata: { name, finalizers: ['example.com/hold'] } });
     await server.request('DELETE', `${all}/${name}`);
     const spec = await until('it is empty', async () => {
@@ -320,14 +320,14 @@ describe('a server with auto-provisioned namespaces', () => {
     });
     expect(spec).toBe(true);
     await server.request('PATCH', `${all}/${name}`, { metadata: { finalizers: null } }, mergePatch);
-    await gone(server, `${all}/${name}`);
+    await waitUntilDeleted(server, `${all}/${name}`);
   });
 
   test('a recreated namespace is a new object, and its objects are kept', async () => {
-    const namespace = fresh();
+    const namespace = uniqueName();
     const first = await server.request('POST', all, { metadata: { name: namespace } });
     await server.request('DELETE', `${all}/${namespace}`);
-    await gone(server, `${all}/${namespace}`);
+    await waitUntilDeleted(server, `${all}/${namespace}`);
     expect(await other.request('POST', accountsIn(namespace), account('kept'))).toMatchObject({ status: 201 });
     const second = await other.request('GET', `${all}/${namespace}`);
     expect(uidOf(second)).not.toBe(uidOf(first));
@@ -335,13 +335,13 @@ describe('a server with auto-provisioned namespaces', () => {
   });
 
   test('it can own objects in any namespace, which are garbage collected after it', async () => {
-    const [name, elsewhere] = [fresh(), fresh()];
+    const [name, elsewhere] = [uniqueName(), uniqueName()];
     const { body } = await server.request('POST', all, { metadata: { name } });
     const owner = { apiVersion: 'v1', kind: 'Namespace', name, uid: body.metadata.uid };
     await server.request('POST', accountsIn(elsewhere), account('owned', { ownerReferences: [owner] }));
     await server.request('POST', accountsIn(elsewhere), account('free'));
     await server.request('DELETE', `${all}/${name}?propagationPolicy=Foreground`);
-    await gone(server, `${all}/${name}`);
+    await waitUntilDeleted(server, `${all}/${name}`);
     expect(await server.request('GET', `${accountsIn(elsewhere)}/owned`)).toMatchObject({ status: 404 });
     expect(await server.request('GET', `${accountsIn(elsewhere)}/free`)).toMatchObject({ status: 200 });
   });
@@ -358,7 +358,7 @@ describe('a server without auto-provisioning', () => {
   });
 
   test('accepts objects only in existing namespaces', async () => {
-    const namespace = fresh();
+    const namespace = uniqueName();
     const [server, other] = servers as [TestServer, TestServer];
     for (const query of ['', '?dryRun=All'])
       expect(await server.request('POST', accountsIn(namespace) + query, account('a'))).toMatchObject({
@@ -377,7 +377,7 @@ describe('a server without auto-provisioning', () => {
 
   test('leaves no objects in a deleted namespace, whatever is created during its deletion', async () => {
     for (let round = 0; round < 5; round++) {
-      const namespace = fresh();
+      const namespace = uniqueName();
       const [server] = servers as [TestServer, TestServer];
       await server.request('POST', all, { metadata: { name: namespace } });
       const codes = new Set<number>();
@@ -389,7 +389,7 @@ describe('a server without auto-provisioning', () => {
       const writers = [0, 1, 2, 3, 4, 5].map((at) => write(servers[at % 2] as TestServer, at));
       await until('some creations to succeed', () => codes.has(201) || undefined);
       await server.request('DELETE', `${all}/${namespace}`);
-      await gone(server, `${all}/${namespace}`);
+      await waitUntilDeleted(server, `${all}/${namespace}`);
       await until('all replicas to reject creations', () => codes.has(404) || undefined);
       over = true;
       await Promise.all(writers);

@@ -33,8 +33,8 @@ const registration = `/apis/${group}/v1`;
 const accounts = '/api/v1/namespaces/default/serviceaccounts';
 const merge = 'application/merge-patch+json';
 let run = 0;
-const fresh = (): string => `name-${++run}`;
-const create = (name = fresh()): Promise<ApiResponse> => server.request('POST', accounts, { metadata: { name } });
+const uniqueName = (): string => `name-${++run}`;
+const create = (name = uniqueName()): Promise<ApiResponse> => server.request('POST', accounts, { metadata: { name } });
 
 const rules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'] }];
 /** Selects no namespace, so that policies and webhooks that are only stored do not affect requests. */
@@ -115,15 +115,17 @@ describe('should support API operations', () => {
     const from = `&watch=true&timeoutSeconds=60&resourceVersion=${list.metadata.resourceVersion}`;
     const watch = await server.open('GET', `${selected}${from}`);
 
-    const annotated = (name: string): object => ({ metadata: { annotations: { [name]: 'true' } } });
-    expect((await server.request('PATCH', object, { ...annotated('patched'), ...patched }, merge)).body).toMatchObject({
-      ...annotated('patched'),
+    const withAnnotation = (name: string): object => ({ metadata: { annotations: { [name]: 'true' } } });
+    expect(
+      (await server.request('PATCH', object, { ...withAnnotation('patched'), ...patched }, merge)).body,
+    ).toMatchObject({
+      ...withAnnotation('patched'),
       ...patched,
     });
-    const replacement = { ...(await server.request('GET', object)).body, ...merged(updated, body) };
+    const replacement = { ...(await server.request('GET', object)).body, ...mergeSpecs(updated, body) };
     replacement.metadata = { ...replacement.metadata, annotations: { patched: 'true', updated: 'true' } };
-    expect((await retried(() => server.request('PUT', object, replacement))).body).toMatchObject({
-      ...annotated('updated'),
+    expect((await retryConflicts(() => server.request('PUT', object, replacement))).body).toMatchObject({
+      ...withAnnotation('updated'),
       ...updated,
     });
     expect(await firstEvent(watch, ({ metadata: { annotations } }) => annotations?.['patched'] === 'true')).toBe(
@@ -138,18 +140,18 @@ describe('should support API operations', () => {
     expect((await server.request('GET', selected)).body.items).toEqual([]);
 
     /** Retries conflicts, as clients do: another controller may write at the same time. */
-    async function retried(update: () => Promise<ApiResponse>): Promise<ApiResponse> {
+    async function retryConflicts(update: () => Promise<ApiResponse>): Promise<ApiResponse> {
       const answer = await update();
       if (answer.status !== 409) return answer;
       const { resourceVersion } = (await server.request('GET', object)).body.metadata;
       replacement.metadata = { ...replacement.metadata, ...(resourceVersion && { resourceVersion }) };
-      return retried(update);
+      return retryConflicts(update);
     }
   });
 
   test('of the status of a policy', async () => {
     const path = `${registration}/validatingadmissionpolicies`;
-    const name = fresh();
+    const name = uniqueName();
     const spec = { matchConstraints, validations: [{ expression: 'true' }] };
     expect((await server.request('POST', path, { metadata: { name }, spec })).status).toBe(201);
     const status = { conditions: [condition('Patched')] };
@@ -177,7 +179,7 @@ const condition = (type: string): object => ({
 });
 
 /** Merges the specs; the change takes precedence. */
-const merged = (change: object, body: object): object => {
+const mergeSpecs = (change: object, body: object): object => {
   const { spec: changed, ...rest } = change as { spec?: object };
   const { spec, ...others } = body as { spec?: object };
   return { ...others, ...rest, ...(spec && { spec: { ...spec, ...changed } }) };
@@ -217,8 +219,8 @@ describe('AdmissionWebhook', () => {
 
   test('should be able to deny pod and configmap creation', async () => {
     hooks.handlers.set('deny', denies);
-    await registerWebhooks(server, validating, fresh(), hooks.webhook('deny', { rules }));
-    const name = fresh();
+    await registerWebhooks(server, validating, uniqueName(), hooks.webhook('deny', { rules }));
+    const name = uniqueName();
     const refused = await create(name);
     expect([refused.status, refused.body['message']]).toEqual([
       400,
@@ -230,20 +232,20 @@ describe('AdmissionWebhook', () => {
     await registerWebhooks(
       server,
       validating,
-      fresh(),
+      uniqueName(),
       hooks.webhook('deny', { rules, namespaceSelector: { matchExpressions: exempt } }),
     );
     expect((await create(name)).status).toBe(201);
   });
 
   test('should be able to deny the update by a PUT and by a PATCH', async () => {
-    const name = fresh();
+    const name = uniqueName();
     const { body } = await create(name);
     hooks.handlers.set('deny', denies);
     await registerWebhooks(
       server,
       validating,
-      fresh(),
+      uniqueName(),
       hooks.webhook('deny', { rules: [{ ...rules[0], operations: ['UPDATE'] }] }),
     );
     expect((await server.request('PUT', `${accounts}/${name}`, body)).status).toBe(400);
@@ -257,7 +259,7 @@ describe('AdmissionWebhook', () => {
     await registerWebhooks(
       server,
       validating,
-      fresh(),
+      uniqueName(),
       hooks.webhook('dead', { rules, clientConfig, failurePolicy: 'Fail' }),
     );
     const refused = await create();
@@ -273,7 +275,13 @@ describe('AdmissionWebhook', () => {
       expect(review.request.object?.metadata.labels).toEqual({ 'mutation-stage-1': 'yes' });
       respondWithLabel('mutation-stage-2')(review, response);
     });
-    await registerWebhooks(server, mutating, fresh(), hooks.webhook('one', { rules }), hooks.webhook('two', { rules }));
+    await registerWebhooks(
+      server,
+      mutating,
+      uniqueName(),
+      hooks.webhook('one', { rules }),
+      hooks.webhook('two', { rules }),
+    );
     expect((await create()).body.metadata.labels).toEqual({ 'mutation-stage-2': 'yes' });
   });
 
@@ -281,10 +289,10 @@ describe('AdmissionWebhook', () => {
     hooks.handlers.set('deny', denies);
     hooks.handlers.set('mutate', respondWithLabel('mutated'));
     const all = [{ apiGroups: [group], apiVersions: ['*'], operations: ['*'], resources: ['*'] }];
-    await registerWebhooks(server, validating, fresh(), hooks.webhook('deny', { rules: all }));
-    await registerWebhooks(server, mutating, fresh(), hooks.webhook('mutate', { rules: all }));
+    await registerWebhooks(server, validating, uniqueName(), hooks.webhook('deny', { rules: all }));
+    await registerWebhooks(server, mutating, uniqueName(), hooks.webhook('mutate', { rules: all }));
     for (const plural of [validating, mutating] as const) {
-      const name = fresh();
+      const name = uniqueName();
       const { status, body } = await server.request('POST', `${registration}/${plural}`, {
         metadata: { name },
         webhooks: [stored],
@@ -306,7 +314,7 @@ describe('AdmissionWebhook', () => {
       answer = () => respondWith({ allowed: true })(review, response);
       if (webhook.timeoutSeconds !== 1) answer();
     });
-    await registerWebhooks(server, validating, fresh(), hooks.webhook('slow', { rules, ...webhook }));
+    await registerWebhooks(server, validating, uniqueName(), hooks.webhook('slow', { rules, ...webhook }));
     expect((await create()).status).toBe(status);
     answer();
   });
@@ -315,12 +323,12 @@ describe('AdmissionWebhook', () => {
     ['validating', validating],
     ['mutating', mutating],
   ] as const)('patching/updating a %s webhook should work', async (_, plural) => {
-    const name = fresh();
+    const name = uniqueName();
     const answer = plural === validating ? denies : respondWithLabel('mutated');
-    const acts = ({ status, body }: ApiResponse): boolean => status !== 201 || body.metadata.labels !== undefined;
+    const isAffected = ({ status, body }: ApiResponse): boolean => status !== 201 || body.metadata.labels !== undefined;
     hooks.handlers.set('hook', answer);
     await registerWebhooks(server, plural, name, hooks.webhook('hook', { rules }));
-    expect(acts(await create())).toBe(true);
+    expect(isAffected(await create())).toBe(true);
     const path = `${registration}/${plural}/${name}`;
     const { body } = await server.request('GET', path);
     const [webhook] = body['webhooks'] as object[];
@@ -328,9 +336,9 @@ describe('AdmissionWebhook', () => {
     expect((await server.request('PUT', path, { ...body, webhooks: [{ ...webhook, rules: ofUpdates }] })).status).toBe(
       200,
     );
-    expect(acts(await create())).toBe(false);
+    expect(isAffected(await create())).toBe(false);
     expect((await server.request('PATCH', path, { webhooks: [{ ...webhook, rules }] }, merge)).status).toBe(200);
-    expect(acts(await create())).toBe(true);
+    expect(isAffected(await create())).toBe(true);
   });
 
   test.each([
@@ -341,7 +349,7 @@ describe('AdmissionWebhook', () => {
     const metadata = (name: string): object => ({ name, labels: { e2e: 'list' } });
     for (let count = 0; count < 3; count++)
       await server.request('POST', `${registration}/${plural}`, {
-        metadata: metadata(fresh()),
+        metadata: metadata(uniqueName()),
         webhooks: [hooks.webhook('hook', { rules })],
       });
     const selected = `${registration}/${plural}?labelSelector=e2e%3Dlist`;
@@ -359,7 +367,7 @@ describe('AdmissionWebhook', () => {
   ] as const)(
     'should be able to create and update %s webhook configurations with match conditions',
     async (_, plural) => {
-      const name = fresh();
+      const name = uniqueName();
       const first = [{ name: 'expression-1', expression: "object.metadata.namespace == 'production'" }];
       await registerWebhooks(server, plural, name, { ...stored, matchConditions: first });
       const path = `${registration}/${plural}/${name}`;
@@ -380,7 +388,7 @@ describe('AdmissionWebhook', () => {
   ] as const)('should reject %s webhook configurations with invalid match conditions', async (_, plural) => {
     const matchConditions = [{ name: 'invalid', expression: '...bad expression' }];
     const { status, body } = await server.request('POST', `${registration}/${plural}`, {
-      metadata: { name: fresh() },
+      metadata: { name: uniqueName() },
       webhooks: [{ ...stored, matchConditions }],
     });
     expect([status, body['message']]).toEqual([422, expect.stringContaining('compilation failed')]);
@@ -389,7 +397,7 @@ describe('AdmissionWebhook', () => {
   test("should mutate everything except 'skip-me' configmaps", async () => {
     hooks.handlers.set('hook', respondWithLabel('mutated'));
     const matchConditions = [{ name: 'skip-me', expression: "object.metadata.name != 'skip-me'" }];
-    await registerWebhooks(server, mutating, fresh(), hooks.webhook('hook', { rules, matchConditions }));
+    await registerWebhooks(server, mutating, uniqueName(), hooks.webhook('hook', { rules, matchConditions }));
     expect((await create()).body.metadata.labels).toEqual({ mutated: 'yes' });
     expect((await create('skip-me')).body.metadata.labels).toBeUndefined();
   });
@@ -398,7 +406,7 @@ describe('AdmissionWebhook', () => {
 describe('ValidatingAdmissionPolicy and MutatingAdmissionPolicy', () => {
   /** Activates a policy for namespaces with a label, and creates such a namespace. */
   async function enforce(type: 'validating' | 'mutating', spec: object): Promise<string> {
-    const name = fresh();
+    const name = uniqueName();
     const namespaceSelector = { matchLabels: { [name]: 'true' } };
     await server.request('POST', '/api/v1/namespaces', { metadata: { name, labels: { [name]: 'true' } } });
     const policy = { matchConstraints: { resourceRules: rules, namespaceSelector }, ...spec };
@@ -416,7 +424,10 @@ describe('ValidatingAdmissionPolicy and MutatingAdmissionPolicy', () => {
     return name;
   }
   const createIn = (namespace: string, body: object = {}): Promise<ApiResponse> =>
-    server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: fresh() }, ...body });
+    server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, {
+      metadata: { name: uniqueName() },
+      ...body,
+    });
   const secrets = (count: number): object => ({
     secrets: Array.from({ length: count }, (_, index) => ({ name: `s${index}` })),
   });

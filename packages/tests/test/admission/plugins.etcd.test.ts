@@ -41,7 +41,7 @@ const serve = async (plugins: string, configuration?: object, files: Readonly<Re
 
 const namespaces = '/api/v1/namespaces';
 let run = 0;
-const fresh = (): string => `admission-${++run}`;
+const uniqueName = (): string => `admission-${++run}`;
 const mergePatch = 'application/merge-patch+json';
 
 describe('the server does not start', () => {
@@ -91,7 +91,7 @@ describe('the server does not start', () => {
 
 test('AlwaysDeny rejects writes but not reads, and is reported as deprecated', async () => {
   const { request, logLines } = await serve('AlwaysDeny');
-  expect(await request('POST', namespaces, { metadata: { name: fresh() } })).toMatchObject({
+  expect(await request('POST', namespaces, { metadata: { name: uniqueName() } })).toMatchObject({
     status: 403,
     body: { message: expect.stringMatching(/: admission control is denying all modifications$/) },
   });
@@ -112,7 +112,7 @@ test('AlwaysDeny rejects writes but not reads, and is reported as deprecated', a
 
 test('NamespaceExists rejects writes in namespaces that do not exist', async () => {
   const { request } = await serve('NamespaceExists');
-  const name = fresh();
+  const name = uniqueName();
   const missing = { status: 404, body: { message: `namespaces "${name}" not found` } };
   const accounts = `${namespaces}/${name}/serviceaccounts`;
   expect(await request('POST', accounts, { metadata: { name: 'a' } })).toMatchObject(missing);
@@ -145,7 +145,7 @@ describe('EventRateLimit', () => {
       { plugins: [{ name: 'EventRateLimit', path: 'limits.json' }] },
       { '/etc/admission/limits.json': JSON.stringify(limits({ type: 'Namespace', qps: 1, burst: 1 })) },
     );
-    const namespace = fresh();
+    const namespace = uniqueName();
     const path = `${namespaces}/${namespace}/events`;
     const responses = await Promise.all(
       many.map(async (name) => {
@@ -178,7 +178,7 @@ describe('EventRateLimit', () => {
         },
       ],
     });
-    const namespace = fresh();
+    const namespace = uniqueName();
     const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
     const source = { component: 'c', host: 'h' };
     const written = await request('POST', `${namespaces}/${namespace}/events`, event(namespace, 'first', { source }));
@@ -198,7 +198,7 @@ describe('EventRateLimit', () => {
 test('OwnerReferencesPermissionEnforcement requires permission to set owners and to update their finalizers', async () => {
   const served = await serve('OwnerReferencesPermissionEnforcement');
   const { request } = served;
-  const name = fresh();
+  const name = uniqueName();
   const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${name}`;
   const accounts = `${namespaces}/${name}/serviceaccounts`;
   const created = await request('POST', accounts, { metadata: { name: 'owner' } });
@@ -243,7 +243,7 @@ test('OwnerReferencesPermissionEnforcement requires permission to set owners and
 
 test('each plugin and each step has a duration metric by operation and outcome', async () => {
   const served = await serve('NamespaceLifecycle,AlwaysAdmit');
-  const before = { name: fresh() };
+  const before = { name: uniqueName() };
   await served.request('POST', `${namespaces}/${before.name}/serviceaccounts`, { metadata: { name: 'a' } });
   await served.request('POST', namespaces, { metadata: before });
   await served.request('DELETE', `${namespaces}/${before.name}`);

@@ -51,7 +51,7 @@ const binding = (kind: string, policyName: string, spec: object = {}): object =>
   metadata: { name: policyName },
   spec: { policyName, ...(kind.startsWith('V') && { validationActions: ['Deny'] }), ...spec },
 });
-const bound = (policy: object): string => {
+const withBinding = (policy: object): string => {
   const { kind, metadata } = policy as { kind: string; metadata: { name: string } };
   return [policy, binding(kind, metadata.name)].map((one) => JSON.stringify(one)).join('\n---\n');
 };
@@ -91,19 +91,19 @@ const namespaces = '/api/v1/namespaces';
 const accounts = `${namespaces}/default/serviceaccounts`;
 const policies = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
 let run = 0;
-const fresh = (): string => `static-${++run}`;
-const account = (labels: object = {}): object => ({ metadata: { name: fresh(), labels } });
+const uniqueName = (): string => `static-${++run}`;
+const account = (labels: object = {}): object => ({ metadata: { name: uniqueName(), labels } });
 
 test('policies from files apply from the first request on and are not visible in the API', async () => {
   const { request } = await serve({
-    '/etc/validating/a.yaml': bound(
+    '/etc/validating/a.yaml': withBinding(
       validating(
         'no-secrets.static.k8s.io',
         '!has(object.metadata.labels) || !("secret" in object.metadata.labels)',
         rules('serviceaccounts'),
       ),
     ),
-    '/etc/mutating/b.json': bound(mutating('marked.static.k8s.io', 'marked')),
+    '/etc/mutating/b.json': withBinding(mutating('marked.static.k8s.io', 'marked')),
   });
   expect(await request('POST', accounts, account({ secret: 'x' }))).toMatchObject({
     status: 422,
@@ -125,7 +125,7 @@ test('policies from files apply from the first request on and are not visible in
 
 test('they also apply to API policies, but not to reviews', async () => {
   const { request } = await serve({
-    '/etc/validating/a.yaml': bound(
+    '/etc/validating/a.yaml': withBinding(
       validating('frozen.static.k8s.io', 'false', {
         resourceRules: [
           {
@@ -138,7 +138,7 @@ test('they also apply to API policies, but not to reviews', async () => {
       }),
     ),
   });
-  expect(await request('POST', policies, validating(fresh(), 'true', rules('events')))).toMatchObject({
+  expect(await request('POST', policies, validating(uniqueName(), 'true', rules('events')))).toMatchObject({
     status: 422,
     body: { message: expect.stringContaining('by frozen.static.k8s.io') },
   });
@@ -150,11 +150,11 @@ test('they also apply to API policies, but not to reviews', async () => {
 
 test('they are evaluated before API policies, and both apply', async () => {
   const { request } = await serve({
-    '/etc/validating/a.yaml': bound(
+    '/etc/validating/a.yaml': withBinding(
       validating('z.static.k8s.io', '!("file" in object.metadata.labels)', rules('serviceaccounts')),
     ),
   });
-  const name = fresh();
+  const name = uniqueName();
   const ofApi = validating(name, '!("api" in object.metadata.labels)', rules('serviceaccounts'));
   await request('POST', policies, ofApi);
   await request('POST', policies.replace('policies', 'policybindings'), binding('ValidatingAdmissionPolicy', name));
@@ -168,20 +168,22 @@ test('they are evaluated before API policies, and both apply', async () => {
 
 test('changed files are applied atomically, and invalid ones leave the previous policies active', async () => {
   const policy = (label: string): string =>
-    bound(validating('changing.static.k8s.io', `!("${label}" in object.metadata.labels)`, rules('serviceaccounts')));
+    withBinding(
+      validating('changing.static.k8s.io', `!("${label}" in object.metadata.labels)`, rules('serviceaccounts')),
+    );
   const served = await serve({ '/etc/validating/a.yaml': policy('one') }, true);
   const { request, write, logLines } = served;
   const status = async (label: string): Promise<number> =>
     (await request('POST', accounts, account({ [label]: '' }))).status;
   expect(await status('one')).toBe(422);
-  const seen = (text: string): Promise<true> =>
+  const waitForLog = (text: string): Promise<true> =>
     until(text, () => logLines.some((line) => line.includes(text)) || undefined);
   await write('/etc/validating/b.yaml', '{"apiVersion":"v1","kind":"Pod"}');
-  await seen('static admission manifests cannot be used');
+  await waitForLog('static admission manifests cannot be used');
   expect(await status('one')).toBe(422);
   await write('/etc/validating/b.yaml', '');
   await write('/etc/validating/a.yaml', policy('two'));
-  await seen('static admission manifests reloaded');
+  await waitForLog('static admission manifests reloaded');
   await until('the new policy to be active', async () => (await status('two')) === 422 || undefined);
   expect(await status('one')).toBe(201);
   const prefix = 'apiserver_manifest_admission_config_controller';
@@ -258,7 +260,7 @@ describe('webhooks from files', () => {
         ),
       ),
     });
-    const name = fresh();
+    const name = uniqueName();
     const ofApi = { ...configuration('Validating', name, hooks.webhook('api')), metadata: { name } };
     expect((await request('POST', configurations, ofApi)).status).toBe(201);
     await request('POST', accounts, account({ protected: 'yes' }));

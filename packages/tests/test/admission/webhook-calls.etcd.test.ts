@@ -198,7 +198,7 @@ describe('A webhook is called', () => {
 });
 
 describe('A reinvocation', () => {
-  const counts =
+  const incrementAnnotation =
     (name: string): ReviewHandler =>
     (review, response) => {
       const before = Number(review.request.object?.metadata.annotations?.[name] ?? 0);
@@ -209,7 +209,7 @@ describe('A reinvocation', () => {
   test('follows a later change, once, for webhooks with policy IfNeeded', async () => {
     const again = { reinvocationPolicy: 'IfNeeded' };
     await mutating(hooks.webhook('a', again), hooks.webhook('never'), hooks.webhook('b', again), hooks.webhook('c'));
-    for (const name of ['a', 'b', 'c']) hooks.handlers.set(name, counts(name));
+    for (const name of ['a', 'b', 'c']) hooks.handlers.set(name, incrementAnnotation(name));
     const { body } = await create();
     // Both webhooks change the object on every call; there is only one reinvocation.
     expect(hooks.calledNames()).toEqual(['a', 'never', 'b', 'c', 'a', 'b']);

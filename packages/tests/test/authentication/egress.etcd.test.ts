@@ -14,7 +14,7 @@ import { type RealIssuer, startIssuer } from './issuer.ts';
 const egress = (...egressSelections: object[]): string =>
   JSON.stringify({ apiVersion: 'apiserver.k8s.io/v1beta1', kind: 'EgressSelectorConfiguration', egressSelections });
 
-const through = (issuer: RealIssuer, egressSelectorType: string): string => {
+const configurationFor = (issuer: RealIssuer, egressSelectorType: string): string => {
   const { issuer: place, ...rest } = jwtAuthenticator(issuer) as { issuer: object };
   return configuration({ jwt: [{ ...rest, issuer: { ...place, egressSelectorType } }] });
 };
@@ -50,7 +50,7 @@ test('an issuer is reached only through the proxy of its egress type', async () 
       { name: 'controlplane', connection: { proxyProtocol: 'Direct' } },
     );
     const options = { flags, files: { 'egress.yaml': selections }, errorsExpected: true };
-    const server = await serve(through(issuer, 'cluster'), options);
+    const server = await serve(configurationFor(issuer, 'cluster'), options);
     scope.onClose('server', () => server.close());
     expect(refusedUser(await sendRequest(server, await issuer.token()))).toBe('p:robot');
     const place = `localhost:${new URL(issuer.url).port}`;
@@ -58,13 +58,13 @@ test('an issuer is reached only through the proxy of its egress type', async () 
 
     open = false;
     issuer.requestedPaths.length = 0;
-    const other = await serve(through(issuer, 'cluster'), { ...options, etcd: server.etcd });
+    const other = await serve(configurationFor(issuer, 'cluster'), { ...options, etcd: server.etcd });
     scope.onClose('the other', () => other.close());
     expect((await sendRequest(other, await issuer.sign({}))).status).toBe(401);
     expect(other.logLines.find((line) => line.includes('cannot fetch the keys of an issuer'))).toContain('503');
     expect(issuer.requestedPaths).toEqual([]);
 
-    const direct = await serve(through(issuer, 'controlplane'), { ...options, etcd: server.etcd });
+    const direct = await serve(configurationFor(issuer, 'controlplane'), { ...options, etcd: server.etcd });
     scope.onClose('the direct one', () => direct.close());
     expect(refusedUser(await sendRequest(direct, await issuer.sign({})))).toBe('p:robot');
     expect(connectTargets).toHaveLength(3);
@@ -97,5 +97,7 @@ test.each([
   ],
 ])('the server does not start with %s', async (_, file, fault) => {
   const issuer = { url: 'https://localhost:1', certificateAuthority: '' } as RealIssuer; // never contacted
-  await expect(serve(through(issuer, 'cluster'), { flags, files: { 'egress.yaml': file } })).rejects.toThrow(fault);
+  await expect(serve(configurationFor(issuer, 'cluster'), { flags, files: { 'egress.yaml': file } })).rejects.toThrow(
+    fault,
+  );
 });

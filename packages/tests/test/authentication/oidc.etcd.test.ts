@@ -71,7 +71,7 @@ test('tokens stay valid while the issuer is stopped, also tokens that were never
 /** Threats against OIDC authentication, one test each. */
 describe('threats', () => {
   const now = (): number => Math.floor(systemClock.now() / 1000);
-  const refused = async (token: string): Promise<void> => {
+  const expectRejected = async (token: string): Promise<void> => {
     const { status, text } = await sendRequest(server, token);
     expect([status, JSON.parse(text).message]).toEqual([401, 'Unauthorized']);
   };
@@ -84,13 +84,13 @@ describe('threats', () => {
   test.each(['none', 'None', 'NONE', 'nOnE', '', 'HS256', 'HS512', 'es256', 'RSA1_5', 'dir', 1, null, ['ES256']])(
     'JWT alg: none, unknown alg: %j',
     async (alg) => {
-      await refused(await header({ alg }));
-      await refused(await header({ alg }, ''));
+      await expectRejected(await header({ alg }));
+      await expectRejected(await header({ alg }, ''));
     },
   );
 
   test('JWT alg: none, unknown alg: as an unsigned token', async () => {
-    await refused(new UnsecuredJWT({ iss: issuer.url, aud: audience, sub: 'robot', exp: now() + 60 }).encode());
+    await expectRejected(new UnsecuredJWT({ iss: issuer.url, aud: audience, sub: 'robot', exp: now() + 60 }).encode());
   });
 
   describe('Algorithm confusion', () => {
@@ -103,7 +103,7 @@ describe('threats', () => {
       ['its x coordinate', (key: JWK) => key.x ?? ''],
     ])('HS256 with the public key as secret: %s', async (_, text) => {
       const secret = Buffer.from(text(issuer.publicKey()));
-      await refused(await new SignJWT(claims()).setProtectedHeader({ alg: 'HS256', kid: kid() }).sign(secret));
+      await expectRejected(await new SignJWT(claims()).setProtectedHeader({ alg: 'HS256', kid: kid() }).sign(secret));
     });
 
     test.each(['jwk', 'jku', 'x5u', 'x5c'])('the header %s is ignored', async (name) => {
@@ -115,7 +115,7 @@ describe('threats', () => {
       };
       stranger.requestedPaths.length = 0;
       const key = { [name]: values[name as keyof typeof values], kid: kid() };
-      await refused(await stranger.sign({ iss: issuer.url }, key));
+      await expectRejected(await stranger.sign({ iss: issuer.url }, key));
       expect(stranger.requestedPaths).toEqual([]);
       // With a valid signature the header has no effect.
       expect(
@@ -129,15 +129,15 @@ describe('threats', () => {
       ['b64: false', { b64: false }],
       ['zip and enc', { alg: 'dir', enc: 'A256GCM' }],
     ])('%s', async (_, change) => {
-      await refused(await header(change));
+      await expectRejected(await header(change));
     });
 
     test('an algorithm of another key type or curve', async () => {
-      await Promise.all(['RS256', 'PS512', 'ES384', 'EdDSA'].map(async (alg) => refused(await header({ alg }))));
+      await Promise.all(['RS256', 'PS512', 'ES384', 'EdDSA'].map(async (alg) => expectRejected(await header({ alg }))));
     }, 30_000);
 
     test('a token with five parts', async () => {
-      await refused(`${await issuer.sign({})}.x.y`);
+      await expectRejected(`${await issuer.sign({})}.x.y`);
     });
   });
 
@@ -145,11 +145,11 @@ describe('threats', () => {
     // No such key exists: the server fetches the keys once more when that is due, and does not find it.
     test('an unknown kid', async () => {
       const kids = ['../key-0', '/dev/null', "' or 1=1 --", '', 'x'.repeat(8_000), 'key-0 ', 'KEY-0', '__proto__'];
-      await Promise.all(kids.map(async (kid) => refused(await issuer.sign({}, { kid }))));
+      await Promise.all(kids.map(async (kid) => expectRejected(await issuer.sign({}, { kid }))));
     }, 30_000);
 
     test.each([1, null, {}, ['key-0'], true])('%j', async (kid) => {
-      await refused(await header({ kid }));
+      await expectRejected(await header({ kid }));
     });
 
     test('a token without a kid is verified with every key', async () => {
@@ -175,7 +175,7 @@ describe('threats', () => {
       ['no name', () => ({ sub: undefined as never })],
       ['an empty name', () => ({ sub: '' })],
     ])('%s', async (_, claims) => {
-      await refused(await issuer.sign(claims()));
+      await expectRejected(await issuer.sign(claims()));
     });
 
     test.each<[string, () => JWTPayload]>([
@@ -224,10 +224,10 @@ describe('threats', () => {
     const ends = now() + 2;
     const endsSoon = await issuer.sign({ exp: ends });
     expect((await sendRequest(server, endsSoon)).status).toBe(403);
-    for (const other of [`${endsSoon}A`, endsSoon.slice(0, -1), endsSoon.toUpperCase()]) await refused(other);
+    for (const other of [`${endsSoon}A`, endsSoon.slice(0, -1), endsSoon.toUpperCase()]) await expectRejected(other);
     expect((await sendRequest(server, endsSoon)).status).toBe(403);
     await until('its end', () => (now() > ends ? true : undefined));
-    await refused(endsSoon);
+    await expectRejected(endsSoon);
   });
 
   test('Secrets in logs/traces/metrics: neither a token nor its claims', async () => {
@@ -340,7 +340,10 @@ test.each<[string, string[], object, string[]]>([
   [
     'an invalid file',
     [flag],
-    { jwt: [believesNobody(), { claimMappings: {} }], anonymous: { enabled: false, conditions: [{ path: '/x' }] } },
+    {
+      jwt: [authenticatorWithoutAudience(), { claimMappings: {} }],
+      anonymous: { enabled: false, conditions: [{ path: '/x' }] },
+    },
     [
       '--authentication-config: jwt[0].issuer.url: Invalid value: "http://x": URL scheme must be https',
       '--authentication-config: jwt[1].issuer.url: Required value: URL is required',
@@ -388,7 +391,7 @@ test.each<[string, string[], object, string[]]>([
   for (const fault of faults) expect((error as Error).message).toContain(fault);
 });
 
-function believesNobody(): object {
+function authenticatorWithoutAudience(): object {
   return { issuer: { url: 'http://x', audiences: ['a'] }, claimMappings: { username: { claim: 'sub', prefix: '' } } };
 }
 

@@ -54,26 +54,26 @@ const documents = {
 
 const authorizer: Authorizer = {
   authorize: (question) => {
-    const right = rightOf(question);
+    const right = permissionOf(question);
     authorized.push(right);
     return isGranted(right) ? { verdict: 'allow' } : { verdict: 'noOpinion', reason: 'no rule' };
   },
 };
 
-function rightOf({ verb, path, resource }: AccessQuestion): string {
+function permissionOf({ verb, path, resource }: AccessQuestion): string {
   if (!resource) return `${verb} ${path}`;
   const { group, resource: plural, subresource, namespace, name } = resource;
-  return rightText({ verb, what: [`${group}/${plural}`, subresource].filter(Boolean).join('/'), namespace, name });
+  return permissionText({ verb, what: [`${group}/${plural}`, subresource].filter(Boolean).join('/'), namespace, name });
 }
 
-interface Right {
+interface Permission {
   readonly verb: string;
   readonly what: string;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
 }
 
-const rightText = ({ verb, what, namespace, name }: Right): string =>
+const permissionText = ({ verb, what, namespace, name }: Permission): string =>
   `${verb} ${what}${namespace ? ` in ${namespace}` : ''}${name ? ` of ${name}` : ''}`;
 
 beforeAll(async () => {
@@ -123,7 +123,7 @@ const titleOf = ({ method, path, query }: Use): string => `${method} ${path}${qu
 /** Namespace and name for a use of a route; separate ones, because some uses write. */
 const placeOf = (index: number): { namespace: string; name: string } => ({ namespace: `n${index}`, name: `x${index}` });
 
-const filledIn = (template: string, { namespace, name }: ReturnType<typeof placeOf>): string =>
+const fillIn = (template: string, { namespace, name }: ReturnType<typeof placeOf>): string =>
   template.replace('{namespace}', namespace).replace('{name}', name);
 
 /** The requested `group/resource`, with its subresource. */
@@ -131,14 +131,17 @@ const resourceOf = ({ group, plural, subresource }: Pick<Use, 'group' | 'plural'
   [`${group}/${plural}`, subresource].filter(Boolean).join('/');
 
 /** The namespace and name that the permission covers. A namespace object counts as inside itself. */
-function scopeOf({ group, plural, path }: Use, place: ReturnType<typeof placeOf>): Pick<Right, 'namespace' | 'name'> {
+function scopeOf(
+  { group, plural, path }: Use,
+  place: ReturnType<typeof placeOf>,
+): Pick<Permission, 'namespace' | 'name'> {
   const name = path.includes('{name}') ? place.name : undefined;
   const isNamespace = group === '' && plural === 'namespaces';
   return { name, namespace: path.includes('{namespace}') ? place.namespace : isNamespace ? name : undefined };
 }
 
-const neededRight = (use: Use, place: ReturnType<typeof placeOf>): string =>
-  rightText({ verb: use.verb, what: resourceOf(use), ...scopeOf(use, place) });
+const requiredPermission = (use: Use, place: ReturnType<typeof placeOf>): string =>
+  permissionText({ verb: use.verb, what: resourceOf(use), ...scopeOf(use, place) });
 
 const authorizing = (who: UserInfo | undefined, granted: (right: string) => boolean): void => {
   user = who;
@@ -158,7 +161,7 @@ async function makeObject(
 ): Promise<object | undefined> {
   if (!path.includes('{name}')) return undefined;
   authorizing(ann, () => true);
-  const object = filledIn(path.replace('/watch/', '/').replace(/(\{name\}).*/, '$1'), place);
+  const object = fillIn(path.replace('/watch/', '/').replace(/(\{name\}).*/, '$1'), place);
   const collection = object.slice(0, object.lastIndexOf('/'));
   const made = await send({ method: 'POST', target: collection, body: samples[`${group}/${plural}`]?.(place) });
   expect([201, 409]).toContain(made.status);
@@ -175,7 +178,7 @@ function textOf({ body }: ApiResponse): string {
 
 function requestOf(use: Use, place: ReturnType<typeof placeOf>, object: object | undefined): Request {
   const { method } = use;
-  const target = filledIn(use.path, place) + use.query;
+  const target = fillIn(use.path, place) + use.query;
   if (method === 'PUT') return { method, target, body: object };
   if (method === 'PATCH') return { method, target, body: {}, type: 'application/merge-patch+json' };
   if (method !== 'POST') return { method, target };
@@ -183,7 +186,7 @@ function requestOf(use: Use, place: ReturnType<typeof placeOf>, object: object |
 }
 
 /** Calls `find` for every use of every route and returns the results by title. */
-async function ofEveryUse<T>(
+async function forEveryUse<T>(
   find: (use: Use, place: ReturnType<typeof placeOf>) => Promise<T>,
 ): Promise<Record<string, T>> {
   const found: Record<string, T> = {};
@@ -191,12 +194,14 @@ async function ofEveryUse<T>(
   return found;
 }
 
-const sameForAll = (value: unknown): Record<string, unknown> =>
+const sameForEveryUse = (value: unknown): Record<string, unknown> =>
   Object.fromEntries(uses().map((use) => [titleOf(use), value]));
 
 describe('Every route of the endpoint table', () => {
   test('requires the permission that it declares', () => {
-    const table = uses().map((use) => `${titleOf(use)}: ${neededRight(use, { namespace: 'NAMESPACE', name: 'NAME' })}`);
+    const table = uses().map(
+      (use) => `${titleOf(use)}: ${requiredPermission(use, { namespace: 'NAMESPACE', name: 'NAME' })}`,
+    );
     expect(table).toMatchSnapshot();
   });
 
@@ -207,33 +212,33 @@ describe('Every route of the endpoint table', () => {
   });
 
   test('serves a user with exactly this permission', async () => {
-    const answers = await ofEveryUse(async (use, place) => {
+    const answers = await forEveryUse(async (use, place) => {
       const object = await makeObject(use, place);
-      const right = neededRight(use, place);
+      const right = requiredPermission(use, place);
       authorizing(ann, (one) => one === right);
       const { status } = await send(requestOf(use, place, object));
       return { isServed: status >= 200 && status < 300, authorized: authorized };
     });
-    const expected = await ofEveryUse(async (use, place) => ({
+    const expected = await forEveryUse(async (use, place) => ({
       isServed: true,
-      authorized: [neededRight(use, place)],
+      authorized: [requiredPermission(use, place)],
     }));
     expect(answers).toEqual(expected);
   });
 
   test('denies a user with every permission but this one', async () => {
-    const answers = await ofEveryUse(async (use, place) => {
+    const answers = await forEveryUse(async (use, place) => {
       const object = await makeObject(use, place);
-      const right = neededRight(use, place);
+      const right = requiredPermission(use, place);
       authorizing(ann, (one) => one !== right);
       return (await send(requestOf(use, place, object))).status;
     });
-    expect(answers).toEqual(sameForAll(403));
+    expect(answers).toEqual(sameForEveryUse(403));
   });
 
   test('names the missing permission in the denial, and not whether the object exists', async () => {
     const messages = async (exist: boolean): Promise<Record<string, unknown>> =>
-      ofEveryUse(async (use, place) => {
+      forEveryUse(async (use, place) => {
         const named = exist ? place : { namespace: place.namespace, name: `${place.name}-none` };
         const object = exist ? await makeObject(use, place) : { metadata: { name: named.name } };
         authorizing(ann, () => false);
@@ -242,7 +247,7 @@ describe('Every route of the endpoint table', () => {
       });
     const refusals = await messages(true);
     expect(refusals).toEqual(await messages(false));
-    const expected = await ofEveryUse(async (use, place) => {
+    const expected = await forEveryUse(async (use, place) => {
       const { verb, group, plural, subresource } = use;
       const { namespace, name } = scopeOf(use, place);
       const subject = `${plural}${group && `.${group}`}${name ? ` "${name}"` : ''}`;
@@ -264,22 +269,22 @@ describe('Every route of the endpoint table', () => {
 
   test('rejects unauthenticated requests before authorization, and denies anonymous ones by name', async () => {
     const answers = async (who: UserInfo | undefined): Promise<Record<string, unknown>> =>
-      ofEveryUse(async (use, place) => {
+      forEveryUse(async (use, place) => {
         authorizing(who, () => false);
         const { status } = await send(requestOf(use, place, { metadata: { name: place.name } }));
         return { status, questions: authorized.length };
       });
-    expect(await answers(undefined)).toEqual(sameForAll({ status: 401, questions: 0 }));
+    expect(await answers(undefined)).toEqual(sameForEveryUse({ status: 401, questions: 0 }));
     const anonymous = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
-    expect(await answers(anonymous)).toEqual(sameForAll({ status: 403, questions: 1 }));
+    expect(await answers(anonymous)).toEqual(sameForEveryUse({ status: 403, questions: 1 }));
   });
 
   test.each(['HEAD', 'OPTIONS', 'BREW'])('authorizes %s before it rejects an unsupported method', async (method) => {
     const ofGet = uses().filter((use) => use.method === 'GET');
     for (const [index, use] of ofGet.entries()) {
       const place = placeOf(index);
-      const right = neededRight({ ...use, verb: method === 'HEAD' ? use.verb : '' }, place);
-      const request = { method, target: filledIn(use.path, place) + use.query };
+      const right = requiredPermission({ ...use, verb: method === 'HEAD' ? use.verb : '' }, place);
+      const request = { method, target: fillIn(use.path, place) + use.query };
       authorizing(ann, (one) => one === right);
       expect([titleOf(use), (await send(request)).status, authorized]).toEqual([titleOf(use), 405, [right]]);
       authorizing(ann, (one) => one !== right);
@@ -330,9 +335,9 @@ test.each([
 
 describe('Secondary effects of a request', () => {
   const accounts = '/api/v1/namespaces/besides/serviceaccounts';
-  const rightTo = (verb: string, name?: string): string =>
-    rightText({ verb, what: '/serviceaccounts', namespace: 'besides', name });
-  const may = (...rights: string[]): void => authorizing(ann, (one) => rights.includes(one));
+  const permissionTo = (verb: string, name?: string): string =>
+    permissionText({ verb, what: '/serviceaccounts', namespace: 'besides', name });
+  const grant = (...rights: string[]): void => authorizing(ann, (one) => rights.includes(one));
   const apply = (name: string): Request => ({
     method: 'PATCH',
     target: `${accounts}/${name}?fieldManager=m`,
@@ -341,17 +346,17 @@ describe('Secondary effects of a request', () => {
   });
 
   test('a creating apply requires permission to create, an updating one does not', async () => {
-    may(rightTo('patch', 'a'));
+    grant(permissionTo('patch', 'a'));
     const refused = await send(apply('a'));
-    expect([refused.status, authorized]).toEqual([403, [rightTo('patch', 'a'), rightTo('create', 'a')]]);
+    expect([refused.status, authorized]).toEqual([403, [permissionTo('patch', 'a'), permissionTo('create', 'a')]]);
     expect(JSON.parse(textOf(refused))).toMatchObject({
       message:
         'serviceaccounts "a" is forbidden: User "ann" cannot create resource "serviceaccounts" in API group "" in the namespace "besides": no rule',
     });
-    may(rightTo('patch', 'a'), rightTo('create', 'a'));
+    grant(permissionTo('patch', 'a'), permissionTo('create', 'a'));
     expect((await send(apply('a'))).status).toBe(201);
-    may(rightTo('patch', 'a'));
-    expect([(await send(apply('a'))).status, authorized]).toEqual([200, [rightTo('patch', 'a')]]);
+    grant(permissionTo('patch', 'a'));
+    expect([(await send(apply('a'))).status, authorized]).toEqual([200, [permissionTo('patch', 'a')]]);
   });
 
   test('a creating PUT requires permission to create', async () => {
@@ -364,13 +369,13 @@ describe('Secondary effects of a request', () => {
       );
       if (!update) throw new Error(`${kind.kind} has no PUT`);
       const place = { namespace: 'besides', name: `put-${index}` };
-      const [right, create] = ['update', 'create'].map((verb) => neededRight({ ...update, verb }, place));
+      const [right, create] = ['update', 'create'].map((verb) => requiredPermission({ ...update, verb }, place));
       const body = {
         ...samples[`${kind.group}/${kind.plural}`]?.(place),
         kind: kind.kind,
         apiVersion: kind.apiVersion,
       };
-      const request = { method: 'PUT', target: filledIn(update.path, place), body };
+      const request = { method: 'PUT', target: fillIn(update.path, place), body };
       authorizing(ann, (one) => one === right);
       expect([(await send(request)).status, authorized]).toEqual([403, [right, create]]);
       authorizing(ann, (one) => one === right || one === create);
@@ -382,11 +387,11 @@ describe('Secondary effects of a request', () => {
     ['DELETE', '/u', 'delete', 'u'],
     ['DELETE', '', 'deletecollection', undefined],
   ])('an unsafe deletion by %s %s requires a separate permission', async (method, path, verb, name) => {
-    const [right, unsafe] = [rightTo(verb, name), rightTo('unsafe-delete-ignore-read-errors', name)];
+    const [right, unsafe] = [permissionTo(verb, name), permissionTo('unsafe-delete-ignore-read-errors', name)];
     authorizing(ann, () => true);
     await send({ method: 'POST', target: accounts, body: { metadata: { name: 'u' } } });
     const target = `${accounts}${path}?ignoreStoreReadErrorWithClusterBreakingPotential=true`;
-    may(right);
+    grant(right);
     const refused = await send({ method, target });
     expect([refused.status, authorized]).toEqual([403, [right, unsafe]]);
     expect(JSON.parse(textOf(refused))).toMatchObject({
@@ -394,9 +399,9 @@ describe('Secondary effects of a request', () => {
         'is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: no rule',
       ),
     });
-    may(unsafe);
+    grant(unsafe);
     expect((await send({ method, target })).status).toBe(403);
-    may(right, unsafe);
+    grant(right, unsafe);
     await send({ method, target });
     expect(authorized).toEqual([right, unsafe]);
   });
@@ -407,13 +412,13 @@ describe('Secondary effects of a request', () => {
   ])("impersonating %s requires permission, and uses the impersonated user's permissions", async (name, right) => {
     const request = async (): Promise<number> =>
       (await pipeline.ask('GET', accounts, { headers: { 'impersonate-user': name } })).status;
-    may(rightTo('list'));
+    grant(permissionTo('list'));
     expect(await request()).toBe(403);
-    expect(authorized).not.toContain(rightTo('list'));
-    may(right);
+    expect(authorized).not.toContain(permissionTo('list'));
+    grant(right);
     expect(await request()).toBe(403);
-    expect(authorized.at(-1)).toBe(rightTo('list'));
-    may(right, rightTo('list'));
+    expect(authorized.at(-1)).toBe(permissionTo('list'));
+    grant(right, permissionTo('list'));
     expect(await request()).toBe(200);
   });
 });

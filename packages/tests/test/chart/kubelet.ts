@@ -48,12 +48,12 @@ export function startContainer(options: ContainerOptions): RunningContainer {
     const source = pod.spec.volumes?.find((volume) => volume.name === name)?.projected?.sources;
     return { mountPath, folder: path.join(directory, name), source };
   });
-  const mounted = (text: string): string =>
+  const replaceMountPaths = (text: string): string =>
     mounts.reduce((all, { mountPath, folder }) => all.replaceAll(mountPath, folder), text);
   const mount = (objects: readonly Manifest[]): void => {
     for (const { folder, source } of mounts) {
       fs.mkdirSync(folder, { recursive: true });
-      if (source) project(folder, source, objects, mounted);
+      if (source) writeProjectedVolume(folder, source, objects, replaceMountPaths);
     }
   };
   mount(manifests);
@@ -61,7 +61,7 @@ export function startContainer(options: ContainerOptions): RunningContainer {
   const here = (text: string): string => {
     const named = text.replaceAll('$(POD_NAME)', podName);
     const reached = options.addresses.reduce((all, [inCluster, local]) => all.replaceAll(inCluster, local), named);
-    return mounted(reached);
+    return replaceMountPaths(reached);
   };
   const [command = '', ...words] = [...(container.command ?? entryPoint), ...(container.args ?? [])].map(here);
   const variables = (container.env ?? []).flatMap(({ name, value }) =>
@@ -105,7 +105,7 @@ process.on('exit', () => {
  * Writes the files of a projected volume into a new folder and atomically switches the symbolic link, as a kubelet
  * does.
  */
-function project(
+function writeProjectedVolume(
   folder: string,
   sources: readonly VolumeSource[],
   manifests: readonly Manifest[],

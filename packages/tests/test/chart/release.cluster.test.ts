@@ -114,7 +114,7 @@ describeWithHelm('the pods of a release', () => {
   let adminToken: string;
 
   /** Keeps the Secrets that Helm generated, as an upgrade does. */
-  const upgraded = (changes: Value): readonly Manifest[] => [
+  const renderUpgrade = (changes: Value): readonly Manifest[] => [
     ...render(['trial-three-members-values.yaml'], changes).filter(({ kind }) => kind !== 'Secret'),
     ...manifests.filter(({ kind }) => kind === 'Secret'),
   ];
@@ -290,7 +290,7 @@ describeWithHelm('the pods of a release', () => {
 
   test('reload a ConfigMap that an upgrade has changed, without a restart', async () => {
     expect(await probe(replicas[0], '/version')).toBe(401);
-    const changed = upgraded(withAnonymous([...probePaths, '/version']));
+    const changed = renderUpgrade(withAnonymous([...probePaths, '/version']));
     expect(find(changed, 'Deployment', name)).toEqual(find(manifests, 'Deployment', name));
     for (const { container } of replicas) container.remount(changed);
     for (const replica of replicas)
@@ -341,7 +341,7 @@ describeWithHelm('the pods of a release', () => {
 
   test('pass helm test, which fails without a running server', async () => {
     const pod = find(manifests, 'Pod', `${name}-test`);
-    const testAt = (port: number, podName: string): Promise<number | null> => {
+    const runHelmTest = (port: number, podName: string): Promise<number | null> => {
       const folder = path.join(directory, podName);
       fs.mkdirSync(folder);
       const url = [`https://${name}.platform.svc`, `https://localhost:${port}`] as const;
@@ -357,9 +357,9 @@ describeWithHelm('the pods of a release', () => {
         addresses: [url],
       }).exited;
     };
-    expect(await testAt(replicas[0].port, 'test-1')).toBe(0);
+    expect(await runHelmTest(replicas[0].port, 'test-1')).toBe(0);
     const [unused = 0] = await freePorts(1);
-    expect(await testAt(unused, 'test-2')).not.toBe(0);
+    expect(await runHelmTest(unused, 'test-2')).not.toBe(0);
   });
 
   test('stop within their grace period while the other replica keeps serving', async () => {

@@ -106,17 +106,17 @@ describeWithHelm('the chart', () => {
   });
 
   test('explains in its notes how to use the release and which configuration is missing', () => {
-    const notes = (...args: readonly string[]): string =>
+    const renderNotes = (...args: readonly string[]): string =>
       helm('install', 'api', chart, '--namespace', 'platform', '--dry-run=client', ...args).out.replace(
         /^[^]*NOTES:/,
         '',
       );
-    const forTrial = notes('--set', trial, '--set', 'authentication.bootstrapTokens.enabled=true');
+    const forTrial = renderNotes('--set', trial, '--set', 'authentication.bootstrapTokens.enabled=true');
     expect(forTrial).toContain('api-cluster-apiserver serves https://api-cluster-apiserver.platform.svc');
     expect(forTrial).toContain("get secret api-cluster-apiserver-tls -o jsonpath='{.data.ca\\.crt}'");
     expect(forTrial).toContain('FOR TRIALS ONLY');
     expect(forTrial).not.toContain('NO AUTHENTICATION CONFIGURED');
-    expect(notes('--set', 'etcd.endpoints={http://etcd:2379}')).toContain('NO AUTHENTICATION CONFIGURED');
+    expect(renderNotes('--set', 'etcd.endpoints={http://etcd:2379}')).toContain('NO AUTHENTICATION CONFIGURED');
   });
 
   test('sets each of its flags in some value set', () => {

@@ -84,14 +84,14 @@ test(
     const served = new Map(
       (await core.listServiceAccountForAllNamespaces()).items.map((object) => [nameOf(object), versionOf(object)]),
     );
-    const cached = (): Map<string, string> =>
+    const cachedVersions = (): Map<string, string> =>
       new Map(informer.list().map((object) => [nameOf(object), versionOf(object)]));
     // The comparison below reports the differences.
-    await until('the same', () => (isSame(cached(), served) ? true : undefined), convergenceMs).catch(() => {});
+    await until('the same', () => (isSame(cachedVersions(), served) ? true : undefined), convergenceMs).catch(() => {});
     stopping.abort();
     await informer.stop();
     expect(served.size).toBeGreaterThan(0);
-    expect(cached()).toEqual(served);
+    expect(cachedVersions()).toEqual(served);
     expect(notified).toEqual(served);
   },
   slowTestMs,

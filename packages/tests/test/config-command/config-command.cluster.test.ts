@@ -155,14 +155,14 @@ resources:
       readonly lastReloadError?: { readonly time: string; readonly message: string };
     }[];
   }
-  const shown = async (): Promise<ShownConfiguration> =>
+  const showConfiguration = async (): Promise<ShownConfiguration> =>
     JSON.parse((await request('hush-hush', '--output=json')).output) as ShownConfiguration;
   const fileOf = async (flag: string): Promise<ShownConfiguration['files'][number] | undefined> =>
-    (await shown()).files.find((file) => file.flag === flag);
+    (await showConfiguration()).files.find((file) => file.flag === flag);
   const hashOf = (content: string): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
   test('prints flags and files without secrets', async () => {
-    const { flags, files: used } = await shown();
+    const { flags, files: used } = await showConfiguration();
     expect(flags).toMatchObject({
       'event-ttl': '1h0m0s',
       'max-requests-inflight': '400',
@@ -192,7 +192,7 @@ resources:
     const { output } = await request('hush-hush');
     expect(output).toContain('--event-ttl=1h0m0s\n');
     expect(output).toContain(`${files.authentication}\n    hash ${hashOf(authentication)}\n`);
-    const all = output + JSON.stringify(await shown());
+    const all = output + JSON.stringify(await showConfiguration());
     for (const hidden of ['hush', 'shh', secret, 'PRIVATE']) expect(all).not.toContain(hidden);
   });
 

@@ -21,7 +21,7 @@ interface Schema {
   readonly required?: readonly string[];
 }
 
-async function run(
+async function runConfigCommand(
   files: Readonly<Record<string, string>>,
   ...args: string[]
 ): Promise<{ code: number; text: string }> {
@@ -50,13 +50,14 @@ test('every kind has an example', () => {
 
 const schemaFor = async ({ apiVersion, kind }: Document): Promise<Schema> => {
   const declared = kindOf(apiVersion, kind);
-  return JSON.parse((await run({}, 'schema', declared ? nameOf(declared) : '')).text) as Schema;
+  return JSON.parse((await runConfigCommand({}, 'schema', declared ? nameOf(declared) : '')).text) as Schema;
 };
 const validatorOf = (schema: Schema): ValidateFunction =>
   new Ajv2020({ strict: true, allErrors: true }).compile(schema);
 
 /** A value of another type. */
-const otherwise = (schema: Schema): unknown => (schema.type === 'object' || schema.type === 'array' ? 'x' : { x: 1 });
+const otherTypeThan = (schema: Schema): unknown =>
+  schema.type === 'object' || schema.type === 'array' ? 'x' : { x: 1 };
 
 interface Change {
   readonly what: string;
@@ -65,7 +66,7 @@ interface Change {
 
 /** All variants of the document with one structural error. */
 function changesOf(document: unknown): (schema: Schema) => Change[] {
-  const replaced = (steps: readonly (string | number)[], change: (value: unknown) => unknown): unknown => {
+  const replaceAt = (steps: readonly (string | number)[], change: (value: unknown) => unknown): unknown => {
     const copy = structuredClone({ root: document }) as Record<string, unknown>;
     let holder: Record<string | number, unknown> = copy;
     let name: string | number = 'root';
@@ -79,16 +80,16 @@ function changesOf(document: unknown): (schema: Schema) => Change[] {
   const walk = (schema: Schema, value: unknown, steps: readonly (string | number)[]): Change[] => {
     if (schema.type === undefined || value === undefined) return [];
     const place = steps.join('.');
-    const own = [{ what: `${place} of another type`, document: replaced(steps, () => otherwise(schema)) }];
+    const own = [{ what: `${place} of another type`, document: replaceAt(steps, () => otherTypeThan(schema)) }];
     if (Array.isArray(value))
       return [...own, ...value.flatMap((item, index) => walk(schema.items ?? {}, item, [...steps, index]))];
     if (schema.type !== 'object') return own;
     const members = value as Record<string, unknown>;
     const without = (name: string): unknown =>
-      replaced(steps, (one) => Object.fromEntries(Object.entries(one as object).filter(([key]) => key !== name)));
+      replaceAt(steps, (one) => Object.fromEntries(Object.entries(one as object).filter(([key]) => key !== name)));
     return [
       ...own,
-      { what: `${place}.unheardOf`, document: replaced(steps, (one) => ({ ...(one as object), unheardOf: 1 })) },
+      { what: `${place}.unheardOf`, document: replaceAt(steps, (one) => ({ ...(one as object), unheardOf: 1 })) },
       ...(schema.required ?? []).map((name) => ({ what: `no ${place}.${name}`, document: without(name) })),
       ...Object.entries(schema.properties ?? {}).flatMap(([name, below]) =>
         walk(below, members[name], [...steps, name]),
@@ -112,7 +113,7 @@ describe.each(documents.map(({ file, document }) => [`${document.kind} in ${file
       const changes = changesOf(document)(schema);
       expect(changes.length).toBeGreaterThan(5);
       for (const { what, document: changed } of changes) {
-        const { code } = await run({ file: JSON.stringify(changed) }, 'check', 'file');
+        const { code } = await runConfigCommand({ file: JSON.stringify(changed) }, 'check', 'file');
         expect([what, validate(changed), code]).toEqual([what, false, 1]);
       }
     });

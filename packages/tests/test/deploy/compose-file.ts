@@ -23,18 +23,18 @@ export interface Service {
 
 /** Variables are replaced by their defaults. */
 export const readComposeFile = (): ComposeFile =>
-  merged(
+  applyMergeKeys(
     loadYaml(
       fs.readFileSync(path.join(root, 'docker-compose.yml'), 'utf8').replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1'),
     ),
   ) as ComposeFile; // the container engine validates the file
 
 /** Applies merge keys (`<<`), which the parser keeps. */
-function merged(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(merged);
+function applyMergeKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(applyMergeKeys);
   if (typeof value !== 'object' || value === null) return value;
   const { '<<': inherited, ...own } = Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [name, merged(inner)]),
+    Object.entries(value).map(([name, inner]) => [name, applyMergeKeys(inner)]),
   );
   return { ...(inherited as object), ...own };
 }

@@ -68,19 +68,23 @@ async function start(home: string, scope: Scope): Promise<ComposeProcesses> {
   const url = `https://127.0.0.1:${publicPort}`;
   fs.cpSync(path.join(root, 'deploy', 'compose', 'config'), path.join(home, 'config'), { recursive: true });
   fs.mkdirSync(path.join(home, 'credentials'));
-  await ran(process.execPath, [path.join(root, 'packages', 'devcluster', 'dist', 'compose', 'main.js'), home, url]);
+  await runToSuccess(process.execPath, [
+    path.join(root, 'packages', 'devcluster', 'dist', 'compose', 'main.js'),
+    home,
+    url,
+  ]);
 
   const addresses = new Map<string, string>();
   for (const member of members)
     for (const inside of ['2379', '2380']) addresses.set(`${member}:${inside}`, `127.0.0.1:${await port()}`);
-  const here = (text: string): string =>
+  const adaptAddresses = (text: string): string =>
     [...addresses].reduce((adapted, [name, address]) => adapted.replaceAll(name, address), text);
 
   const etcd = members.map((member) => {
     const { environment = {} } = services[member] ?? {};
     const variables = Object.entries(environment).map(([name, value]) => [
       name,
-      here(value.replaceAll(/0\.0\.0\.0:(\d+)/g, `${member}:$1`))
+      adaptAddresses(value.replaceAll(/0\.0\.0\.0:(\d+)/g, `${member}:$1`))
         .replace('/etc/etcd/', `${home}/etcd/`)
         .replace('/var/lib/etcd', `${home}/data/${member}`),
     ]);
@@ -93,7 +97,7 @@ async function start(home: string, scope: Scope): Promise<ComposeProcesses> {
     names.map(async (name) => {
       const securePort = await port();
       addresses.set(`${name}:6443`, `127.0.0.1:${securePort}`);
-      return replicaOf(name, securePort, services[name]?.command ?? [], { home, here });
+      return replicaOf(name, securePort, services[name]?.command ?? [], { home, here: adaptAddresses });
     }),
   );
   scope.onClose('replicas', async () => void (await Promise.all(replicas.map((replica) => replica.end()))));
@@ -101,7 +105,7 @@ async function start(home: string, scope: Scope): Promise<ComposeProcesses> {
   await Promise.all(replicas.map((replica) => replica.restart()));
 
   const metricsPort = await port();
-  const config = here(fs.readFileSync(path.join(root, 'deploy/compose/load-balancer/haproxy.cfg'), 'utf8'))
+  const config = adaptAddresses(fs.readFileSync(path.join(root, 'deploy/compose/load-balancer/haproxy.cfg'), 'utf8'))
     .replace('bind :6443', `bind 127.0.0.1:${publicPort}`)
     .replace('bind :8405', `bind 127.0.0.1:${metricsPort}`)
     // There is no engine DNS, and the addresses are not names.
@@ -186,7 +190,7 @@ function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv, l
   }
 }
 
-async function ran(program: string, args: readonly string[]): Promise<void> {
+async function runToSuccess(program: string, args: readonly string[]): Promise<void> {
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
   const [code] = await once(child, 'exit');
   if (code !== 0) throw new Error(`${args[0]} ended with code ${code}`);

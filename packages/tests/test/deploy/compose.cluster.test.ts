@@ -138,7 +138,7 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
         for (const replica of replicas) {
           const [before] = containersOf(replica);
           // Not with spawnSync: requests continue meanwhile.
-          await rolled(compose ?? [], replica, directory, env());
+          await replaceService(compose ?? [], replica, directory, env());
           await until(
             `${replica} to be replaced`,
             () => (containersOf(replica)[0]?.Id !== before?.Id && isHealthy(replica)) || undefined,
@@ -235,7 +235,12 @@ const statusOf = (url: string, options: https.RequestOptions): Promise<number | 
     request.on('error', ({ message }) => resolve(message));
   });
 
-async function rolled(compose: readonly string[], service: string, cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
+async function replaceService(
+  compose: readonly string[],
+  service: string,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
   const [program = '', ...first] = compose;
   const args = [...first, 'up', '--detach', '--no-build', '--no-deps', '--force-recreate', service];
   const child = spawn(program, args, { cwd, env, stdio: 'ignore' });

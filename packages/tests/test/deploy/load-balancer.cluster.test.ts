@@ -75,7 +75,7 @@ describeIf(process.env.HAPROXY_BIN !== undefined, 'behind the load balancer', 't
   });
 
   test('connections are distributed over all replicas', async () => {
-    const sockets = await Promise.all(Array.from({ length: 30 }, () => connected(cluster)));
+    const sockets = await Promise.all(Array.from({ length: 30 }, () => connectTls(cluster)));
     try {
       const metrics = await (await fetch(cluster.loadBalancer.metricsUrl)).text();
       const open = [...metrics.matchAll(/^haproxy_server_current_sessions\{.*server="apiserver-\d"\} (\d+)/gm)];
@@ -187,7 +187,7 @@ interface Answer {
   };
 }
 
-async function connected({ url, ca }: ComposeProcesses): Promise<tls.TLSSocket> {
+async function connectTls({ url, ca }: ComposeProcesses): Promise<tls.TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = tls.connect({ port: Number(new URL(url).port), host: '127.0.0.1', ca }, () => resolve(socket));
     socket.on('error', reject);
@@ -235,10 +235,10 @@ function startWatch(
     if (stopping) return;
     connections += 1;
     let rest = '';
-    const again = (): void => void sleep(clock, 50).then(open);
+    const reopen = (): void => void sleep(clock, 50).then(open);
     const request = https.get(`${url}${path}&resourceVersion=${revision}`, { agent: false, ca, ...admin });
     current = request;
-    request.on('error', again);
+    request.on('error', reopen);
     request.on('response', (response) => {
       response.setEncoding('utf8');
       response.on('data', (piece: string) => {
@@ -252,7 +252,7 @@ function startWatch(
         }
       });
       response.on('error', () => {}); // 'close' follows
-      response.on('close', again);
+      response.on('close', reopen);
     });
   };
   open();

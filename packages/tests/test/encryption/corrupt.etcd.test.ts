@@ -27,7 +27,7 @@ const open = (...more: string[]): Promise<TestServer> =>
 let server: TestServer;
 const url = (): string => server.etcd.endpoints[0] as string;
 const corrupt = (name: string, value: string | Buffer): Promise<void> => putRaw(url(), keyOf(name), Buffer.from(value));
-const stored = (name: string): Promise<Buffer | undefined> => rawValue(url(), keyOf(name));
+const readStored = (name: string): Promise<Buffer | undefined> => rawValue(url(), keyOf(name));
 const get = (name: string): Promise<ApiResponse> => server.request('GET', `${accounts}/${name}`);
 
 /** Values that may replace an object in etcd, for whatever reason. */
@@ -76,7 +76,7 @@ describe('with the feature gate', () => {
     const options = { [unsafely]: true, preconditions: { uid: 'of another one' } };
     const rehearsed = await server.request('DELETE', `${accounts}/${name}`, { ...options, dryRun: ['All'] });
     expect(rehearsed.status).toBe(200);
-    expect(await stored(name)).toBeDefined();
+    expect(await readStored(name)).toBeDefined();
     const deleted = await server.request('DELETE', `${accounts}/${name}`, options);
     expect(deleted.status).toBe(200);
     expect(deleted.body).toMatchObject({
@@ -84,7 +84,7 @@ describe('with the feature gate', () => {
       status: 'Success',
       details: { name, kind: 'serviceaccounts' },
     });
-    expect(await stored(name)).toBeUndefined();
+    expect(await readStored(name)).toBeUndefined();
     expect((await get(name)).status).toBe(404);
     expect((await server.request('GET', accounts)).status).toBe(200);
   });
@@ -147,6 +147,6 @@ describe('without the feature gate', () => {
       const { status, warnings } = await server.request('DELETE', `${path}?${unsafely}=true`);
       expect([status, warnings]).toEqual([500, [expect.stringContaining('AllowUnsafeMalformedObjectDeletion')]]);
     }
-    expect(await stored('wreck')).toBeDefined();
+    expect(await readStored('wreck')).toBeDefined();
   });
 });

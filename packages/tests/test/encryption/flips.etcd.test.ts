@@ -58,7 +58,7 @@ afterAll(async () => {
   await etcd.stop();
 });
 
-async function behind(one: KmsPlugin): Promise<Transformer> {
+async function pluginTransformer(one: KmsPlugin): Promise<Transformer> {
   opened.push(one);
   await one.asked;
   return one.transformer;
@@ -93,14 +93,14 @@ const providers: readonly {
     name: 'kms v1',
     provider: kmsProviders('v1', socket, 'a')[0] as object,
     prefix: 'k8s:enc:kms:v1:a:',
-    open: () => behind(kmsV1(kmsV1Service(connection), { ...options, cacheSize: 10 })),
+    open: () => pluginTransformer(kmsV1(kmsV1Service(connection), { ...options, cacheSize: 10 })),
     own: (value) => [2 + value.readUInt16BE(), value.length],
   },
   {
     name: 'kms v2',
     provider: kmsProviders('v2', socket, 'a')[0] as object,
     prefix: 'k8s:enc:kms:v2:a:',
-    open: () => behind(kmsV2(kmsV2Service(connection), options)),
+    open: () => pluginTransformer(kmsV2(kmsV2Service(connection), options)),
     own: ({ length }) => [3, length - 200],
   },
 ];

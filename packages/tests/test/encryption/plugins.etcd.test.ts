@@ -51,13 +51,13 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
       ...(etcd && { etcd }),
     });
   const get = (name: string): ReturnType<TestServer['request']> => server.request('GET', `${accounts}/${name}`);
-  const checks = (of: TestServer): Promise<number[]> =>
+  const healthChecks = (of: TestServer): Promise<number[]> =>
     Promise.all(
       ['/readyz', '/healthz'].flatMap((all) => [all, `${all}/kms-provider-0`]).map((path) => statusOf(of, path)),
     );
-  const back = async (of: TestServer): Promise<void> => {
+  const waitUntilHealthy = async (of: TestServer): Promise<void> => {
     plugin = await startPlugin(socket);
-    await until('the return', async () => ((await checks(of)).every((code) => code === 200) ? true : undefined));
+    await until('the return', async () => ((await healthChecks(of)).every((code) => code === 200) ? true : undefined));
   };
 
   beforeAll(async () => {
@@ -70,7 +70,7 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
   });
 
   test('that is healthy keeps the server ready, and does not affect liveness', async () => {
-    expect(await checks(server)).toEqual([200, 200, 200, 200]);
+    expect(await healthChecks(server)).toEqual([200, 200, 200, 200]);
     expect(await statusOf(server, '/livez/kms-provider-0')).toBe(404);
     await createAccount(server, 'robot');
     expect(prefixOf(await readStoredValue(server, 'robot'))).toBe(`k8s:enc:kms:${version}:vault:`);
@@ -82,9 +82,11 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
     expect((await createAccount(server, 'later')).status).toBe(version === 'v2' ? 201 : 503);
     // A v2 plugin is checked once a minute and its key is used for three; a v1 write calls the plugin at once.
     if (version === 'v1')
-      await until('the loss', async () => ((await checks(server)).every((code) => code === 500) ? true : undefined));
+      await until('the loss', async () =>
+        (await healthChecks(server)).every((code) => code === 500) ? true : undefined,
+      );
     expect(await statusOf(server, '/livez')).toBe(200);
-    await back(server);
+    await waitUntilHealthy(server);
     expect((await createAccount(server, 'again')).status).toBe(201);
   });
 
@@ -93,7 +95,7 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
     const other = await open(server.etcd);
     try {
       expect(other.logLines.some((line) => line.includes('KMS plugin unhealthy'))).toBe(true);
-      expect(await checks(other)).toEqual([500, 500, 500, 500]);
+      expect(await healthChecks(other)).toEqual([500, 500, 500, 500]);
       for (const [method, path] of [
         ['GET', `${accounts}/robot`],
         ['GET', accounts],
@@ -102,7 +104,7 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
         expect([method, path, (await other.request(method, path)).status]).toEqual([method, path, 503]);
       const refused = await createAccount(other, 'none');
       expect([refused.status, refused.body.message]).toEqual([503, expect.stringContaining('key management plugin')]);
-      await back(other);
+      await waitUntilHealthy(other);
       const found = await until('the objects', async () => {
         const answer = await other.request('GET', accounts);
         return answer.status === 200 ? answer : undefined;

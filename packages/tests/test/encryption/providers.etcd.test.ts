@@ -36,24 +36,24 @@ interface Tested {
 }
 
 const socket = path.join(os.tmpdir(), `kms-providers-${process.pid}.sock`);
-const local = (name: 'aesgcm' | 'aescbc' | 'secretbox', authenticates: boolean): Tested => ({
+const localProvider = (name: 'aesgcm' | 'aescbc' | 'secretbox', authenticates: boolean): Tested => ({
   name,
   prefix: (key) => `k8s:enc:${name}:v1:${key}:`,
   by: (...keys) => [provider(name, ...keys)],
   authenticates,
 });
-const behind = (version: 'v1' | 'v2'): Tested => ({
+const kmsProvider = (version: 'v1' | 'v2'): Tested => ({
   name: `kms ${version}`,
   prefix: (key) => `k8s:enc:kms:${version}:${key}:`,
   by: (...keys) => kmsProviders(version, socket, ...keys),
   authenticates: true,
 });
 const providers: readonly Tested[] = [
-  local('aesgcm', true),
-  local('aescbc', false),
-  local('secretbox', true),
-  behind('v1'),
-  behind('v2'),
+  localProvider('aesgcm', true),
+  localProvider('aescbc', false),
+  localProvider('secretbox', true),
+  kmsProvider('v1'),
+  kmsProvider('v2'),
   {
     name: 'identity',
     prefix: (key) => (key === 'a' ? '' : `k8s:enc:aesgcm:v1:${key}:`),
@@ -78,9 +78,9 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
   const get = (name: string): Promise<ApiResponse> => server.request('GET', `${accounts}/${name}`);
   const merge = (name: string, change: object): Promise<ApiResponse> =>
     server.request('PATCH', `${accounts}/${name}`, change, 'application/merge-patch+json');
-  const listed = async (): Promise<(string | undefined)[]> =>
+  const listNames = async (): Promise<(string | undefined)[]> =>
     ((await server.request('GET', accounts)).body.items ?? []).map(({ metadata }) => metadata.name);
-  const refused = async (name: string): Promise<void> => {
+  const expectUnreadable = async (name: string): Promise<void> => {
     const message = expect.stringContaining(keyOf(name));
     for (const [path, reason] of [
       [`${accounts}/${name}`, 'InternalError'],
@@ -118,7 +118,7 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
   test('reads and lists its own values', async () => {
     await createAccount(server, 'read');
     expect((await get('read')).body.metadata.annotations).toEqual({ canary });
-    expect(await listed()).toContain('read');
+    expect(await listNames()).toContain('read');
   });
 
   test('watch: additions, changes and deletions, each with its object', async () => {
@@ -161,12 +161,12 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
       Buffer.concat([begin, noise]),
     ]) {
       await put('wreck', wreck);
-      await refused('wreck');
+      await expectUnreadable('wreck');
       expect((await get('whole')).status).toBe(200);
     }
     await put('wreck', whole);
     expect((await get('wreck')).body.metadata.annotations).toEqual({ canary });
-    expect(await listed()).toContain('wreck');
+    expect(await listNames()).toContain('wreck');
   });
 
   test('moved: a value under another key is not read as that object', async () => {
@@ -174,7 +174,7 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     await createAccount(server, 'there');
     const own = await readStoredValue(server, 'there');
     await put('there', await readStoredValue(server, 'here'));
-    await refused('there');
+    await expectUnreadable('there');
     await put('there', own);
     expect((await get('there')).status).toBe(200);
   });
@@ -211,10 +211,10 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     expect(prefixOf(rewritten)).toBe(prefix('b'));
     await merge('rotated', {});
     expect(await readStoredValue(server, 'rotated')).toEqual(rewritten);
-    for (const name of await listed()) await merge(String(name), {});
+    for (const name of await listNames()) await merge(String(name), {});
     await reconfigure(server, configuration(...by('b')));
-    expect(await listed()).toContain('rotated');
-    const values = await Promise.all((await listed()).map((name) => readStoredValue(server, String(name))));
+    expect(await listNames()).toContain('rotated');
+    const values = await Promise.all((await listNames()).map((name) => readStoredValue(server, String(name))));
     expect(new Set(values.map(prefixOf))).toEqual(new Set([prefix('b')]));
   });
 });

@@ -22,7 +22,7 @@ import { runStorage } from './run-storage.ts';
 
 const open = (text: string, etcd?: RealEtcd): Promise<TestServer> =>
   serveKinds(kinds, { flags, files: { [file]: text }, errorsExpected: true, ...(etcd && { etcd }) });
-const byKeys = (...names: string[]): string => configuration(provider('aesgcm', ...names));
+const withKeys = (...names: string[]): string => configuration(provider('aesgcm', ...names));
 
 describe('key rotation', () => {
   let etcd: RealEtcd;
@@ -32,15 +32,15 @@ describe('key rotation', () => {
   afterAll(() => etcd.stop());
 
   test('unreadable objects become readable once their key is configured', async () => {
-    const first = await open(byKeys('z'), etcd);
+    const first = await open(withKeys('z'), etcd);
     await createAccount(first, 'robot');
     await first.close();
-    const second = await open(byKeys('b'), etcd);
+    const second = await open(withKeys('b'), etcd);
     try {
       const lost = await second.request('GET', `${accounts}/robot`);
       expect(lost.status).toBe(500);
       expect(lost.body).toMatchObject({ message: expect.stringContaining(keyOf('robot')) });
-      await reconfigure(second, byKeys('b', 'z'));
+      await reconfigure(second, withKeys('b', 'z'));
       const found = await until('the object', async () => {
         const answer = await second.request('GET', `${accounts}/robot`);
         return answer.status === 200 ? answer : undefined;
@@ -53,7 +53,7 @@ describe('key rotation', () => {
   });
 
   test('a rotation under load of two replicas fails no request and no watch: add, promote, rewrite, remove', async () => {
-    const replicas = [await open(byKeys('a'), etcd), await open(byKeys('a'), etcd)];
+    const replicas = [await open(withKeys('a'), etcd), await open(withKeys('a'), etcd)];
     const objects = 40;
     const name = (n: number): string => `busy-${n % objects}`;
     const failures: string[] = [];
@@ -86,8 +86,8 @@ describe('key rotation', () => {
         if (!loading) return stream.destroy() && undefined;
       }
     };
-    const everywhere = async (...keys: string[]): Promise<void> => {
-      await Promise.all(replicas.map((server) => reconfigure(server, byKeys(...keys))));
+    const reconfigureAll = async (...keys: string[]): Promise<void> => {
+      await Promise.all(replicas.map((server) => reconfigure(server, withKeys(...keys))));
       const since = requests;
       await until('requests in between', () => (requests > since + 40 ? true : undefined));
     };
@@ -95,14 +95,14 @@ describe('key rotation', () => {
       await Promise.all(Array.from({ length: objects }, (_, n) => createAccount(replicas[0] as TestServer, name(n))));
       const watches = replicas.map(watch);
       const workers = Promise.all([0, 1, 2, 3].map(worker));
-      await everywhere('a', 'b');
-      await everywhere('b', 'a');
-      const rewritten = await runStorage(etcd, byKeys('b', 'a'), 'rewrite', '--objects-per-second=500');
+      await reconfigureAll('a', 'b');
+      await reconfigureAll('b', 'a');
+      const rewritten = await runStorage(etcd, withKeys('b', 'a'), 'rewrite', '--objects-per-second=500');
       expect([rewritten.code, rewritten.lines.at(-1)]).toEqual([0, expect.stringContaining('0 unreadable')]);
-      const { lines } = await runStorage(etcd, byKeys('b', 'a'), 'inspect');
+      const { lines } = await runStorage(etcd, withKeys('b', 'a'), 'inspect');
       const ofAccounts = lines.filter((line) => line.startsWith('serviceaccounts'));
       expect(ofAccounts.join()).toMatch(/^serviceaccounts\tk8s:enc:aesgcm:v1:b:\t\d+$/);
-      await everywhere('b');
+      await reconfigureAll('b');
       loading = false;
       await workers;
       await createAccount(replicas[0] as TestServer, 'last'); // delivers an event to the watches

@@ -33,20 +33,20 @@ const rotated = configuration(provider('secretbox', 'b'), provider('aesgcm', 'a'
 
 test('a rewrite updates only values of older keys', async () => {
   // Excludes the default roles, which are stored without encryption.
-  const inspected = async (): Promise<string[]> =>
+  const inspectKeys = async (): Promise<string[]> =>
     (await run(rotated, 'inspect')).lines.slice(1).filter((line) => !line.startsWith('clusterrole'));
   const clear = 'events\tin clear\t1';
-  expect(await inspected()).toEqual([clear, 'serviceaccounts\tk8s:enc:aesgcm:v1:a:\t30']);
+  expect(await inspectKeys()).toEqual([clear, 'serviceaccounts\tk8s:enc:aesgcm:v1:a:\t30']);
 
   const rehearsed = await run(rotated, 'rewrite', '--dry-run');
   expect(rehearsed.lines.at(-1)).toMatch(/^\d+ seen, 30 would be rewritten, 0 unreadable/);
-  expect(await inspected()).toContain('serviceaccounts\tk8s:enc:aesgcm:v1:a:\t30');
+  expect(await inspectKeys()).toContain('serviceaccounts\tk8s:enc:aesgcm:v1:a:\t30');
 
   const partly = await run(rotated, 'rewrite', '--after', keyOf('robot-28'), '--objects-per-second=1000');
   expect(partly.lines.at(-1)).toMatch(/^\d seen, \d rewritten/);
   const whole = await run(rotated, 'rewrite', '--objects-per-second=1000');
   expect(whole.code).toBe(0);
-  expect(await inspected()).toEqual([clear, 'serviceaccounts\tk8s:enc:secretbox:v1:b:\t30']);
+  expect(await inspectKeys()).toEqual([clear, 'serviceaccounts\tk8s:enc:secretbox:v1:b:\t30']);
   expect((await run(rotated, 'rewrite')).lines.at(-1)).toMatch(/^\d+ seen, 0 rewritten/);
 });
 

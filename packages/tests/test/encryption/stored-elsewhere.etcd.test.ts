@@ -38,7 +38,7 @@ const withoutVersion = ({ metadata, ...rest }: KubeObject): object => {
   const { resourceVersion: _, ...others } = metadata;
   return { ...rest, metadata: others };
 };
-const nothing = (key: string): ReturnType<TestServer['request']> =>
+const updateWithoutChange = (key: string): ReturnType<TestServer['request']> =>
   server.request('PATCH', pathOf(key), {}, 'application/merge-patch+json');
 
 beforeAll(async () => {
@@ -109,7 +109,7 @@ describe.each(values)('$key', (value) => {
       `${collection}?watch=true&resourceVersion=${from}&fieldSelector=metadata.name%3D${name}`,
     );
     const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
-    const patched = await nothing(key);
+    const patched = await updateWithoutChange(key);
     expect(patched.status).toBe(200);
     expect(withoutVersion(patched.body)).toEqual(object);
     const event = JSON.parse((await lines.next()).value as string) as { type: string; object: KubeObject };
@@ -117,7 +117,7 @@ describe.each(values)('$key', (value) => {
     expect([event.type, event.object]).toEqual(['MODIFIED', patched.body]);
     const rewritten = await stored(key);
     expect(prefixOf(rewritten)).toBe('k8s:enc:aesgcm:v1:key1:');
-    expect((await nothing(key)).body.metadata.resourceVersion).toBe(patched.body.metadata.resourceVersion);
+    expect((await updateWithoutChange(key)).body.metadata.resourceVersion).toBe(patched.body.metadata.resourceVersion);
     expect(await stored(key)).toEqual(rewritten);
   });
 

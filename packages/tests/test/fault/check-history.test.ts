@@ -31,7 +31,7 @@ type Defect = (simulation: SimulatedHistory, random: Random) => boolean;
 
 const defects: Record<string, Defect> = {
   'an acknowledged write is missing': ({ history, log }, random) => {
-    const entry = pick(log, random, (entry) => wasTold(history, entry));
+    const entry = pick(log, random, (entry) => wasAcknowledged(history, entry));
     return entry !== undefined && log.splice(log.indexOf(entry), 1).length === 1;
   },
   'a write appears twice': ({ log }, random) => {
@@ -80,7 +80,7 @@ const defects: Record<string, Defect> = {
     const read = pick(
       history,
       random,
-      ({ outcome, action }) => outcome.result === 'found' && followed(log, outcome.revision, action),
+      ({ outcome, action }) => outcome.result === 'found' && hasSuccessor(log, outcome.revision, action),
     );
     return (
       read !== undefined &&
@@ -96,13 +96,15 @@ const defects: Record<string, Defect> = {
   'an existing object was not found': ({ history, log }) => {
     const name = log.findLast(({ state }) => state !== undefined)?.name;
     const last = log.findLast((entry) => entry.name === name);
-    if (!last?.state || name === undefined || !wasTold(history, last)) return false;
+    if (!last?.state || name === undefined || !wasAcknowledged(history, last)) return false;
     return history.push(operation({ verb: 'get', name }, { result: 'absent' }, lateMs(history))) > 0;
   },
   'a creation conflicted with a missing object': ({ history }) =>
     history.push(operation({ verb: 'create', name: 'never', values: {} }, { result: 'exists' }, 1)) > 0,
   'a conflict was reported although the expected revision was current': ({ history, log }) => {
-    const last = log.findLast((entry) => entry.state !== undefined && lastOf(log, entry) && wasTold(history, entry));
+    const last = log.findLast(
+      (entry) => entry.state !== undefined && lastOf(log, entry) && wasAcknowledged(history, entry),
+    );
     if (!last) return false;
     return (
       history.push(
@@ -153,7 +155,7 @@ const defects: Record<string, Defect> = {
   'a write took effect although its test failed': (simulation, random) =>
     changeAction(simulation, random, 'count', (action) => ({ ...action, counted: '999' })),
   'a test failed although the counter was unchanged': ({ history, log }) => {
-    const last = log.findLast((entry) => lastOf(log, entry) && wasTold(history, entry));
+    const last = log.findLast((entry) => lastOf(log, entry) && wasAcknowledged(history, entry));
     const counted = last?.state?.values[counterPath];
     if (!last?.state) return false;
     const action: Write = { verb: 'count', name: last.name, values: {}, counted, expected: undefined };
@@ -196,7 +198,7 @@ const defects: Record<string, Defect> = {
     changeWrite(simulation, random, ['apply'], (state, before, action) => {
       const places = 'values' in action ? Object.keys(action.values) : [];
       const taken = places.find((place) => owns(before, updates, place) && !owns(state, updates, place));
-      return taken === undefined ? undefined : owning(state, updates, [...(state.owners[updates] ?? []), taken]);
+      return taken === undefined ? undefined : withOwner(state, updates, [...(state.owners[updates] ?? []), taken]);
     }),
   'an owner of an equal value was removed': (simulation, random) =>
     changeWrite(simulation, random, ['apply'], (state, before, action) => {
@@ -205,15 +207,15 @@ const defects: Record<string, Defect> = {
         (place) => owns(before, updates, place) && owns(state, updates, place),
       );
       const rest = state.owners[updates]?.filter((place) => place !== shared);
-      return shared === undefined ? undefined : owning(state, updates, rest ?? []);
+      return shared === undefined ? undefined : withOwner(state, updates, rest ?? []);
     }),
   'an update left a changed field with its former manager': (simulation, random) =>
     changeWrite(simulation, random, ['create', 'replace', 'merge', 'strategic', 'count'], (state) =>
-      owning(state, 'one', [...(state.owners['one'] ?? []), operationIdPath]),
+      withOwner(state, 'one', [...(state.owners['one'] ?? []), operationIdPath]),
     ),
   'an apply took fields without force': (simulation, random) => {
     const { history, log } = simulation;
-    const taking = (action: Write, before: State | undefined): boolean =>
+    const takesFields = (action: Write, before: State | undefined): boolean =>
       action.verb === 'apply' &&
       before !== undefined &&
       Object.entries(action.values).some(
@@ -221,7 +223,7 @@ const defects: Record<string, Defect> = {
       );
     const entry = pick(log, random, (entry) => {
       const action = writerAt(history, entry.revision)?.action;
-      return action?.verb === 'apply' && taking(action, beforeOf(log, entry)?.state);
+      return action?.verb === 'apply' && takesFields(action, beforeOf(log, entry)?.state);
     });
     const owner = entry && writerAt(history, entry.revision);
     return (
@@ -229,7 +231,9 @@ const defects: Record<string, Defect> = {
     );
   },
   'an apply was rejected for a field without an owner': ({ history, log }) => {
-    const last = log.findLast((entry) => entry.state !== undefined && lastOf(log, entry) && wasTold(history, entry));
+    const last = log.findLast(
+      (entry) => entry.state !== undefined && lastOf(log, entry) && wasAcknowledged(history, entry),
+    );
     if (!last) return false;
     const values = { [applyIdPath('nobody')]: 'extra' };
     const action: Write = {
@@ -350,15 +354,15 @@ test('a list of one namespace is not checked against objects of another', () => 
     ...operation({ verb: 'create', name, values: state.values }, { result: 'written', revision, state }, 1),
     id: state.uid,
   }));
-  const listed = (namespace: string | undefined, items: readonly [string, number][]): Operation =>
+  const listOperation = (namespace: string | undefined, items: readonly [string, number][]): Operation =>
     operation({ verb: 'list', namespace }, { result: 'listed', revision: 3, items: new Map(items) }, 20);
-  expect(checkHistory([...writers, listed('a', [['a/x', 2]])], log)).toEqual([]);
-  expect(checkHistory([...writers, listed(undefined, [['a/x', 2]])], log)).toHaveLength(1);
-  expect(checkHistory([...writers, listed('b', [['a/x', 2]])], log)).toHaveLength(1);
+  expect(checkHistory([...writers, listOperation('a', [['a/x', 2]])], log)).toEqual([]);
+  expect(checkHistory([...writers, listOperation(undefined, [['a/x', 2]])], log)).toHaveLength(1);
+  expect(checkHistory([...writers, listOperation('b', [['a/x', 2]])], log)).toHaveLength(1);
 });
 
 test('each deletion without a response accounts for one removal', () => {
-  const made = (id: string, revision: number): Operation => ({
+  const createOperation = (id: string, revision: number): Operation => ({
     ...operation(
       { verb: 'create', name: 'a', values: { [operationIdPath]: id } },
       { result: 'written', revision, state: written(id) },
@@ -372,9 +376,12 @@ test('each deletion without a response accounts for one removal', () => {
     { revision: 3, name: 'a', state: undefined },
     { revision: 4, name: 'a', state: written('y') },
   ];
-  expect(checkHistory([silent, made('x', 2), made('y', 4)], log)).toEqual([]);
+  expect(checkHistory([silent, createOperation('x', 2), createOperation('y', 4)], log)).toEqual([]);
   expect(
-    checkHistory([silent, made('x', 2), made('y', 4)], [...log, { revision: 5, name: 'a', state: undefined }]),
+    checkHistory(
+      [silent, createOperation('x', 2), createOperation('y', 4)],
+      [...log, { revision: 5, name: 'a', state: undefined }],
+    ),
   ).toHaveLength(1);
 });
 
@@ -407,7 +414,7 @@ const withValue = (state: State, place: FieldPath, value = ''): State => ({
 
 const owns = ({ owners }: State, owner: string, place: FieldPath): boolean => owners[owner]?.includes(place) ?? false;
 
-const owning = (state: State, owner: string, places: readonly FieldPath[]): State => ({
+const withOwner = (state: State, owner: string, places: readonly FieldPath[]): State => ({
   ...state,
   owners: { ...state.owners, [owner]: places },
 });
@@ -460,13 +467,13 @@ function changeAction<V extends Write['verb']>(
   return swap(history, owner, { ...owner, action: lie(action) });
 }
 
-const wasTold = (history: readonly Operation[], { revision }: Entry): boolean =>
+const wasAcknowledged = (history: readonly Operation[], { revision }: Entry): boolean =>
   history.some(({ outcome }) => outcome.result === 'written' && outcome.revision === revision);
 
 const lastOf = (log: readonly Entry[], entry: Entry): boolean =>
   log.findLast(({ name }) => name === entry.name) === entry;
 
-const followed = (log: readonly Entry[], revision: number, action: Action): boolean =>
+const hasSuccessor = (log: readonly Entry[], revision: number, action: Action): boolean =>
   'name' in action && log.some((entry) => entry.name === action.name && entry.revision > revision);
 
 function pick<T>(all: readonly T[], random: Random, fact: (one: T, at: number) => boolean): T | undefined {

@@ -61,8 +61,8 @@ beforeAll(async () => {
   };
   const urls = replicas.map(({ url }) => url);
   aside = urls.map(client);
-  const alternating = (): Client => roundRobin(urls.map(client));
-  load = mixedLoad([client(front.url), client(front.url), alternating(), alternating()], seededRandom(7), {
+  const alternatingClient = (): Client => roundRobin(urls.map(client));
+  load = mixedLoad([client(front.url), client(front.url), alternatingClient(), alternatingClient()], seededRandom(7), {
     thinkMs: 10,
   });
   scope.onClose('load', () => load.stop());
@@ -104,24 +104,24 @@ async function operationsDuring(fault: () => Promise<void>): Promise<readonly Op
   const touched = load.history.slice(from);
   const slowestMs = Math.max(...touched.map(tookMs));
   console.log(
-    `${touched.length} requests, ${touched.filter(isRefused).length} refused, the slowest took ${slowestMs.toFixed(0)} ms`,
+    `${touched.length} requests, ${touched.filter(isRejected).length} refused, the slowest took ${slowestMs.toFixed(0)} ms`,
   );
   return touched;
 }
 
 const tookMs = ({ invokedMs, returnedMs }: Operation): number => returnedMs - invokedMs;
-const isRefused = ({ outcome }: Operation): boolean => outcome.result === 'unavailable' || isAmbiguous(outcome);
+const isRejected = ({ outcome }: Operation): boolean => outcome.result === 'unavailable' || isAmbiguous(outcome);
 /** Event loop delays of this process. On a busy machine every process in the request path has such delays. */
 const stalls = monitorEventLoopDelay({ resolution: 10 });
 stalls.enable();
 const processesOnTheWay = 4;
-const hanging = (operations: readonly Operation[]): string[] => {
+const findHanging = (operations: readonly Operation[]): string[] => {
   const patienceMs = answerMs + (processesOnTheWay * stalls.max) / 1e6;
   return operations
     .filter((one) => tookMs(one) > patienceMs || one.outcome.result === 'no response')
     .map(describeOperation);
 };
-const refused = (operations: readonly Operation[]): string[] => operations.filter(isRefused).map(describeOperation);
+const refused = (operations: readonly Operation[]): string[] => operations.filter(isRejected).map(describeOperation);
 
 test.each([{ delayMs: 200 }, { delayMs: 600 }])(
   'each fsync of the leader takes $delayMs ms longer: requests are slow, but none hangs',
@@ -131,7 +131,7 @@ test.each([{ delayMs: 200 }, { delayMs: 600 }])(
       await sleep(clock, faultMs);
       await disk.stop();
     });
-    expect(hanging(touched)).toEqual([]);
+    expect(findHanging(touched)).toEqual([]);
   },
   slowTestMs,
 );
@@ -145,7 +145,7 @@ test(
         await sleep(clock, faultMs);
         await member.signal('SIGCONT');
       });
-      expect(hanging(touched)).toEqual([]);
+      expect(findHanging(touched)).toEqual([]);
     }
   },
   slowTestMs,
@@ -163,7 +163,7 @@ test(
     const events = '/api/v1/namespaces/default/events';
     const [one, other] = aside as readonly [Client, Client];
     expect((await one.request('POST', events, { body: event('before') })).status).toBe(201);
-    let goOn = (): void => {};
+    let waitForEvents = (): void => {};
     const statuses: { readonly what: string; readonly status: number; readonly isInTime: boolean }[] = [];
     const request = async (what: string, requests: ReturnType<Client['request']>): Promise<void> => {
       const beganMs = clock.monotonicMs();
@@ -171,7 +171,7 @@ test(
       statuses.push({ what, status, isInTime: clock.monotonicMs() - beganMs < answerMs });
     };
     const touched = await operationsDuring(async () => {
-      plugin.ready = new Promise((resolve) => (goOn = resolve));
+      plugin.ready = new Promise((resolve) => (waitForEvents = resolve));
       try {
         await Promise.all([
           request('a create', one.request('POST', events, { body: event('during') })),
@@ -180,7 +180,7 @@ test(
           sleep(clock, faultMs),
         ]);
       } finally {
-        goOn();
+        waitForEvents();
       }
     });
     expect(statuses.filter(({ what }) => what !== 'a create')).toEqual([
@@ -188,7 +188,7 @@ test(
       { what: 'a list', status: 200, isInTime: true },
     ]);
     expect(statuses).toContainEqual({ what: 'a create', status: 503, isInTime: true });
-    expect(hanging(touched)).toEqual([]);
+    expect(findHanging(touched)).toEqual([]);
     expect(refused(touched)).toEqual([]);
     await until('events again', async () => {
       const { status } = await one.request('POST', events, { body: event('after') });
@@ -203,7 +203,7 @@ test(
   async () => {
     const lost = etcd.members[2] as RealEtcd['members'][number]; // there are three
     const touched = await operationsDuring(() => etcd.replace(lost));
-    expect(hanging(touched)).toEqual([]);
+    expect(findHanging(touched)).toEqual([]);
     await until('the new member to serve', async () => (await lost.serves()) || undefined, recoveryMs);
     for (const client of aside) {
       const { body } = await client.request('GET', '/metrics');
@@ -229,7 +229,7 @@ test(
     });
     // Only requests in flight at the killed replica, and requests sent to it before its restart, have no response.
     const inTime = touched.filter(({ outcome }) => outcome.result !== 'no response');
-    expect(hanging(inTime)).toEqual([]);
+    expect(findHanging(inTime)).toEqual([]);
   },
   slowTestMs,
 );

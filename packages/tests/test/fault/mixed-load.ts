@@ -85,7 +85,7 @@ export function mixedLoad(
     for (let turn = 0; !stopping.signal.aborted; turn += 1) {
       const id = `${name}-${turn}`;
       const account = pick(random, names);
-      const action = actions[chosen(random, shares)]({ random, id, name: account, seen: lastSeen.get(account) });
+      const action = actions[chooseVerb(random, shares)]({ random, id, name: account, seen: lastSeen.get(account) });
       const operation = await performOperation(client, { id, client: name, action });
       history.push(operation);
       const { outcome } = operation;
@@ -103,7 +103,7 @@ export function mixedLoad(
   };
 }
 
-function chosen(random: Random, shares: Shares): Action['verb'] {
+function chooseVerb(random: Random, shares: Shares): Action['verb'] {
   const verbs = (Object.keys(shares) as Action['verb'][]).flatMap((verb) => new Array(shares[verb]).fill(verb));
   return pick(random, verbs);
 }
@@ -196,7 +196,7 @@ async function performOperation(
   const { action } = request;
   const operation = { ...request, invokedMs: clock.monotonicMs() };
   try {
-    const outcome = await (action.verb === 'list' ? readList(client, action) : single(client, action));
+    const outcome = await (action.verb === 'list' ? readList(client, action) : sendSingle(client, action));
     return { ...operation, outcome, returnedMs: clock.monotonicMs() };
   } catch (error) {
     if (!(error instanceof NoResponseError)) throw error;
@@ -208,7 +208,7 @@ async function performOperation(
   }
 }
 
-async function single(client: Client, action: Single): Promise<Outcome> {
+async function sendSingle(client: Client, action: Single): Promise<Outcome> {
   const { method, path, options } = requestFor(action);
   return outcomeOf(action, await client.request(method, path, options));
 }

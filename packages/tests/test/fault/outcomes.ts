@@ -6,7 +6,7 @@ import type { Listing, Single } from './requests.ts';
 export function outcomeOf(action: Single, { status, retryAfter, body }: ClientResponse): Outcome {
   const invalid: Outcome = { result: 'invalid', what: `${status} ${body}` };
   if (status === 503) return retryAfter ? { result: 'unavailable' } : invalid;
-  const answer = parsed(body);
+  const answer = parseBody(body);
   const { verb } = action;
   if (status === 504) return verb !== 'get' && !retryAfter ? { result: 'in doubt' } : invalid;
   switch (status) {
@@ -37,7 +37,7 @@ export async function readList(client: Client, { namespace, limit }: Listing): P
     const { status, retryAfter, body } = await client.request('GET', `/api/v1/${collection}?${query}`);
     if (status === 503 && retryAfter) return { result: 'unavailable' };
     if (status === 410 && revision !== undefined) return { result: 'expired', revision };
-    const answer = parsed(body);
+    const answer = parseBody(body);
     const at = Number(answer?.metadata?.resourceVersion);
     revision ??= at;
     if (status !== 200 || !(at > 0) || at !== revision) return { result: 'invalid', what: `${status} ${body}` };
@@ -56,11 +56,15 @@ export function parseState(object: string): State {
   const { metadata, secrets = [] } = JSON.parse(object) as Stored;
   const { uid, annotations = {}, labels = {}, managedFields = [] } = metadata;
   const names = secrets.reduce<Values>((all, { name }) => ({ ...all, [name]: name in all ? 'doubled' : '' }), {});
-  const values = { ...within('annotations', annotations), ...within('labels', labels), ...within('secrets', names) };
+  const values = {
+    ...prefixKeys('annotations', annotations),
+    ...prefixKeys('labels', labels),
+    ...prefixKeys('secrets', names),
+  };
   return { uid, values, owners: ownersIn(managedFields) };
 }
 
-const within = (part: string, values: Values): Values =>
+const prefixKeys = (part: string, values: Values): Values =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [`${part}/${name}`, value]));
 
 /**
@@ -78,14 +82,14 @@ const ownersIn = (entries: Stored['metadata']['managedFields'] = []): Owners =>
 
 function placesIn(fields: Fields): FieldPath[] {
   const metadata = fields['f:metadata'] ?? {};
-  const named = (part: string, below: Fields | undefined, prefix: string): FieldPath[] =>
+  const entryPaths = (part: string, below: Fields | undefined, prefix: string): FieldPath[] =>
     Object.keys(below ?? {}).flatMap((step) =>
       step.startsWith(prefix) ? [`${part}/${nameIn(step.slice(prefix.length))}`] : [],
     );
   return [
-    ...named('annotations', metadata['f:annotations'], 'f:'),
-    ...named('labels', metadata['f:labels'], 'f:'),
-    ...named('secrets', fields['f:secrets'], 'k:'),
+    ...entryPaths('annotations', metadata['f:annotations'], 'f:'),
+    ...entryPaths('labels', metadata['f:labels'], 'f:'),
+    ...entryPaths('secrets', fields['f:secrets'], 'k:'),
   ];
 }
 
@@ -125,7 +129,7 @@ interface Fields {
   readonly [step: string]: Fields | undefined;
 }
 
-function parsed(body: string): Sent | undefined {
+function parseBody(body: string): Sent | undefined {
   try {
     return JSON.parse(body) as Sent;
   } catch {

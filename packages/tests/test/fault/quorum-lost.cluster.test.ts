@@ -46,7 +46,7 @@ test(
     const outages: { readonly beganMs: number; readonly endedMs: number }[] = [];
     const successes = (count: number, limitMs: number): Promise<true> => {
       const from = load.history.length;
-      const enough = () => load.history.slice(from).filter(({ outcome }) => !isRefused(outcome)).length >= count;
+      const enough = () => load.history.slice(from).filter(({ outcome }) => !isRejected(outcome)).length >= count;
       return until(`${count} more successes`, () => enough() || undefined, limitMs);
     };
     try {
@@ -67,13 +67,14 @@ test(
     const { history } = load;
     expect(history.filter(({ outcome }) => outcome.result === 'no response').map(describeOperation)).toEqual([]);
     // A request that waits for the election may take longer.
-    const electing = ({ invokedMs, returnedMs }: Operation): boolean =>
+    const waitedForElection = ({ invokedMs, returnedMs }: Operation): boolean =>
       outages.some(({ endedMs }) => invokedMs < endedMs + recoveryMs && endedMs < returnedMs);
     const slow = history.filter(
-      (operation) => operation.returnedMs - operation.invokedMs > (electing(operation) ? recoveryMs : answerMs),
+      (operation) =>
+        operation.returnedMs - operation.invokedMs > (waitedForElection(operation) ? recoveryMs : answerMs),
     );
     expect({ outages, slow: slow.map(describeOperation) }).toEqual({ outages, slow: [] });
-    const refused = history.filter(({ outcome }) => isRefused(outcome));
+    const refused = history.filter(({ outcome }) => isRejected(outcome));
     const early = refused.filter(
       ({ invokedMs, returnedMs }) =>
         !outages.some(({ beganMs, endedMs }) => beganMs < returnedMs && invokedMs < endedMs + recoveryMs),
@@ -95,7 +96,7 @@ test(
   slowTestMs,
 );
 
-const isRefused = ({ result }: Outcome): boolean => result === 'unavailable' || result === 'in doubt';
+const isRejected = ({ result }: Outcome): boolean => result === 'unavailable' || result === 'in doubt';
 
 /** The processes of all members but one, once all three follow the same leader. */
 const allBut = (left: string): Promise<number[]> =>

@@ -70,10 +70,10 @@ test(
     expect(
       failed.filter((operation) => !done.some((kill) => isHurtBy(operation, kill))).map(describeOperation),
     ).toEqual([]);
-    expect(new Set(failed.map(({ client }) => laneOf(client))).size).toBe(3);
+    expect(new Set(failed.map(({ client }) => clientGroupOf(client))).size).toBe(3);
     const log = parseEntries(await readChanges(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
     expect(checkHistory(load.history, log)).toEqual([]);
-    const lost = failed.filter(({ client }) => laneOf(client) === 0).length;
+    const lost = failed.filter(({ client }) => clientGroupOf(client) === 0).length;
     console.log(`${load.history.length} requests, ${log.length} writes; ${lost} at the front without a response`);
   },
   slowTestMs,
@@ -88,13 +88,13 @@ function isHurtBy(
   { replica, atMs, goneMs, readyAgainMs }: Kill,
 ): boolean {
   if (outcome.result !== 'no response' || returnedMs < atMs || invokedMs > readyAgainMs) return false;
-  const lane = laneOf(client);
+  const lane = clientGroupOf(client);
   if (lane > 0) return lane === replica + 1;
   return outcome.connectedMs !== undefined && outcome.connectedMs < goneMs;
 }
 
 /** 0 for a client of the front, otherwise the number of the replica plus one. */
-const laneOf = (client: string): number => Math.floor(Number(client.replace('client-', '')) / clientsEach);
+const clientGroupOf = (client: string): number => Math.floor(Number(client.replace('client-', '')) / clientsEach);
 
 function isGone(pid: number): boolean {
   try {

@@ -28,11 +28,15 @@ export function requestFor(action: Single): Request {
     case 'create':
       return { method: 'POST', path: collection, options: { body: objectOf(action.values, { name }) } };
     case 'replace':
-      return { method: 'PUT', path, options: { body: objectOf(action.values, { name, ...expecting(action) }) } };
+      return {
+        method: 'PUT',
+        path,
+        options: { body: objectOf(action.values, { name, ...resourceVersionOf(action) }) },
+      };
     case 'merge':
-      return patch('merge-patch+json', objectOf(action.values, expecting(action)));
+      return patch('merge-patch+json', objectOf(action.values, resourceVersionOf(action)));
     case 'strategic': {
-      const { secrets = [], ...rest } = objectOf(action.values, expecting(action));
+      const { secrets = [], ...rest } = objectOf(action.values, resourceVersionOf(action));
       const removed = action.removed.map((place) => ({ ...secretAt(place), $patch: 'delete' }));
       return patch('strategic-merge-patch+json', { ...rest, secrets: [...secrets, ...removed] });
     }
@@ -40,7 +44,11 @@ export function requestFor(action: Single): Request {
       return patch('json-patch+json', operationsOf(action));
     case 'apply': {
       const { manager, force, values } = action;
-      const body = { apiVersion: 'v1', kind: 'ServiceAccount', ...objectOf(values, { name, ...expecting(action) }) };
+      const body = {
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        ...objectOf(values, { name, ...resourceVersionOf(action) }),
+      };
       return patch('apply-patch+yaml', body, `?fieldManager=${manager}&force=${force}`);
     }
   }
@@ -62,7 +70,7 @@ function objectOf(values: Values, metadata: object): Sent {
   return { metadata: { ...metadata, annotations, labels }, ...(secrets.length > 0 && { secrets }) };
 }
 
-const expecting = ({ expected }: { readonly expected: number | undefined }): object =>
+const resourceVersionOf = ({ expected }: { readonly expected: number | undefined }): object =>
   expected === undefined ? {} : { resourceVersion: `${expected}` };
 
 const secretAt = (place: FieldPath): { name: string } => ({ name: place.slice('secrets/'.length) });

@@ -36,7 +36,7 @@ export function simulateHistory(
   const log: Entry[] = [];
   const objects = new Map<string, StoredVersion>();
   let revision = 1;
-  const written = (id: string, action: Write): Outcome => {
+  const applyWrite = (id: string, action: Write): Outcome => {
     const { name } = action;
     const found = objects.get(name);
     const refusal = refusalOf(action, found);
@@ -49,7 +49,7 @@ export function simulateHistory(
     const shown = state ?? found?.state;
     return random.below(20) === 0 || !shown ? unanswered : { result: 'written', revision, state: shown };
   };
-  const done = (id: string): Pick<Operation, 'action' | 'outcome'> => {
+  const runOperation = (id: string): Pick<Operation, 'action' | 'outcome'> => {
     const name = oneOf(random, names);
     const found = objects.get(name);
     switch (random.below(20)) {
@@ -62,7 +62,7 @@ export function simulateHistory(
         return { action: { verb: 'get', name }, outcome: found ? { result: 'found', ...found } : { result: 'absent' } };
       default: {
         const action = writeTo(name, id, found, revision, random);
-        return { action, outcome: written(id, action) };
+        return { action, outcome: applyWrite(id, action) };
       }
     }
   };
@@ -70,7 +70,7 @@ export function simulateHistory(
     const id = `operation-${turn}`;
     // Consecutive operations overlap, so that several orders would be possible without the log.
     const [invokedMs, returnedMs] = [turn * 10 - random.below(15), turn * 10 + random.below(15)];
-    history.push({ id, client: `client-${random.below(3)}`, ...done(id), invokedMs, returnedMs });
+    history.push({ id, client: `client-${random.below(3)}`, ...runOperation(id), invokedMs, returnedMs });
   }
   return { history, log };
 }

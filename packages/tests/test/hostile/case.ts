@@ -33,11 +33,11 @@ export function describeCase(
       /(.{1,12}?)\1{20,}/gs,
       (run: string, part: string) => `«${part}»×${run.length / part.length}`,
     );
-    return short.length > shownMax ? `${short.slice(0, shownMax)}… (${short.length})` : short;
+    return short.length > describedMax ? `${short.slice(0, describedMax)}… (${short.length})` : short;
   });
 }
 
-const shownMax = 2_000;
+const describedMax = 2_000;
 
 /** The result of JSON.stringify for a Buffer. */
 const isBytes = (value: unknown): value is { data: number[] } =>

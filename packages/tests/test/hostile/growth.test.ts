@@ -64,7 +64,7 @@ const secrets = (n: number, from = 0): object[] => numbers(n).map((i) => ({ name
 const empty = account({ uid: undefined });
 const writer = { manager: 'm', apiVersion: 'v1', time: '2026-01-01T00:00:00Z' };
 const applier = { ...writer, force: true };
-const owned = (n: number, perEntry = 1): object[] =>
+const ownedEntries = (n: number, perEntry = 1): object[] =>
   numbers(n).map((i) => ({
     manager: `m${i}`,
     operation: i % 2 ? 'Apply' : 'Update',
@@ -167,7 +167,7 @@ const decoders: readonly Case[] = [
   ],
   ['entries of a list', (n) => decode({ secrets: secrets(n) })],
   ['unknown fields in entries', (n) => decode({ secrets: numbers(n).map(() => ({ x: 1 })) })],
-  ['managed fields', (n) => decode({ metadata: { managedFields: owned(n) } })],
+  ['managed fields', (n) => decode({ metadata: { managedFields: ownedEntries(n) } })],
 ];
 function decode(value: object): () => unknown {
   return () => model.decode(schema, value, () => {});
@@ -188,8 +188,8 @@ const protobuf: readonly Case[] = [
         },
       }),
   ],
-  ['managed fields', (n) => readBack({ metadata: { managedFields: owned(n) } })],
-  ['one large set of fields', (n) => readBack({ metadata: { managedFields: owned(1, n) } })],
+  ['managed fields', (n) => readBack({ metadata: { managedFields: ownedEntries(n) } })],
+  ['one large set of fields', (n) => readBack({ metadata: { managedFields: ownedEntries(1, n) } })],
 ];
 function readBack(value: object): () => unknown {
   const object = model.decode(schema, { kind: 'ServiceAccount', apiVersion: 'v1', ...value }, () => {}) as KubeObject;
@@ -307,18 +307,24 @@ const fieldSets: readonly Case[] = [
   ],
   [
     'of an update that changes all',
-    (n) => updated(account({ managedFields: owned(1, n) }, { secrets: secrets(n) }), { secrets: secrets(n, n) }),
+    (n) => updated(account({ managedFields: ownedEntries(1, n) }, { secrets: secrets(n) }), { secrets: secrets(n, n) }),
   ],
-  ['of an object with many owners', (n) => updated(account({ managedFields: owned(n) }, { secrets: secrets(n) }), {})],
+  [
+    'of an object with many owners',
+    (n) => updated(account({ managedFields: ownedEntries(n) }, { secrets: secrets(n) }), {}),
+  ],
   [
     'with many owners that the client sends',
-    (n) => updated(account({}, {}), { metadata: { managedFields: owned(n) } }),
+    (n) => updated(account({}, {}), { metadata: { managedFields: ownedEntries(n) } }),
   ],
-  ['with many fields that the client sends', (n) => updated(account({}), { metadata: { managedFields: owned(1, n) } })],
+  [
+    'with many fields that the client sends',
+    (n) => updated(account({}), { metadata: { managedFields: ownedEntries(1, n) } }),
+  ],
   [
     'of labels',
     (n) =>
-      updated(account({ managedFields: owned(1) }), {
+      updated(account({ managedFields: ownedEntries(1) }), {
         metadata: {
           labels: mapOf(
             n,
@@ -336,7 +342,7 @@ const fieldSets: readonly Case[] = [
     'of an apply over many owners',
     (n) => () =>
       apply(
-        account({ managedFields: owned(n) }, { secrets: secrets(n) }),
+        account({ managedFields: ownedEntries(n) }, { secrets: secrets(n) }),
         account({ uid: undefined }, { secrets: secrets(n).map((entry) => ({ ...entry, namespace: 'x' })) }),
       ),
   ],
@@ -344,7 +350,7 @@ const fieldSets: readonly Case[] = [
     'of an apply that conflicts with many owners',
     (n) => () => {
       const live = account(
-        { managedFields: owned(n, 2) },
+        { managedFields: ownedEntries(n, 2) },
         { secrets: secrets(n).map((s) => ({ ...s, namespace: 'y' })) },
       );
       try {
@@ -359,12 +365,12 @@ const fieldSets: readonly Case[] = [
     (n) => () => {
       const configuration = account({ uid: undefined }, { secrets: secrets(n) });
       const annotations = { [kubectlAnnotation]: JSON.stringify(configuration) };
-      const live = account({ annotations, managedFields: owned(1, n) }, { secrets: secrets(n) });
+      const live = account({ annotations, managedFields: ownedEntries(1, n) }, { secrets: secrets(n) });
       const applied = model.readApplied(schema, configuration, () => {});
       atOnce(model.applyAsKubectlDid(schema, live, empty, applied, { ...applier, manager: 'kubectl' }));
     },
   ],
-  ['compared', (n) => () => model.sameOwnership(owned(n), owned(n))],
+  ['compared', (n) => () => model.sameOwnership(ownedEntries(n), ownedEntries(n))],
   ['nested deeply', (n) => updated(account({}), { metadata: { managedFields: nested(n) } })],
 ];
 function updated(live: KubeObject, change: { readonly metadata?: object; readonly secrets?: object[] }): () => unknown {
@@ -372,7 +378,7 @@ function updated(live: KubeObject, change: { readonly metadata?: object; readonl
   return () => atOnce(model.managedFieldsAfterUpdate(schema, live, next, writer));
 }
 function nested(n: number): object[] {
-  return [{ ...owned(1)[0], fieldsV1: JSON.parse(`${'{"f:a":'.repeat(n)}{}${'}'.repeat(n)}`) as object }];
+  return [{ ...ownedEntries(1)[0], fieldsV1: JSON.parse(`${'{"f:a":'.repeat(n)}{}${'}'.repeat(n)}`) as object }];
 }
 
 const selectors: readonly Case[] = [
@@ -495,7 +501,7 @@ const serialisers: readonly Case[] = [
           ),
         }),
     ],
-    ['managed fields', (n: number) => account({ managedFields: owned(n) })],
+    ['managed fields', (n: number) => account({ managedFields: ownedEntries(n) })],
     ['fields nested deeply', (n: number) => account({ managedFields: nested(n) })],
     ['a long text', (n: number) => account({ annotations: { a: ' a\u2028'.repeat(n) } })],
   ].flatMap(([what, make]): Case[] => {

@@ -32,20 +32,20 @@ export function decodeHeaderBlock(block: Buffer): Field[] {
     at += length;
     return huffman ? decodeHuffman(bytes) : bytes.toString('latin1');
   };
-  const indexed = (index: number): Field => {
+  const indexedField = (index: number): Field => {
     const field = staticTable[index - 1];
     if (!field) throw new Error(`HPACK index ${index} refers to the dynamic table`);
     return field;
   };
   const literal = (prefixBits: number): Field => {
     const index = integer(prefixBits);
-    const name = index === 0 ? text() : indexed(index)[0];
+    const name = index === 0 ? text() : indexedField(index)[0];
     return [name, text()];
   };
 
   while (at < block.length) {
     const first = block[at] ?? 0;
-    if (first & 0x80) fields.push(indexed(integer(7)));
+    if (first & 0x80) fields.push(indexedField(integer(7)));
     else if (first & 0x40) fields.push(literal(6));
     else if (first & 0x20)
       integer(5); // dynamic table size update

@@ -18,7 +18,7 @@ const raw = (kind: string, pieces: readonly Buffer[], method?: string, end: RawC
 /** One well-framed request. */
 const single: Make = (random, token) => {
   const request = hostileRequest(random, token);
-  return raw('a request', [written(random, request)], request.method);
+  return raw('a request', [encodeRequest(random, request)], request.method);
 };
 
 /** Not HEAD: its response cannot be distinguished from a truncated one. */
@@ -30,24 +30,24 @@ const notHead = (random: Random, token: string): Request => {
 /** Not every request gets a response: the first rejected one ends the connection. */
 const pipelined: Make = (random, token) =>
   raw('pipelined requests', [
-    Buffer.concat(Array.from({ length: 2 + random.below(6) }, () => written(random, notHead(random, token)))),
+    Buffer.concat(Array.from({ length: 2 + random.below(6) }, () => encodeRequest(random, notHead(random, token)))),
   ]);
 
 /** Truncated at any position, with or without a closing message. */
-const cut: Make = (random, token) => {
+const truncated: Make = (random, token) => {
   const whole = Buffer.concat(pipelined(random, token).pieces);
   return raw('cut off', [whole.subarray(0, random.below(whole.length))], undefined, choose(random, ['shut', 'tear']));
 };
 
 /** In pieces, and reset after the last one. */
-const torn: Make = (random, token) => {
-  const whole = written(random, hostileRequest(random, token));
+const resetInPieces: Make = (random, token) => {
+  const whole = encodeRequest(random, hostileRequest(random, token));
   const at = random.below(whole.length);
   return raw('torn in the midst', [whole.subarray(0, at), whole.subarray(at)], undefined, 'tear');
 };
 
 const changedBytes: Make = (random, token) => {
-  const whole = Buffer.from(written(random, notHead(random, token)));
+  const whole = Buffer.from(encodeRequest(random, notHead(random, token)));
   for (let changes = 1 + random.below(8); changes > 0; changes -= 1)
     whole[random.below(whole.length)] = random.below(256);
   return raw('changed bytes', [whole]);
@@ -61,7 +61,7 @@ const notTls: Make = (random, token) => ({
   pieces: [
     choose(random, [
       bytesOf(random, 300),
-      written(random, hostileRequest(random, token)),
+      encodeRequest(random, hostileRequest(random, token)),
       Buffer.from([0x16, 3, 1, 0xff, 0xff, 1, 0, 0, 0]),
     ]),
   ],
@@ -70,7 +70,7 @@ const notTls: Make = (random, token) => ({
 });
 
 /** A message with ambiguous framing, followed by a request that only one of two parsers would see. */
-const smuggled: Make = (random, token) => {
+const ambiguousFraming: Make = (random, token) => {
   const known = `Authorization: Bearer ${token}\r\n`;
   const hidden = `DELETE /api/v1/namespaces/hostile/serviceaccounts HTTP/1.1\r\nHost: x\r\n${known}\r\n`;
   const head = `${choose(random, requestLines)}${choose(random, hosts)}${known}${chooseSome(random, framings, 3).join('')}\r\n`;
@@ -81,10 +81,21 @@ const smuggled: Make = (random, token) => {
 
 export const http1Cases: readonly Make[] = [
   ...[single, single, single, single, single, single, single, single, pipelined, pipelined],
-  ...[cut, cut, torn, changedBytes, changedBytes, smuggled, smuggled, smuggled, noise, notTls],
+  ...[
+    truncated,
+    truncated,
+    resetInPieces,
+    changedBytes,
+    changedBytes,
+    ambiguousFraming,
+    ambiguousFraming,
+    ambiguousFraming,
+    noise,
+    notTls,
+  ],
 ];
 
-export function written(random: Random, { method, target, headers, body }: Request): Buffer {
+export function encodeRequest(random: Random, { method, target, headers, body }: Request): Buffer {
   const chunked = body !== undefined && random.below(4) === 0;
   const lines = [
     `${method} ${target} HTTP/1.1`,

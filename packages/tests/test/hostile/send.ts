@@ -35,7 +35,7 @@ function sendRaw(one: RawCase, { port, ca }: Target): Promise<readonly string[]>
       socket.destroy();
     });
     let cancelPing = (): void => {};
-    const shut = (): void => {
+    const endConnection = (): void => {
       cancelPing();
       socket.end();
       if (one.over === 'h2') cancelPing = clock.after(brokenMs, () => socket.destroy());
@@ -47,7 +47,7 @@ function sendRaw(one: RawCase, { port, ca }: Target): Promise<readonly string[]>
           ? isFinished(Buffer.concat(received))
           : one.method && isAnswered(Buffer.concat(received), one.method)
       )
-        shut();
+        endConnection();
     });
     let reset = false;
     socket.on('error', () => (reset = true));
@@ -57,17 +57,17 @@ function sendRaw(one: RawCase, { port, ca }: Target): Promise<readonly string[]>
       cancelPing();
       resolve(hung ? [`nothing happened for ${hangMs} ms`] : faultsIn(one, Buffer.concat(received), reset));
     });
-    const talk = async (): Promise<void> => {
+    const writePieces = async (): Promise<void> => {
       for (const piece of one.pieces) await new Promise((left) => socket.write(piece, left));
       if (one.end === 'tear') socket.destroy();
       else if (one.over !== 'h2') {
-        if (!one.method) shut();
+        if (!one.method) endConnection();
       } else {
         socket.write(lastPing);
-        cancelPing = clock.after(pingMs, shut);
+        cancelPing = clock.after(pingMs, endConnection);
       }
     };
-    socket.once(one.over === 'tcp' ? 'connect' : 'secureConnect', () => void talk());
+    socket.once(one.over === 'tcp' ? 'connect' : 'secureConnect', () => void writePieces());
   });
 }
 

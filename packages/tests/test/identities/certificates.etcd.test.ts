@@ -45,38 +45,38 @@ const opened: Client[] = [];
 afterAll(() => opened.forEach((client) => client.close()));
 
 describe.each(protocols)('over %s', (protocol) => {
-  const as = (shown?: ClientCertificate): Client => {
+  const clientWith = (shown?: ClientCertificate): Client => {
     const client = openClient(server, protocol, shown);
     opened.push(client);
     return client;
   };
 
   test("a client is authenticated as its certificate's subject for every request of the connection", async () => {
-    const client = as(await clients.issue(ann));
+    const client = clientWith(await clients.issue(ann));
     expect(userOf(await client.send())).toEqual(annKnown);
     expect(userOf(await client.send())).toEqual(annKnown);
   });
 
   test("intermediate certificates in the client's chain are used", async () => {
     const lower = await (await clients.intermediate('a')).intermediate('b');
-    expect(userOf(await as(await lower.issue(ann)).send())).toEqual(annKnown);
+    expect(userOf(await clientWith(await lower.issue(ann)).send())).toEqual(annKnown);
   });
 
   test('a client without a certificate can use a token, or is unauthenticated', async () => {
-    const client = as();
+    const client = clientWith();
     expect((await client.send()).status).toBe(401);
     expect(userOf(await client.send({ authorization: `Bearer ${server.token}` }))).toMatchObject({ username: 'admin' });
   });
 
   test('the uid in the certificate becomes the uid of the user', async () => {
     const { chain, privateKey } = await clients.issue({ subject: [...ann.subject, ['1.3.6.1.4.1.57683.2', 'u7']] });
-    expect(userOf(await as({ chain, privateKey }).send())).toEqual({ ...annKnown, uid: 'u7' });
+    expect(userOf(await clientWith({ chain, privateKey }).send())).toEqual({ ...annKnown, uid: 'u7' });
   });
 
   test('a valid certificate takes precedence over a token, and a token over an invalid certificate', async () => {
     const withToken = { authorization: `Bearer ${server.token}` };
-    expect(userOf(await as(await clients.issue(ann)).send(withToken))).toEqual(annKnown);
-    const expired = as(await clients.issue({ ...ann, validHours: [-2, -1] }));
+    expect(userOf(await clientWith(await clients.issue(ann)).send(withToken))).toEqual(annKnown);
+    const expired = clientWith(await clients.issue({ ...ann, validHours: [-2, -1] }));
     expect(userOf(await expired.send(withToken))).toMatchObject({ username: 'admin' });
     expect((await expired.send({ authorization: 'Bearer wrong' })).status).toBe(401);
   });
@@ -107,7 +107,7 @@ describe.each(protocols)('over %s', (protocol) => {
     ],
     ['of a front proxy without a user header', () => proxies.issue({ subject: [['CN', 'front']] })],
   ])('a certificate %s does not authenticate', async (_, issue) => {
-    const response = await as(await issue()).send();
+    const response = await clientWith(await issue()).send();
     expect(response).toMatchObject({ status: 401, body: { reason: 'Unauthorized', message: 'Unauthorized' } });
   });
 
@@ -127,7 +127,7 @@ describe.each(protocols)('over %s', (protocol) => {
     };
 
     test('a proxy with its own certificate sets the user', async () => {
-      const client = as(await proxies.issue({ subject: [['CN', 'other front']] }));
+      const client = clientWith(await proxies.issue({ subject: [['CN', 'other front']] }));
       expect(userOf(await client.send(named))).toEqual(bob);
       expect(userOf(await client.send({ 'X-Remote-User': 'eve' }))).toEqual({
         username: 'eve',
@@ -142,12 +142,14 @@ describe.each(protocols)('over %s', (protocol) => {
         'x-forwarded-groups': 'system:masters',
       };
       const spoofed = { ...named, ...forwarded, 'x-remote-group': 'system:masters' };
-      expect(userOf(await as(await clients.issue(ann)).send(spoofed))).toEqual(annKnown);
-      expect(userOf(await as(await clients.issue({ subject: [['CN', 'front']] })).send(spoofed))).toMatchObject({
-        username: 'front',
-        groups: ['system:authenticated'],
-      });
-      expect((await as().send(spoofed)).status).toBe(401);
+      expect(userOf(await clientWith(await clients.issue(ann)).send(spoofed))).toEqual(annKnown);
+      expect(userOf(await clientWith(await clients.issue({ subject: [['CN', 'front']] })).send(spoofed))).toMatchObject(
+        {
+          username: 'front',
+          groups: ['system:authenticated'],
+        },
+      );
+      expect((await clientWith().send(spoofed)).status).toBe(401);
       const strangers = [
         proxies.issue({ subject: [['CN', 'ann']] }),
         proxies.issue({ subject: [['CN', 'Front']] }),
@@ -162,11 +164,12 @@ describe.each(protocols)('over %s', (protocol) => {
         proxies.issue({ subject: [['CN', 'front']], usages: [serverUsage] }),
         testAuthority('proxies').then((other) => other.issue({ subject: [['CN', 'front']] })),
       ];
-      for (const stranger of await Promise.all(strangers)) expect((await as(stranger).send(spoofed)).status).toBe(401);
+      for (const stranger of await Promise.all(strangers))
+        expect((await clientWith(stranger).send(spoofed)).status).toBe(401);
     });
 
     test("headers that a client adds to the proxy's are rejected or ignored", async () => {
-      const client = as(await proxies.issue({ subject: [['CN', 'front']] }));
+      const client = clientWith(await proxies.issue({ subject: [['CN', 'front']] }));
       expect((await client.send({ 'x-remote-user': ['bob', 'root'] })).status).toBe(401);
       expect((await client.send({ ...named, 'x-remote-uid': ['u9', 'u0'] })).status).toBe(401);
       expect((await client.send({ 'x-remote-user': '' })).status).toBe(401);
@@ -179,7 +182,7 @@ describe.each(protocols)('over %s', (protocol) => {
 
   test('a CA rotation applies to connections that are already open', async () => {
     const next = await testAuthority('clients');
-    const [before, after] = [as(await clients.issue(ann)), as(await next.issue(ann))];
+    const [before, after] = [clientWith(await clients.issue(ann)), clientWith(await next.issue(ann))];
     expect([(await before.send()).status, (await after.send()).status]).toEqual([201, 401]);
     await server.write('clients.crt', 'not a certificate');
     await server.write('clients.crt', next.certificate);

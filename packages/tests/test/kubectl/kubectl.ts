@@ -58,16 +58,16 @@ export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}
   fs.writeFileSync(authority, server.certificate);
   const access = [`--server=${server.url}`, `--certificate-authority=${authority}`, `--token=${server.token}`];
 
-  const spawned = (command: Command, environment: Readonly<Record<string, string>> = {}) =>
+  const spawnKubectl = (command: Command, environment: Readonly<Record<string, string>> = {}) =>
     spawn('kubectl', [...access, '--namespace=team', ...wordsOf(command)], {
       env: { PATH: process.env.PATH, HOME: home, ...environment },
     });
-  const end = async (child: ReturnType<typeof spawned>, input: string): Promise<CommandResult> => {
+  const end = async (child: ReturnType<typeof spawnKubectl>, input: string): Promise<CommandResult> => {
     child.stdin.end(input);
     const [out, error, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
     return { code: code as number, out, error };
   };
-  const run: Kubectl['run'] = (command, input = '') => end(spawned(command), input);
+  const run: Kubectl['run'] = (command, input = '') => end(spawnKubectl(command), input);
   return {
     run,
     stdoutOf: async (command, input) => {
@@ -76,7 +76,7 @@ export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}
       return out;
     },
     start: (command) => {
-      const child = spawned(command);
+      const child = spawnKubectl(command);
       scope.onClose('kubectl', () => ended(child));
       let output = '';
       for (const stream of [child.stdout, child.stderr])
@@ -89,7 +89,7 @@ export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}
         stop: () => ended(child),
       };
     },
-    edit: (command, script) => end(spawned(command, { KUBE_EDITOR: `sed -i ${script}` }), ''),
+    edit: (command, script) => end(spawnKubectl(command, { KUBE_EDITOR: `sed -i ${script}` }), ''),
     close: () => scope.close(),
   };
 }

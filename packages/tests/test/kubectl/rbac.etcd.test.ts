@@ -8,7 +8,7 @@ describeWithKubectl('kubectl and roles', () => {
   });
   afterAll(() => kubectl.close());
 
-  const shown = async (command: string): Promise<unknown> => {
+  const getObject = async (command: string): Promise<unknown> => {
     const { metadata: _, ...fields } = JSON.parse(await kubectl.stdoutOf(`${command} -o json`)) as { metadata: object };
     return fields;
   };
@@ -21,7 +21,7 @@ describeWithKubectl('kubectl and roles', () => {
         'create role reader --verb=get --verb=list --resource=events,serviceaccounts/token --resource-name=a',
       ),
     ).toBe('role.rbac.authorization.k8s.io/reader created\n');
-    expect(await shown('get role reader')).toEqual({
+    expect(await getObject('get role reader')).toEqual({
       apiVersion,
       kind: 'Role',
       rules: [
@@ -35,13 +35,13 @@ describeWithKubectl('kubectl and roles', () => {
     });
 
     await kubectl.stdoutOf('create clusterrole prober --verb=get --non-resource-url=/livez,/metrics/*');
-    expect(await shown('get clusterrole prober')).toEqual({
+    expect(await getObject('get clusterrole prober')).toEqual({
       apiVersion,
       kind: 'ClusterRole',
       rules: [{ nonResourceURLs: ['/livez', '/metrics/*'], verbs: ['get'] }],
     });
     await kubectl.stdoutOf('create clusterrole all --aggregation-rule=team=blue');
-    expect(await shown('get clusterrole all')).toEqual({
+    expect(await getObject('get clusterrole all')).toEqual({
       apiVersion,
       kind: 'ClusterRole',
       aggregationRule: { clusterRoleSelectors: [{ matchLabels: { team: 'blue' } }] },
@@ -49,7 +49,7 @@ describeWithKubectl('kubectl and roles', () => {
     });
 
     await kubectl.stdoutOf('create rolebinding readers --role=reader --user=jane --serviceaccount=team:robot');
-    expect(await shown('get rolebinding readers')).toEqual({
+    expect(await getObject('get rolebinding readers')).toEqual({
       apiVersion,
       kind: 'RoleBinding',
       roleRef: { apiGroup, kind: 'Role', name: 'reader' },
@@ -59,7 +59,7 @@ describeWithKubectl('kubectl and roles', () => {
       ],
     });
     await kubectl.stdoutOf('create clusterrolebinding probers --clusterrole=prober --group=crew');
-    expect(await shown('get clusterrolebinding probers')).toEqual({
+    expect(await getObject('get clusterrolebinding probers')).toEqual({
       apiVersion,
       kind: 'ClusterRoleBinding',
       roleRef: { apiGroup, kind: 'ClusterRole', name: 'prober' },

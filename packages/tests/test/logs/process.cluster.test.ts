@@ -91,12 +91,12 @@ async function flood({ client }: Running): Promise<void> {
   );
 }
 
-async function omitted({ client }: Running, reason: string): Promise<number> {
+async function droppedLines({ client }: Running, reason: string): Promise<number> {
   const { body } = await client().request('GET', '/metrics');
   return Number(new RegExp(`^apiserver_log_lines_omitted_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(body)?.[1]);
 }
 
-async function endedWith({ child }: Running): Promise<number | null> {
+async function waitForExit({ child }: Running): Promise<number | null> {
   const exit = once(child, 'exit');
   child.kill('SIGTERM');
   const late = new Promise<never>((_, reject) => {
@@ -136,7 +136,7 @@ test('an unread pipe delays no request, uses bounded memory, and later receives 
   const server = await start(pipe.write, ['--v=2', '--shutdown-delay-duration=0s']);
   fs.closeSync(pipe.write);
   await flood(server);
-  expect(await omitted(server, 'backlog')).toBeGreaterThan(0);
+  expect(await droppedLines(server, 'backlog')).toBeGreaterThan(0);
   let text = '';
   const client = server.client();
   await until('the line about missing lines', async () => {
@@ -145,7 +145,7 @@ test('an unread pipe delays no request, uses bounded memory, and later receives 
     return /log\] "log lines dropped" count=\d+\n/.test(text) ? true : undefined;
   });
   for (const line of text.trimEnd().split('\n').slice(0, -1)) expect(line).toMatch(/^[IWE]\d{4} .*\] ".*"/);
-  expect(await endedWith(server)).toBe(0);
+  expect(await waitForExit(server)).toBe(0);
   fs.closeSync(pipe.read);
 });
 
@@ -154,7 +154,7 @@ test.each(['a pipe', 'a socket'])('%s that is full does not prevent the process 
   // For 'pipe', Node creates a socket, which is not read here.
   const server = await start(pipe?.write ?? 'pipe', ['--v=2', '--shutdown-delay-duration=0s']);
   await flood(server);
-  expect(await endedWith(server)).toBe(0);
+  expect(await waitForExit(server)).toBe(0);
   if (pipe) for (const descriptor of Object.values(pipe)) fs.closeSync(descriptor);
 });
 
@@ -166,9 +166,9 @@ test.each(['a pipe', 'a socket'])('%s without a reader loses lines and has no ot
   const client = server.client();
   await until('lost lines', async () => {
     expect((await client.request('GET', '/version')).status).toBe(200);
-    return (await omitted(server, 'output_error')) > 0 || undefined;
+    return (await droppedLines(server, 'output_error')) > 0 || undefined;
   });
-  expect(await endedWith(server)).toBe(0);
+  expect(await waitForExit(server)).toBe(0);
 });
 
 test('JSON lines are JSON, from the first to the last', async () => {
@@ -177,7 +177,7 @@ test('JSON lines are JSON, from the first to the last', async () => {
   const server = await start(descriptor, ['--v=2', '--logging-format=json', '--shutdown-delay-duration=0s']);
   fs.closeSync(descriptor);
   expect((await server.client().request('GET', '/version')).status).toBe(200);
-  expect(await endedWith(server)).toBe(0);
+  expect(await waitForExit(server)).toBe(0);
   const entries = fs
     .readFileSync(file, 'utf8')
     .trimEnd()

@@ -57,7 +57,7 @@ const rule = (changes: object): object => ({
 });
 const everything = rule({ apiGroups: ['*'], apiVersions: ['*'], resources: ['*'] });
 
-async function denied(matchConstraints: object): Promise<Write[]> {
+async function deniedWrites(matchConstraints: object): Promise<Write[]> {
   const end = await server.enforce('validating', {
     matchConstraints,
     validations: [{ expression: 'false', message: 'no' }],
@@ -76,17 +76,17 @@ async function denied(matchConstraints: object): Promise<Write[]> {
 }
 
 const all = Object.keys(writes) as Write[];
-const except = (...left: Write[]): Write[] => all.filter((name) => !left.includes(name));
+const allExcept = (...left: Write[]): Write[] => all.filter((name) => !left.includes(name));
 
 describe('a policy matches', () => {
   test.each<[string, object, Write[]]>([
     ['everything', { resourceRules: [everything] }, all],
     ['one resource', { resourceRules: [rule({})] }, ['account', 'blue account']],
-    ['all resources of a group', { resourceRules: [rule({ resources: ['*'] })] }, except('cluster role')],
+    ['all resources of a group', { resourceRules: [rule({ resources: ['*'] })] }, allExcept('cluster role')],
     [
       'all resources of a group, in its own versions alone',
       { matchPolicy: 'Exact', resourceRules: [rule({ resources: ['*'] })] },
-      except('cluster role', 'new event'),
+      allExcept('cluster role', 'new event'),
     ],
     [
       'all resources of another group',
@@ -132,12 +132,12 @@ describe('a policy matches', () => {
     [
       'resources that are not excluded by an exact rule',
       { matchPolicy: 'Exact', resourceRules: [everything], excludeResourceRules: [rule({ resources: ['events'] })] },
-      except('event'),
+      allExcept('event'),
     ],
     [
       'objects in namespaces with a label, and cluster-scoped objects',
       { resourceRules: [everything], namespaceSelector: { matchLabels: { team: 'red' } } },
-      except('blue account', 'deletion of a namespace'),
+      allExcept('blue account', 'deletion of a namespace'),
     ],
     [
       'a namespace by its name',
@@ -163,7 +163,7 @@ describe('a policy matches', () => {
       ['blue account'],
     ],
   ])('%s', async (_, constraints, expected) => {
-    expect(await denied(constraints)).toEqual(expected);
+    expect(await deniedWrites(constraints)).toEqual(expected);
   });
 
   test.each<[string, object | undefined, Write[]]>([

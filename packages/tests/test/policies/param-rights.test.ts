@@ -115,7 +115,7 @@ const binding = (type: keyof typeof types, policyName: string, paramRef?: object
     ...(paramRef && { paramRef: { parameterNotFoundAction: 'Deny', ...paramRef } }),
   },
 });
-const everywhere = (verb: string): string => `user ${described} does not have "${verb}" permission`;
+const missingPermission = (verb: string): string => `user ${described} does not have "${verb}" permission`;
 
 test.each(
   (['validating', 'mutating'] as const).flatMap((type) =>
@@ -171,7 +171,7 @@ test.each([
     binding('validating', policyName, { name: 'x' }),
   );
   expect(refused.body.details?.causes?.[0]?.message).toBe(
-    `Forbidden: ${problem} to determine minimum required permissions and ${everywhere('get')} for all groups, versions and resources`,
+    `Forbidden: ${problem} to determine minimum required permissions and ${missingPermission('get')} for all groups, versions and resources`,
   );
 });
 

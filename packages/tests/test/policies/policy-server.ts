@@ -93,15 +93,15 @@ export async function openPolicyServer({
   webhook = () => Promise.reject(new Error('unexpected webhook call')),
   fromFiles = {},
 }: PolicyServerOptions = {}): Promise<PolicyServer> {
-  let inForce: Admission = admission([]);
+  let activePlugins: Admission = admission([]);
   let user: UserInfo = { name: 'alice', groups: ['system:authenticated'] };
   let annotations: string[] = [];
   const annotate = (key: string, value: string): void => void annotations.push(`${key}=${value}`);
   const checks = {
     authorizer: allowAll,
     admission: {
-      mutate: (context: Parameters<Admission['mutate']>[0]) => inForce.mutate({ ...context, annotate }),
-      validate: (context: Parameters<Admission['validate']>[0]) => inForce.validate({ ...context, annotate }),
+      mutate: (context: Parameters<Admission['mutate']>[0]) => activePlugins.mutate({ ...context, annotate }),
+      validate: (context: Parameters<Admission['validate']>[0]) => activePlugins.validate({ ...context, annotate }),
     },
   };
   const pipeline = await openPipeline({
@@ -172,7 +172,7 @@ export async function openPolicyServer({
     },
     refresh: async (call) => resourceOf(policiesOf.validating).collection.reach(undefined, call),
   });
-  inForce = admission([rights, mutating, mutatingWebhooks, ...later, validating, validatingWebhooks]);
+  activePlugins = admission([rights, mutating, mutatingWebhooks, ...later, validating, validatingWebhooks]);
 
   const ask: PolicyServer['request'] = async (method, path, body, type = 'application/json') => {
     const message = { body: body ? JSON.stringify(body) : '', headers: { 'content-type': type } };

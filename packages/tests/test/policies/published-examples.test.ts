@@ -108,7 +108,7 @@ const deploy = (namespace: string, spec: object, metadata: object = {}): Promise
     metadata: { name: 'web', ...metadata },
     spec,
   });
-const shortOf = ({ status, body }: PolicyAnswer): string =>
+const summaryOf = ({ status, body }: PolicyAnswer): string =>
   status < 300 ? 'admitted' : `${body.reason}: ${(body.message ?? '').replace(/^.*?denied request: /s, '')}`;
 
 describe('a limit of replicas', () => {
@@ -121,7 +121,7 @@ describe('a limit of replicas', () => {
       { validations: [{ expression: 'object.spec.replicas <= 5' }] },
       { matchResources: { namespaceSelector: { matchLabels: { environment: 'test' } } } },
     );
-    expect(shortOf(await deploy(namespace, { replicas }))).toBe(expected);
+    expect(summaryOf(await deploy(namespace, { replicas }))).toBe(expected);
   });
 
   const limit = {
@@ -159,7 +159,7 @@ describe('a limit of replicas', () => {
     ],
   ])('as a parameter, %s: %j in %s, %i replicas', async (_, paramRef, namespace, replicas, expected) => {
     await validate(limit, { paramRef: { parameterNotFoundAction: 'Deny', ...paramRef } });
-    expect(shortOf(await deploy(namespace, { replicas }))).toBe(expected);
+    expect(summaryOf(await deploy(namespace, { replicas }))).toBe(expected);
   });
 
   test('with null parameters by default', async () => {
@@ -167,7 +167,7 @@ describe('a limit of replicas', () => {
       { expression: 'params != null', message: 'params missing but required to bind to this policy' },
     ];
     await validate({ ...limit, validations });
-    expect(shortOf(await deploy('test', { replicas: 1 }))).toBe(
+    expect(summaryOf(await deploy('test', { replicas: 1 }))).toBe(
       'Invalid: params missing but required to bind to this policy',
     );
   });
@@ -189,7 +189,7 @@ describe('a limit of replicas', () => {
       },
       { validationActions: ['Audit'] },
     );
-    expect(shortOf(await deploy('test', { replicas }))).toBe(expected);
+    expect(summaryOf(await deploy('test', { replicas }))).toBe(expected);
     expect(server.takeAnnotations().map((one) => one.replace(/^p\d+\//, ''))).toEqual(annotations);
   });
 });
@@ -205,7 +205,7 @@ describe('variables', () => {
       variables: [{ name: 'foo', expression }],
       validations: [{ expression: "variables.foo == 'bar'" }],
     });
-    expect(shortOf(await deploy('test', { metadata: { labels } }))).toBe(expected);
+    expect(summaryOf(await deploy('test', { metadata: { labels } }))).toBe(expected);
   });
 
   test.each([
@@ -245,7 +245,7 @@ describe('variables', () => {
       ],
     });
     const containers = [{ name: 'a', image }];
-    expect(shortOf(await deploy(namespace, { template: { spec: { containers } } }, { labels }))).toBe(expected);
+    expect(summaryOf(await deploy(namespace, { template: { spec: { containers } } }, { labels }))).toBe(expected);
   });
 });
 
@@ -274,7 +274,7 @@ test.each([
   server.user = { name: user, groups };
   const answer = await deploy('test', {}, { name });
   server.user = before;
-  expect(shortOf(answer)).toBe(expected);
+  expect(summaryOf(answer)).toBe(expected);
 });
 
 test.each([
@@ -458,7 +458,7 @@ describe('on service accounts, events, namespaces and roles', () => {
     ],
   ])('%s', async (_, spec, path, object, expected) => {
     await validate(spec);
-    expect(shortOf(await server.request('POST', `${path}?dryRun=All`, object))).toBe(expected);
+    expect(summaryOf(await server.request('POST', `${path}?dryRun=All`, object))).toBe(expected);
   });
 
   test('immutable fields, and objects that cannot be deleted', async () => {
@@ -476,8 +476,8 @@ describe('on service accounts, events, namespaces and roles', () => {
     });
     const change = { automountServiceAccountToken: true };
     const patched = await server.request('PATCH', `${accounts}/fixed`, change, 'application/merge-patch+json');
-    expect(shortOf(patched)).toBe('Invalid: immutable');
-    expect(shortOf(await server.request('DELETE', `${accounts}/fixed`))).toBe('Invalid: stays');
+    expect(summaryOf(patched)).toBe('Invalid: immutable');
+    expect(summaryOf(await server.request('DELETE', `${accounts}/fixed`))).toBe('Invalid: stays');
   });
 
   test.each<[string[], string, number, number]>([
@@ -491,7 +491,7 @@ describe('on service accounts, events, namespaces and roles', () => {
       const validations = [{ expression: 'has(object.metadata.labels)', message: 'no label' }];
       await validate({ ...rule('serviceaccounts'), validations }, { validationActions });
       const answer = await server.request('POST', `${accounts}?dryRun=All`, { metadata: { name: 'a' } });
-      expect(shortOf(answer)).toBe(expected);
+      expect(summaryOf(answer)).toBe(expected);
       expect([answer.warnings.length, server.takeAnnotations().length]).toEqual([warned, annotated]);
     },
   );

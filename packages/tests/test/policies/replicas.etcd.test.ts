@@ -55,12 +55,12 @@ test('a policy that changes under load applies immediately at one replica, and s
       if (before !== undefined && before === acknowledged && found !== before) faults.push(`${found}, not ${before}`);
     }
   };
-  const keepsOtherBusy = async (): Promise<void> => {
+  const writeThroughOther = async (): Promise<void> => {
     while (!isOver) await write(other);
   };
   await server.request('POST', policies, policy('changing', denying('at first')));
   await server.request('POST', bindings, binding('changing'));
-  const work = [writing(), writing(), keepsOtherBusy()];
+  const work = [writing(), writing(), writeThroughOther()];
   for (let round = 0; round < 15; round++) {
     const message = `round ${round}`;
     acknowledged = undefined;

@@ -35,7 +35,7 @@ const enforce = async (spec: object, binding?: object): Promise<void> =>
 const create = (metadata: object = { name: 'new' }, query = '?dryRun=All'): Promise<PolicyAnswer> =>
   server.request('POST', `/api/v1/namespaces/a/serviceaccounts${query}`, { metadata });
 /** The response without the name of the policy. */
-const shortOf = ({ status, body }: PolicyAnswer): string =>
+const summaryOf = ({ status, body }: PolicyAnswer): string =>
   status < 300 ? 'admitted' : `${status} ${body.reason} ${(body.message ?? '').replace(/^.*?denied request: /s, '')}`;
 
 describe('an expression', () => {
@@ -57,7 +57,7 @@ describe('an expression', () => {
     ["authorizer.requestResource.check('delete').allowed()", 'admitted'],
   ])('%s: %s', async (expression, expected) => {
     await enforce({ validations: [{ expression }] });
-    expect(shortOf(await create())).toBe(expected);
+    expect(summaryOf(await create())).toBe(expected);
   });
 
   test.each(['later', 'refused later'])('waits for an authorizer that responds %s', async (when) => {
@@ -71,7 +71,7 @@ describe('an expression', () => {
       variables: [{ name: 'mayGet', expression: "authorizer.requestResource.check('get').allowed()" }],
       validations: [{ expression: 'variables.mayGet' }, { expression: 'variables.mayGet || false' }],
     });
-    expect(shortOf(await create())).toBe(
+    expect(summaryOf(await create())).toBe(
       when === 'later' ? 'admitted' : '422 Invalid failed expression: variables.mayGet',
     );
     expect(checks.filter(({ verb }) => verb === 'get')).toHaveLength(1);
@@ -87,7 +87,7 @@ describe('an expression', () => {
     const digits = '[0,1,2,3,4,5,6,7,8,9]';
     const endless = `${Array.from({ length: 7 }, (_, i) => `${digits}.all(x${i}, `).join('')}true${')'.repeat(7)}`;
     await enforce({ validations: Array.from({ length: 12 }, () => ({ expression: endless })) });
-    expect(shortOf(await create())).toMatch(/^422 Invalid .*cost/s);
+    expect(summaryOf(await create())).toMatch(/^422 Invalid .*cost/s);
     await enforce({ validations: [{ expression: 'true' }] });
     const { body } = await create();
     expect(body.details?.causes).toHaveLength(1);
@@ -120,7 +120,7 @@ describe('a denial', () => {
     ],
   ])('%s', async (_, validation, expected) => {
     await enforce({ validations: [validation] });
-    expect(shortOf(await create({ name: 'new', annotations: { long: 'y'.repeat(6_000) } }))).toBe(expected);
+    expect(summaryOf(await create({ name: 'new', annotations: { long: 'y'.repeat(6_000) } }))).toBe(expected);
   });
 
   test('names the object, the policy and the binding', async () => {
@@ -136,7 +136,7 @@ describe('a denial', () => {
     await enforce({ validations: [{ expression: 'false', message: 'first' }] });
     await enforce({ validations: [{ expression: 'false', message: 'second' }] }, { validationActions: ['Warn'] });
     const answer = await create();
-    expect([shortOf(answer), answer.warnings.length]).toEqual(['422 Invalid first', 1]);
+    expect([summaryOf(answer), answer.warnings.length]).toEqual(['422 Invalid first', 1]);
   });
 });
 
@@ -151,7 +151,7 @@ describe('the actions of a binding', () => {
   ])('%j: %s, with %i warnings and %i annotations', async (validationActions, answer, warnings, annotations) => {
     await enforce(spec, { validationActions });
     const found = await create();
-    expect([shortOf(found), found.warnings.length, server.takeAnnotations().length]).toEqual([
+    expect([summaryOf(found), found.warnings.length, server.takeAnnotations().length]).toEqual([
       answer,
       warnings,
       annotations,
@@ -198,12 +198,12 @@ describe('failurePolicy', () => {
     ],
   ])('%s', async (_, spec, binding, expected) => {
     await enforce(spec, binding);
-    expect(shortOf(await create())).toBe(expected);
+    expect(summaryOf(await create())).toBe(expected);
   });
 });
 
 describe('match conditions', () => {
-  const named = (...expressions: string[]): object[] =>
+  const namedConditions = (...expressions: string[]): object[] =>
     expressions.map((expression, index) => ({ name: `c${index}`, expression }));
   test.each<[string, string[], string]>([
     ['all hold', ['true', "object.metadata.name == 'new'"], '422 Invalid failed expression: false'],
@@ -221,15 +221,15 @@ describe('match conditions', () => {
       '422 Invalid failed expression: false',
     ],
   ])('%s', async (_, conditions, expected) => {
-    await enforce({ matchConditions: named(...conditions), validations: [{ expression: 'false' }] });
-    expect(shortOf(await create())).toBe(expected);
+    await enforce({ matchConditions: namedConditions(...conditions), validations: [{ expression: 'false' }] });
+    expect(summaryOf(await create())).toBe(expected);
   });
 
   test('that are false or fail prevent annotations', async () => {
     const auditAnnotations = [{ key: 'k', valueExpression: '"v"' }];
     for (const condition of ['false', 'object.a.b == 1'])
-      await enforce({ matchConditions: named(condition), failurePolicy: 'Ignore', auditAnnotations });
-    expect([shortOf(await create()), server.takeAnnotations()]).toEqual(['admitted', []]);
+      await enforce({ matchConditions: namedConditions(condition), failurePolicy: 'Ignore', auditAnnotations });
+    expect([summaryOf(await create()), server.takeAnnotations()]).toEqual(['admitted', []]);
   });
 });
 
@@ -243,7 +243,7 @@ describe('audit annotations', () => {
   ])('%s', async (_, valueExpression, values, answer) => {
     await enforce({ auditAnnotations: [{ key: 'k', valueExpression }] });
     const found = await create({ name: 'new', annotations: { long: 'y'.repeat(11_000) } });
-    expect([shortOf(found), server.takeAnnotations().map((one) => one.replace(/^p\d+\/k=/, ''))]).toEqual([
+    expect([summaryOf(found), server.takeAnnotations().map((one) => one.replace(/^p\d+\/k=/, ''))]).toEqual([
       answer,
       values,
     ]);
@@ -257,14 +257,14 @@ describe('audit annotations', () => {
       },
       { paramRef: { selector: { matchLabels: { role: 'params' } }, parameterNotFoundAction: 'Deny' } },
     );
-    expect(shortOf(await create())).toBe('admitted');
+    expect(summaryOf(await create())).toBe('admitted');
     expect(server.takeAnnotations().map((one) => one.replace(/^p\d+\/k=/, ''))).toEqual(['limits, more']);
   });
 });
 
 describe('parameters', () => {
   const paramKind = { apiVersion: 'v1', kind: 'ServiceAccount' };
-  const shows = (expression: string): object => ({
+  const auditAnnotation = (expression: string): object => ({
     paramKind,
     validations: [{ expression: 'false', messageExpression: expression }],
   });
@@ -293,8 +293,8 @@ describe('parameters', () => {
     ],
     ['that are missing skip the binding', ref({ name: 'none', parameterNotFoundAction: 'Allow' }), 'admitted'],
   ])('%s', async (_, binding, expected) => {
-    await enforce(shows(found), binding);
-    expect(shortOf(await create())).toBe(expected);
+    await enforce(auditAnnotation(found), binding);
+    expect(summaryOf(await create())).toBe(expected);
   });
 
   test.each<[string, object, object, string]>([
@@ -325,7 +325,7 @@ describe('parameters', () => {
       { paramRef: { parameterNotFoundAction: 'Deny', ...paramRef } },
     );
     const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles?dryRun=All';
-    expect(shortOf(await server.request('POST', path, { metadata: { name: 'r' }, rules: [] }))).toBe(expected);
+    expect(summaryOf(await server.request('POST', path, { metadata: { name: 'r' }, rules: [] }))).toBe(expected);
   });
 });
 
@@ -340,7 +340,7 @@ describe('deletions', () => {
       },
       validations: [{ expression: 'object == null && oldObject.metadata.name != "limits"', message: 'kept' }],
     });
-    expect(shortOf(await server.request('DELETE', `${path}/limits`))).toBe('422 Invalid kept');
-    expect(shortOf(await server.request('DELETE', path))).toBe('422 Invalid kept');
+    expect(summaryOf(await server.request('DELETE', `${path}/limits`))).toBe('422 Invalid kept');
+    expect(summaryOf(await server.request('DELETE', path))).toBe('422 Invalid kept');
   });
 });

@@ -114,7 +114,7 @@ async function documentAt(at: string, review: { apiVersion?: string; request?: {
 
 let requestCount = 0;
 
-async function created(token: string): Promise<readonly ReceivedSpan[]> {
+async function traceOfCreate(token: string): Promise<readonly ReceivedSpan[]> {
   received.clear();
   plugin.traceparents.length = 0;
   const auditId = `others-${++requestCount}`;
@@ -134,7 +134,7 @@ const clientsIn = (spans: readonly ReceivedSpan[]): ReceivedSpan[] => spans.filt
 
 describe('The trace of a write includes', () => {
   test('calls of authorization and admission webhooks, and of the KMS plugin', async () => {
-    const spans = await created('opaque');
+    const spans = await traceOfCreate('opaque');
     expect(treeOf(spans, ({ name }) => name)).toEqual([
       'POST /api/v1/namespaces/{:namespace}/serviceaccounts',
       '  authentication',
@@ -160,7 +160,7 @@ describe('The trace of a write includes', () => {
       .setExpirationTime('1h')
       .setProtectedHeader({ alg: 'ES256', kid: 'k' })
       .sign(keys.privateKey);
-    const spans = await created(token);
+    const spans = await traceOfCreate(token);
     const fetched = ['/.well-known/openid-configuration', '/keys'].map((at) => received.get(at));
     const gets = clientsIn(spans).filter(({ name }) => name === 'GET');
     expect(gets.map(traceparentOf)).toEqual(fetched);
@@ -170,7 +170,7 @@ describe('The trace of a write includes', () => {
 
   test('server addresses, without paths and queries', async () => {
     const { port } = new URL(others.origin);
-    const webhooks = clientsIn(await created('opaque')).filter(({ name }) => name === 'POST');
+    const webhooks = clientsIn(await traceOfCreate('opaque')).filter(({ name }) => name === 'POST');
     for (const { attributes } of webhooks)
       expect(attributes).toEqual({
         'http.request.method': 'POST',

@@ -166,21 +166,23 @@ describe('A client that sends a trace context', () => {
   });
   afterAll(() => others.close());
 
-  const sent = async (to: TestServer, token: string | undefined, flags: string): Promise<string> => {
+  const sendWithContext = async (to: TestServer, token: string | undefined, flags: string): Promise<string> => {
     const auditId = newAuditId();
     await sendRequest(to, token, { path: '/readyz', headers: { 'audit-id': auditId, ...context(flags) } });
     return auditId;
   };
 
   test('has the request sampled as part of its trace if it is an administrator', async () => {
-    const spans = await spansOf(receiver, await sent(others, others.token, '01'));
+    const spans = await spansOf(receiver, await sendWithContext(others, others.token, '01'));
     const { traceId, parentSpanId, traceState, links } = requestIn(spans);
     expect([traceId, parentSpanId, traceState, links]).toEqual([caller.traceId, caller.spanId, 'vendor=1', []]);
     expect(names(spans).slice(1)).toEqual(['  authentication', '  authorization']);
   });
 
   test('has it sampled in a separate trace with a link otherwise', async () => {
-    const { traceId, parentSpanId, links } = requestIn(await spansOf(receiver, await sent(server, undefined, '01')));
+    const { traceId, parentSpanId, links } = requestIn(
+      await spansOf(receiver, await sendWithContext(server, undefined, '01')),
+    );
     expect(traceId).not.toBe(caller.traceId);
     expect([parentSpanId, links]).toEqual(['', [caller]]);
   });
@@ -189,9 +191,9 @@ describe('A client that sends a trace context', () => {
     ['cannot force sampling otherwise', () => others, false, '01'],
     ['can prevent sampling if it is an administrator', () => server, true, '00'],
   ])('%s', async (_, to, isMaster, flags) => {
-    const unsampled = await sent(to(), isMaster ? to().token : undefined, flags);
+    const unsampled = await sendWithContext(to(), isMaster ? to().token : undefined, flags);
     // The trace of a later request has arrived, so this one would have, too.
-    await spansOf(receiver, await sent(to(), to().token, '01'));
+    await spansOf(receiver, await sendWithContext(to(), to().token, '01'));
     expect(requestSpan(receiver, unsampled)).toBeUndefined();
   });
 });

@@ -156,7 +156,7 @@ function startWatchers(random: Random, recorder: Recorder): readonly Watcher[] {
   const urls = {
     replicas: replicas.map(({ url }) => url),
     'the front': [front.url],
-    'lines that are cut': clientLines.map(({ endpoint }) => endpoint.replace('http:', 'https:')),
+    'cut connections': clientLines.map(({ endpoint }) => endpoint.replace('http:', 'https:')),
   };
   const start = (kind: WatcherKind, at: number): Watcher =>
     startWatcher(`${kind.what} ${at}`, kind, {
@@ -190,10 +190,10 @@ const logOf = ({ changes }: Recorder): LogEntry[] =>
 
 // Each fault waits until its effect is visible.
 
-const cutFromEtcd = (): Promise<void> => cut(lines);
-const cutFromClients = (): Promise<void> => cut(clientLines);
+const cutFromEtcd = (): Promise<void> => cutConnections(lines);
+const cutFromClients = (): Promise<void> => cutConnections(clientLines);
 
-async function cut(lines: readonly TcpProxy[]): Promise<void> {
+async function cutConnections(lines: readonly TcpProxy[]): Promise<void> {
   const accepted = (): number => lines.reduce((sum, line) => sum + line.accepted, 0);
   const before = accepted();
   for (const line of lines) line.cut();

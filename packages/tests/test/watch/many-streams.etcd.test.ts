@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => scope.close());
 
 test(
-  'eventCount',
+  '1,000 watches on 10 connections receive all events, although some of them are not read',
   async () => {
     const sessions = await Promise.all(Array.from({ length: connections }, () => openSession()));
     const watches = sessions.flatMap((session) => Array.from({ length: watchesEach }, () => new Watch(session)));

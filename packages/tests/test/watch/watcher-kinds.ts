@@ -7,7 +7,7 @@ export interface WatcherKind extends WatcherOptions {
   readonly what: string;
   readonly count: number;
   readonly protocol: 'HTTP/1.1' | 'HTTP/2';
-  readonly through: 'replicas' | 'the front' | 'lines that are cut';
+  readonly through: 'replicas' | 'the front' | 'cut connections';
 }
 
 const everything: View = {};
@@ -55,7 +55,7 @@ export const watcherKinds: readonly WatcherKind[] = [
     ...withList,
     ...staysLong,
     ...overHttp1,
-    through: 'lines that are cut',
+    through: 'cut connections',
   },
   {
     what: 'all over HTTP/2, cut',
@@ -64,7 +64,7 @@ export const watcherKinds: readonly WatcherKind[] = [
     ...withList,
     ...staysLong,
     ...overHttp2,
-    through: 'lines that are cut',
+    through: 'cut connections',
   },
   { what: 'all, restless', count: 4, view: everything, ...withList, ...staysShort, ...overHttp1 },
   { what: 'all over HTTP/2, restless', count: 4, view: everything, ...withList, ...staysShort, ...overHttp2 },
