@@ -38,9 +38,9 @@ test(
 
     const names = Array.from({ length: events }, (_, at) => `robot-${at}`);
     for (const name of names) await create(name);
-    await until('everything', () => reading.every(({ told }) => told.length === events) || undefined, limitMs);
-    for (const { told } of reading) expect(told).toEqual(names);
-    for (const { told } of stopped) expect(told.length).toBeLessThan(events);
+    await until('everything', () => reading.every(({ eventNames }) => eventNames.length === events) || undefined, limitMs);
+    for (const { eventNames } of reading) expect(eventNames).toEqual(names);
+    for (const { eventNames } of stopped) expect(eventNames.length).toBeLessThan(events);
 
     // One stream on each connection becomes free and can be reused. Like Go's client, wait for a ping first: Node
     // counts a reset stream until it has read everything before the reset.
@@ -51,8 +51,8 @@ test(
     }
 
     for (const watch of stopped) watch.goOn();
-    await until('the rest', () => stopped.every(({ told }) => told.length === events) || undefined, limitMs);
-    for (const { told } of stopped) expect(told).toEqual(names);
+    await until('the rest', () => stopped.every(({ eventNames }) => eventNames.length === events) || undefined, limitMs);
+    for (const { eventNames } of stopped) expect(eventNames).toEqual(names);
   },
   slowTestMs,
 );
@@ -86,7 +86,7 @@ async function create(name: string): Promise<void> {
 
 class Watch {
   begun = false;
-  readonly told: string[] = [];
+  readonly eventNames: string[] = [];
   readonly #stream: ClientHttp2Stream;
   #line = '';
 
@@ -112,6 +112,6 @@ class Watch {
   #read(piece: Buffer): void {
     const lines = `${this.#line}${piece.toString('latin1')}`.split('\n');
     this.#line = lines.pop() ?? '';
-    for (const line of lines) this.told.push(/"name":"(robot-\d+)"/.exec(line)?.[1] ?? line);
+    for (const line of lines) this.eventNames.push(/"name":"(robot-\d+)"/.exec(line)?.[1] ?? line);
   }
 }
