@@ -1,24 +1,24 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, step } from './child.mjs';
-import { inScratch, librariesOf, mirror, must, refreshPackages, unpack } from './debian.mjs';
+import { withScratchFolder, librariesOf, mirror, runOrFail, refreshPackages, unpack } from './debian.mjs';
 import { Failure, root } from './project.mjs';
 
 /**
- * The images that deploy/Dockerfile and docker-compose.yml begin with. An engine that reaches a registry pulls them.
- * Elsewhere they are made of Debian's packages, under the same names, as root on Debian: what they hold is another build
- * of the same programs, good enough to build and run ours.
+ * The base images of deploy/Dockerfile and docker-compose.yml. An engine with access to a registry pulls them.
+ * Otherwise, as root on Debian, they are built from Debian packages under the same names: other builds of the same
+ * programs, sufficient to build and run our images.
  */
 export function provideBaseImages(docker, { node, etcd, etcdctl, env }) {
   const missing = wanted().filter(({ image }) => !docker(['image', 'inspect', image]).ok);
   if (missing.length === 0) return;
-  // One answer is enough: where the first one cannot be pulled, there is no registry.
+  // One attempt is enough: if the first image cannot be pulled, there is no registry.
   const pulled = docker(['pull', missing[0].image], { timeout: pullTimeoutMs }).ok;
   if (!pulled) refreshPackages();
   for (const { image, make } of missing) {
     if (pulled && docker(['pull', image]).ok) continue;
-    console.log(`Making ${image} of Debian's packages …`);
-    inScratch((folder) => {
+    console.log(`Building ${image} from Debian packages …`);
+    withScratchFolder((folder) => {
       const changes = make(folder, { node, etcd, etcdctl, env }) ?? [];
       const options = changes.flatMap((change) => ['--change', change]);
       const script = 'folder=$1; shift; tar -C "$folder" -c . | docker import "$@"';
@@ -28,7 +28,7 @@ export function provideBaseImages(docker, { node, etcd, etcdctl, env }) {
   }
 }
 
-/** An engine that reaches nobody gives up by itself, much sooner. */
+/** An engine without a registry gives up much sooner by itself. */
 const pullTimeoutMs = 300_000;
 const debian = 'bookworm';
 
@@ -46,9 +46,9 @@ function wanted() {
 
 const cLibraries = ['libc6', 'libgcc-s1', 'libstdc++6'];
 
-/** Debian with a shell, Node and npm, which trusts whom this machine trusts. */
+/** Debian with a shell, Node, npm and the CA certificates that this machine trusts. */
 function makeNode(folder, { node, env }) {
-  must('debootstrap', ['--variant=minbase', '--include=ca-certificates', debian, folder, mirror()], { env });
+  runOrFail('debootstrap', ['--variant=minbase', '--include=ca-certificates', debian, folder, mirror()], { env });
   fs.rmSync(path.join(folder, 'var', 'cache', 'apt'), { recursive: true, force: true });
   const bin = path.join(folder, 'usr', 'local', 'bin');
   fs.copyFileSync(node, path.join(bin, 'node'));
@@ -71,7 +71,7 @@ function makeRuntime(folder) {
 }
 
 function makeEtcd(folder, { etcd, etcdctl }) {
-  if (!etcdctl) throw new Failure('The image of etcd needs etcdctl for its health check, and there is none.');
+  if (!etcdctl) throw new Failure('The etcd image needs etcdctl for its health check, but etcdctl was not found.');
   unpack(folder, ['libc6']);
   const bin = path.join(folder, 'usr', 'local', 'bin');
   fs.mkdirSync(bin, { recursive: true });
@@ -79,7 +79,7 @@ function makeEtcd(folder, { etcd, etcdctl }) {
   fs.copyFileSync(fileOf(etcdctl), path.join(bin, 'etcdctl'));
 }
 
-/** A program may be named by its place on the PATH. */
+/** Resolves a program that is named by its place on the PATH. */
 const fileOf = (program) => (path.isAbsolute(program) ? program : outputOf('which', [program]).trim());
 
 function makeHaproxy(folder) {

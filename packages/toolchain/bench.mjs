@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// npm run bench: the bench kit against one replica of its own. What follows `--` goes to the kit; `--help` shows what it takes.
-// npm run bench -- hostile: the same replica under attack, see packages/tests/bench/hostile.ts.
+// npm run bench: runs the bench kit against a single replica. Arguments after `--` go to the kit; `--help` lists them.
+// npm run bench -- hostile: attacks the same replica, see packages/tests/bench/hostile.ts.
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, run } from './child.mjs';
@@ -29,7 +29,7 @@ async function runHostile(args) {
 }
 
 async function runKit(args) {
-  if (!fs.existsSync(kit)) throw new Failure('The bench kit is not beside the checkout (../shared/bench).');
+  if (!fs.existsSync(kit)) throw new Failure('The bench kit was not found beside the checkout (../shared/bench).');
   const missing = ['wrk', 'openssl', 'taskset'].filter(
     (program) => outputOf('sh', ['-c', `command -v ${program}`]) === undefined,
   );

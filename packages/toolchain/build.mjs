@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// npm run build: every room as JavaScript in its dist folder. Tests need none of it.
+// npm run build: compiles every package to JavaScript in its dist folder. Tests do not need it.
 import { prepare } from './prepare.mjs';
 import { main } from './project.mjs';
-import { buildRooms } from './rooms.mjs';
+import { buildPackages } from './packages.mjs';
 
-await main(async () => buildRooms(prepare()));
+await main(async () => buildPackages(prepare()));

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// npm run chart: builds helm and kubeconform once, and runs the tests of the chart. `-- write` writes what follows from
-// flags and values; `-- diff REVISION` shows what an upgrade from there changes in every value set.
+// npm run chart: builds helm and kubeconform once, and runs the chart tests. `-- write` regenerates the files that
+// follow from flags and values; `-- diff REVISION` shows what an upgrade from that revision changes in every value set.
 import fs from 'node:fs';
 import path from 'node:path';
 import { run, step } from './child.mjs';
@@ -10,7 +10,7 @@ import { cache, Failure, main, root } from './project.mjs';
 
 const chart = path.join('helm', 'cluster-apiserver');
 
-/** What Helm generates is new in each rendering. */
+/** Values that Helm generates differ in each rendering. */
 const generated =
   /^( {2}[a-z-]+\.(?:crt|key|token|csv): ).+$|^ {4}-----BEGIN CERTIFICATE-----\n(?: {4}.*\n)*? {4}-----END CERTIFICATE-----$/gm;
 
@@ -24,7 +24,9 @@ await main(async ([command = 'test', ...args]) => {
   return run(tools.node, [path.join('packages', 'toolchain', 'test.mjs'), 'packages/tests/test/chart'], tools);
 });
 
-/** Renders the value sets of a revision with the chart of that revision and with ours, and shows the difference. */
+/**
+ * Renders the value sets of a revision with both charts, that revision's and the current one, and shows the difference.
+ */
 async function showUpgrade({ helm }, [revision]) {
   if (!revision) throw new Failure('Name the revision to upgrade from: npm run chart -- diff main');
   const scratch = fs.mkdtempSync(path.join(cache, 'chart-'));
@@ -38,7 +40,7 @@ async function showUpgrade({ helm }, [revision]) {
       if (!ok) throw new Failure(`${revision}: ${output}`);
     }
     const sides = { before: path.join(scratch, chart), after: path.join(root, chart) };
-    const valueSets = path.join(sides.before, 'ci'); // whoever upgrades has values for the chart before
+    const valueSets = path.join(sides.before, 'ci'); // the values of an upgrading user were written for the old chart
     for (const [side, folder] of Object.entries(sides)) {
       fs.mkdirSync(path.join(scratch, side));
       for (const set of fs.readdirSync(valueSets))
@@ -54,6 +56,6 @@ async function showUpgrade({ helm }, [revision]) {
 
 function rendered(helm, folder, values) {
   const { ok, output } = step(helm, ['template', 'upgraded', folder, '--namespace', 'platform', '--values', values]);
-  // A value that one of the charts does not know is a part of the difference.
+  // An error about a value that one of the charts does not know is part of the difference.
   return ok ? output.replaceAll(generated, '$1generated') : `${output}\n`;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// npm run check: everything that can be known without running the server.
+// npm run check: all static checks.
 import { run } from './child.mjs';
 import { runJest } from './jest.mjs';
 import { prepare } from './prepare.mjs';
@@ -16,7 +16,7 @@ await main(async () => {
     format: async () => (await tool('biome', 'format')) === 0,
     architecture: async () => (await runJest({ node, env }, ['packages/tests/test/architecture'])).failed === 0,
     'unused files, exports and dependencies': async () => (await tool('knip', ...knip)) === 0,
-    // What a package exports must have a user elsewhere; a type may be there so that others can name it.
+    // Every value that a package exports must be used by another package; types may be exported for naming only.
     'unused exports of packages': async () =>
       (await tool('knip', ...knip, '--include-entry-exports', '--exclude', 'types')) === 0,
   };
@@ -25,6 +25,6 @@ await main(async () => {
     console.log(`\n— ${name}`);
     if (!(await check())) failed.push(name);
   }
-  console.log(failed.length === 0 ? '\nAll checks hold.' : `\nNot in order: ${failed.join(', ')}.`);
+  console.log(failed.length === 0 ? '\nAll checks passed.' : `\nFailed checks: ${failed.join(', ')}.`);
   return failed.length === 0 ? 0 : 1;
 });

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import os from 'node:os';
 import { root } from './project.mjs';
 
-/** Runs a program in the checkout with our terminal, hands signals on to it, and gives its exit code. */
+/** Runs a program in the checkout with this terminal, forwards signals to it, and returns its exit code. */
 export async function run(command, args, options = {}) {
   const child = spawn(command, args, { cwd: root, stdio: 'inherit', ...options });
-  const release = handSignalsTo(child);
+  const release = forwardSignalsTo(child);
   try {
     const [code, signal] = await once(child, 'exit');
     return code ?? 128 + os.constants.signals[signal];
@@ -17,11 +17,11 @@ export async function run(command, args, options = {}) {
 
 let interrupted = false;
 
-/** Whether somebody wants us to end; a program with several steps asks before the next one. */
+/** Whether a termination signal has arrived. Programs with several steps check it before each step. */
 export const wasInterrupted = () => interrupted;
 
-/** Until it is released, a signal meant for us stops the child and leaves it to us what comes next. */
-export function handSignalsTo(child) {
+/** Until released, a signal stops the child; this process then decides how to continue. */
+export function forwardSignalsTo(child) {
   const handlers = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => ({
     signal,
     handle: () => {
@@ -35,7 +35,7 @@ export function handSignalsTo(child) {
   };
 }
 
-/** What a program prints, or undefined when it cannot be run or fails. */
+/** Returns a program's standard output, or undefined if it cannot be run or fails. */
 export function outputOf(command, args, options = {}) {
   const { status, stdout } = spawnSync(command, args, {
     encoding: 'utf8',
@@ -45,7 +45,7 @@ export function outputOf(command, args, options = {}) {
   return status === 0 ? stdout : undefined;
 }
 
-/** Runs a quiet step of the set-up. Its output is shown only when it fails. */
+/** Runs a setup step whose output the caller shows only on failure. */
 export function step(command, args, options = {}) {
   const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: root, encoding: 'utf8', ...options });
   return { ok: status === 0, output: error ? error.message : `${stdout}${stderr}`.trim() };

@@ -1,18 +1,18 @@
 #!/usr/bin/env node
-// npm run compose: builds the images and runs the tests of docker-compose.yml with them, on the engine that DOCKER_HOST
-// names, the one of this machine, or one started for it. It takes some minutes, so `npm test` does not do it.
+// npm run compose: builds the images and tests docker-compose.yml with them, on the engine of DOCKER_HOST, the engine
+// of this machine, or one started for the run. It takes minutes, so `npm test` does not include it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { provideBaseImages } from './base-images.mjs';
-import { handSignalsTo, outputOf, step } from './child.mjs';
+import { forwardSignalsTo, outputOf, step } from './child.mjs';
 import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
 import { reportSkipped, runJest } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { Failure, main, root } from './project.mjs';
-import { buildRooms } from './rooms.mjs';
+import { buildPackages } from './packages.mjs';
 
 const targets = {
   server: 'cluster-apiserver',
@@ -31,7 +31,7 @@ await main(async () => {
   }
   try {
     const tools = { node, env: { ...found.env, COMPOSE: JSON.stringify(found.compose) } };
-    buildRooms(tools);
+    buildPackages(tools);
     const docker = (args, options = {}) => step('docker', args, { env: tools.env, ...options });
     const etcd = await provisionEtcd();
     const programs = { etcd, etcdctl: await provisionEtcdctl(etcd) };
@@ -55,20 +55,20 @@ function build(docker, target, image, env) {
   if (!ok) throw new Failure(`${image} could not be built.\n${output}`);
 }
 
-/** What containers run on, with the command of compose; or the reason why there is nothing. */
+/** Returns the container engine and its compose command, or the reason why there is none. */
 async function engine(env) {
   const client = clientFor(env);
-  if (!client) return { reason: 'there is no docker with BuildKit on this machine' };
+  if (!client) return { reason: 'no docker with BuildKit is installed' };
   const compose = composeFor(client);
-  if (!compose) return { reason: 'there is neither docker compose nor docker-compose' };
+  if (!compose) return { reason: 'neither docker compose nor docker-compose is installed' };
   const runs = { env: client, compose, stop: async () => {} };
   if (step('docker', ['info'], { env: client }).ok) return runs;
   if (process.getuid?.() !== 0 || !outputOf('dockerd', ['--version']))
-    return { reason: 'no engine for containers runs' };
+    return { reason: 'no container engine is running' };
   return startEngine(runs);
 }
 
-/** The first docker on the PATH that can build: the client alone, without its plugin, is there as well. */
+/** The first docker on the PATH that can build images. A client without the buildx plugin may come first. */
 function clientFor(env) {
   const folders = env.PATH.split(path.delimiter).filter((folder) => fs.existsSync(path.join(folder, 'docker')));
   return folders
@@ -85,7 +85,7 @@ function composeFor(env) {
   return commands.find(([program, ...args]) => step(program, [...args, 'version'], { env }).ok);
 }
 
-/** An engine of its own, with everything below one folder. */
+/** Starts a container engine that keeps all of its files in one folder. */
 async function startEngine(runs) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'engine-'));
   const at = (name) => path.join(folder, name);
@@ -94,8 +94,8 @@ async function startEngine(runs) {
   const log = fs.openSync(at('log'), 'w');
   const child = spawn('dockerd', args, { cwd: root, stdio: ['ignore', log, log] });
   const ended = once(child, 'exit');
-  // It must not be left behind; what is under way then fails.
-  const release = handSignalsTo(child);
+  // Stop the engine on a signal; work in progress then fails.
+  const release = forwardSignalsTo(child);
   const env = { ...runs.env, DOCKER_HOST: address };
   const stop = async () => {
     child.kill('SIGTERM');

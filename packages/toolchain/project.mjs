@@ -1,21 +1,21 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// These programs run before anything is installed, on whatever Node started them: no packages, no TypeScript.
+// These programs run before anything is installed, on any Node version: no npm packages, no TypeScript.
 
-/** The checkout. */
+/** Root of the checkout. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
-/** What was fetched or built and may be deleted at any time. */
+/** Fetched and built files; may be deleted at any time. */
 export const cache = path.join(root, '.cache');
-/** Test and bench kits that may lie beside the checkout; nothing breaks without them. */
+/** Optional test and bench kits beside the checkout. */
 export const shared = path.join(root, '..', 'shared');
 
 export const binary = (name) => path.join(root, 'node_modules', '.bin', name);
 
-/** A failure that a sentence explains: it is shown without a stack. */
+/** An error whose message suffices: it is printed without a stack. */
 export class Failure extends Error {}
 
-/** Runs a program of ours to its exit code. */
+/** Runs the program and sets the exit code that it returns. */
 export async function main(program) {
   try {
     process.exitCode = await program(process.argv.slice(2));

@@ -4,9 +4,9 @@ import { debianPackages } from './debian.mjs';
 import { cache } from './project.mjs';
 
 /**
- * Prometheus and its promtool, which check metrics, rules and dashboards: what PROMETHEUS_BIN and PROMTOOL_BIN name,
- * those on the PATH, the copies fetched last time, or the package of this Debian. Undefined where there are none: the
- * tests that need them are skipped then, and say so.
+ * Finds Prometheus and promtool, which check metrics, rules and dashboards: PROMETHEUS_BIN and PROMTOOL_BIN, the PATH,
+ * the cached copies, or the Debian package. Returns undefined if there are none; tests that need them are then skipped
+ * with a reason.
  */
 export function provisionPrometheus() {
   const copies = copiesIn('prometheus');
@@ -15,7 +15,7 @@ export function provisionPrometheus() {
   if (present) return present;
   const reason = debianPackages(undefined, copies);
   if (!reason && run(copies)) return copies;
-  console.log(`No Prometheus, so tests of metrics by promtool are skipped. ${reason ?? ''}`);
+  console.log(`Prometheus not found; skipping metrics tests that need promtool. ${reason ?? ''}`);
   return undefined;
 }
 

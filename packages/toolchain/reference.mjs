@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// npm run reference: the pages of docs that are generated from declarations.
+// npm run reference: writes the pages of docs that are generated from declarations.
 import path from 'node:path';
 import { run } from './child.mjs';
 import { prepare } from './prepare.mjs';

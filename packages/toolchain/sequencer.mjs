@@ -1,14 +1,14 @@
 import fs from 'node:fs';
 
-/** It asks V8 for the counts of everything that its process has loaded: after a hundred other files that takes minutes. */
+/** It reads V8's counters of all code loaded in its process: after a hundred other test files that takes minutes. */
 const needsNewProcess = /\/hostile\/growth\.test\.ts$/;
 
-/** What a file needs says how long it takes: clusters are started and stopped, members of etcd are waited for. */
+/** The suffix of a test file says what it starts, and so how long it takes. */
 const slowestFirst = [needsNewProcess, /\.cluster\.test\.ts$/, /\.etcd\.test\.ts$/, /\.test\.ts$/];
 
 /**
- * Begins with the files that take long, so that no worker is left alone with one of them in the end. On a fresh clone
- * Jest would go by size, and what starts clusters is short.
+ * Runs slow files first, so that no worker is left with one of them at the end. On a fresh clone Jest would order by
+ * size, but cluster tests are short files.
  */
 export default class SlowestFirst {
   sort(tests) {
@@ -19,7 +19,7 @@ export default class SlowestFirst {
       .map(({ test }) => test);
   }
 
-  /** Every run is whole: there are no shards, no failures from before, and nothing is kept for the next. */
+  /** Every run is complete: no shards, no earlier failures, no state for the next run. */
   shard(tests) {
     return tests;
   }

@@ -1,15 +1,15 @@
 #!/usr/bin/env node
-// npm run soak: the tests that repeat something, as often as nobody can wait for in continuous integration. What follows
-// `--` are patterns that choose among them.
+// npm run soak: runs the tests with repetition counts that are too long for continuous integration. Arguments after
+// `--` are patterns that select tests.
 import fs from 'node:fs';
 import path from 'node:path';
 import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
 import { reportSlowest, runJest } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { main, root } from './project.mjs';
-import { buildRooms } from './rooms.mjs';
+import { buildPackages } from './packages.mjs';
 
-/** What a test imports that has two counts. */
+/** The import of tests that have two repetition counts. */
 const countsOf = /from '[./]*(?:base\/test\/)?soak\.ts'/;
 const soakMaxMs = 6 * 3_600_000;
 
@@ -18,7 +18,7 @@ await main(async (patterns) => {
   const ETCD_BIN = await provisionEtcd();
   const ETCDCTL_BIN = await provisionEtcdctl(ETCD_BIN);
   const tools = { node, env: { ...env, ETCD_BIN, ...(ETCDCTL_BIN && { ETCDCTL_BIN }), SOAK: '1' } };
-  buildRooms(tools);
+  buildPackages(tools);
   const chosen = testsWithCounts().filter((file) => patterns.every((pattern) => new RegExp(pattern).test(file)));
   const tests = await runJest(tools, chosen, ['--runInBand', '--runTestsByPath'], soakMaxMs);
   reportSlowest(tests.files);

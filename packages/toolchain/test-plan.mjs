@@ -1,15 +1,15 @@
 import os from 'node:os';
 
-// Which tests run beside others, and which do not. Patterns of paths, as Jest takes them.
+// Which tests run in parallel. Patterns of paths, as Jest takes them.
 
-/** Many tests wait for processes and members of etcd more than they compute, so there is a worker more than cores. */
+/** Many tests wait for processes and etcd rather than compute, so there is one worker more than cores. */
 export const workers = os.cpus().length + 1;
 
 /**
- * What keeps the machine busy itself while it judges a rate, a latency or the memory that is kept. All others wait for
- * conditions, and a neighbour only makes them slower.
+ * Tests that load the machine while they measure a rate, a latency or retained memory. All other tests wait for
+ * conditions and only get slower in parallel.
  */
-export const oneByOne = [
+export const serialTests = [
   'packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts',
   'packages/tests/test/watch/campaign\\.cluster\\.test\\.ts',
   'packages/tests/test/fault/faults\\.cluster\\.test\\.ts',
@@ -17,7 +17,7 @@ export const oneByOne = [
   'packages/tests/test/fault/rolling-restart\\.cluster\\.test\\.ts',
 ];
 
-/** What must hold on the older etcd, too: how we talk with it, and one fault through the whole server. */
+/** Tests that must also pass on the older etcd: the etcd client, and one fault through the whole server. */
 export const onBothEtcds = [
   'packages/storage/src/etcd/client\\.etcd\\.test\\.ts',
   'packages/storage/src/etcd/etcd-store\\.etcd\\.test\\.ts',
@@ -29,13 +29,12 @@ export const onBothEtcds = [
   'packages/tests/test/fault/leader-kill\\.cluster\\.test\\.ts',
 ];
 
-/** More than this at once say that something is broken, and not that the machine was slow. */
+/** More failures than this mean a defect, not a slow machine. */
 const repeatedMax = 3;
 
 /**
- * Members of etcd elect, write to disk and answer within their own limits, which a machine that stands still for some
- * seconds makes them miss; tests that judge what a server does meanwhile may fail then. What needs no other process
- * never does.
+ * A machine that stalls for seconds makes etcd members miss their election and disk deadlines, so tests of behavior
+ * during that time may fail. Tests without other processes never do.
  */
 export const mayRepeat = (failed) =>
   failed.length > 0 &&

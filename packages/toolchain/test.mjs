@@ -1,16 +1,16 @@
 #!/usr/bin/env node
-// npm test: everything. npm test -- PATTERN: the jest tests of the files that match, and nothing else.
+// npm test: runs all tests. npm test -- PATTERN: runs only the Jest tests of the matching files.
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './conformance.mjs';
 import { provisionHaproxy } from './haproxy.mjs';
 import { olderSeries, provisionEtcd, provisionEtcdctl, provisionOlderEtcd } from './etcd.mjs';
 import { provisionChartTools } from './helm.mjs';
-import { reportSkipped, reportSlowest, runJest, together } from './jest.mjs';
+import { reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { Failure, main } from './project.mjs';
 import { provisionPrometheus } from './prometheus.mjs';
-import { buildRooms } from './rooms.mjs';
-import { mayRepeat, onBothEtcds, oneByOne, workers } from './test-plan.mjs';
+import { buildPackages } from './packages.mjs';
+import { mayRepeat, onBothEtcds, serialTests, workers } from './test-plan.mjs';
 
 await main((patterns) => (patterns.length > 0 ? runMatching(patterns) : runAll()));
 
@@ -20,9 +20,9 @@ async function runMatching(patterns) {
 }
 
 /**
- * First what may run beside each other. Then the tests that need the machine, one after the other; the conformance kit,
- * whose one client waits for each answer, leaves it to them. Then, on an older etcd, what depends on etcd. In the end,
- * once more and alone, the few files with real processes that failed.
+ * First the parallel tests. Then the serial tests, sumResults with the conformance kit, whose single client needs little
+ * of the machine. Then the tests that depend on the etcd version, on the older etcd. Finally the few failed files with
+ * real processes are repeated serially.
  */
 async function runAll() {
   const { tools, etcd } = await testTools();
@@ -36,15 +36,15 @@ async function runAll() {
     return result;
   };
   let older;
-  await phase('tests beside each other', async () => {
-    const tests = runJest(tools, [], [`--maxWorkers=${workers}`, ...ignoring(oneByOne)]);
-    older = provisionOlderEtcd(etcd); // fetched while they run
+  await phase('parallel tests', async () => {
+    const tests = runJest(tools, [], [`--maxWorkers=${workers}`, ...ignoring(serialTests)]);
+    older = provisionOlderEtcd(etcd); // fetched while the tests run
     runs.push({ tools, tests: await tests });
   });
   const olderTools = older.etcd && { ...tools, env: { ...tools.env, ...variablesOf(older) } };
-  const conformance = await phase('tests one by one, and conformance', async () => {
+  const conformance = await phase('serial tests and conformance', async () => {
     const [tests, ...cases] = await Promise.all([
-      runJest(tools, oneByOne, ['--runInBand']),
+      runJest(tools, serialTests, ['--runInBand']),
       runConformance(tools, 'conformance'),
       ...(olderTools ? [runConformance(olderTools, 'conformance-older-etcd')] : []),
     ]);
@@ -56,17 +56,17 @@ async function runAll() {
       const tests = await runJest(olderTools, onBothEtcds, [`--maxWorkers=${workers}`]);
       runs.push({ tools: olderTools, tests });
     });
-  const tests = together(runs.map((one) => one.tests));
-  if (!olderTools) tests.skipped.push(...onBothEtcds.map((file) => `${file} on another etcd: ${older.reason}`));
+  const tests = sumResults(runs.map((one) => one.tests));
+  if (!olderTools) tests.skipped.push(...onBothEtcds.map((file) => `${file} on etcd ${olderSeries}: ${older.reason}`));
   const failures = runs.flatMap(({ tools, tests: { files } }) =>
     files.filter(({ failed }) => failed > 0).map((file) => ({ tools, file })),
   );
   if (!mayRepeat(failures.map(({ file }) => file))) return report(tests, conformance);
-  const repeated = await phase('failed files once more, alone', () => repeat(tests, failures));
+  const repeated = await phase('failed files, repeated serially', () => repeat(tests, failures));
   return report(repeated, conformance);
 }
 
-/** What a second run says counts; that there was one is said. */
+/** The second result counts; the repetition is reported. */
 async function repeat(tests, failures) {
   let { passed, failed } = tests;
   const repeated = [];
@@ -74,7 +74,7 @@ async function repeat(tests, failures) {
     const again = await runJest(tools, [asPattern(file.name)], ['--runInBand']);
     passed += again.passed - file.passed;
     failed += again.failed - file.failed;
-    repeated.push(`${file.name}: ${file.failed} failed at first, ${again.failed} alone`);
+    repeated.push(`${file.name}: ${file.failed} failed at first, ${again.failed} when repeated`);
   }
   return { ...tests, passed, failed, repeated };
 }
@@ -90,7 +90,7 @@ async function testTools() {
     node,
     env: { ...env, ...variablesOf(programs), ...(haproxy && { HAPROXY_BIN: haproxy }) },
   };
-  buildRooms(tools); // tests that start clusters run what is built
+  buildPackages(tools); // cluster tests run the built code
   Object.assign(tools.env, chartVariables(provisionChartTools(tools)));
   return { tools, etcd };
 }
@@ -113,13 +113,13 @@ function report(tests, conformance = []) {
   reportSkipped(tests.skipped);
   for (const what of tests.repeated ?? []) console.log(`repeated     ${what}`);
   console.log(`tests        ${tests.passed} passed, ${tests.failed} failed`);
-  const cases = together(conformance.filter((one) => one !== undefined));
+  const cases = sumResults(conformance.filter((one) => one !== undefined));
   if (conformance.includes(undefined)) console.log('conformance  not run (there is no ../shared/conformance)');
   else if (conformance.length > 0)
     console.log(`conformance  ${cases.passed} passed, ${cases.failed} failed (required cases)`);
   const failed = tests.failed + cases.failed;
   const skipped = tests.skipped.length > 0 ? `${tests.skipped.length} skipped (reasons above); ` : '';
-  // The last line is read by programs.
+  // Programs parse the last line.
   console.log(`${skipped}${tests.passed + cases.passed} passed, ${failed} failed`);
   return failed === 0 ? 0 : 1;
 }

@@ -9,7 +9,7 @@ async function untilReady() {
     try {
       const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5_000) });
       if (response.status === 200) return;
-      throw new Error(`/readyz answered ${response.status}`);
+      throw new Error(`/readyz returned ${response.status}`);
     } catch (error) {
       if (Date.now() > deadline) throw error;
     }
@@ -18,7 +18,7 @@ async function untilReady() {
 }
 
 await untilReady();
-// In every configuration, a list without a credential is rejected.
+// In every configuration, a list requires a credential is rejected.
 const { status } = await fetch(`${url}/api/v1/serviceaccounts?limit=1`);
-if (status !== 401 && status !== 403) throw new Error(`a list without a credential answered ${status}`);
-console.log(`${url} is ready, and answered a list without a credential by ${status}`);
+if (status !== 401 && status !== 403) throw new Error(`a list without a credential returned ${status}`);
+console.log(`${url} is ready, and rejects a list without a credential with ${status}`);

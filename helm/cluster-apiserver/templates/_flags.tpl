@@ -1,7 +1,7 @@
-{{/* The paths at which files are mounted. */}}
+{{/* Mount paths of files. */}}
 {{- define "cluster-apiserver.directory" -}}/etc/cluster-apiserver{{- end -}}
 
-{{/* Flags that follow from values, as a map of name to value in JSON. */}}
+{{/* Flags derived from values, as a JSON map of name to value. */}}
 {{- define "cluster-apiserver.ownFlags" -}}
 {{- $directory := include "cluster-apiserver.directory" . -}}
 {{- $flags := dict
@@ -72,7 +72,7 @@
 {{- toJson $flags -}}
 {{- end -}}
 
-{{/* A value of a flag as text. Numbers of values.yaml are floats, which would be printed as 1e+06. */}}
+{{/* A flag value as text. Numbers in values.yaml are floats, which would print as 1e+06. */}}
 {{- define "cluster-apiserver.flagValue" -}}
 {{- if and (kindIs "float64" .) (eq (float64 (int64 .)) .) -}}{{- int64 . -}}{{- else -}}{{- . -}}{{- end -}}
 {{- end -}}

@@ -139,7 +139,7 @@ https://{{ include "cluster-apiserver.host" . }}{{ if ne (int .Values.service.po
 {{- end -}}
 {{- end -}}
 
-{{/* "true" if clients may authenticate by certificates, so that TLS must end at the server. */}}
+{{/* "true" if client certificates are accepted, which requires that TLS is passed through to the server. */}}
 {{- define "cluster-apiserver.acceptsClientCertificates" -}}
 {{- $client := .Values.authentication.clientCA -}}
 {{- if or $client.existingConfigMap $client.existingSecret .Values.authentication.requestHeader.existingConfigMap -}}true{{- end -}}
@@ -160,7 +160,7 @@ HTTPRoute
 {{- end -}}
 {{- end -}}
 
-{{/* A configuration file of one of our kinds: (dict "kind" "AuthenticationConfiguration" "fields" …). */}}
+{{/* A configuration file of the server: (dict "kind" "AuthenticationConfiguration" "fields" …). */}}
 {{- define "cluster-apiserver.configuration" -}}
 {{- $version := default "apiserver.config.platform.io/v1" .apiVersion -}}
 {{- toYaml (merge (deepCopy .fields) (dict "apiVersion" $version "kind" .kind)) -}}
@@ -197,7 +197,7 @@ tracing.yaml: {{ include "cluster-apiserver.configuration" (dict "kind" "Tracing
 {{- end }}
 {{- end -}}
 
-{{/* Everything that is wrong with the values as a whole; their forms are in values.schema.json. */}}
+{{/* Validates combinations of values; values.schema.json validates each value. */}}
 {{- define "cluster-apiserver.validate" -}}
 {{- $faults := list -}}
 {{- $etcd := .Values.etcd -}}
@@ -222,7 +222,7 @@ tracing.yaml: {{ include "cluster-apiserver.configuration" (dict "kind" "Tracing
 {{- if and .Values.serviceAccountTokens.acceptedKeys (not .Values.serviceAccountTokens.existingSecret) -}}
 {{- $faults = append $faults "serviceAccountTokens.acceptedKeys: requires serviceAccountTokens.existingSecret" -}}
 {{- end -}}
-{{- /* Probes have no credential. Without anonymous authentication of its own the server opens these paths to them. */ -}}
+{{- /* Probes have no credential. Without an anonymous configuration, the server accepts anonymous requests for these paths. */ -}}
 {{- $anonymous := .Values.authentication.configuration.anonymous -}}
 {{- if not (kindIs "invalid" $anonymous) -}}
 {{- $open := list -}}
@@ -266,7 +266,7 @@ tracing.yaml: {{ include "cluster-apiserver.configuration" (dict "kind" "Tracing
 {{- end -}}
 {{- end -}}
 
-{{/* Three quarters of the memory limit in MiB: buffers, TLS and the program itself are outside of V8's heap. */}}
+{{/* Three quarters of the memory limit in MiB: buffers, TLS and code are outside V8's heap. */}}
 {{- define "cluster-apiserver.heapLimitMiB" -}}
 {{- if .Values.heapLimitMiB -}}
 {{ int .Values.heapLimitMiB }}

@@ -1,4 +1,4 @@
-/** Service accounts for benches, written past the verbs. */
+/** Service accounts for benchmarks, written directly to the store. */
 import { randomUUID } from 'node:crypto';
 import { bytesOf, encodeStored, type KubeObject } from '@cluster-apiserver/model';
 
@@ -21,7 +21,7 @@ export function valueOf(n: number, round: number, bytes: number): Buffer {
   return bytesOf(encodeStored({ kind: 'ServiceAccount', apiVersion: 'v1', metadata } satisfies KubeObject));
 }
 
-/** Several at a time. */
+/** Runs `work` for each number, several at a time. */
 export async function forEach(count: number, work: (n: number) => Promise<unknown>): Promise<void> {
   let next = 0;
   const worker = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 /**
- * What authorization costs a GET: a member of system:masters, a service account whose right comes from one of 10,000
- * bindings to 1,000 roles, and a user whose right comes from the cached answer of a webhook (see sides.ts).
+ * Measures the cost of authorizing a GET: for a member of system:masters, for a service account whose permission comes
+ * from one of 10,000 bindings to 1,000 roles, and for a user whose permission comes from the cached decision of a
+ * webhook (see compared-servers.ts).
  * `taskset -c 1 node --conditions=source packages/tests/bench/authorizers.ts`
  */
 import { generateKeyPairSync } from 'node:crypto';
@@ -14,14 +15,14 @@ import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { selfSigned } from '@cluster-apiserver/certificates';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { http1Client } from '../test/fault/client.ts';
-import { adminToken, compareUsers, type Side, startSide, thisCheckout } from './sides.ts';
+import { adminToken, compareUsers, type BenchServer, startBenchServer, thisCheckout } from './compared-servers.ts';
 
 const roles = 1_000;
 const bindings = 10_000;
 const namespaces = 100;
-/** Of the kit, in as many namespaces. */
+/** Objects that the kit creates, one per namespace. */
 const objects = 10_000;
-/** Requests that fill the store, or the cache of the webhook's decisions, at a time. */
+/** Concurrent requests that fill the store, or the cache of webhook decisions. */
 const writers = 16;
 const readers = 16;
 const rbacGroup = 'rbac.authorization.k8s.io';
@@ -35,7 +36,7 @@ fs.writeFileSync(
   key,
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }),
 );
-const rbac = await startSide({
+const rbac = await startBenchServer({
   ...common,
   name: 'rbac',
   flags: [
@@ -44,7 +45,7 @@ const rbac = await startSide({
     `--service-account-key-file=${key}`,
   ],
 });
-const hooked = await startSide({
+const hooked = await startBenchServer({
   ...common,
   name: 'webhook',
   flags: [`--authorization-config=${webhook.configuration}`],
@@ -53,7 +54,7 @@ const hooked = await startSide({
 try {
   const token = await fillWithRoles(rbac);
   await compareUsers('get-quorum', rbac, [adminToken, token]);
-  await readEach(hooked, 'u'); // each object has a decision of its own
+  await readEach(hooked, 'u'); // the decision cache has one entry per object
   await compareUsers('get-quorum', hooked, [adminToken, 'u']);
 } finally {
   await Promise.all([rbac, hooked].map((side) => side.stop()));
@@ -62,8 +63,8 @@ try {
   fs.rmSync(home, { recursive: true });
 }
 
-/** Reads the objects that the kit has made. */
-async function readEach({ url, ca }: Side, token: string): Promise<void> {
+/** Reads the objects that the kit created. */
+async function readEach({ url, ca }: BenchServer, token: string): Promise<void> {
   const clients = Array.from({ length: readers }, () => http1Client(url, { ca, token }));
   let next = 0;
   await Promise.all(
@@ -78,8 +79,8 @@ async function readEach({ url, ca }: Side, token: string): Promise<void> {
   );
 }
 
-/** Makes the roles and bindings, and gives the token of a service account that one of them lets read. */
-async function fillWithRoles({ url, ca }: Side): Promise<string> {
+/** Creates the roles and bindings. Returns the token of a service account that one of them allows to read. */
+async function fillWithRoles({ url, ca }: BenchServer): Promise<string> {
   const clients = Array.from({ length: writers }, () => http1Client(url, { ca, token: adminToken }));
   const post = async (index: number, target: string, body: object): Promise<string> => {
     const answer = await (clients[index % writers] as (typeof clients)[number]).request('POST', target, { body });
@@ -118,7 +119,7 @@ async function fillWithRoles({ url, ca }: Side): Promise<string> {
   return (JSON.parse(issued) as { status: { token: string } }).status.token;
 }
 
-/** Allows everything. */
+/** An authorization webhook that allows everything. */
 async function startWebhook() {
   const { certificate, privateKey } = await selfSigned(
     { commonName: 'webhook', hosts: ['127.0.0.1'] },

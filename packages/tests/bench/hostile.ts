@@ -1,6 +1,8 @@
 /**
- * What a polite client notices while others attack: `npm run bench -- hostile [--only REGEX] [--seconds N] [--json FILE] [--strict]`.
- * The toolchain starts the cluster and passes `--home`. One attack at a time; a server that was hurt is started again.
+ * Measures how attacks affect a well-behaved client:
+ * `npm run bench -- hostile [--only REGEX] [--seconds N] [--json FILE] [--strict]`.
+ * The toolchain starts the cluster and passes `--home`. Attacks run one at a time; the server is restarted after an
+ * attack that harmed it.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,10 +23,10 @@ import {
 import { seed } from './hostile/seed.ts';
 import {
   clusterFiles,
-  longestTurnMs,
+  longestEventLoopDelayMs,
   probe,
-  stateOf,
-  untilReady,
+  readProcessState,
+  waitUntilReady,
   type ProcessState,
 } from '../test/hostile/server-process.ts';
 
@@ -40,17 +42,17 @@ const { values } = parseArgs({
   },
 });
 
-/** The server has a core for itself; the store, the load and the polite client share the other. */
+/** The server has its own core; the store, the load and the well-behaved client share the other. */
 const cores = { server: '0', load: '1' } as const;
 const serverPriority = -10;
 const samplingMs = 50;
-/** After the attack, memory and descriptors may take so long to be given back. */
+/** Time for memory and descriptors to be released after the attack. */
 const restMs = 10_000;
 const restPollMs = 500;
-/** For preparing an attack, and for an attacker that does not end on its own. */
+/** Time limit of an attack's preparation, and of an attacker that does not end by itself. */
 const prepareMs = 60_000;
 const overrunMs = 5_000;
-/** A server that answers nothing for so long after an attack is killed and started again. */
+/** A server that does not respond for so long after an attack is killed and restarted. */
 const stuckMs = 20_000;
 const loggedShownMax = 5;
 
@@ -58,25 +60,25 @@ const files = clusterFiles(values.home ?? '');
 const pinned = !values['no-pin'];
 const program = (name: string): string => path.join(import.meta.dirname, 'hostile', name);
 
-/** A process of ours on the core of the load. */
+/** Starts a process on the load's core. */
 function start(name: string, priority: number, args: readonly string[]): ChildProcess {
-  const [command = '', ...rest] = [
+  const [command = '', ...waitUntilAtRest] = [
     ...(pinned ? ['taskset', '-c', cores.load] : []),
-    // Only root may raise a priority; without it the client is as fast as the load lets it be.
+    // Only root may raise a priority. Without it the client competes with the load for the processor.
     ...(process.getuid?.() === 0 ? ['nice', '-n', `${priority}`] : []),
     ...[process.execPath, '--conditions=source', '--disable-warning=ExperimentalWarning', program(name), ...args],
   ];
-  return spawn(command, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  return spawn(command, waitUntilAtRest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
 }
 
-/** The next message of its kind, an announcement or a report; undefined when the process ends or takes too long. */
+/** The next message of its kind, an announcement or a report. Undefined if the process ends or the time is up. */
 async function message<T>(child: ChildProcess, kind: 'string' | 'object', limitMs: number): Promise<T | undefined> {
   const cancelled = new AbortController();
   const { signal } = cancelled;
   const next = async (): Promise<T> => {
     for (;;) {
       const [value] = (await once(child, 'message', { signal })) as [unknown];
-      // A late announcement must not be taken for a report.
+      // Do not take a late announcement for a report.
       if (typeof value === kind) return value as T;
     }
   };
@@ -97,13 +99,13 @@ const errorLines = (log: string): string[] =>
     .filter((line) => /^E\d{4} |[Uu]ncaught|^\s+at |TypeError|RangeError/.test(line) && !/ check="etcd" /.test(line));
 
 async function prepareServer(): Promise<void> {
-  await untilReady(files);
+  await waitUntilReady(files);
   const { pid } = files.replica();
   if (pinned) spawnSync('taskset', ['-acp', cores.server, `${pid}`]);
-  // What else runs on the machine must not pass for the server's slowness. Only root may raise a priority.
+  // Other processes of the machine must not make the server look slow. Only root may raise a priority.
   for (const process of [{ pid }, ...files.etcd()])
     spawnSync('renice', ['-n', `${serverPriority}`, '-p', ...threadsOf(process.pid)]);
-  // Every form once, so that what is measured is not the compiler.
+  // Request every encoding once, so that the measurement does not include compilation.
   const forms = [
     'application/yaml',
     'application/json;as=Table;g=meta.k8s.io;v=v1',
@@ -113,13 +115,13 @@ async function prepareServer(): Promise<void> {
     await probe(files, serviceAccountsPath(namespaces.small), { accept });
 }
 
-/** Linux gives each thread a priority of its own, and threads that are started later inherit that of their creator. */
+/** On Linux, each thread has its own priority; new threads inherit that of their creator. */
 const threadsOf = (pid: number): string[] => fs.readdirSync(`/proc/${pid}/task`);
 
 async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> {
   const { pid, url } = files.replica();
   const credentials = [new URL(url).port, files.ca, files.token];
-  const before = stateOf(pid) ?? { residentMiB: 0, descriptors: 0 };
+  const before = readProcessState(pid) ?? { residentMiB: 0, descriptors: 0 };
   const loggedBefore = files.log().length;
   const load = start('load.ts', 0, [attack.name, ...credentials, values.seconds]);
   const politeClient = start('polite.ts', serverPriority, [
@@ -130,12 +132,12 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
   const sampling = new AbortController();
   void (async () => {
     while (!sampling.signal.aborted) {
-      peakMiB = Math.max(peakMiB, stateOf(pid)?.residentMiB ?? 0);
+      peakMiB = Math.max(peakMiB, readProcessState(pid)?.residentMiB ?? 0);
       await sleep(clock, samplingMs);
     }
   })();
   await Promise.all([message(load, 'string', prepareMs), message(politeClient, 'string', prepareMs)]);
-  await longestTurnMs(files);
+  await longestEventLoopDelayMs(files);
   if (load.connected) load.send('attack');
   const ended = await message<{ readonly counts: Record<string, number> }>(
     load,
@@ -146,7 +148,7 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
   if (politeClient.connected) politeClient.send('stop');
   const polite = await message<PoliteReport>(politeClient, 'object', stuckMs + overrunMs);
   politeClient.kill('SIGKILL');
-  const turnMs = await longestTurnMs(files);
+  const turnMs = await longestEventLoopDelayMs(files);
   await rest(pid, before);
   sampling.abort();
   return {
@@ -155,19 +157,19 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
     polite: polite ?? { answered: 0, errors: { 'no report': 1 }, p50Ms: 0, p99Ms: 0, maxMs: 0, ownDelayMs: 0 },
     before,
     peakMiB,
-    after: stateOf(pid),
+    after: readProcessState(pid),
     turnMs,
     attacker: ended?.counts,
     logged: errorLines(files.log().slice(loggedBefore)),
   };
 }
 
-/** Returns as soon as the goals are met, and at the end of the time otherwise. */
+/** Returns as soon as the goals are met, or at the time limit. */
 async function rest(pid: number, before: ProcessState): Promise<void> {
   const endMs = clock.monotonicMs() + restMs;
   while (clock.monotonicMs() < endMs) {
     await sleep(clock, restPollMs);
-    const now = stateOf(pid);
+    const now = readProcessState(pid);
     if (!now || isRestored(before, now)) return;
   }
 }
@@ -178,7 +180,7 @@ if (values.list) {
   process.exit(0);
 }
 
-await untilReady(files);
+await waitUntilReady(files);
 console.error('Seeding …');
 await seed(files);
 await prepareServer();
@@ -191,7 +193,7 @@ for (const attack of chosen) {
   for (const line of report.logged.slice(0, loggedShownMax)) console.error(`    ${line}`);
   const hurt = !report.after || missedGoals(report).length > 0;
   if (hurt && attack.name !== 'baseline') {
-    // The next attack meets a server that owes nothing to this one.
+    // Restart the server, so that the next attack does not inherit leftover work.
     if (report.after) process.kill(files.replica().pid, 'SIGKILL');
     await prepareServer();
   }

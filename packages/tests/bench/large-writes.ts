@@ -1,8 +1,8 @@
 /**
- * What a write of a very large object costs: how long it takes, and the longest turn of the event loop meanwhile, in
- * processor time of the thread, so that other work on the machine does not count.
+ * Measures writes of very large objects: their duration, and the longest turn of the event loop in processor time of
+ * the thread, which excludes other work of the machine.
  * `node --max-semi-space-size=16 --heap-growing-percent=45 --conditions=source packages/tests/bench/large-writes.ts [SECRETS] [WRITES]`
- * WRITES is a regular expression for the names of the writes.
+ * WRITES is a regular expression over the names of the writes.
  */
 import { PerformanceObserver } from 'node:perf_hooks';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -12,7 +12,7 @@ import { serveInMemory } from '../test/serve-in-memory.ts';
 const count = Number(process.argv[2] ?? 5_000);
 const chosen = new RegExp(process.argv[3] ?? '');
 const rounds = 12;
-/** In the first rounds V8 compiles. */
+/** V8 compiles during the first rounds. */
 const warmUpRounds = 2;
 const server = await serveInMemory();
 
@@ -195,7 +195,7 @@ interface Measured {
   readonly processorMs: number;
   readonly turns: number;
   readonly longestTurnMs: number;
-  /** Without what V8's collector took of it. */
+  /** Excludes garbage collection. */
   readonly longestWorkMs: number;
 }
 
@@ -214,7 +214,7 @@ async function measure(make: () => Asked): Promise<Measured> {
     if (!isOver) setImmediate(turn);
   };
   turn();
-  const { status } = await server.ask(method, target, body, type);
+  const { status } = await server.request(method, target, body, type);
   await new Promise((resolve) => setTimeout(resolve, 10));
   isOver = true;
   await new Promise((resolve) => setTimeout(resolve, 2));

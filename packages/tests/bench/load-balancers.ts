@@ -1,9 +1,9 @@
 /**
- * Load balancers in front of the three replicas of docker-compose.yml, all as processes of this machine:
+ * Compares load balancers in front of the three replicas of docker-compose.yml, all as local processes:
  *
  *     ETCD_BIN=… node --conditions=source packages/tests/bench/load-balancers.ts haproxy=/usr/sbin/haproxy nginx=… envoy=… caddy=…
  *
- * What counts is the processor time of the load balancer itself, from /proc: on a busy machine rates say little.
+ * Measures the load balancer's processor time from /proc: on a busy machine, request rates say little.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +30,7 @@ interface Candidate {
 }
 
 interface Files {
-  /** Writes a file and gives its path. */
+  /** Writes a file and returns its path. */
   write(name: string, content: string): string;
   readonly ca: string;
   readonly cert: string;
@@ -150,7 +150,7 @@ ${ports.map((one) => `    server 127.0.0.1:${one} max_fails=1 fail_timeout=5s;\n
                   {
                     timeout: '1s',
                     interval: '1s',
-                    // Otherwise a minute passes between checks while nobody has sent anything.
+                    // Envoy checks only once a minute while there is no traffic.
                     no_traffic_interval: '1s',
                     unhealthy_threshold: 2,
                     healthy_threshold: 1,
@@ -165,7 +165,7 @@ ${ports.map((one) => `    server 127.0.0.1:${one} max_fails=1 fail_timeout=5s;\n
       ),
     ],
   },
-  // It cannot pass TLS through without a plugin, so it ends TLS and begins it again.
+  // Caddy needs a plugin to pass TLS through, so it terminates TLS and opens new TLS connections.
   caddy: {
     args: (port, ports, { write, ca, cert, key }) => [
       'run',
@@ -232,8 +232,8 @@ async function row(name: string, program: string, token: string): Promise<string
       await connectionCost(to),
       await eventCost(to),
       await idleMemory(to),
-      await whileDraining(to, cluster),
-      await whileStandingStill(to, cluster),
+      await measureDraining(to, cluster),
+      await measureStopped(to, cluster),
     ];
     return `| ${name} | ${cells.join(' | ')} |`;
   } finally {
@@ -248,7 +248,7 @@ interface Target {
   readonly token: string;
 }
 
-/** Microseconds of the processor for each request on eight sessions with eight streams each. */
+/** Processor microseconds per request on eight sessions with eight streams each. */
 async function requestCost({ url, pid, token }: Target): Promise<string> {
   const sessions = Array.from({ length: 8 }, () => sessionWith(url));
   let count = 0;
@@ -268,20 +268,20 @@ async function requestCost({ url, pid, token }: Target): Promise<string> {
   return `${((cpuUs(pid) - before) / count).toFixed(1)} (${Math.round((count / requestsMs) * 1000)}/s)`;
 }
 
-/** What breaks it is seen by its requests. */
-function opening(url: string): ClientHttp2Session {
+/** Requests on the session report its errors. */
+function openSession(url: string): ClientHttp2Session {
   const session = connect(url, { ca: cluster.ca });
   session.on('error', () => {});
   return session;
 }
 
-/** A session, and the next one when a replica asks to go elsewhere. */
+/** A session that is replaced when a replica sends GOAWAY. */
 function sessionWith(url: string): { current(): ClientHttp2Session } {
   let session: ClientHttp2Session | undefined;
   return {
     current: () => {
       if (session) return session;
-      const opened = opening(url);
+      const opened = openSession(url);
       for (const event of ['goaway', 'close'])
         opened.on(event, () => {
           if (session === opened) session = undefined;
@@ -298,9 +298,9 @@ async function connectionCost(to: Target): Promise<string> {
   return ((cpuUs(to.pid) - before) / connectionsNew).toFixed(0);
 }
 
-/** Fifty watches on as many connections, one writer. */
+/** Fifty watches on separate connections, one writer. */
 async function eventCost({ url, pid, token }: Target): Promise<string> {
-  const sessions = Array.from({ length: watches }, () => opening(url));
+  const sessions = Array.from({ length: watches }, () => openSession(url));
   let events = 0;
   for (const session of sessions)
     get(session, `${accounts}?watch=true&fieldSelector=metadata.name%3Drobot`, token).on('data', (piece: Buffer) => {
@@ -334,9 +334,9 @@ async function idleMemory({ url, pid }: Target): Promise<string> {
   return grown.toFixed(1);
 }
 
-/** Requests on new connections while a replica is asked to stop and comes back. */
-async function whileDraining(to: Target, { replicas }: ComposeProcesses): Promise<string> {
-  const load = probing(to);
+/** Sends requests on new connections while a replica shuts down gracefully and restarts. */
+async function measureDraining(to: Target, { replicas }: ComposeProcesses): Promise<string> {
+  const load = startProbes(to);
   const [replica] = replicas;
   replica?.signal('SIGTERM');
   await replica?.restart();
@@ -347,10 +347,10 @@ async function whileDraining(to: Target, { replicas }: ComposeProcesses): Promis
 
 const stillMs = 8_000;
 
-/** The same while a replica takes connections and answers nothing. */
-async function whileStandingStill(to: Target, { replicas }: ComposeProcesses): Promise<string> {
+/** The same while a replica accepts connections but does not respond. */
+async function measureStopped(to: Target, { replicas }: ComposeProcesses): Promise<string> {
   const [, replica] = replicas;
-  const load = probing(to);
+  const load = startProbes(to);
   const beganMs = clock.monotonicMs();
   replica?.signal('SIGSTOP');
   await sleep(clock, stillMs);
@@ -361,8 +361,8 @@ async function whileStandingStill(to: Target, { replicas }: ComposeProcesses): P
   return `${failed.length} of ${count}${last === undefined ? '' : `, ${((last - beganMs) / 1000).toFixed(1)} s`}`;
 }
 
-/** Eight clients that open a connection for each request and give up after a second. */
-function probing(to: Target): { stop(): Promise<{ readonly failed: readonly number[]; readonly count: number }> } {
+/** Eight clients that open a connection per request and time out after a second. */
+function startProbes(to: Target): { stop(): Promise<{ readonly failed: readonly number[]; readonly count: number }> } {
   const failed: number[] = [];
   let count = 0;
   let stopping = false;
@@ -402,11 +402,11 @@ const statusOf = ({ url, token }: Target): Promise<number> =>
       response.on('error', () => resolve(0));
       response.on('end', () => resolve(response.statusCode ?? 0));
     });
-    request.on('timeout', () => request.destroy(new Error('no answer')));
+    request.on('timeout', () => request.destroy(new Error('no response')));
     request.on('error', () => resolve(0));
   });
 
-/** As the administrator, past every load balancer. */
+/** Sends a request as administrator, bypassing the load balancer. */
 async function asAdmin(method: string, path: string, body: object, type = 'application/json'): Promise<unknown> {
   const url = cluster.replicas.at(-1)?.url;
   return new Promise((resolve, reject) => {
@@ -441,7 +441,7 @@ async function tokenOfRobot(): Promise<string> {
   return review.status.token;
 }
 
-/** User and system time of a process. */
+/** User and system processor time of a process. */
 function cpuUs(pid: number): number {
   const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   const ticksPerSecond = 100;

@@ -1,12 +1,12 @@
-/** Policies for servers that are measured. */
+/** Admission policies for benchmarked servers. */
 import { http1Client } from '../test/fault/client.ts';
-import { adminToken, type Side } from './sides.ts';
+import { adminToken, type BenchServer } from './compared-servers.ts';
 
 /**
- * Puts ValidatingAdmissionPolicies into force: `COUNT` of which none matches, or `COUNT:matching` of which the last one
- * does. They look at what they match: a label, a name and the user.
+ * Creates ValidatingAdmissionPolicies: `COUNT` policies that do not match, or `COUNT:matching` of which the last one
+ * matches. A matching policy evaluates a label, a name and the user.
  */
-export async function enforcePolicies({ url, ca }: Pick<Side, 'url' | 'ca'>, policies: string): Promise<void> {
+export async function enforcePolicies({ url, ca }: Pick<BenchServer, 'url' | 'ca'>, policies: string): Promise<void> {
   const [count = '', matching] = policies.split(':');
   const client = http1Client(url, { ca, token: adminToken });
   const post = async (plural: string, body: object): Promise<void> => {

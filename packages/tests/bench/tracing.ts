@@ -1,6 +1,7 @@
 /**
- * What tracing costs a GET, each time compared with a server without it: nothing, to show the noise; a tracer that only
- * follows parents; one that samples a request of 10,000; and one that samples all of them (see sides.ts).
+ * Measures the cost of tracing a GET against a server without tracing: no tracing, to show the noise; a tracer that
+ * only follows sampled parents; one that samples a request of 10,000; and one that samples all (see
+ * compared-servers.ts).
  * `taskset -c 1 node --conditions=source packages/tests/bench/tracing.ts`
  */
 import fs from 'node:fs';
@@ -8,13 +9,13 @@ import os from 'node:os';
 import path from 'node:path';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { startReceiver } from '../../telemetry/test/otlp-receiver.ts';
-import { compare, type Side, startSide, thisCheckout } from './sides.ts';
+import { compare, type BenchServer, startBenchServer, thisCheckout } from './compared-servers.ts';
 
 const rounds = 2;
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'tracing-'));
 const [etcd, receiver] = await Promise.all([startEtcd(), startReceiver()]);
 
-const start = (name: string, samplingRatePerMillion?: number): Promise<Side> => {
+const start = (name: string, samplingRatePerMillion?: number): Promise<BenchServer> => {
   const file = path.join(home, `${name}.json`);
   const traced = name.startsWith('traced');
   const fields = {
@@ -26,12 +27,12 @@ const start = (name: string, samplingRatePerMillion?: number): Promise<Side> => 
     JSON.stringify({ apiVersion: 'apiserver.config.platform.io/v1', kind: 'TracingConfiguration', ...fields }),
   );
   const flags = traced ? [`--tracing-config-file=${file}`] : [];
-  return startSide({ name, endpoints: etcd.endpoints, home, checkout: thisCheckout, flags });
+  return startBenchServer({ name, endpoints: etcd.endpoints, home, checkout: thisCheckout, flags });
 };
 
-/** Each has a server to itself to be compared with, because a server gets faster with the requests that it has served. */
+/** Each variant has its own baseline server, because a server gets faster with the requests that it has served. */
 const sides = [['plain'], ['traced-by-parents'], ['traced-sparsely', 100], ['traced-all', 1_000_000]] as const;
-const started: Side[] = [];
+const started: BenchServer[] = [];
 try {
   for (const [name, rate] of sides) {
     const pair = [await start(`beside-${name}`), await start(name, rate)] as const;

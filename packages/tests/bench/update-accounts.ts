@@ -1,4 +1,4 @@
-/** A thread that updates accounts: what the main thread spends meanwhile it spends on following. */
+/** Updates accounts in another thread, so that the main thread's time is the cost of following the updates. */
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { callUntil, CleanupStack, systemClock as clock } from '@cluster-apiserver/base';
 import { type Revision, revision } from '@cluster-apiserver/storage';
@@ -9,21 +9,21 @@ interface Updates {
   readonly endpoints: readonly string[];
   readonly count: number;
   readonly objectBytes: number;
-  /** Of each account: when it was written last. */
+  /** Revision of each account's last update. */
   readonly last: ReadonlyMap<number, Revision>;
 }
 
-/** What the thread tells: the revision of the last update. */
-interface Told {
-  readonly newest: SharedArrayBuffer;
+/** The thread's message: the revision of the last update. */
+interface UpdateResult {
+  readonly latestRevision: SharedArrayBuffer;
 }
 
-/** Gives the revision of the last update. */
+/** Returns the revision of the last update. */
 export function updateInThread(updates: Updates): Promise<Revision> {
   return new Promise((resolve, reject) => {
     const newest = new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT);
     const worker = new Worker(new URL(import.meta.url), {
-      workerData: { ...updates, newest } satisfies Updates & Told,
+      workerData: { ...updates, latestRevision: newest } satisfies Updates & UpdateResult,
     });
     worker.once('error', reject);
     worker.once('exit', () => resolve(revision(new Float64Array(newest)[0] ?? 0)));
@@ -31,7 +31,7 @@ export function updateInThread(updates: Updates): Promise<Revision> {
 }
 
 if (!isMainThread) {
-  const { endpoints, count, objectBytes, last, newest: told } = workerData as Updates & Told;
+  const { endpoints, count, objectBytes, last, latestRevision: shared } = workerData as Updates & UpdateResult;
   const scope = new CleanupStack();
   const { store } = connectLargeStore(endpoints, scope);
   let newest = 0;
@@ -40,6 +40,6 @@ if (!isMainThread) {
     const at = await store.update(keyOf(n), valueOf(n, 2, objectBytes), last.get(n) ?? revision(0), {}, within);
     newest = Math.max(newest, at);
   });
-  new Float64Array(told)[0] = newest;
+  new Float64Array(shared)[0] = newest;
   await scope.close();
 }

@@ -5,14 +5,14 @@ import path from 'node:path';
 import { repetitions, soaking } from '../../base/test/soak.ts';
 
 const inputs = repetitions({ ci: 20_000, soak: 1_000_000 });
-/** Another one finds other things; continuous integration must find the same each time. */
+/** A fixed seed makes continuous integration deterministic. */
 const seed = 1;
 const limitMs = soaking ? 3 * 3_600_000 : 300_000;
 
 const program = path.resolve(import.meta.dirname, '..', '..', 'toolchain', 'fuzz.mjs');
 
 test(
-  `${inputs} inputs (seed ${seed}) end, confuse and fill no built replica, and a polite client notices none of them`,
+  `${inputs} inputs (seed ${seed}) cause no crash, faulty response or leak, and do not affect a well-behaved client`,
   async () => {
     const fuzzer = spawn(process.execPath, [program, '--inputs', `${inputs}`, '--seed', `${seed}`], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -20,7 +20,7 @@ test(
     let output = '';
     for (const stream of [fuzzer.stdout, fuzzer.stderr]) stream.on('data', (text) => (output += text));
     const [code] = await once(fuzzer, 'exit');
-    if (code !== 0) throw new Error(output); // it names each fault, and how to repeat it
+    if (code !== 0) throw new Error(output); // the output names each fault and how to repeat it
     expect(output).toContain('no faults');
     console.log(output.split('\n').slice(-6).join('\n'));
   },

@@ -8,8 +8,8 @@ import { webSocket } from './generators/web-sockets.ts';
 import type { FuzzContext, Input } from './input.ts';
 
 /**
- * What is fuzzed, and how often in a thousand. Inputs with a connection of their own cost ten times as much as those
- * that share one, and are rarer.
+ * The generators and their shares in a thousand. Inputs with their own connection cost ten times as much as those on a
+ * shared one, so they are rarer.
  */
 export const generators: Readonly<Record<string, { readonly generator: Generator; readonly perMille: number }>> = {
   'HTTP/1.1 bytes': { generator: http1Bytes, perMille: 40 },
@@ -36,10 +36,10 @@ export interface Generated {
   readonly input: Input;
 }
 
-/** The input of a number is the same whichever came before it. */
+/** An input depends only on the seed and its number, not on earlier inputs. */
 export function inputAt(seed: number, number: number, context: FuzzContext): Generated {
   const random = seededRandom(seed * 1_000_003 + number);
-  const kind = names[random.below(names.length)] as string; // below their number
+  const kind = names[random.below(names.length)] as string; // the index is in range
   const { generator } = generators[kind] as { generator: Generator }; // the names are its keys
   return { kind, input: generator(random, context) };
 }

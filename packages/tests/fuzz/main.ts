@@ -1,17 +1,17 @@
 /**
  * The fuzzer: `npm run fuzz -- [--inputs N] [--seed N] [--only NUMBERS] [--batch N]`. The toolchain builds the server,
- * starts it with encryption and an etcd of its own, and passes `--home`.
+ * starts it with encryption and its own etcd, and passes `--home`.
  */
 import fs from 'node:fs';
 import { parseArgs } from 'node:util';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { allKeys } from '../test/etcd.ts';
-import { clusterFiles, stateOf, untilReady } from '../test/hostile/server-process.ts';
+import { clusterFiles, readProcessState, waitUntilReady } from '../test/hostile/server-process.ts';
 import type { FuzzContext } from './input.ts';
-import { errorLines, signatureOf } from './judge.ts';
+import { errorLines, signatureOf } from './check-response.ts';
 import { parseNumbers } from './numbers.ts';
 import { describeInput, type Fault, type Run, runInputs } from './run-inputs.ts';
-import { growthFaults, prepareContext, removeObjects, restedState, serverOf, startPoliteClient } from './server.ts';
+import { growthFaults, prepareContext, deleteObjects, waitUntilAtRest, serverOf, startPoliteClient } from './server.ts';
 import { shrink } from './shrink.ts';
 
 const { values } = parseArgs({
@@ -28,23 +28,23 @@ const seed = Number(values.seed);
 const only = values.only === undefined ? undefined : parseNumbers(values.only);
 const inputs = only?.length ?? Number(values.inputs);
 const batchSize = Math.max(1, Math.min(Number(values.batch), Math.ceil(inputs / 4)));
-/** The server's heap grows to its working size first. */
+/** The server's heap first grows to its working size. */
 const warmUpBatches = 2;
 const growthMaxMiB = 100;
 const crashPollMs = 100;
-/** What ended the process may do so a little later. */
+/** An input may end the process with a short delay. */
 const aftermathMs = 500;
 const shrinkRunsMax = 40;
 const repeatedInputs = 100;
 const shownFaultsMax = 12;
 
 const files = clusterFiles(values.home ?? '');
-await untilReady(files);
+await waitUntilReady(files);
 const server = serverOf(files);
 const context: FuzzContext = await prepareContext(server);
 const seen = new Map<string, { readonly first: Fault; times: number; readonly kinds: Set<string> }>();
 
-/** Counts a fault, and says whether it is the first of its kind. */
+/** Counts a fault; returns whether it is the first of its kind. */
 function record(fault: Fault): boolean {
   const signature = signatureOf(fault.text);
   const known = seen.get(signature);
@@ -58,7 +58,7 @@ function record(fault: Fault): boolean {
 }
 
 interface Batch extends Run {
-  /** The process has ended meanwhile. */
+  /** Whether the server's process ended. */
   readonly crashed: boolean;
   readonly logged: readonly string[];
 }
@@ -70,7 +70,7 @@ async function runBatch(numbers: readonly number[]): Promise<Batch> {
   const over = new AbortController();
   void (async () => {
     while (!over.signal.aborted) {
-      if (!stateOf(pid)) stopping.abort();
+      if (!readProcessState(pid)) stopping.abort();
       await sleep(clock, crashPollMs);
     }
   })();
@@ -78,14 +78,14 @@ async function runBatch(numbers: readonly number[]): Promise<Batch> {
   const run = await runInputs(numbers, { seed, context, target, signal: stopping.signal });
   if (only || numbers.length < batchSize) await sleep(clock, aftermathMs);
   over.abort();
-  const crashed = stateOf(pid) === undefined;
-  if (crashed) await untilReady(files);
+  const crashed = readProcessState(pid) === undefined;
+  if (crashed) await waitUntilReady(files);
   return { ...run, crashed, logged: errorLines(files.log().slice(loggedBefore)) };
 }
 
-/** Finds the fewest inputs after which a batch fails in the same way, and says how to send them again. */
+/** Finds the fewest inputs that make a batch fail the same way, and prints how to repeat them. */
 async function report(what: string, suspects: readonly number[], fails: (batch: Batch) => boolean): Promise<void> {
-  // Whether a fault shows may depend on where one read of a socket ends: few inputs are sent more than once.
+  // A fault may depend on the boundaries of socket reads, so small sets of inputs are sent repeatedly.
   const repeated = (numbers: readonly number[]): number[] =>
     new Array<readonly number[]>(Math.max(1, Math.floor(repeatedInputs / numbers.length))).fill(numbers).flat();
   const smallest = await shrink(suspects, async (some) => fails(await runBatch(repeated(some))), shrinkRunsMax);
@@ -99,7 +99,7 @@ if (only) for (const number of only) console.log(`${number}: ${describeInput(see
 console.log(`seed ${seed}: ${inputs} inputs in batches of ${batchSize}`);
 const outcomes: Record<string, number> = {};
 const kinds: Record<string, number> = {};
-const idle = stateOf(files.replica().pid);
+const idle = readProcessState(files.replica().pid);
 let compared = idle;
 let politeLongestMs = 0;
 const beganMs = clock.monotonicMs();
@@ -125,7 +125,7 @@ for (let batch = 0; batch * batchSize < numbers.length; batch++) {
     for (const text of polite.faults) record({ number: undefined, kind: 'polite client', text });
     const newLines = run.logged.filter((text) => record({ number: undefined, kind: 'log', text: withoutTime(text) }));
     for (const line of newLines.slice(0, shownFaultsMax)) console.log(`  log: ${line.slice(0, 500)}`);
-    // A response of 500 and its line in the log are one fault, and the response names its input.
+    // A response of 500 and its log line are one fault; the response identifies the input.
     if (newLines.length > 0 && run.faults.length === 0) {
       const signature = signatureOf(withoutTime(newLines[0] ?? ''));
       await report('the log line', numbers.slice(batch * batchSize, (batch + 1) * batchSize), ({ logged }) =>
@@ -133,8 +133,8 @@ for (let batch = 0; batch * batchSize < numbers.length; batch++) {
       );
     }
   }
-  await removeObjects(server);
-  const state = await restedState(server, idle?.descriptors ?? 0);
+  await deleteObjects(server);
+  const state = await waitUntilAtRest(server, idle?.descriptors ?? 0);
   if (run.crashed || batch < warmUpBatches) compared = state && { ...state, descriptors: idle?.descriptors ?? 0 };
   else if (compared && state)
     for (const text of growthFaults(compared, state, growthMaxMiB))

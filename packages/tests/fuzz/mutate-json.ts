@@ -2,7 +2,7 @@ import type { Random } from '@cluster-apiserver/base';
 import { tokens } from '../test/hostile/bodies.ts';
 import { choose } from '../test/hostile/choose.ts';
 
-/** The text of a JSON value in which some nodes are not what they should be. Everything else stays valid. */
+/** Encodes a JSON value with mutations of some nodes; all other parts stay valid. */
 export function mutateJson(random: Random, value: unknown, changesMax = 3): string {
   const nodes = countNodes(value);
   const changed = new Set(Array.from({ length: random.below(changesMax + 1) }, () => random.below(nodes)));
@@ -14,7 +14,7 @@ export function mutateJson(random: Random, value: unknown, changesMax = 3): stri
       ? `[${node.map(write).join(',')}]`
       : isRecord(node)
         ? `{${members(node, isChanged && random.below(2) === 0).join(',')}}`
-        : (JSON.stringify(node) ?? 'null'); // a member that chance has left out
+        : (JSON.stringify(node) ?? 'null'); // a randomly omitted member
     return isChanged ? choose(random, nodeMutations)(random, text) : text;
   };
   const members = (node: Readonly<Record<string, unknown>>, isChanged: boolean): string[] => {
@@ -30,7 +30,7 @@ const isRecord = (node: unknown): node is Readonly<Record<string, unknown>> =>
 const countNodes = (node: unknown): number =>
   1 + (isRecord(node) ? Object.values(node).reduce<number>((sum, member) => sum + countNodes(member), 0) : 0);
 
-/** Lengths on both sides of the bounds of names, labels, annotations and bodies. */
+/** Lengths around the limits of names, labels, annotations and bodies. */
 const boundaryLengths = [0, 1, 62, 63, 64, 127, 128, 253, 254, 255, 256, 1_023, 1_024, 1_025, 16_384, 65_536];
 const boundaryNumbers = [
   ...['-1', '0', '-0', '1e0', '1.0', '127', '128', '2147483647', '2147483648', '-2147483649'],
@@ -64,7 +64,7 @@ const nodeMutations: readonly NodeMutation[] = [
     const depth = choose(random, depths);
     return `${'{"a":'.repeat(depth)}${text}${'}'.repeat(depth)}`;
   },
-  (_, text) => JSON.stringify(text), // what is structured becomes a string
+  (_, text) => JSON.stringify(text), // an object or list becomes a string
   () => 'null',
   () => '{}',
   () => '[]',
@@ -73,13 +73,13 @@ const nodeMutations: readonly NodeMutation[] = [
 type MemberMutation = (random: Random, members: string[]) => string[];
 
 const memberMutations: readonly MemberMutation[] = [
-  (_, members) => [...members, ...members], // every key twice
+  (_, members) => [...members, ...members], // duplicates every key
   (random, members) => [...members, choose(random, members.length > 0 ? members : [''])],
   (_, members) => members.toReversed(),
   (random, members) => members.filter(() => random.below(3) > 0),
   (random, members) => [...members, `${JSON.stringify(choose(random, awkwardNames))}:${choose(random, tokens)()}`],
   (random, members) => members.map((text) => (random.below(3) === 0 ? text.toUpperCase() : text)),
-  // The same key, written in another way.
+  // Duplicate keys with different escapes.
   (random, members) => members.map((text) => (random.below(3) === 0 ? text.replace(/^"(.)/, escapeFirst) : text)),
   (random, members) => [
     ...members,

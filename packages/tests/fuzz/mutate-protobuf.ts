@@ -1,11 +1,13 @@
 import type { Random } from '@cluster-apiserver/base';
 import { choose } from '../test/hostile/choose.ts';
 
-/** A protobuf message as its fields: enough of the wire format to change one field and keep the lengths around it right. */
+/**
+ * A field of a protobuf message: enough of the wire format to change one field and keep the enclosing lengths right.
+ */
 interface WireField {
   readonly number: number;
   readonly type: number;
-  /** What follows the tag: a varint, 4 or 8 bytes, or what a length announces. */
+  /** The bytes after the tag: a varint, 4 or 8 bytes, or length-delimited content. */
   readonly content: Buffer;
 }
 
@@ -13,7 +15,7 @@ const prefixBytes = 4;
 const lengthDelimited = 2;
 const depthMax = 8;
 
-/** Changes one field at any depth; the lengths that enclose it fit, so that the change is read. */
+/** Changes one field at any depth and keeps the enclosing lengths right, so that the server parses the change. */
 export function mutateProtobuf(random: Random, bytes: Buffer): Buffer {
   const prefix = bytes.subarray(0, prefixBytes);
   return Buffer.concat([prefix, mutateMessage(random, bytes.subarray(prefixBytes), 0)]);
@@ -31,7 +33,7 @@ function mutateMessage(random: Random, message: Buffer, depth: number): Buffer {
   return Buffer.concat(fields.toSpliced(at, 1, ...changed).map(writeField));
 }
 
-/** Undefined for what is no message, such as a string. */
+/** Returns undefined for bytes that are not a message, such as a string. */
 export function readFields(message: Buffer): WireField[] | undefined {
   const fields: WireField[] = [];
   let at = 0;
@@ -89,7 +91,7 @@ const lengths = [0, 1, 127, 128, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 53];
 
 type FieldMutation = (random: Random, field: WireField) => readonly WireField[];
 
-/** A field whose content holds its own tag and length, whatever they say. */
+/** A field that is encoded from raw bytes, including tag and length. */
 const verbatim = (bytes: Buffer): WireField => ({
   number: 2_000,
   type: 0,
@@ -108,7 +110,7 @@ const fieldMutations: readonly FieldMutation[] = [
     verbatim(Buffer.concat([varintOf(field.number * 8 + 2), varintOf(choose(random, lengths)), field.content])),
   ],
   (_, field) => [verbatim(Buffer.from([field.number * 8 + 3, field.number * 8 + 4]))], // a group
-  (_, field) => [verbatim(Buffer.from([field.number * 8 + 3]))], // a group without an end
+  (_, field) => [verbatim(Buffer.from([field.number * 8 + 3]))], // an unterminated group
   (random, field) => {
     let content = field.content;
     for (let depth = choose(random, [5, 100, 1_000]); depth > 0; depth--)
@@ -121,7 +123,7 @@ const payloads: readonly ((random: Random, content: Buffer) => Buffer)[] = [
   () => Buffer.alloc(0),
   (random, content) => content.subarray(0, random.below(content.length + 1)),
   (_, content) => Buffer.concat([content, content]),
-  () => Buffer.from([0xff, 0xfe, 0xc0, 0x80]), // no UTF-8
+  () => Buffer.from([0xff, 0xfe, 0xc0, 0x80]), // invalid UTF-8
   () => Buffer.from([0xed, 0xa0, 0x80]), // half a surrogate pair
   () => Buffer.from('__proto__'),
   () => overlong,

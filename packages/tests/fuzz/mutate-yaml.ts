@@ -3,10 +3,10 @@ import { yamlLines } from '../test/hostile/bodies.ts';
 import { choose } from '../test/hostile/choose.ts';
 import { mutateJson } from './mutate-json.ts';
 
-/** A YAML text of a value: in block or flow style, with properties, comments and broken lines where chance puts them. */
+/** Encodes a value as YAML in block or flow style, with random properties, comments and broken lines. */
 export function mutateYaml(random: Random, value: unknown): string {
   switch (random.below(8)) {
-    case 0: // JSON is YAML, and what is wrong with it is looked at by another parser
+    case 0: // JSON is YAML; its mutations are covered by mutate-json.ts
       return mutateJson(random, value);
     case 1:
       return repeatToken(random);
@@ -20,10 +20,10 @@ export function mutateYaml(random: Random, value: unknown): string {
   }
 }
 
-/** Some lines are megabytes of blanks, which the bench of hostile load is for. */
+/** Some repetitions would be megabytes; the benchmark of hostile load covers those. */
 const textMax = 64 * 1_024;
 
-/** Each of them made a parser look back, or keep something, for every repetition. */
+/** Tokens that made a parser backtrack, or retain memory, for every repetition. */
 const repeatedTokens = [
   ...['"" ', '- : ', '!!x &a ', '! ', '&a ', '*a ', '[', '{', '{a: ', '- ', '? ', ': ', '- - ', '"', "'", '|\n', '>\n'],
   ...['#\n', '---\n', '...\n', '%TAG ! x\n', 'a: &a\n', '<<: *a\n', '\t', ' ', '[[],', 'a\n', '!<', '%', ', '],

@@ -1,4 +1,4 @@
-/** Reads `1,5-8,12`. */
+/** Parses `1,5-8,12`. */
 export function parseNumbers(text: string): number[] {
   return text.split(',').flatMap((part) => {
     const range = /^(\d+)(?:-(\d+))?$/.exec(part.trim());

@@ -10,9 +10,9 @@ import { inputAt } from './generate.ts';
 import { runInputs, type Run } from './run-inputs.ts';
 import { contextForTests as context } from './testing.ts';
 
-// Servers with a planted fault: a fuzzer that overlooks it would overlook the real one.
+// Servers with deliberate faults: a fuzzer that misses these would miss real ones.
 
-/** One with a very long request early on. */
+/** A seed with a very long request early on. */
 const seed = 3;
 let scope = new CleanupStack();
 afterEach(async () => {
@@ -31,13 +31,13 @@ const numbersWhere = (isWanted: (request: Request) => boolean, count: number): n
   return found;
 };
 
-/** Requests alone: what has a connection of its own goes to Node, which is not what is tested here. */
+/** Only requests: inputs with their own connection reach Node's parser, which is not under test here. */
 const requests = (over: 'h2' | 'http/1.1', count: number): number[] => {
   const found: number[] = [];
   for (let number = 0; found.length < count; number++) {
     const { input } = inputAt(seed, number, context);
     if (input.form !== 'request' || input.over !== over || input.request.method !== 'GET') continue;
-    // What Node itself refuses never reaches a handler.
+    // Requests that Node itself refuses never reach a handler.
     const texts = [input.request.target, ...input.request.headers.flat()];
     if (!/watch|%/.test(input.request.target) && texts.every((text) => /^[!-~][ -~]{0,300}$/.test(text)))
       found.push(number);
@@ -76,14 +76,14 @@ const answer =
   };
 const statusBody = (code: number): string => JSON.stringify({ kind: 'Status', code });
 
-test.each(['h2', 'http/1.1'] as const)('nothing is wrong with a server that answers properly over %s', async (over) => {
+test.each(['h2', 'http/1.1'] as const)('a correct server over %s has no faults', async (over) => {
   const { faults, outcomes } = await run(answer(404, statusBody(404)), requests(over, 40));
   expect(faults).toEqual([]);
   expect(outcomes['404']).toBeGreaterThan(30);
 });
 
 test.each(['h2', 'http/1.1'] as const)(
-  'every internal error over %s is found, with the number of its input',
+  'every internal error over %s is found with the number of its input',
   async (over) => {
     const numbers = requests(over, 40);
     const { faults } = await run(answer(500, statusBody(500)), numbers);
@@ -93,12 +93,12 @@ test.each(['h2', 'http/1.1'] as const)(
   },
 );
 
-test.each(['h2', 'http/1.1'] as const)('a Status of another code over %s is found', async (over) => {
+test.each(['h2', 'http/1.1'] as const)('a Status with another code over %s is found', async (over) => {
   const { faults } = await run(answer(400, statusBody(404)), requests(over, 5));
   expect(faults.length).toBeGreaterThan(0);
 });
 
-test('a response in chunks is whole when its last bytes come apart', async () => {
+test('a chunked response is complete when its last bytes arrive separately', async () => {
   const { faults, outcomes } = await run(
     (_, response) => {
       const { socket } = response as ServerResponse;
@@ -111,7 +111,7 @@ test('a response in chunks is whole when its last bytes come apart', async () =>
   expect(outcomes['200']).toBe(5);
 });
 
-test('a field that ends its session takes no other request along', async () => {
+test('a field that ends its session does not affect other requests', async () => {
   const tooLarge = numbersWhere(({ target }) => target.length > 65_536, 1);
   const { faults, outcomes } = await run(answer(404, statusBody(404)), [...tooLarge, ...requests('h2', 40)]);
   expect(faults).toEqual([]);
@@ -119,7 +119,7 @@ test('a field that ends its session takes no other request along', async () => {
   expect(outcomes['session ended by a field']).toBe(1);
 });
 
-test('a connection that is closed instead of an answer is seen', async () => {
+test('a connection that is closed without a response is found', async () => {
   const numbers = requests('http/1.1', 10);
   const { faults, outcomes } = await run((request) => void request.socket.destroy(), numbers);
   expect(faults).toHaveLength(numbers.length);
@@ -127,7 +127,7 @@ test('a connection that is closed instead of an answer is seen', async () => {
   expect(outcomes['connection closed']).toBe(numbers.length);
 });
 
-test('a stream that ends in an internal error is found', async () => {
+test('a stream that is reset with an internal error is found', async () => {
   const { faults } = await run(
     (_, response) => {
       (response as Http2ServerResponse).stream.close(2);
@@ -138,7 +138,7 @@ test('a stream that ends in an internal error is found', async () => {
   expect(faults[0]?.text).toContain('INTERNAL_ERROR');
 });
 
-test('a run that is stopped gives the inputs that were under way', async () => {
+test('a stopped run returns the inputs in flight', async () => {
   const stopping = new AbortController();
   const numbers = requests('h2', 20);
   const { faults, suspects } = await run(() => stopping.abort(), numbers, stopping.signal);

@@ -1,18 +1,18 @@
 import { seededRandom } from '@cluster-apiserver/base';
-import { shown } from '../test/hostile/case.ts';
+import { describeCase } from '../test/hostile/case.ts';
 import type { Http2Target } from '../test/hostile/http2-connection.ts';
 import { send } from '../test/hostile/send.ts';
 import { inputAt } from './generate.ts';
-import { http1Lane } from './http1-lane.ts';
-import { http2Lane } from './http2-lane.ts';
+import { openHttp1Connection } from './http1-connection.ts';
+import { openHttp2Connection } from './http2-connection.ts';
 import type { Request } from '../test/hostile/requests.ts';
 import type { FuzzContext, RequestInput } from './input.ts';
-import { faultOf } from './judge.ts';
-import type { Lane, Outcome } from './lane.ts';
+import { faultOf } from './check-response.ts';
+import type { SharedConnection, Outcome } from './connection.ts';
 import { openWebSocket } from './web-socket-connection.ts';
 
 export interface Fault {
-  /** Undefined for what no single input can be blamed for. */
+  /** Undefined for faults that no single input caused. */
   readonly number: number | undefined;
   readonly kind: string;
   readonly text: string;
@@ -20,10 +20,10 @@ export interface Fault {
 
 export interface Run {
   readonly faults: readonly Fault[];
-  /** How many of each kind, and of each outcome. */
+  /** Counts by kind and by outcome. */
   readonly kinds: Readonly<Record<string, number>>;
   readonly outcomes: Readonly<Record<string, number>>;
-  /** What was under way, and what had ended shortly before, when the run was stopped. */
+  /** Inputs that were in flight or had just ended when the run was stopped. */
   readonly suspects: readonly number[];
 }
 
@@ -31,32 +31,32 @@ export interface RunOptions {
   readonly seed: number;
   readonly context: FuzzContext;
   readonly target: Http2Target;
-  /** Stops the run: what is under way is given up. */
+  /** Stops the run and abandons inputs in flight. */
   readonly signal: AbortSignal;
 }
 
-/** Inputs under way at once: enough to keep a core busy, few enough for an honest limit of requests in flight. */
+/** Concurrent inputs: enough to keep a core busy, below the server's limit of requests in flight. */
 const workers = 96;
-const http2Lanes = 4;
-/** Something else may have ended the connection; what still gets no response is counted. */
+const http2Connections = 4;
+/** Another input may have ended the connection, so an input without a response is sent again. */
 const attemptsMax = 3;
 const recentMax = 300;
-/** HTTP/2 libraries end the whole session for a longer name or value, and with it whatever else is under way on it. */
+/** HTTP/2 libraries end the whole session, with all its requests, for a longer name or value. */
 const fieldBytesMax = 65_536;
-/** What no input may lead to, after so many attempts. A malformed header may be a reason to reset a stream. */
+/** Losses that no input may cause, after all attempts. A malformed header may justify a stream reset. */
 const lostFaults: Readonly<Record<string, string>> = {
   'reset 2': 'the stream was reset with INTERNAL_ERROR',
   'connection closed': 'the connection was closed without a response',
 };
 
-/** Sends inputs and judges each response. */
+/** Sends inputs and checks each response. */
 export async function runInputs(
   numbers: readonly number[],
   { seed, context, target, signal }: RunOptions,
 ): Promise<Run> {
-  const shared = Array.from({ length: http2Lanes }, () => http2Lane(target));
-  const free: Lane[] = [];
-  const all: Lane[] = [...shared];
+  const shared = Array.from({ length: http2Connections }, () => openHttp2Connection(target));
+  const free: SharedConnection[] = [];
+  const all: SharedConnection[] = [...shared];
   const faults: Fault[] = [];
   const kinds: Record<string, number> = {};
   const outcomes: Record<string, number> = {};
@@ -66,16 +66,16 @@ export async function runInputs(
 
   const sendOn = async (input: RequestInput, number: number): Promise<Outcome> => {
     if (input.over === 'h2' && endsSession(input.request)) return sendAlone(input.request);
-    if (input.over === 'h2') return (shared[number % http2Lanes] as Lane).send(input.request);
-    const lane = free.pop() ?? http1Lane(target, seededRandom(seed + number));
-    if (!all.includes(lane)) all.push(lane);
-    const outcome = await lane.send(input.request);
-    free.push(lane);
+    if (input.over === 'h2') return (shared[number % http2Connections] as SharedConnection).send(input.request);
+    const connection = free.pop() ?? openHttp1Connection(target, seededRandom(seed + number));
+    if (!all.includes(connection)) all.push(connection);
+    const outcome = await connection.send(input.request);
+    free.push(connection);
     return outcome;
   };
 
   const sendAlone = async (request: Request): Promise<Outcome> => {
-    const lane = http2Lane(target);
+    const lane = openHttp2Connection(target);
     const outcome = await lane.send(request);
     await lane.close();
     return 'lost' in outcome ? { lost: 'session ended by a field' } : outcome;
@@ -142,7 +142,7 @@ export async function runInputs(
   return { faults, kinds, outcomes, suspects: [...recent, ...underWay] };
 }
 
-/** No other request was to blame. */
+/** Whether the loss cannot have been caused by another request. */
 const isFinal = (lost: string): boolean => lost.startsWith('reset') || lost === 'session ended by a field';
 
 const endsSession = ({ target, headers }: Request): boolean =>
@@ -150,14 +150,20 @@ const endsSession = ({ target, headers }: Request): boolean =>
 
 const count = (counts: Record<string, number>, name: string): void => void (counts[name] = (counts[name] ?? 0) + 1);
 
-/** An input as a text from which it can be made again. */
+/** Describes an input precisely enough to repeat it. */
 export function describeInput(seed: number, number: number, context: FuzzContext): string {
   const { kind, input } = inputAt(seed, number, context);
   const content =
     input.form === 'connection'
-      ? shown(input.case)
+      ? describeCase(input.case)
       : input.form === 'web-socket'
-        ? shown({ kind, over: 'http/1.1', pieces: [input.opening, ...input.messages], end: 'shut', method: undefined })
-        : shown({ kind, over: input.over, request: input.request });
+        ? describeCase({
+            kind,
+            over: 'http/1.1',
+            pieces: [input.opening, ...input.messages],
+            end: 'shut',
+            method: undefined,
+          })
+        : describeCase({ kind, over: input.over, request: input.request });
   return content.replaceAll(context.token, '<token>');
 }

@@ -1,28 +1,31 @@
-/** The server that is fuzzed: what is prepared in it, and how it is looked at between batches. */
+/** The fuzzed server: its preparation, and its checks between batches. */
 import fs from 'node:fs';
 import https from 'node:https';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { http1Client } from '../test/fault/client.ts';
-import { type ClusterFiles, type ProcessState, stateOf } from '../test/hostile/server-process.ts';
+import { type ClusterFiles, type ProcessState, readProcessState } from '../test/hostile/server-process.ts';
 import type { FuzzContext } from './input.ts';
 
 const politePath = '/api/v1/namespaces/polite/serviceaccounts/polite';
 const politePauseMs = 50;
-/** Whoever waits for so long for one object is not served any more. The bench of hostile load asks for much less. */
+/**
+ * A client that waits this long for one object is not being served. The benchmark of hostile load has a much lower
+ * limit.
+ */
 const politeMs = 10_000;
-/** Time for the server to notice that its clients are gone. */
+/** Time for the server to notice that its clients disconnected. */
 const restMs = 20_000;
 const restPollMs = 250;
-/** Sockets to etcd and of clients of our own come and go. */
+/** The number of sockets to etcd and to the fuzzer's own clients varies. */
 const descriptorsMax = 12;
-/** Memory that has not changed by so much for some polls is at rest. */
+/** Memory is at rest if it changes less than this for some polls. */
 const quiet = { polls: 6, changeMiB: 2 };
 
 export interface Server {
   readonly files: ClusterFiles;
-  ask(
+  request(
     method: string,
     path: string,
     body?: object,
@@ -34,7 +37,7 @@ export function serverOf(files: ClusterFiles): Server {
   const token = readToken(files);
   return {
     files,
-    ask: async (method, path, body, type = 'application/json') => {
+    request: async (method, path, body, type = 'application/json') => {
       const request = https.request(`${files.replica().url}${path}`, {
         ...{ method, agent: false, ca: fs.readFileSync(files.ca) },
         headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': type }) },
@@ -50,8 +53,8 @@ export function serverOf(files: ClusterFiles): Server {
 
 const readToken = (files: ClusterFiles): string => fs.readFileSync(files.token, 'utf8').trim();
 
-/** Makes what the inputs are made from. */
-export async function prepareContext({ files, ask }: Server): Promise<FuzzContext> {
+/** Creates the objects and tokens that the inputs are derived from. */
+export async function prepareContext({ files, request: ask }: Server): Promise<FuzzContext> {
   const accounts = (namespace: string): string => `/api/v1/namespaces/${namespace}/serviceaccounts`;
   await ask('POST', accounts('polite'), { metadata: { name: 'polite', labels: { app: 'polite' } } });
   for (const name of ['polite', 'other']) await ask('POST', accounts('fuzz-identity'), { metadata: { name } });
@@ -64,8 +67,8 @@ export async function prepareContext({ files, ask }: Server): Promise<FuzzContex
   };
 }
 
-/** Takes away what a batch has created, so that memory that grows is a leak. The polite client's object stays. */
-export async function removeObjects({ ask }: Server): Promise<void> {
+/** Deletes the objects of a batch, so that growing memory is a leak. The well-behaved client's object stays. */
+export async function deleteObjects({ request: ask }: Server): Promise<void> {
   for (const [path, plural] of removed) {
     const { body } = await ask('GET', `${path}/${plural}`);
     const { items } = JSON.parse(body) as { items: readonly Item[] };
@@ -84,7 +87,7 @@ export async function removeObjects({ ask }: Server): Promise<void> {
   }
 }
 
-/** Cluster-scoped objects are made under a few names only, and may stay. */
+/** Cluster-scoped objects have only a few names and may stay. */
 const removed = [
   ['/api/v1', 'serviceaccounts'],
   ['/api/v1', 'events'],
@@ -97,7 +100,7 @@ interface Item {
   readonly metadata: { readonly namespace: string; readonly name: string; readonly finalizers?: readonly string[] };
 }
 
-/** Asks for one object again and again on a connection of its own; what it gets must never change. */
+/** Reads one object repeatedly on a separate connection; the response must never change. */
 export function startPoliteClient({ files }: Server): {
   readonly faults: string[];
   longestMs(): number;
@@ -133,13 +136,13 @@ export function startPoliteClient({ files }: Server): {
   };
 }
 
-/** The state of the process when its connections have ended and its memory has come to rest, or at the end of the time. */
-export async function restedState({ files }: Server, descriptorsBefore: number): Promise<ProcessState | undefined> {
+/** Waits until connections are closed and memory is at rest, or for the time limit, and returns the process state. */
+export async function waitUntilAtRest({ files }: Server, descriptorsBefore: number): Promise<ProcessState | undefined> {
   const endMs = clock.monotonicMs() + restMs;
   let compared = Number.POSITIVE_INFINITY;
   let quietPolls = 0;
   for (;;) {
-    const state = stateOf(files.replica().pid);
+    const state = readProcessState(files.replica().pid);
     if (!state) return undefined;
     quietPolls = Math.abs(state.residentMiB - compared) > quiet.changeMiB ? 0 : quietPolls + 1;
     if (quietPolls === 0) compared = state.residentMiB;
@@ -149,7 +152,7 @@ export async function restedState({ files }: Server, descriptorsBefore: number):
   }
 }
 
-/** What a rested process has kept that it should not have. */
+/** Memory and descriptors that a process at rest should have released. */
 export function growthFaults(before: ProcessState, after: ProcessState, growthMaxMiB: number): string[] {
   const growthMiB = after.residentMiB - before.residentMiB;
   const descriptors = after.descriptors - before.descriptors;

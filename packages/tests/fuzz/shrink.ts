@@ -1,6 +1,6 @@
 /**
- * The fewest numbers that still fail, found by leaving out ever smaller parts (delta debugging). Gives what it has when
- * the runs are used up, and undefined when not even all of them fail.
+ * Finds the fewest numbers that still fail by leaving out ever smaller parts (delta debugging). Returns the best result
+ * within the limit of runs, and undefined if not even all numbers fail.
  */
 export async function shrink(
   numbers: readonly number[],
@@ -13,7 +13,7 @@ export async function shrink(
   for (let parts = 2; smallest.length > 1 && runs < runsMax; ) {
     const size = Math.ceil(smallest.length / parts);
     let found: readonly number[] | undefined;
-    // Parts by themselves first: most failures need one input.
+    // Try single parts first: most failures need one input.
     for (let at = 0; at < smallest.length && !found && runs < runsMax; at += size, runs++) {
       const part = smallest.slice(at, at + size);
       if (await fails(part)) found = part;

@@ -2,7 +2,7 @@ import type { FuzzContext } from './input.ts';
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** What a server would have given, for tests without one. */
+/** A context for tests without a server. */
 export const contextForTests: FuzzContext = {
   token: 'administrator-0123456789',
   serviceAccountToken: `${part({ alg: 'ES256', kid: 'k' })}.${part({ sub: 's', exp: 1, aud: ['a'] })}.${'A'.repeat(86)}`,

@@ -1,16 +1,16 @@
 import { connect } from 'node:tls';
 import { systemClock as clock } from '@cluster-apiserver/base';
-import { readAnswers, wrongWith } from '../test/hostile/answers.ts';
+import { parseResponses, responseFault } from '../test/hostile/http1-responses.ts';
 import type { Http2Target } from '../test/hostile/http2-connection.ts';
 import type { WebSocketInput } from './input.ts';
 
-/** The watches that are opened end after a second, and a WebSocket that has ended is closed in both directions. */
+/** The watches end after a second; both directions of a WebSocket must then close. */
 const closedMs = 15_000;
-/** After this the client leaves without a word: most of its messages are no reason for the server to close. */
+/** The client disconnects after this time: most of its messages do not make the server close. */
 const patienceMs = 300;
 const headEnd = Buffer.from('\r\n\r\n');
 
-/** Does what the input says on a connection of its own, and gives what the server did wrong. */
+/** Sends the input on its own connection and returns the server's faults. */
 export function openWebSocket(
   { opening, messages }: WebSocketInput,
   { port, ca }: Http2Target,
@@ -36,15 +36,15 @@ export function openWebSocket(
   });
 }
 
-/** What is wrong with what a server has sent to a client that opened a WebSocket. */
+/** Finds faults in the bytes that the server sent to a client that opened a WebSocket. */
 export function webSocketFaults(received: Buffer): string[] {
   if (received.length === 0) return [];
   const end = received.indexOf(headEnd);
   if (end < 0) return [`no response: ${JSON.stringify(received.toString('latin1').slice(0, 200))}`];
   if (!received.subarray(0, end).toString('latin1').startsWith('HTTP/1.1 101')) {
-    const { answers, rest } = readAnswers(received, undefined);
+    const { answers, rest } = parseResponses(received, undefined);
     const faults = answers.flatMap(
-      ({ status, headers, body }) => wrongWith(status, headers.get('content-type'), body) ?? [],
+      ({ status, headers, body }) => responseFault(status, headers.get('content-type'), body) ?? [],
     );
     return rest === 'something else' ? [...faults, 'malformed HTTP/1.1'] : faults;
   }

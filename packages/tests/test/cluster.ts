@@ -5,17 +5,17 @@ import os from 'node:os';
 import path from 'node:path';
 import { builtLauncher } from '../../devcluster/test/built-launcher.ts';
 
-/** A whole cluster, started the way `npm start` does it, for tests that disturb it from outside. */
+/** A whole cluster, started like `npm start`, for tests that inject faults into its processes. */
 export interface Cluster {
-  /** Who runs where now; a process that was started again has another id. */
+  /** The current processes; a restarted process has a new id. */
   pids(): Pids;
   readonly ca: Buffer;
   readonly token: string;
-  /** Of a user whose rights come from RBAC. */
+  /** Kubeconfig of a user whose permissions come from RBAC. */
   readonly developerKubeconfig: string;
-  /** What a process has written, such as `replica-1`. */
+  /** Output of a process, such as `replica-1`. */
   log(name: string): string;
-  /** Ends every process and removes every file. */
+  /** Stops all processes and removes all files. */
   stop(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export interface Running {
 
 export interface ClusterOptions {
   readonly replicas: number;
-  /** How many members to start, or where those are that the test has started itself. */
+  /** The number of members to start, or the endpoints of members that the test started. */
   readonly etcdMembers: number | readonly string[];
   readonly replicaFlags?: readonly string[];
 }
@@ -42,10 +42,10 @@ export async function startCluster({ replicas, etcdMembers, replicaFlags = [] }:
   const etcd =
     typeof etcdMembers === 'number' ? ['--etcd-members', `${etcdMembers}`] : ['--etcd-servers', etcdMembers.join(',')];
   const own = ['--data-dir', home, '--port', '0', '--replicas', `${replicas}`, ...etcd];
-  // Faults are judged by what lies in etcd, so it lies there in clear.
+  // Tests compare responses with the values in etcd, so these are not encrypted.
   const inClear = ['--encryption-provider-config=', '--encryption-provider-config-automatic-reload=false'];
   const child = spawn(process.execPath, [builtLauncher, ...own, '--', ...inClear, ...replicaFlags], {
-    // The channel ends the cluster when this process ends without a word.
+    // The launcher stops the cluster when this process exits and closes the channel.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   let output = '';
@@ -61,7 +61,7 @@ export async function startCluster({ replicas, etcdMembers, replicaFlags = [] }:
   }
   const read = (file: string): string => fs.readFileSync(path.join(home, file), 'utf8');
   return {
-    pids: () => JSON.parse(read('pids.json')) as Pids, // the launcher writes this form
+    pids: () => JSON.parse(read('pids.json')) as Pids, // written by the launcher
     ca: fs.readFileSync(path.join(home, 'ca.crt')),
     token: read('admin.token'),
     developerKubeconfig: path.join(home, 'developer.kubeconfig'),

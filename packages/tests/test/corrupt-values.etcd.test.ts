@@ -1,11 +1,11 @@
-/** Stored bytes that are no object: they cost the pages that would show them, and are quoted nowhere. */
+/** Corrupt values in etcd: only pages that contain them fail, and neither logs nor responses quote them. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../base/test/until.ts';
 import { putRaw } from './etcd.ts';
-import { type Answer, type ServedKinds, serveKinds } from './serve-kinds.ts';
+import { type ApiResponse, type TestServer, serveKinds } from './serve-kinds.ts';
 
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   server = await serveKinds(kinds, { errorsExpected: true });
 });
@@ -15,56 +15,60 @@ const all = '/api/v1/serviceaccounts';
 const put = (key: string, value: string | Buffer): Promise<void> =>
   putRaw(server.etcd.endpoints[0] as string, `/registry/serviceaccounts/${key}`, Buffer.from(value));
 
-test('a page is served unless it would show what cannot be read', async () => {
+test('a page is served unless it contains an unreadable object', async () => {
   for (const namespace of ['a', 'b', 'c', 'd', 'e'])
-    await server.ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'x' } });
-  const namespaced = ({ body }: Answer): (string | undefined)[] | undefined =>
+    await server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'x' } });
+  const namesIn = ({ body }: ApiResponse): (string | undefined)[] | undefined =>
     body.items?.map(({ metadata }) => metadata.namespace);
-  const page = (limit: number, from?: string): Promise<Answer> =>
-    server.ask('GET', `${all}?limit=${limit}${from ? `&continue=${from}` : ''}`);
-  const [first, second] = [await page(1), await page(2)];
-  const behind = await page(3);
+  const listPage = (limit: number, from?: string): Promise<ApiResponse> =>
+    server.request('GET', `${all}?limit=${limit}${from ? `&continue=${from}` : ''}`);
+  const [first, second] = [await listPage(1), await listPage(2)];
+  const behind = await listPage(3);
   await put('c/x', 'noise');
-  await until('the unreadable object', async () => ((await server.ask('GET', all)).status === 500 ? true : undefined));
-  expect(namespaced(await page(1))).toEqual(['a']);
-  expect(namespaced(await page(2))).toEqual(['a', 'b']);
-  expect((await page(3)).status).toBe(500);
-  // The snapshot of the first page is older than the change.
-  const continueOf = ({ body }: Answer): string | undefined => body.metadata['continue' as never];
-  expect(namespaced(await page(1, continueOf(first)))).toEqual(['b']);
-  expect(namespaced(await page(1, continueOf(second)))).toEqual(['c']);
-  expect(namespaced(await page(2, continueOf(behind)))).toEqual(['d', 'e']);
-  const now = await page(2);
-  expect(await page(1, continueOf(now))).toMatchObject({ status: 500, body: { reason: 'StorageReadError' } });
+  await until('the unreadable object', async () =>
+    (await server.request('GET', all)).status === 500 ? true : undefined,
+  );
+  expect(namesIn(await listPage(1))).toEqual(['a']);
+  expect(namesIn(await listPage(2))).toEqual(['a', 'b']);
+  expect((await listPage(3)).status).toBe(500);
+  // The first page's snapshot is older than the change.
+  const continueOf = ({ body }: ApiResponse): string | undefined => body.metadata['continue' as never];
+  expect(namesIn(await listPage(1, continueOf(first)))).toEqual(['b']);
+  expect(namesIn(await listPage(1, continueOf(second)))).toEqual(['c']);
+  expect(namesIn(await listPage(2, continueOf(behind)))).toEqual(['d', 'e']);
+  const now = await listPage(2);
+  expect(await listPage(1, continueOf(now))).toMatchObject({ status: 500, body: { reason: 'StorageReadError' } });
   await put('c/x', '');
 });
 
 const secret = 'do-not-quote-me';
 test.each<[string, string | Buffer]>([
-  ['no JSON', secret],
-  ['JSON that breaks off', `{"metadata":{"name":"x","annotations":{"a":"${secret}`],
+  ['not JSON', secret],
+  ['truncated JSON', `{"metadata":{"name":"x","annotations":{"a":"${secret}`],
   ['JSON with a bad escape', `{"metadata":{"name":"x","annotations":{"a":"\\q${secret}"}}}`],
   ['JSON of another object', `{"metadata":{"name":"${secret}","namespace":"${secret}"}}`],
   ['JSON of the wrong type', `{"metadata":{"name":"x","labels":"${secret}"}}`],
   ['a list', `["${secret}"]`],
-  ['protobuf that breaks off', Buffer.concat([Buffer.from('k8s\0\n\x7f'), Buffer.from(secret)])],
-  ['a prefix of no provider', `k8s:enc:${secret}:v1:${secret}`],
-  ['lines of its own', `x\nE0101 00:00:00.000000       1 server] "${secret}"`],
-])('%s is refused, and neither the log nor an answer quotes it', async (_, value) => {
-  const before = server.logged.length;
+  ['truncated protobuf', Buffer.concat([Buffer.from('k8s\0\n\x7f'), Buffer.from(secret)])],
+  ['an unknown provider prefix', `k8s:enc:${secret}:v1:${secret}`],
+  ['a forged log line', `x\nE0101 00:00:00.000000       1 server] "${secret}"`],
+])('%s is rejected, and neither the log nor a response quotes it', async (_, value) => {
+  const before = server.logLines.length;
   await put('quoted/x', value);
   const path = '/api/v1/namespaces/quoted/serviceaccounts';
-  await until('the unreadable object', async () => ((await server.ask('GET', path)).status === 500 ? true : undefined));
+  await until('the unreadable object', async () =>
+    (await server.request('GET', path)).status === 500 ? true : undefined,
+  );
   const answers = [
-    await server.ask('GET', `${path}/x`),
-    await server.ask('GET', path),
-    await server.ask('PATCH', `${path}/x`, {}, 'application/merge-patch+json'),
-    await server.ask('DELETE', `${path}/x`),
+    await server.request('GET', `${path}/x`),
+    await server.request('GET', path),
+    await server.request('PATCH', `${path}/x`, {}, 'application/merge-patch+json'),
+    await server.request('DELETE', `${path}/x`),
   ];
   for (const { status, body } of answers) {
     expect(status).toBe(500);
     expect(JSON.stringify(body)).not.toContain(secret);
   }
-  expect(server.logged.length).toBeGreaterThan(before);
-  expect(server.logged.slice(before).find((line) => line.includes(secret))).toBeUndefined();
+  expect(server.logLines.length).toBeGreaterThan(before);
+  expect(server.logLines.slice(before).find((line) => line.includes(secret))).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-/** Bytes of nobody's in the place of the leader's name: they cost a line in the log, and not the leader for ever. */
+/** Garbage in the key of the leader election is logged and removed, and does not block the election. */
 import { expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../base/test/until.ts';
@@ -11,12 +11,12 @@ const key = '/registry/.own/election/leader';
 test.each([
   ['noise', Buffer.alloc(300, 0xe7)],
   ['nothing', Buffer.alloc(0)],
-  ['a line of its own', Buffer.from('x\nI0101 00:00:00.000000       1 server] "forged"')],
+  ['a forged log line', Buffer.from('x\nI0101 00:00:00.000000       1 server] "forged"')],
 ])('%s in the key of the leader election is removed, logged as an error, and a leader is elected', async (_, value) => {
   const etcd = await startEtcd();
   await putRaw(etcd.endpoints[0] as string, key, value);
   const server = await serveKinds(kinds, { etcd, errorsExpected: true });
-  const lines = (message: string): readonly string[] => server.logged.filter((line) => line.includes(message));
+  const lines = (message: string): readonly string[] => server.logLines.filter((line) => line.includes(message));
   await until('a leader', () => lines('acquired leadership').length > 0 || undefined, 20_000);
   const [removed, ...more] = lines('removed a leader election key');
   expect(removed).toMatch(/^E\d{4} /);

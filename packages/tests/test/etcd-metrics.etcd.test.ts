@@ -1,4 +1,4 @@
-/** What operators see of the way to etcd and of the watch cache, scraped from a server that has had some trouble. */
+/** Metrics of the etcd client and of the watch cache, scraped from a server after some failures. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -8,22 +8,22 @@ import { until } from '../../base/test/until.ts';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { startProxy, type TcpProxy } from '../../storage/test/tcp-proxy.ts';
 import { putRaw, rawValue } from './etcd.ts';
-import { type ServedKinds, serveKinds } from './serve-kinds.ts';
+import { type TestServer, serveKinds } from './serve-kinds.ts';
 
-/** A server starts, and a write in doubt is cleared up. */
+/** Time to start a server and to resolve a write in doubt. */
 const slowTestMs = 60_000;
 const accounts = '/api/v1/namespaces/default/serviceaccounts';
 
 const scope = new CleanupStack();
 let proxy: TcpProxy;
-let server: ServedKinds;
+let server: TestServer;
 let etcdUrl: string;
 
 beforeAll(async () => {
   const etcd = await startEtcd();
   scope.defer('etcd', () => etcd.stop());
   etcdUrl = etcd.endpoints[0] as string;
-  // Something that happened before the watch cache begins.
+  // A change before the start of the watch cache.
   await putRaw(etcdUrl, '/before', Buffer.from('x'));
   proxy = await startProxy(etcdUrl);
   scope.defer('proxy', () => proxy.close());
@@ -43,29 +43,29 @@ const textOf = async (answer: IncomingMessage): Promise<string> => {
   return text;
 };
 const scrape = async (): Promise<string> => textOf(await server.open('GET', '/metrics'));
-/** Undefined when there is no such series. */
+/** Returns undefined if the series does not exist. */
 async function valueOf(series: string): Promise<number | undefined> {
   const line = (await scrape()).split('\n').find((line) => line.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 const create = (name: string) =>
-  server.ask('POST', accounts, { kind: 'ServiceAccount', apiVersion: 'v1', metadata: { name } });
+  server.request('POST', accounts, { kind: 'ServiceAccount', apiVersion: 'v1', metadata: { name } });
 
 const account = 'group="",resource="serviceaccounts"';
 
 test.each([
-  // Each attempt, operation and connection.
+  // Attempts, operations and connections.
   `etcd_request_duration_seconds_count{operation="create",${account}}`,
   `etcd_requests_total{operation="create",${account}}`,
   'etcd_client_attempts_total{outcome="answered"}',
   'etcd_client_connections_total',
-  // What has not happened yet is there as well, so that an alert can be tested.
+  // Series exist before their first event, so that alerts can be tested.
   'etcd_client_write_doubts_total',
   'etcd_client_writes_left_in_doubt_total',
   'etcd_client_fences_total',
   'etcd_client_writes_out_of_space_total',
   'apiserver_watch_cache_reinitializations_total',
-  // How far memory is.
+  // Progress of the watch cache.
   'apiserver_watch_cache_revision_lag',
   'apiserver_watch_cache_progress_age_seconds',
   'apiserver_watch_cache_waiting_reads',
@@ -76,7 +76,7 @@ test.each([
   `apiserver_watch_cache_read_wait_seconds_count{${account}}`,
   `apiserver_watch_cache_consistent_read_total{${account},success="true",fallback="false"}`,
   `apiserver_resource_objects{${account}}`,
-  // What watches resume from.
+  // Events that watches can resume from.
   `watch_cache_capacity{${account}}`,
   `apiserver_watch_cache_window_bytes{${account}}`,
   `apiserver_watch_cache_catch_ups{${account}}`,
@@ -90,7 +90,7 @@ test.each([
   async (series) => {
     if ((await valueOf(`apiserver_resource_objects{${account}}`)) === 0) {
       expect((await create('first')).status).toBe(201);
-      expect((await server.ask('GET', `${accounts}/first`)).status).toBe(200);
+      expect((await server.request('GET', `${accounts}/first`)).status).toBe(200);
     }
     expect(await valueOf(series)).toEqual(expect.any(Number));
   },
@@ -102,14 +102,14 @@ test.each([
   'etcd_client_watch_interruptions_total',
   'etcd_history_replaced_total',
   'apiserver_terminated_watchers_total',
-])('%s is declared before anything of it has happened', async (name) => {
+])('%s exists before its first event', async (name) => {
   expect(await scrape()).toContain(`# TYPE ${name} counter`);
 });
 
 test(
-  'a create whose answer is lost counts as a doubt, a lost attempt and a fence, and the connection as a new one',
+  'a create whose response is lost counts as a write in doubt, a lost attempt and a fence, and the reconnect as a new connection',
   async () => {
-    const counted = async (): Promise<(number | undefined)[]> =>
+    const readCounts = async (): Promise<(number | undefined)[]> =>
       Promise.all(
         [
           'etcd_client_write_doubts_total',
@@ -119,15 +119,15 @@ test(
           'etcd_client_watch_interruptions_total{cause="loss"}',
         ].map(async (series) => (await valueOf(series)) ?? 0),
       );
-    const before = await counted();
+    const before = await readCounts();
     proxy.swallowAnswers = true;
     const creating = create('in-doubt');
     await until('the write', () => rawValue(etcdUrl, '/registry/serviceaccounts/default/in-doubt'));
     proxy.swallowAnswers = false;
     proxy.cut();
     expect((await creating).status).toBe(201);
-    const after = await until('the watch to have come back', async () => {
-      const now = await counted();
+    const after = await until('the watch to be reopened', async () => {
+      const now = await readCounts();
       return now[4] !== before[4] ? now : undefined;
     });
     expect(after.map((value, at) => (value ?? 0) > (before[at] ?? 0))).toEqual([true, true, true, true, true]);
@@ -136,7 +136,7 @@ test(
 );
 
 test(
-  'a watch from before the window is a catch-up',
+  'a watch that starts before the event window counts as a catch-up',
   async () => {
     const watch = await server.open('GET', `${accounts}?watch=true&resourceVersion=1&timeoutSeconds=30`);
     await once(watch, 'data');

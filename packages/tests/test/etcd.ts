@@ -1,29 +1,29 @@
 /**
- * A member of etcd as it is, through the JSON gateway that every etcd has on its client port: no code of this project
- * stands between a test and what is stored.
+ * Accesses an etcd member through the JSON gateway on its client port, so that no code of this project lies between a
+ * test and the stored data.
  */
 export interface EtcdMember {
   readonly id: string;
-  /** The member that it follows, itself included; '0' when it knows of none. */
+  /** Id of the leader that the member follows, possibly itself; '0' if it knows none. */
   readonly leader: string;
-  /** Of the newest write that it knows. */
+  /** Latest revision that the member knows. */
   readonly revision: number;
   readonly url: string;
 }
 
 const answerTimeoutMs = 1_000;
 
-/** Undefined when the member does not answer. */
+/** Undefined if the member does not respond. */
 export async function memberAt(url: string): Promise<EtcdMember | undefined> {
   try {
     const { header, leader = '0' } = (await post(url, '/v3/maintenance/status', {})) as StatusAnswer;
     return { id: header.member_id, leader, revision: Number(header.revision), url };
   } catch {
-    return undefined; // whoever asks waits for a condition, and names it when it does not come
+    return undefined; // callers poll for a condition and report its absence
   }
 }
 
-/** One change in etcd's own log. */
+/** One change in etcd's history. */
 export interface Change {
   readonly revision: number;
   readonly key: string;
@@ -31,16 +31,16 @@ export interface Change {
   readonly value: string | undefined;
 }
 
-/** Everything that ever happened to the keys below a prefix, in order. The history must not have been compacted. */
-export async function changesBelow(url: string, prefix: string): Promise<Change[]> {
-  // The watch has no end of its own: it has told everything when it tells of a key written now.
+/** All changes ever made to keys with a prefix, in order. The history must not have been compacted. */
+export async function readChanges(url: string, prefix: string): Promise<Change[]> {
+  // The watch never ends: it is complete when it delivers a key that is written now.
   const end = `${prefix}~end`;
   await post(url, '/v3/kv/put', { key: base64(end), value: '' });
   const changes: Change[] = [];
   const stop = new AbortController();
   try {
-    for await (const told of changesFrom(url, prefix, 1, stop.signal)) {
-      for (const change of told) {
+    for await (const batch of streamChanges(url, prefix, 1, stop.signal)) {
+      for (const change of batch) {
         if (change.key === end) return changes;
         changes.push(change);
       }
@@ -51,14 +51,14 @@ export async function changesBelow(url: string, prefix: string): Promise<Change[
   throw new Error('etcd ended the watch of its history before its end');
 }
 
-/** What happens to the keys below a prefix from a revision on, those of one revision together. Ends with its member. */
-export async function* changesFrom(
+/** The changes to keys with a prefix from a revision on, grouped by revision. Ends when the member stops. */
+export async function* streamChanges(
   url: string,
   prefix: string,
   revision: number,
   signal: AbortSignal,
 ): AsyncGenerator<readonly Change[]> {
-  const range = { key: base64(prefix), range_end: base64(behind(prefix)) };
+  const range = { key: base64(prefix), range_end: base64(prefixEnd(prefix)) };
   const body = JSON.stringify({ create_request: { ...range, start_revision: `${revision}` } });
   const answer = await fetch(`${url}/v3/watch`, { method: 'POST', body, signal });
   for await (const line of linesOf(answer)) {
@@ -73,20 +73,20 @@ export async function* changesFrom(
   }
 }
 
-/** Makes etcd forget what was before a revision. */
+/** Compacts the history before a revision. */
 export async function compact(url: string, revision: number): Promise<void> {
   await post(url, '/v3/kv/compaction', { revision: `${revision}` });
 }
 
-/** What an operator does whose etcd is full: forget what was, give the space back, and end the alarm. */
-export async function makeRoom(url: string): Promise<void> {
+/** An operator's recovery of a full etcd: compact, defragment, disarm the alarm. */
+export async function reclaimSpace(url: string): Promise<void> {
   const { header } = (await post(url, '/v3/maintenance/status', {})) as StatusAnswer;
   await post(url, '/v3/kv/compaction', { revision: header.revision, physical: true });
   await post(url, '/v3/maintenance/defragment', {});
   await post(url, '/v3/maintenance/alarm', { action: 'DEACTIVATE', memberID: header.member_id, alarm: 'NOSPACE' });
 }
 
-/** The names of all keys there are. */
+/** All keys. */
 export async function allKeys(url: string): Promise<string[]> {
   const { kvs = [] } = (await post(url, '/v3/kv/range', {
     key: 'AA==',
@@ -96,18 +96,18 @@ export async function allKeys(url: string): Promise<string[]> {
   return kvs.map(({ key }) => text(key));
 }
 
-/** The bytes under a key as they are; undefined when there are none. */
+/** The raw bytes of a key; undefined if it does not exist. */
 export async function rawValue(url: string, key: string): Promise<Buffer | undefined> {
   const { kvs = [] } = (await post(url, '/v3/kv/range', { key: base64(key) })) as RangeAnswer;
   return kvs[0] && Buffer.from(kvs[0].value ?? '', 'base64');
 }
 
-/** Puts bytes under a key, behind the back of every server. */
+/** Writes raw bytes to a key, bypassing every server. */
 export async function putRaw(url: string, key: string, value: Buffer): Promise<void> {
   await post(url, '/v3/kv/put', { key: base64(key), value: value.toString('base64') });
 }
 
-// The gateway leaves out fields that are zero, and writes 64-bit numbers as texts and bytes in base64.
+// The gateway omits fields that are zero, writes 64-bit numbers as strings and bytes as base64.
 
 interface StatusAnswer {
   readonly header: { readonly member_id: string; readonly revision: string };
@@ -147,6 +147,6 @@ async function* linesOf(answer: Response): AsyncGenerator<string> {
 const base64 = (plain: string): string => Buffer.from(plain).toString('base64');
 const text = (encoded: string): string => Buffer.from(encoded, 'base64').toString();
 
-/** The first key behind all that begin with an ASCII prefix. */
-const behind = (prefix: string): string =>
+/** The first key after all keys with an ASCII prefix. */
+const prefixEnd = (prefix: string): string =>
   prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);

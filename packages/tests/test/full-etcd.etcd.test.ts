@@ -1,18 +1,21 @@
-/** An etcd that takes no more data: clients and operators learn it, whatever needs no space goes on, and it ends. */
+/**
+ * An etcd without space: clients and operators are informed, requests that need no space succeed, and the server
+ * recovers.
+ */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { IncomingMessage } from 'node:http';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../storage/test/real-etcd.ts';
-import { makeRoom } from './etcd.ts';
-import { type Answer, type ServedKinds, serveKinds } from './serve-kinds.ts';
+import { reclaimSpace } from './etcd.ts';
+import { type ApiResponse, type TestServer, serveKinds } from './serve-kinds.ts';
 
 const quotaBytes = 8 * 1024 * 1024;
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 const mergePatch = 'application/merge-patch+json';
 
 let etcd: RealEtcd;
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   etcd = await startEtcd({ flags: ['--quota-backend-bytes', String(quotaBytes)] });
   server = await serveKinds(kinds, { etcd, errorsExpected: true });
@@ -23,14 +26,14 @@ afterAll(async () => {
 });
 
 const large = (name: string): object => ({ metadata: { name, annotations: { large: 'x'.repeat(200_000) } } });
-const create = (name: string): Promise<Answer> => server.ask('POST', accounts, large(name));
+const create = (name: string): Promise<ApiResponse> => server.request('POST', accounts, large(name));
 const readText = async (path: string): Promise<readonly [status: number, text: string]> => {
   const response = await server.open('GET', path);
   let text = '';
   for await (const piece of response) text += piece;
   return [response.statusCode ?? 0, text];
 };
-const linesAbout = (message: string): number => server.logged.filter((line) => line.includes(message)).length;
+const linesAbout = (message: string): number => server.logLines.filter((line) => line.includes(message)).length;
 
 async function nextEvent(watch: IncomingMessage): Promise<{ type: string; object: { metadata: { name: string } } }> {
   let text = '';
@@ -41,7 +44,7 @@ async function nextEvent(watch: IncomingMessage): Promise<{ type: string; object
   return JSON.parse(text);
 }
 
-test('a full etcd refuses writes, is reported, serves reads and deletions, and is forgotten once there is space', async () => {
+test('a full etcd rejects writes, is reported, serves reads and deletions, and the server recovers once there is space', async () => {
   let made = 0;
   for (; made < 100; made++) if ((await create(`a${made}`)).status !== 201) break;
   expect(made).toBeGreaterThan(5);
@@ -63,7 +66,7 @@ test('a full etcd refuses writes, is reported, serves reads and deletions, and i
       'application/apply-patch+yaml',
     ],
   ];
-  for (const write of writes) expect([write[0], await server.ask(...write)]).toMatchObject([write[0], refused]);
+  for (const write of writes) expect([write[0], await server.request(...write)]).toMatchObject([write[0], refused]);
 
   expect(linesAbout('"etcd is out of space')).toBe(1);
   const [status, readiness] = await readText('/readyz');
@@ -72,22 +75,22 @@ test('a full etcd refuses writes, is reported, serves reads and deletions, and i
   expect((await readText('/livez'))[0]).toBe(200);
   expect((await readText('/metrics'))[1]).toContain('\netcd_out_of_space 1\n');
 
-  expect((await server.ask('GET', `${accounts}/a1`)).status).toBe(200);
-  const list = await server.ask('GET', `${accounts}?limit=500`);
-  // No more and no less than what was answered as created.
+  expect((await server.request('GET', `${accounts}/a1`)).status).toBe(200);
+  const list = await server.request('GET', `${accounts}?limit=500`);
+  // Exactly the acknowledged objects.
   expect(new Set(list.body.items?.map(({ metadata }) => metadata.name))).toEqual(
     new Set(Array.from({ length: made }, (_, n) => `a${n}`)),
   );
   const { resourceVersion } = list.body.metadata;
   const watch = await server.open('GET', `${accounts}?watch=1&resourceVersion=${resourceVersion}`);
-  expect((await server.ask('DELETE', `${accounts}/a0`)).status).toBe(200);
+  expect((await server.request('DELETE', `${accounts}/a0`)).status).toBe(200);
   expect(await nextEvent(watch)).toMatchObject({ type: 'DELETED', object: { metadata: { name: 'a0' } } });
   watch.destroy();
-  for (let n = 1; n < made; n++) expect((await server.ask('DELETE', `${accounts}/a${n}`)).status).toBe(200);
+  for (let n = 1; n < made; n++) expect((await server.request('DELETE', `${accounts}/a${n}`)).status).toBe(200);
   expect((await readText('/readyz'))[0]).toBe(500);
 
-  await makeRoom(etcd.endpoints[0] as string);
-  // A load balancer sends no write to a replica that is not ready.
+  await reclaimSpace(etcd.endpoints[0] as string);
+  // Readiness must recover without a write: a load balancer sends none to a replica that is not ready.
   await until('readiness without a write', async () => (await readText('/readyz'))[0] === 200 || undefined, 10_000);
   expect(linesAbout('"etcd accepts writes again"')).toBe(1);
   expect((await readText('/metrics'))[1]).toContain('\netcd_out_of_space 0\n');

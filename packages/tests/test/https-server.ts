@@ -1,6 +1,6 @@
-/** A real HTTPS server with certificates of its own, that can go away, come back and change its authority. */
+/** A real HTTPS server with its own certificates, which can stop, restart and change its CA. */
 import { once } from 'node:events';
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
@@ -9,22 +9,22 @@ import { createAuthority, type CertificateAuthority } from '@cluster-apiserver/c
 export interface HttpsServer {
   /** Such as `https://127.0.0.1:1234`. */
   readonly origin: string;
-  /** The authority that its first certificate is of. */
+  /** CA of its first certificate. */
   readonly authority: string;
-  /** Connections that were opened so far. */
+  /** Number of accepted connections. */
   readonly connections: number;
-  /** Ends all connections and listens no more. */
-  leave(): Promise<void>;
-  comeBack(): Promise<void>;
-  /** Ends connections that no request uses. */
+  /** Closes all connections and stops listening. */
+  stop(): Promise<void>;
+  restart(): Promise<void>;
+  /** Closes connections without a request. */
   closeIdleConnections(): void;
-  /** Serves with a new certificate of another authority from now on, and gives that authority. */
-  rotate(): Promise<string>;
+  /** Serves a new certificate of a new CA, and returns the CA certificate. */
+  rotateCertificate(): Promise<string>;
 }
 
 interface HttpsServerOptions {
   readonly names?: readonly string[];
-  /** Asks clients for certificates of this authority, and takes others too. */
+  /** Requests client certificates of this CA, and accepts other clients, too. */
   readonly clientAuthority?: string;
 }
 
@@ -54,15 +54,15 @@ export async function startHttpsServer(
     get connections() {
       return connections;
     },
-    leave: async () => {
+    stop: async () => {
       const closed = once(server, 'close');
       server.close();
       server.closeAllConnections();
       await closed;
     },
-    comeBack: listen,
+    restart: listen,
     closeIdleConnections: () => server.closeIdleConnections(),
-    rotate: async () => {
+    rotateCertificate: async () => {
       const other = await newAuthority();
       const issued = await issue(other);
       server.setSecureContext({ cert: issued.certificate, key: issued.privateKey, ...ofClients });
@@ -71,3 +71,16 @@ export async function startHttpsServer(
     },
   };
 }
+
+/** A handler that responds with a status and a body, for every webhook. */
+export const sendBody =
+  (status: number, body = '') =>
+  (_: unknown, response: ServerResponse): void =>
+    void response.writeHead(status).end(body);
+
+/** A handler whose response never ends: one byte at a time. */
+export const dripBody = (_: unknown, response: ServerResponse): void => {
+  response.writeHead(200).write('{');
+  const timer = setInterval(() => response.write(' '), 20);
+  response.on('close', () => clearInterval(timer));
+};

@@ -1,16 +1,16 @@
-/** Namespaces as clients see them: by two replicas over one etcd, so that each knows later than the other what happens. */
+/** Namespaces through two replicas on one etcd, each of which learns of the other's writes with a delay. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model';
 import { type RealEtcd, startEtcd } from '../../storage/test/real-etcd.ts';
 import { until } from '../../base/test/until.ts';
-import { type Answer, type ServedKinds, serveKinds } from './serve-kinds.ts';
+import { type ApiResponse, type TestServer, serveKinds } from './serve-kinds.ts';
 
 const all = '/api/v1/namespaces';
 const accountsIn = (namespace: string): string => `${all}/${namespace}/serviceaccounts`;
 const account = (name: string, metadata: object = {}): KubeObject => ({ metadata: { name, ...metadata } });
 const mergePatch = 'application/merge-patch+json';
-const uidOf = ({ body }: Answer): string | undefined => body.metadata.uid;
+const uidOf = ({ body }: ApiResponse): string | undefined => body.metadata.uid;
 
 let etcd: RealEtcd;
 beforeAll(async () => {
@@ -19,14 +19,14 @@ beforeAll(async () => {
 afterAll(() => etcd.stop());
 
 let run = 0;
-const fresh = (): string => `team-${++run}`;
+const uniqueName = (): string => `team-${++run}`;
 
-const gone = (server: ServedKinds, path: string): Promise<true> =>
-  until(`${path} is gone`, async () => (await server.ask('GET', path)).status === 404 || undefined);
+const waitUntilDeleted = (server: TestServer, path: string): Promise<true> =>
+  until(`${path} is gone`, async () => (await server.request('GET', path)).status === 404 || undefined);
 
-describe('a server whose objects bring their namespaces along', () => {
-  let server: ServedKinds;
-  let other: ServedKinds;
+describe('a server with auto-provisioned namespaces', () => {
+  let server: TestServer;
+  let other: TestServer;
   beforeAll(async () => {
     server = await serveKinds(kinds, { etcd });
     other = await serveKinds(kinds, { etcd });
@@ -36,10 +36,10 @@ describe('a server whose objects bring their namespaces along', () => {
     await other.close();
   });
 
-  test('a new namespace is active, held by the server, and found by its name as a label', async () => {
-    const name = fresh();
+  test("a new namespace is active, has the server's finalizer, and its name as a label", async () => {
+    const name = uniqueName();
     const given = { metadata: { name, namespace: 'meaningless' }, status: { phase: 'Terminating' } };
-    const { status, body } = await server.ask('POST', all, given);
+    const { status, body } = await server.request('POST', all, given);
     expect({ status, body }).toMatchObject({
       status: 201,
       body: {
@@ -53,15 +53,15 @@ describe('a server whose objects bring their namespaces along', () => {
     expect(body.metadata).not.toHaveProperty('namespace');
     expect(body.metadata.managedFields).toMatchObject([{ fieldsV1: { 'f:metadata': { 'f:labels': {} } } }]);
     expect(JSON.stringify(body.metadata.managedFields)).not.toContain('f:status');
-    expect((await other.ask('GET', `${all}/${name}`)).body).toEqual(body);
-    const found = await server.ask('GET', `${all}?labelSelector=kubernetes.io%2Fmetadata.name%3D${name}`);
+    expect((await other.request('GET', `${all}/${name}`)).body).toEqual(body);
+    const found = await server.request('GET', `${all}?labelSelector=kubernetes.io%2Fmetadata.name%3D${name}`);
     expect(found.body.items).toHaveLength(1);
-    expect(await server.ask('POST', all, given)).toMatchObject({ status: 409, body: { reason: 'AlreadyExists' } });
+    expect(await server.request('POST', all, given)).toMatchObject({ status: 409, body: { reason: 'AlreadyExists' } });
   });
 
   test('its name is a DNS label, given or generated', async () => {
     for (const name of ['a.b', 'UPPER', 'a'.repeat(64)])
-      expect(await server.ask('POST', all, { metadata: { name } })).toMatchObject({
+      expect(await server.request('POST', all, { metadata: { name } })).toMatchObject({
         status: 422,
         body: {
           details: {
@@ -70,34 +70,34 @@ describe('a server whose objects bring their namespaces along', () => {
           },
         },
       });
-    const { body } = await server.ask('POST', all, { metadata: { generateName: 'team-' } });
+    const { body } = await server.request('POST', all, { metadata: { generateName: 'team-' } });
     expect(body.metadata.labels).toEqual({ 'kubernetes.io/metadata.name': body.metadata.name });
   });
 
-  test('lists and watches select by name and phase, and by nothing that it does not have', async () => {
-    const name = fresh();
-    await server.ask('POST', all, { metadata: { name } });
+  test('lists and watches select by name and phase, and by no unsupported field', async () => {
+    const name = uniqueName();
+    await server.request('POST', all, { metadata: { name } });
     const names = async (selector: string): Promise<(string | undefined)[]> => {
-      const { body } = await server.ask('GET', `${all}?fieldSelector=${encodeURIComponent(selector)}`);
+      const { body } = await server.request('GET', `${all}?fieldSelector=${encodeURIComponent(selector)}`);
       return (body.items ?? []).map(({ metadata }) => metadata.name);
     };
     expect(await names(`metadata.name=${name}`)).toEqual([name]);
     expect(await names('status.phase=Active')).toEqual(expect.arrayContaining(['default', name]));
     expect(await names('status.phase=Terminating')).not.toContain(name);
-    expect(await server.ask('GET', `${all}?fieldSelector=metadata.namespace%3D${name}`)).toMatchObject({
+    expect(await server.request('GET', `${all}?fieldSelector=metadata.namespace%3D${name}`)).toMatchObject({
       status: 400,
       body: { message: expect.stringContaining('field label not supported: metadata.namespace') },
     });
-    const first = await server.ask('GET', `${all}?limit=1`);
+    const first = await server.request('GET', `${all}?limit=1`);
     const token = first.body.metadata as { continue?: string };
-    const rest = await server.ask('GET', `${all}?continue=${token.continue}`);
+    const rest = await server.request('GET', `${all}?continue=${token.continue}`);
     expect(rest.body.items?.map(({ metadata }) => metadata.name)).toContain(name);
   });
 
-  test('a write of the whole changes neither what holds it nor how it is', async () => {
-    const name = fresh();
-    const { body } = await server.ask('POST', all, { metadata: { name } });
-    const replaced = await server.ask('PUT', `${all}/${name}`, {
+  test('a write of the object changes neither its finalizers nor its status', async () => {
+    const name = uniqueName();
+    const { body } = await server.request('POST', all, { metadata: { name } });
+    const replaced = await server.request('PUT', `${all}/${name}`, {
       ...body,
       metadata: { ...body.metadata, labels: { a: 'b' } },
       spec: { finalizers: [] },
@@ -111,7 +111,7 @@ describe('a server whose objects bring their namespaces along', () => {
         status: { phase: 'Active' },
       },
     });
-    const applied = await server.ask(
+    const applied = await server.request(
       'PATCH',
       `${all}/${name}?fieldManager=one`,
       JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name }, status: { phase: 'Terminating' } }),
@@ -121,11 +121,11 @@ describe('a server whose objects bring their namespaces along', () => {
     expect(JSON.stringify(applied.body.metadata.managedFields)).not.toContain('f:status');
   });
 
-  test('each part is written through its own path, and nothing but it', async () => {
-    const name = fresh();
-    const { body } = await server.ask('POST', all, { metadata: { name } });
+  test('each subresource changes only its part', async () => {
+    const name = uniqueName();
+    const { body } = await server.request('POST', all, { metadata: { name } });
     const condition = { type: 'Quiet', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' };
-    const patched = await server.ask(
+    const patched = await server.request(
       'PATCH',
       `${all}/${name}/status`,
       { spec: { finalizers: [] }, status: { conditions: [condition] } },
@@ -137,38 +137,42 @@ describe('a server whose objects bring their namespaces along', () => {
     });
     expect(patched.body.metadata.managedFields).toMatchObject([{}, { subresource: 'status' }]);
     expect(
-      await server.ask('PATCH', `${all}/${name}/status`, { status: { phase: 'Terminating' } }, mergePatch),
+      await server.request('PATCH', `${all}/${name}/status`, { status: { phase: 'Terminating' } }, mergePatch),
     ).toMatchObject({ status: 422, body: { details: { causes: [{ field: 'status.phase' }] } } });
     const finalizers = ['kubernetes', 'example.com/more'];
-    const finalized = await server.ask('PUT', `${all}/${name}/finalize`, {
+    const finalized = await server.request('PUT', `${all}/${name}/finalize`, {
       ...body,
       metadata: { name },
       spec: { finalizers },
       status: {},
     });
     expect(finalized).toMatchObject({ status: 200, body: { spec: { finalizers }, status: { phase: 'Active' } } });
-    expect((await server.ask('GET', `${all}/${name}/status`)).body).toEqual(finalized.body);
-    expect(await server.ask('GET', `${all}/${name}/finalize`)).toMatchObject({ status: 405 });
+    expect((await server.request('GET', `${all}/${name}/status`)).body).toEqual(finalized.body);
+    expect(await server.request('GET', `${all}/${name}/finalize`)).toMatchObject({ status: 405 });
     expect(
-      await server.ask('PUT', `${all}/${name}/finalize`, { ...body, metadata: { name }, spec: { finalizers: ['x'] } }),
+      await server.request('PUT', `${all}/${name}/finalize`, {
+        ...body,
+        metadata: { name },
+        spec: { finalizers: ['x'] },
+      }),
     ).toMatchObject({ status: 422, body: { details: { causes: [{ field: 'spec.finalizers' }] } } });
     for (const part of ['status', 'finalize'])
-      expect(await server.ask('PUT', `${all}/absent/${part}`, { metadata: { name: 'absent' } })).toMatchObject({
+      expect(await server.request('PUT', `${all}/absent/${part}`, { metadata: { name: 'absent' } })).toMatchObject({
         status: 404,
       });
   });
 
-  test('what namespaces do not offer is refused', async () => {
-    expect(await server.ask('DELETE', all)).toMatchObject({ status: 405 });
-    expect(await server.ask('GET', `${all}/a/namespaces`)).toMatchObject({ status: 404 });
-    expect(await server.ask('GET', `${all}/a/namespaces/a`)).toMatchObject({ status: 404 });
-    expect(await server.ask('GET', `${all}/default/nothing/of/that`)).toMatchObject({ status: 404 });
+  test('unsupported operations are rejected', async () => {
+    expect(await server.request('DELETE', all)).toMatchObject({ status: 405 });
+    expect(await server.request('GET', `${all}/a/namespaces`)).toMatchObject({ status: 404 });
+    expect(await server.request('GET', `${all}/a/namespaces/a`)).toMatchObject({ status: 404 });
+    expect(await server.request('GET', `${all}/default/nothing/of/that`)).toMatchObject({ status: 404 });
   });
 
-  test('the namespaces of the system are there, and stay', async () => {
+  test('system namespaces exist and cannot be deleted', async () => {
     for (const name of ['default', 'kube-system', 'kube-public']) {
-      await until(name, async () => (await server.ask('GET', `${all}/${name}`)).status === 200 || undefined);
-      expect(await server.ask('DELETE', `${all}/${name}`)).toMatchObject({
+      await until(name, async () => (await server.request('GET', `${all}/${name}`)).status === 200 || undefined);
+      expect(await server.request('DELETE', `${all}/${name}`)).toMatchObject({
         status: 403,
         body: {
           reason: 'Forbidden',
@@ -176,19 +180,19 @@ describe('a server whose objects bring their namespaces along', () => {
           details: { name, kind: 'namespaces' },
         },
       });
-      expect((await server.ask('GET', `${all}/${name}`)).body).toMatchObject({ status: { phase: 'Active' } });
+      expect((await server.request('GET', `${all}/${name}`)).body).toMatchObject({ status: { phase: 'Active' } });
     }
   });
 
-  test('the first object makes its namespace, once, and before itself', async () => {
-    const namespace = fresh();
+  test('the first object provisions its namespace once, before itself', async () => {
+    const namespace = uniqueName();
     const created = await Promise.all(
       Array.from({ length: 40 }, (_, at) =>
-        (at % 2 ? server : other).ask('POST', accountsIn(namespace), account(`a${at}`)),
+        (at % 2 ? server : other).request('POST', accountsIn(namespace), account(`a${at}`)),
       ),
     );
     expect(new Set(created.map(({ status }) => status))).toEqual(new Set([201]));
-    const { body } = await server.ask('GET', `${all}/${namespace}`);
+    const { body } = await server.request('GET', `${all}/${namespace}`);
     expect(body).toMatchObject({ status: { phase: 'Active' } });
     const versions = created.map((answer) => Number(answer.body.metadata.resourceVersion));
     expect(Number(body.metadata.resourceVersion)).toBeLessThan(Math.min(...versions));
@@ -196,43 +200,45 @@ describe('a server whose objects bring their namespaces along', () => {
     expect(Math.max(...versions) - Number(body.metadata.resourceVersion)).toBe(created.length);
   });
 
-  test('an apply and a replace that create bring the namespace along, too', async () => {
-    const [applied, replaced] = [fresh(), fresh()];
+  test('a creating apply and a creating replace provision the namespace, too', async () => {
+    const [applied, replaced] = [uniqueName(), uniqueName()];
     const type = 'application/apply-patch+yaml';
     const configuration = JSON.stringify({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'a' } });
-    expect(await server.ask('PATCH', `${accountsIn(applied)}/a?fieldManager=one`, configuration, type)).toMatchObject({
+    expect(
+      await server.request('PATCH', `${accountsIn(applied)}/a?fieldManager=one`, configuration, type),
+    ).toMatchObject({
       status: 201,
     });
     const event = { metadata: { name: 'e' }, involvedObject: { namespace: replaced } };
-    expect(await server.ask('PUT', `${all}/${replaced}/events/e`, event)).toMatchObject({ status: 201 });
+    expect(await server.request('PUT', `${all}/${replaced}/events/e`, event)).toMatchObject({ status: 201 });
     for (const name of [applied, replaced])
-      expect(await server.ask('GET', `${all}/${name}`)).toMatchObject({ status: 200 });
+      expect(await server.request('GET', `${all}/${name}`)).toMatchObject({ status: 200 });
   });
 
-  test('what is refused, or only tried, makes no namespace', async () => {
-    const namespace = fresh();
-    expect(await server.ask('POST', accountsIn(namespace), account('Not A Name'))).toMatchObject({ status: 422 });
-    expect(await server.ask('POST', `${accountsIn(namespace)}?dryRun=All`, account('a'))).toMatchObject({
+  test('rejected requests and dry runs provision no namespace', async () => {
+    const namespace = uniqueName();
+    expect(await server.request('POST', accountsIn(namespace), account('Not A Name'))).toMatchObject({ status: 422 });
+    expect(await server.request('POST', `${accountsIn(namespace)}?dryRun=All`, account('a'))).toMatchObject({
       status: 201,
     });
-    expect(await server.ask('PATCH', `${accountsIn(namespace)}/a`, {}, mergePatch)).toMatchObject({ status: 404 });
-    expect(await server.ask('GET', `${all}/${namespace}`)).toMatchObject({ status: 404 });
-    expect(await server.ask('POST', accountsIn('Not-A-Label'), account('a'))).toMatchObject({
+    expect(await server.request('PATCH', `${accountsIn(namespace)}/a`, {}, mergePatch)).toMatchObject({ status: 404 });
+    expect(await server.request('GET', `${all}/${namespace}`)).toMatchObject({ status: 404 });
+    expect(await server.request('POST', accountsIn('Not-A-Label'), account('a'))).toMatchObject({
       status: 422,
       body: { details: { causes: [{ field: 'metadata.namespace' }] } },
     });
   });
 
-  test('a deletion empties it of every kind, and then it is gone', async () => {
-    const namespace = fresh();
+  test('a deletion deletes all of its objects, then the namespace', async () => {
+    const namespace = uniqueName();
     const about = { involvedObject: { namespace } };
     for (let at = 0; at < 30; at++) {
-      await server.ask('POST', accountsIn(namespace), account(`a${at}`));
-      await server.ask('POST', `${all}/${namespace}/events`, { ...about, metadata: { name: `e${at}` } });
+      await server.request('POST', accountsIn(namespace), account(`a${at}`));
+      await server.request('POST', `${all}/${namespace}/events`, { ...about, metadata: { name: `e${at}` } });
     }
     const neighbour = `${namespace}-not`;
-    await server.ask('POST', accountsIn(neighbour), account('stays'));
-    const deleted = await server.ask('DELETE', `${all}/${namespace}`);
+    await server.request('POST', accountsIn(neighbour), account('stays'));
+    const deleted = await server.request('DELETE', `${all}/${namespace}`);
     expect(deleted).toMatchObject({
       status: 200,
       body: {
@@ -242,20 +248,20 @@ describe('a server whose objects bring their namespaces along', () => {
       },
     });
     expect(deleted.body.metadata).not.toHaveProperty('deletionGracePeriodSeconds');
-    await gone(server, `${all}/${namespace}`);
+    await waitUntilDeleted(server, `${all}/${namespace}`);
     for (const plural of ['serviceaccounts', 'events'])
-      expect((await server.ask('GET', `${all}/${namespace}/${plural}`)).body.items).toEqual([]);
-    expect(await server.ask('GET', `${accountsIn(neighbour)}/stays`)).toMatchObject({ status: 200 });
+      expect((await server.request('GET', `${all}/${namespace}/${plural}`)).body.items).toEqual([]);
+    expect(await server.request('GET', `${accountsIn(neighbour)}/stays`)).toMatchObject({ status: 200 });
   });
 
-  test('while something holds it, it says what, takes nothing new, and can be deleted again', async () => {
-    const namespace = fresh();
+  test('a terminating namespace reports what remains, accepts no new objects, and can be deleted again', async () => {
+    const namespace = uniqueName();
     const held = account('held', { finalizers: ['example.com/hold'] });
-    await server.ask('POST', accountsIn(namespace), held);
-    await server.ask('POST', accountsIn(namespace), account('free'));
-    await server.ask('DELETE', `${all}/${namespace}`);
+    await server.request('POST', accountsIn(namespace), held);
+    await server.request('POST', accountsIn(namespace), account('free'));
+    await server.request('DELETE', `${all}/${namespace}`);
     const conditions = await until('its conditions', async () => {
-      const { body } = await server.ask('GET', `${all}/${namespace}`);
+      const { body } = await server.request('GET', `${all}/${namespace}`);
       return (body.status as { conditions?: object[] }).conditions;
     });
     expect(conditions).toMatchObject([
@@ -275,9 +281,9 @@ describe('a server whose objects bring their namespaces along', () => {
         message: expect.stringContaining('example.com/hold in 1 resource instances'),
       },
     ]);
-    expect(await server.ask('GET', `${accountsIn(namespace)}/free`)).toMatchObject({ status: 404 });
+    expect(await server.request('GET', `${accountsIn(namespace)}/free`)).toMatchObject({ status: 404 });
     for (const query of ['', '?dryRun=All'])
-      expect(await other.ask('POST', accountsIn(namespace) + query, account('late'))).toMatchObject({
+      expect(await other.request('POST', accountsIn(namespace) + query, account('late'))).toMatchObject({
         status: 403,
         body: {
           reason: 'Forbidden',
@@ -295,54 +301,54 @@ describe('a server whose objects bring their namespaces along', () => {
           },
         },
       });
-    const again = await server.ask('DELETE', `${all}/${namespace}`);
+    const again = await server.request('DELETE', `${all}/${namespace}`);
     expect(again).toMatchObject({ status: 200, body: { status: { phase: 'Terminating' } } });
     const patch = { metadata: { finalizers: null } };
-    expect(await server.ask('PATCH', `${accountsIn(namespace)}/held`, patch, mergePatch)).toMatchObject({
+    expect(await server.request('PATCH', `${accountsIn(namespace)}/held`, patch, mergePatch)).toMatchObject({
       status: 200,
     });
-    await gone(server, `${all}/${namespace}`);
+    await waitUntilDeleted(server, `${all}/${namespace}`);
   });
 
-  test('finalizers of others hold the namespace itself, too', async () => {
-    const name = fresh();
-    await server.ask('POST', all, { metadata: { name, finalizers: ['example.com/hold'] } });
-    await server.ask('DELETE', `${all}/${name}`);
+  test('finalizers of other controllers keep the namespace itself, too', async () => {
+    const name = uniqueName();
+    await server.request('POST', all, { metadata: { name, finalizers: ['example.com/hold'] } });
+    await server.request('DELETE', `${all}/${name}`);
     const spec = await until('it is empty', async () => {
-      const { body } = await server.ask('GET', `${all}/${name}`);
+      const { body } = await server.request('GET', `${all}/${name}`);
       return Object.keys(body.spec as object).length === 0 || undefined;
     });
     expect(spec).toBe(true);
-    await server.ask('PATCH', `${all}/${name}`, { metadata: { finalizers: null } }, mergePatch);
-    await gone(server, `${all}/${name}`);
+    await server.request('PATCH', `${all}/${name}`, { metadata: { finalizers: null } }, mergePatch);
+    await waitUntilDeleted(server, `${all}/${name}`);
   });
 
-  test('a namespace that is made anew is another one, and keeps what it gets', async () => {
-    const namespace = fresh();
-    const first = await server.ask('POST', all, { metadata: { name: namespace } });
-    await server.ask('DELETE', `${all}/${namespace}`);
-    await gone(server, `${all}/${namespace}`);
-    expect(await other.ask('POST', accountsIn(namespace), account('kept'))).toMatchObject({ status: 201 });
-    const second = await other.ask('GET', `${all}/${namespace}`);
+  test('a recreated namespace is a new object, and its objects are kept', async () => {
+    const namespace = uniqueName();
+    const first = await server.request('POST', all, { metadata: { name: namespace } });
+    await server.request('DELETE', `${all}/${namespace}`);
+    await waitUntilDeleted(server, `${all}/${namespace}`);
+    expect(await other.request('POST', accountsIn(namespace), account('kept'))).toMatchObject({ status: 201 });
+    const second = await other.request('GET', `${all}/${namespace}`);
     expect(uidOf(second)).not.toBe(uidOf(first));
-    expect(await server.ask('GET', `${accountsIn(namespace)}/kept`)).toMatchObject({ status: 200 });
+    expect(await server.request('GET', `${accountsIn(namespace)}/kept`)).toMatchObject({ status: 200 });
   });
 
-  test('it owns what lies in any namespace, and what it owned goes after it', async () => {
-    const [name, elsewhere] = [fresh(), fresh()];
-    const { body } = await server.ask('POST', all, { metadata: { name } });
+  test('it can own objects in any namespace, which are garbage collected after it', async () => {
+    const [name, elsewhere] = [uniqueName(), uniqueName()];
+    const { body } = await server.request('POST', all, { metadata: { name } });
     const owner = { apiVersion: 'v1', kind: 'Namespace', name, uid: body.metadata.uid };
-    await server.ask('POST', accountsIn(elsewhere), account('owned', { ownerReferences: [owner] }));
-    await server.ask('POST', accountsIn(elsewhere), account('free'));
-    await server.ask('DELETE', `${all}/${name}?propagationPolicy=Foreground`);
-    await gone(server, `${all}/${name}`);
-    expect(await server.ask('GET', `${accountsIn(elsewhere)}/owned`)).toMatchObject({ status: 404 });
-    expect(await server.ask('GET', `${accountsIn(elsewhere)}/free`)).toMatchObject({ status: 200 });
+    await server.request('POST', accountsIn(elsewhere), account('owned', { ownerReferences: [owner] }));
+    await server.request('POST', accountsIn(elsewhere), account('free'));
+    await server.request('DELETE', `${all}/${name}?propagationPolicy=Foreground`);
+    await waitUntilDeleted(server, `${all}/${name}`);
+    expect(await server.request('GET', `${accountsIn(elsewhere)}/owned`)).toMatchObject({ status: 404 });
+    expect(await server.request('GET', `${accountsIn(elsewhere)}/free`)).toMatchObject({ status: 200 });
   });
 });
 
-describe('a server that asks for namespaces', () => {
-  let servers: readonly ServedKinds[];
+describe('a server without auto-provisioning', () => {
+  let servers: readonly TestServer[];
   beforeAll(async () => {
     const flags = ['--enable-admission-plugins=NamespaceLifecycle'];
     servers = [await serveKinds(kinds, { etcd, flags }), await serveKinds(kinds, { etcd, flags })];
@@ -351,11 +357,11 @@ describe('a server that asks for namespaces', () => {
     for (const server of servers) await server.close();
   });
 
-  test('takes objects only into a namespace that is there', async () => {
-    const namespace = fresh();
-    const [server, other] = servers as [ServedKinds, ServedKinds];
+  test('accepts objects only in existing namespaces', async () => {
+    const namespace = uniqueName();
+    const [server, other] = servers as [TestServer, TestServer];
     for (const query of ['', '?dryRun=All'])
-      expect(await server.ask('POST', accountsIn(namespace) + query, account('a'))).toMatchObject({
+      expect(await server.request('POST', accountsIn(namespace) + query, account('a'))).toMatchObject({
         status: 404,
         body: {
           reason: 'NotFound',
@@ -363,32 +369,32 @@ describe('a server that asks for namespaces', () => {
           details: { name: namespace, kind: 'namespaces' },
         },
       });
-    await other.ask('POST', all, { metadata: { name: namespace } });
-    // At once, though this replica may not have been told yet.
-    expect(await server.ask('POST', accountsIn(namespace), account('a'))).toMatchObject({ status: 201 });
-    expect(await server.ask('DELETE', `${all}/kube-system`)).toMatchObject({ status: 403 });
+    await other.request('POST', all, { metadata: { name: namespace } });
+    // Immediately, although this replica may not have received the event yet.
+    expect(await server.request('POST', accountsIn(namespace), account('a'))).toMatchObject({ status: 201 });
+    expect(await server.request('DELETE', `${all}/kube-system`)).toMatchObject({ status: 403 });
   });
 
-  test('leaves nothing behind in a namespace that is gone, whoever creates while it goes', async () => {
+  test('leaves no objects in a deleted namespace, whatever is created during its deletion', async () => {
     for (let round = 0; round < 5; round++) {
-      const namespace = fresh();
-      const [server] = servers as [ServedKinds, ServedKinds];
-      await server.ask('POST', all, { metadata: { name: namespace } });
+      const namespace = uniqueName();
+      const [server] = servers as [TestServer, TestServer];
+      await server.request('POST', all, { metadata: { name: namespace } });
       const codes = new Set<number>();
       let over = false;
-      const write = async (through: ServedKinds, writer: number): Promise<void> => {
+      const write = async (through: TestServer, writer: number): Promise<void> => {
         for (let at = 0; !over; at++)
-          codes.add((await through.ask('POST', accountsIn(namespace), account(`w${writer}-${at}`))).status);
+          codes.add((await through.request('POST', accountsIn(namespace), account(`w${writer}-${at}`))).status);
       };
-      const writers = [0, 1, 2, 3, 4, 5].map((at) => write(servers[at % 2] as ServedKinds, at));
-      await until('some were created', () => codes.has(201) || undefined);
-      await server.ask('DELETE', `${all}/${namespace}`);
-      await gone(server, `${all}/${namespace}`);
-      await until('all know it', () => codes.has(404) || undefined);
+      const writers = [0, 1, 2, 3, 4, 5].map((at) => write(servers[at % 2] as TestServer, at));
+      await until('some creations to succeed', () => codes.has(201) || undefined);
+      await server.request('DELETE', `${all}/${namespace}`);
+      await waitUntilDeleted(server, `${all}/${namespace}`);
+      await until('all replicas to reject creations', () => codes.has(404) || undefined);
       over = true;
       await Promise.all(writers);
       expect([...codes].filter((code) => ![201, 403, 404].includes(code))).toEqual([]);
-      expect((await server.ask('GET', accountsIn(namespace))).body.items).toEqual([]);
+      expect((await server.request('GET', accountsIn(namespace))).body.items).toEqual([]);
     }
   });
 });

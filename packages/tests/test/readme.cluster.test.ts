@@ -25,13 +25,13 @@ afterAll(async () => {
 }, slowTestMs);
 
 test(
-  'the README shows what curl prints',
+  "the README's curl commands produce the documented output",
   () =>
     runReadme('## Two minutes with curl', {
       directory,
-      adapt: (command, revision) =>
+      adaptCommand: (command, revision) =>
         command
-          // On a terminal curl shows each line at once.
+          // On a terminal, curl prints each line immediately.
           .replace('curl -s', 'curl -sN')
           .replaceAll('https://127.0.0.1:6443', cluster.pids().front.url)
           .replace(/resourceVersion=\d+/, `resourceVersion=${revision}`),
@@ -43,7 +43,7 @@ test(
 describeWithKubectl('with kubectl', () => {
   test(
     'the README shows what kubectl prints',
-    () => runReadme('### kubectl', { directory, adapt: (command) => command, answerMs }),
+    () => runReadme('### kubectl', { directory, adaptCommand: (command) => command, answerMs }),
     slowTestMs,
   );
 });

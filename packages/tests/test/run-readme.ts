@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '../../base/test/until.ts';
 
-/** What the README shows is what a newcomer tries first: it is run here, command by command, in one shell. */
+/** Runs the README's commands one by one in a shell, as a new user would. */
 const readme = fs.readFileSync(path.resolve(import.meta.dirname, '..', '..', '..', 'README.md'), 'utf8');
 
 interface Step {
@@ -15,13 +15,16 @@ interface Step {
 export interface Shell {
   readonly directory: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** The command as it is run here, by that of the README and the last resourceVersion that was shown. */
-  readonly adapt: (command: string, revision: string) => string;
+  /** Adapts a command of the README for the test; `revision` is the last resourceVersion in the output. */
+  readonly adaptCommand: (command: string, revision: string) => string;
   readonly answerMs: number;
 }
 
-/** Runs the block below the heading. What each command shows is what the README says. */
-export async function runReadme(heading: string, { directory, env, adapt, answerMs }: Shell): Promise<void> {
+/** Runs the commands below the heading and compares their output with the README. */
+export async function runReadme(
+  heading: string,
+  { directory, env, adaptCommand: adapt, answerMs }: Shell,
+): Promise<void> {
   const steps = stepsBelow(heading);
   expect(steps.length).toBeGreaterThan(5);
   const shell = spawn('bash', ['-s'], {
@@ -37,7 +40,7 @@ export async function runReadme(heading: string, { directory, env, adapt, answer
     for (const [n, { command, shown }] of steps.entries()) {
       const from = output.length;
       shell.stdin.write(`${adapt(command, revision)}\necho "step ${n} done"\n`);
-      // A comparison at the end tells what came instead.
+      // The comparison at the end shows unexpected output.
       await until(command, () => output.includes(`step ${n} done`) || undefined, answerMs);
       const wanted = pattern(shown);
       await until(command, () => wanted.test(output.slice(from)) || undefined, answerMs).catch(() => {});
@@ -45,7 +48,7 @@ export async function runReadme(heading: string, { directory, env, adapt, answer
       revision = wanted.exec(output.slice(from))?.groups?.revision ?? revision;
     }
   } finally {
-    // What runs in the background, too.
+    // Also ends background processes.
     if (shell.pid) process.kill(-shell.pid, 'SIGKILL');
   }
 }
@@ -61,7 +64,7 @@ function stepsBelow(heading: string): Step[] {
     });
 }
 
-/** The same but for what differs from run to run; … stands for anything. */
+/** A pattern for the output that ignores values that differ between runs; … matches anything. */
 function pattern(shown: readonly string[]): RegExp {
   const escaped = shown.join('\n').replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const loose = escaped

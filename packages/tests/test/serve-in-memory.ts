@@ -4,21 +4,24 @@ import { kinds } from '@cluster-apiserver/kinds';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import { type OpenPipeline, openPipeline } from '../../pipeline/test/open-pipeline.ts';
 
-/** All kinds behind the whole pipeline, without a socket and without etcd: tables of requests cost little. */
-export interface InMemory extends Omit<OpenPipeline, 'ask'> {
-  ask(method: string, target: string, body?: string | Buffer, type?: string): Promise<ApiResponse>;
+/** All kinds behind the whole pipeline, without sockets and etcd, so that tables of requests are cheap. */
+export interface InMemoryServer extends Omit<OpenPipeline, 'ask'> {
+  request(method: string, target: string, body?: string | Buffer, type?: string): Promise<ApiResponse>;
 }
 
-interface InMemoryOptions {
+interface InMemoryServerOptions {
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Whether everybody may delete what cannot be read. */
+  /** Whether every user may delete unreadable objects. */
   readonly deletesUnreadable?: boolean;
 }
 
 const allowAll: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
 
-export async function serveInMemory({ deletesUnreadable, ...options }: InMemoryOptions = {}): Promise<InMemory> {
+export async function serveInMemory({
+  deletesUnreadable,
+  ...options
+}: InMemoryServerOptions = {}): Promise<InMemoryServer> {
   const pipeline = await openPipeline({
     ...options,
     kinds: kinds({ eventLifetimeSeconds: 3_600 }),
@@ -26,7 +29,7 @@ export async function serveInMemory({ deletesUnreadable, ...options }: InMemoryO
   });
   return {
     ...pipeline,
-    ask: (method, target, body = '', type = 'application/json') =>
+    request: (method, target, body = '', type = 'application/json') =>
       pipeline.ask(method, target, { body, headers: { 'content-type': type } }),
   };
 }

@@ -1,4 +1,4 @@
-/** The whole server, as it is assembled, around kinds of a test's choice, with a real etcd behind it. */
+/** Starts the whole server with a real etcd and the kinds that a test chooses. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
@@ -14,35 +14,35 @@ import { createLog } from '@cluster-apiserver/telemetry';
 import { until } from '../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../storage/test/real-etcd.ts';
 
-export interface ServedKinds {
-  /** For clients of their own: where the server is, by which certificate it is known, and as whom to ask. */
+export interface TestServer {
+  /** For separate clients: the server's URL and certificate, and an administrator's token. */
   readonly url: string;
   readonly certificate: Buffer;
   readonly token: string;
-  /** Sends a request as one who may do everything, and gives the answer as soon as it begins. */
+  /** Sends a request as administrator and returns the response when its headers have arrived. */
   open(method: string, path: string, body?: object | string, type?: string): Promise<IncomingMessage>;
-  ask(method: string, path: string, body?: object | string, type?: string): Promise<Answer>;
-  /** Writes a file that the server may read. */
+  request(method: string, path: string, body?: object | string, type?: string): Promise<ApiResponse>;
+  /** Writes a file of the server. */
   write(path: string, content: string): Promise<void>;
   readonly etcd: RealEtcd;
-  /** What the server has logged so far. */
-  readonly logged: readonly string[];
+  /** The server's log so far. */
+  readonly logLines: readonly string[];
   readonly metrics: Server['metrics'];
   close(): Promise<void>;
 }
 
-export interface ServeOptions {
+export interface TestServerOptions {
   readonly flags?: readonly string[];
   readonly files?: Readonly<Record<string, string>>;
-  /** One that is there already, and stays; else the server gets its own. */
+  /** An existing etcd, which is not stopped; by default the server gets its own. */
   readonly etcd?: RealEtcd;
-  /** Whether errors are part of the test, and none for who runs it. */
+  /** Whether the test expects errors in the log; others are printed. */
   readonly errorsExpected?: boolean;
-  /** For a server that cannot write yet. Else it is given once everybody has the rights of the default roles. */
+  /** For a server that cannot write yet. By default, the server is returned once the default roles exist. */
   readonly withoutDefaultRoles?: boolean;
 }
 
-export interface Answer {
+export interface ApiResponse {
   readonly status: number;
   readonly warnings: readonly string[];
   /** An object, a list or a Status. */
@@ -59,8 +59,8 @@ export async function serveKinds(
     etcd: running,
     errorsExpected = false,
     withoutDefaultRoles = false,
-  }: ServeOptions = {},
-): Promise<ServedKinds> {
+  }: TestServerOptions = {},
+): Promise<TestServer> {
   const scope = new CleanupStack();
   const etcd =
     running ?? (await startEtcd({ encrypted: more.some((flag) => flag.startsWith('--encryption-provider-config=')) }));
@@ -87,7 +87,7 @@ export async function serveKinds(
     `--etcd-servers=${etcd.endpoints.join(',')}`,
     ...more,
   ]);
-  const logged: string[] = [];
+  const logLines: string[] = [];
   let isWaiting = false;
   const quiet = createLog({
     clock,
@@ -95,7 +95,7 @@ export async function serveKinds(
     verbosity: flags.v,
     pid: 1,
     write: (line) => {
-      logged.push(line);
+      logLines.push(line);
       if (line.startsWith('E') && !errorsExpected && !isWaiting) write(line);
     },
   });
@@ -108,9 +108,9 @@ export async function serveKinds(
   const certificate = await files.read('certificates/apiserver.crt');
   const agent = new https.Agent({ keepAlive: true, ca: certificate });
   scope.defer('connections', () => agent.destroy());
-  const open: ServedKinds['open'] = async (method, path, body, type = 'application/json') => {
+  const open: TestServer['open'] = async (method, path, body, type = 'application/json') => {
     const bytes = Buffer.from(typeof body === 'object' ? JSON.stringify(body) : (body ?? ''));
-    // Said for every method: Node sends the body of a DELETE without any frame otherwise.
+    // Always set the length: Node otherwise sends the body of a DELETE without framing.
     const ofBody = body && { 'content-type': type, 'content-length': bytes.length };
     const headers = { authorization: `Bearer ${token}`, ...ofBody };
     const request = https.request({ agent, host: '127.0.0.1', port: server.port, method, path, headers });
@@ -126,7 +126,7 @@ export async function serveKinds(
   const hasDefaultRoles = async (): Promise<true | undefined> => {
     const response = await open('GET', '/readyz/poststarthook/rbac/bootstrap-roles');
     response.resume();
-    // There is no such check where roles are not served.
+    // The check does not exist if roles are not served.
     return response.statusCode === 200 || response.statusCode === 404 || undefined;
   };
   isWaiting = !withoutDefaultRoles;
@@ -141,7 +141,7 @@ export async function serveKinds(
     certificate,
     token,
     open,
-    ask: async (...request) => {
+    request: async (...request) => {
       const response = await open(...request);
       const pieces: Buffer[] = [];
       for await (const piece of response) pieces.push(piece as Buffer);
@@ -150,13 +150,13 @@ export async function serveKinds(
     },
     write: files.write,
     etcd,
-    logged,
+    logLines,
     metrics: server.metrics,
     close,
   };
 }
 
-/** The server's files without a disk: nothing is left behind. */
+/** The server's files in memory, so that nothing needs to be cleaned up. */
 function filesInMemory(initial: Readonly<Record<string, string>>): Surroundings['files'] {
   const contents = new Map(Object.entries(initial));
   return {

@@ -5,20 +5,20 @@ import https from 'node:https';
 import type { Field } from '../../test/hostile/frames.ts';
 import { Http2Connection, type Http2Options, type Http2Target } from '../../test/hostile/http2-connection.ts';
 
-/** One way to hurt a server. The table in `attacks.ts` names them all. */
+/** One way to harm a server; `attacks.ts` lists them all. */
 export interface Attack {
   readonly name: string;
-  /** What it tries to exhaust or block. */
+  /** The resource that the attack tries to exhaust or block. */
   readonly reason: string;
-  /** Makes what the attack needs, before anything is measured; the function it returns is the attack. */
+  /** Prepares the attack before anything is measured. The returned function is the attack. */
   prepare(context: AttackContext): Promise<() => Promise<void>>;
 }
 
 export interface AttackContext {
   readonly target: Http2Target;
-  /** Of an administrator. */
+  /** Token of an administrator. */
   readonly token: string;
-  /** Aborts when the time of the attack is over. */
+  /** Aborted at the end of the attack. */
   readonly signal: AbortSignal;
   /** Counts one outcome: a status, `closed`, `goaway` and the like. */
   count(outcome: string, times?: number): void;
@@ -32,14 +32,17 @@ export interface HttpRequest {
   readonly contentType?: string;
 }
 
-/** Where the seeded objects are (few large ones, many small ones), the one of the polite client, and those of attacks. */
+/**
+ * Namespaces of the seeded objects (few large ones, many small ones), of the well-behaved client's object, and of the
+ * objects that attacks create.
+ */
 export const namespaces = { large: 'large', small: 'small', polite: 'polite', attack: 'attack' } as const;
 export const serviceAccountsPath = (namespace: string, name?: string): string =>
   `/api/v1/namespaces/${namespace}/serviceaccounts${name === undefined ? '' : `/${name}`}`;
 
 /**
- * The attacker has every right but is somebody else than the polite client, so that a limit per user stops the one and
- * spares the other.
+ * The attacker has all permissions but is another user than the well-behaved client, so that a per-user limit stops
+ * only the attacker.
  */
 export const attackerFields = ({ token }: AttackContext): Field[] => [
   ['authorization', `Bearer ${token}`],
@@ -47,10 +50,10 @@ export const attackerFields = ({ token }: AttackContext): Field[] => [
   ['impersonate-group', 'system:masters'],
 ];
 
-/** Sends a request over HTTP/1.1, reads the response to its end and gives its status. */
-export type Ask = (request: HttpRequest) => Promise<Answered>;
+/** Sends a request over HTTP/1.1, reads the whole response and returns its status. */
+export type SendRequest = (request: HttpRequest) => Promise<ResponseSummary>;
 
-interface Answered {
+interface ResponseSummary {
   readonly status: number;
   readonly bytes: number;
   text(): string;
@@ -58,7 +61,7 @@ interface Answered {
 
 const keptBodyBytesMax = 64 * 1024;
 
-export function openAgent(context: AttackContext, connections: number): Ask {
+export function openAgent(context: AttackContext, connections: number): SendRequest {
   const { port, ca } = context.target;
   const agent = new https.Agent({ ca, keepAlive: true, maxSockets: connections });
   context.signal.addEventListener('abort', () => agent.destroy());
@@ -83,7 +86,7 @@ export function openAgent(context: AttackContext, connections: number): Ask {
   };
 }
 
-/** Sends requests one after the other on each connection until time or the bound is used up. */
+/** Sends requests sequentially on each connection until the time or `requestsMax` is reached. */
 export async function repeat(
   context: AttackContext,
   connections: number,
@@ -100,7 +103,7 @@ export async function repeat(
           context.count(`${status}`);
         } catch (error) {
           if (context.signal.aborted) return;
-          context.count((error as NodeJS.ErrnoException).code ?? 'failed'); // request errors carry a code
+          context.count((error as NodeJS.ErrnoException).code ?? 'failed'); // Node's request errors have a code
           await pause(context, retryPauseMs);
         }
       }
@@ -108,10 +111,10 @@ export async function repeat(
   );
 }
 
-/** Between attempts on a server that closes connections: the attack is not a busy loop of its own. */
+/** Delay between attempts on a server that closes connections, so that the attack does not spin. */
 const retryPauseMs = 20;
 
-/** Waits, and returns early when the time of the attack is over. */
+/** Waits, or returns early at the end of the attack. */
 export const pause = (context: AttackContext, delayMs: number): Promise<void> =>
   sleep(clock, delayMs, context.signal).catch(() => {});
 
@@ -121,7 +124,7 @@ export const untilOver = (context: AttackContext): Promise<void> =>
     else context.signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-/** A raw connection whose responses are counted by their status, and which ends with the attack. */
+/** Opens a raw connection that counts responses by status and closes at the end of the attack. */
 export async function openHttp2(context: AttackContext, options: Http2Options = {}): Promise<Http2Connection> {
   const connection = await Http2Connection.open(context.target, {
     ...options,

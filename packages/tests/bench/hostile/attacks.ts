@@ -4,7 +4,7 @@ import { connectionAttacks } from './connections.ts';
 import { listAttacks } from './lists.ts';
 import { watchAttacks } from './watches.ts';
 
-/** What the polite client sees when nobody attacks: the noise of the machine and of the bench. */
+/** No attack: measures the noise of the machine and of the benchmark. */
 const baseline: Attack = {
   name: 'baseline',
   reason: 'no attack',

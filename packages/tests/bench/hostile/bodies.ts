@@ -8,7 +8,7 @@ import {
   serviceAccountsPath,
 } from './attack.ts';
 
-/** Two are enough to keep one event loop busy. */
+/** Two connections keep one event loop busy. */
 const connections = 2;
 const requestsMax = 2_000;
 const object = serviceAccountsPath(namespaces.attack, 'patched');
@@ -21,12 +21,12 @@ const send =
     return () => repeat(context, connections, requestsMax, next);
   };
 
-/** The sizes that a body is sent in, in turn: the largest beyond what a server should take as YAML. */
+/** Body sizes, sent in turn. The largest exceeds what a server should accept as YAML. */
 const yamlSizes = [8, 32, 128, 500].map((kib) => kib * 1_024);
 
 const yaml = (name: string, token: string, close = ''): Attack => ({
   name: `yaml-${name}`,
-  reason: `YAML bodies of ${JSON.stringify(token)} over and over: parsers look back, or keep every token`,
+  reason: `YAML bodies of ${JSON.stringify(token)} repeated: parsers backtrack, or keep every token`,
   prepare: send(async () => {
     const bodies = yamlSizes.map((bytes) => {
       const times = Math.floor(bytes / (token.length + close.length));
@@ -49,7 +49,7 @@ const labels = (count: number, value: string): Record<string, string> =>
   Object.fromEntries(numbered(count, (at) => [`label-${at}`, value]));
 const secrets = (count: number): object[] => numbered(count, (at) => ({ name: `secret-${at}` }));
 
-/** Puts an object in the place that patches and updates go to; a server may refuse one of such a size. */
+/** Creates the object that patches and updates target. A server may refuse an object of this size. */
 async function putObject(context: AttackContext, body: string): Promise<void> {
   const ask = openAgent(context, 1);
   await ask({ method: 'DELETE', path: object });
@@ -82,7 +82,7 @@ const managedFields = (fieldsV1: string): string =>
 
 const nested = (depth: number): string => `${'{"f:a":'.repeat(depth)}{}${'}'.repeat(depth)}`;
 
-/** More than a server should want to make: 2^40 copies. */
+/** 2^40 copies: more than a server should ever create. */
 const doublings = 40;
 
 export const bodyAttacks: readonly Attack[] = [

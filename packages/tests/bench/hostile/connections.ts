@@ -18,7 +18,7 @@ import {
 } from './attack.ts';
 import type { Http2Connection } from '../../test/hostile/http2-connection.ts';
 
-/** Runs something on one connection after the other until time or the bound is used up. */
+/** Calls `use` on one connection after another until the time or the limit is reached. */
 async function onConnections(
   context: AttackContext,
   { parallel, max, pauseMs }: { parallel: number; max: number; pauseMs: number },
@@ -38,7 +38,9 @@ async function onConnections(
   await Promise.all(Array.from({ length: parallel }, loop));
 }
 
-/** How the streams are spread over writes decides whether the server meets one of a session that has ended already. */
+/**
+ * How streams are distributed over writes decides whether the server sees streams of a session that has already ended.
+ */
 const shortBody = { streams: 50, declaredBytes: 50, streamsPerWrite: [2, 5, 10, 1, 25] };
 const tableEntryBytes = 3_700;
 const streamResets = 1_500;
@@ -80,7 +82,7 @@ export const connectionAttacks: readonly Attack[] = [
       '20 header lists of 15 kB that refer to one entry of the table, then the end of the connection (no credentials)',
     prepare: async (context) => {
       const plain = literals(requestFields('GET', '/livez'));
-      // Literal with incremental indexing, new name: entry 62 of the table from then on.
+      // A literal with incremental indexing and a new name becomes entry 62 of the dynamic table.
       const entry = literals([['x', 'y'.repeat(tableEntryBytes)]]);
       entry[0] = 0x40;
       const reference = Buffer.from([0x80 | 62, 0x80 | 62, 0x80 | 62, 0x80 | 62]);
@@ -99,7 +101,7 @@ export const connectionAttacks: readonly Attack[] = [
     reason: `${streamResets} streams opened and reset, then the end of the connection (no credentials)`,
     prepare: async (context) => {
       const block = literals(requestFields('GET', '/livez'));
-      // So many at once that the server has not read all when they close.
+      // Enough at once that the server has unread connections when they close.
       return () =>
         onConnections(context, { parallel: 30, max: 300, pauseMs: 50 }, async (connection) => {
           const streams = Array.from({ length: streamResets }, () => connection.newStream());
@@ -156,7 +158,7 @@ export const connectionAttacks: readonly Attack[] = [
   },
   {
     name: 'forged-tokens',
-    reason: `${forgedPerSecond} tokens a second with the right header and issuer and a signature of nobody`,
+    reason: `${forgedPerSecond} tokens a second with the right header and issuer and an invalid signature`,
     prepare: async (context) => {
       const ask = openAgent(context, 1);
       const path = serviceAccountsPath(namespaces.polite, 'polite');
@@ -183,7 +185,7 @@ export const connectionAttacks: readonly Attack[] = [
   },
   {
     name: 'idle-connections',
-    reason: `${idleConnections} connections that ask for nothing (no credentials)`,
+    reason: `${idleConnections} idle connections (no credentials)`,
     prepare: async (context) => async () => {
       let left = idleConnections;
       const loop = async (): Promise<void> => {
@@ -224,7 +226,7 @@ export const connectionAttacks: readonly Attack[] = [
   },
   {
     name: 'frames-without-meaning',
-    reason: 'settings, pings and empty data frames without end: each wants an acknowledgement (no credentials)',
+    reason: 'endless settings, pings and empty data frames: each requires an acknowledgement (no credentials)',
     prepare: async (context) => {
       const batch = [
         ...new Array<Buffer>(50).fill(frame(frames.settings, 0, 0, Buffer.alloc(0))),

@@ -20,7 +20,7 @@ import {
   untilOver,
 } from './attack.ts';
 
-/** As in the review that this attack comes from. */
+/** The count of the security review that reported this attack. */
 const unreadLists = 2_490;
 
 const largeObjects = serviceAccountsPath(namespaces.large);
@@ -28,7 +28,7 @@ const gzip: Field = ['accept-encoding', 'gzip'];
 const listFields = (context: AttackContext, more: readonly Field[] = []): Field[] =>
   requestFields('GET', largeObjects, [...attackerFields(context), ...more]);
 
-/** Opens connections until all requests are open at once, and gives those that the server accepted. */
+/** Opens connections until all requests are open at once. Returns the connections that the server accepted. */
 async function openLists(
   context: AttackContext,
   windowBytes: number,
@@ -63,10 +63,10 @@ const zeroWindow = (name: string, more: readonly Field[]): Attack => ({
   },
 });
 
-/** A list for somebody who reads all of it, in a form that is not what is stored. */
+/** A list that the client reads completely, in another encoding than the stored one. */
 const readLists = (name: string, accept: string, query = ''): Attack => ({
   name,
-  reason: `lists of all objects as ${name.slice('list-'.length)}: every object is parsed and written anew`,
+  reason: `lists of all objects as ${name.slice('list-'.length)}: every object is decoded and encoded again`,
   prepare: async (context) => () =>
     repeat(context, 4, 1_000, () => ({
       path: `${serviceAccountsPath(namespaces.small)}${query}`,
@@ -75,7 +75,7 @@ const readLists = (name: string, accept: string, query = ''): Attack => ({
 });
 
 const pipelined = { connections: 20, requests: 90 };
-/** Extends the window of every stream by so little, so often. */
+/** Extends every stream's window in tiny steps. */
 const tiny = { windowBytes: 1, stepBytes: 16, pauseMs: 20 };
 const resets = { connections: 2, batch: 50, pauseMs: 20, max: 50_000 };
 
@@ -120,7 +120,7 @@ export const listAttacks: readonly Attack[] = [
   },
   {
     name: 'lists-with-rapid-resets',
-    reason: 'lists over HTTP/2 that are reset at once: the work must not be done for nobody',
+    reason: 'lists over HTTP/2 that are reset at once: the server must not keep working on them',
     prepare: async (context) => async () => {
       let sent = 0;
       const loop = async (): Promise<void> => {

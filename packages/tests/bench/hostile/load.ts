@@ -1,11 +1,14 @@
-/** The attacker's process: `load.ts ATTACK PORT CA-FILE TOKEN-FILE SECONDS`. Prepares, waits for its parent, attacks, reports. */
+/**
+ * The attacker's process: `load.ts ATTACK PORT CA-FILE TOKEN-FILE SECONDS`. Prepares, waits for its parent, attacks,
+ * reports.
+ */
 import fs from 'node:fs';
 import { systemClock as clock } from '@cluster-apiserver/base';
 import { attacks } from './attacks.ts';
 
 const [name = '', port = '', ca = '', token = '', seconds = ''] = process.argv.slice(2);
 const attack = attacks.find((one) => one.name === name);
-if (!attack) throw new Error(`there is no attack ${name}`);
+if (!attack) throw new Error(`unknown attack ${name}`);
 
 const counts: Record<string, number> = {};
 const over = new AbortController();

@@ -1,15 +1,18 @@
-/** The polite client's process: `polite.ts PORT CA-FILE TOKEN-FILE PATH`. Asks on one connection until its parent says stop. */
+/**
+ * The well-behaved client's process: `polite.ts PORT CA-FILE TOKEN-FILE PATH`. Sends requests on one connection until
+ * its parent stops it.
+ */
 import fs from 'node:fs';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import type { PoliteReport } from './report.ts';
 
 const intervalMs = 5;
-/** A client of client-go has at most so many requests open; what is due meanwhile waits, and the wait counts. */
+/** client-go has at most so many requests in flight. Later ones wait, and the wait counts as latency. */
 const openRequestsMax = 100;
-/** After the attack, what is unanswered by then counts as an error. */
+/** A request without a response so long after the attack counts as an error. */
 const lastAnswerMs = 20_000;
-/** As a client would: the next request opens the connection again. */
+/** Like client-go, reconnect with the next request. */
 const reconnectPauseMs = 100;
 
 const [port = '', ca = '', token = '', path = ''] = process.argv.slice(2);
@@ -21,7 +24,7 @@ const errors: Record<string, number> = {};
 const failed = (what: string): void => void (errors[what] = (errors[what] ?? 0) + 1);
 let session: ClientHttp2Session | undefined;
 let reconnectAtMs = 0;
-/** The moments at which the requests without an answer were due. */
+/** Due times of the requests without a response. */
 const open = new Set<{ readonly dueMs: number }>();
 let stopping = false;
 let ownDelayMs = 0;
@@ -31,12 +34,12 @@ function current(): ClientHttp2Session | undefined {
   if (clock.monotonicMs() < reconnectAtMs) return undefined;
   reconnectAtMs = clock.monotonicMs() + reconnectPauseMs;
   session = connect(`https://127.0.0.1:${port}`, { ca: authority });
-  session.on('error', () => {}); // each request hears of it as well
+  session.on('error', () => {}); // each request also gets this error
   return session;
 }
 
-/** The latency counts from the moment at which the request was due. */
-function ask(dueMs: number): void {
+/** Latency is measured from the time at which the request was due. */
+function sendRequest(dueMs: number): void {
   const connection = current();
   if (!connection) return failed('no connection');
   const stream = connection.request({ ':path': path, authorization });
@@ -60,7 +63,7 @@ function ask(dueMs: number): void {
 const report = (): PoliteReport => {
   const nowMs = clock.monotonicMs();
   const unanswered = [...[...open].map(({ dueMs }) => dueMs), ...waiting];
-  // They have waited for so long at least.
+  // Requests in flight have waited at least this long.
   const ages = unanswered.map((dueMs) => nowMs - dueMs);
   const sorted = [...latenciesMs, ...ages].toSorted((left, right) => left - right);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
@@ -79,13 +82,13 @@ let announced = false;
 const waiting: number[] = [];
 for (let dueMs = clock.monotonicMs(); !stopping; ) {
   const nowMs = clock.monotonicMs();
-  // Our own sleep was longer than asked for: not the server's doing, so nothing was due before we woke up.
+  // This process was delayed itself, so no request was due before it woke up.
   ownDelayMs = Math.max(ownDelayMs, nowMs - dueMs);
   waiting.push(nowMs);
-  while (waiting.length > 0 && open.size < openRequestsMax) ask(waiting.shift() as number);
+  while (waiting.length > 0 && open.size < openRequestsMax) sendRequest(waiting.shift() as number);
   dueMs = Math.max(dueMs + intervalMs, nowMs);
   if (!announced && latenciesMs.length >= 50) {
-    // The connection stands and the code is warm: from here on it counts.
+    // The connection is open and the code is compiled: measurement starts here.
     announced = true;
     latenciesMs.length = 0;
     ownDelayMs = 0;
@@ -95,7 +98,7 @@ for (let dueMs = clock.monotonicMs(); !stopping; ) {
 }
 const endMs = clock.monotonicMs() + lastAnswerMs;
 while ((open.size > 0 || waiting.length > 0) && clock.monotonicMs() < endMs) {
-  while (waiting.length > 0 && open.size < openRequestsMax) ask(waiting.shift() as number);
+  while (waiting.length > 0 && open.size < openRequestsMax) sendRequest(waiting.shift() as number);
   await sleep(clock, intervalMs);
 }
 process.send?.(report(), () => process.exit(0));

@@ -17,7 +17,7 @@ const polite = (more: Partial<AttackReport['polite']>): Partial<AttackReport> =>
   polite: { ...good.polite, ...more },
 });
 
-test('a server that serves on has met the goals', () => {
+test('a server that keeps serving meets all goals', () => {
   expect(missedGoals(good)).toEqual([]);
   expect(tableRow(good)).toContain('| OK |');
 });
@@ -34,16 +34,16 @@ const missed: readonly (readonly [string, Partial<AttackReport>])[] = [
   ['75 descriptors kept', { after: { residentMiB: 200, descriptors: 100 } }],
   ['1 errors logged', { logged: ['ERROR'] }],
 ];
-test.each(missed)('%s is a goal missed', (text, change) => {
+test.each(missed)('%s misses a goal', (text, change) => {
   expect(missedGoals({ ...good, ...change })).toEqual([text]);
 });
 
-test('a row has a cell for each column', () => {
+test('a table row has one cell per column', () => {
   const columns = (row: string | undefined): number => row?.split('|').length ?? 0;
   expect(columns(tableRow(good))).toBe(columns(tableHead.split('\n')[0]));
 });
 
-test('every attack has a name of its own and a reason', () => {
+test('every attack has a unique name and a reason', () => {
   expect(new Set(attacks.map(({ name }) => name)).size).toBe(attacks.length);
   expect(attacks.filter(({ name, reason }) => !/^[a-z][a-z0-9-]+$/.test(name) || reason === '')).toEqual([]);
 });

@@ -1,13 +1,13 @@
 import type { ProcessState } from '../../test/hostile/server-process.ts';
 
-/** What is measured of one attack, and whether the server bore it. */
+/** The measurements of one attack and the goals that a server must meet. */
 export interface PoliteReport {
   readonly answered: number;
   readonly errors: Readonly<Record<string, number>>;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** The longest that the client itself was held up: the noise of the machine. */
+  /** The longest delay of the client itself: the noise of the machine. */
   readonly ownDelayMs: number;
 }
 
@@ -17,24 +17,24 @@ export interface AttackReport {
   readonly polite: PoliteReport;
   readonly before: ProcessState;
   readonly peakMiB: number;
-  /** When the server has rested; undefined if its process has ended. */
+  /** State after the server came to rest; undefined if its process ended. */
   readonly after: ProcessState | undefined;
-  /** The longest turn of the server's event loop; undefined if nobody could ask for it. */
+  /** The longest delay of the server's event loop; undefined if the server did not report it. */
   readonly turnMs: number | undefined;
-  /** What the attacker got; undefined if its process failed. */
+  /** The attacker's counts by outcome; undefined if its process failed. */
   readonly attacker: Readonly<Record<string, number>> | undefined;
-  /** Lines of the server's log that report errors. */
+  /** Error lines of the server's log. */
   readonly logged: readonly string[];
 }
 
-/** From issue 14. */
+/** The goals of issue 14. */
 const goals = {
   maxMs: 100,
   p99Ms: 50,
   growthMiB: 100,
-  /** What may remain: the heap keeps some of what it grew by for the next time. */
+  /** Memory that may remain: the heap keeps part of its growth for reuse. */
   remainingMiB: 50,
-  /** Sockets of clients that are gone; a few belong to clients of our own. */
+  /** Sockets of disconnected clients; a few belong to the benchmark's own clients. */
   remainingDescriptors: 20,
 } as const;
 
@@ -42,7 +42,7 @@ export const isRestored = (before: ProcessState, after: ProcessState): boolean =
   after.residentMiB - before.residentMiB <= goals.remainingMiB &&
   after.descriptors - before.descriptors <= goals.remainingDescriptors;
 
-/** What was missed, in words; nothing when the attack was borne. */
+/** Describes each missed goal; empty if the server met all of them. */
 export function missedGoals({ polite, before, peakMiB, after, logged, attacker }: AttackReport): string[] {
   const errors = Object.entries(polite.errors).map(([what, times]) => `${times} x ${what}`);
   return [

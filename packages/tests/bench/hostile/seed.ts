@@ -3,7 +3,7 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { namespaces, serviceAccountsPath } from './attack.ts';
 import type { ClusterFiles } from '../../test/hostile/server-process.ts';
 
-/** What the attacks list, watch and select from: as in the review, and as issue 14 asks for lists. */
+/** The objects that attacks list, watch and select from: counts of the security review and of issue 14. */
 const objects = { large: { count: 4_000, bytes: 3_000 }, small: { count: 12_000, bytes: 1_000 } } as const;
 const openRequestsMax = 64;
 
@@ -44,7 +44,7 @@ function create(
     let status: number | undefined;
     stream.on('response', (headers) => (status = headers[':status']));
     stream.on('error', reject);
-    stream.on('close', () => (status === 201 ? resolve() : reject(new Error(`seeding was answered with ${status}`))));
+    stream.on('close', () => (status === 201 ? resolve() : reject(new Error(`seeding failed with status ${status}`))));
     stream.resume();
     stream.end(JSON.stringify({ metadata: { name, labels, annotations } }));
   });

@@ -15,7 +15,7 @@ import {
 
 const stalledWatches = 1_000;
 const retryPauseMs = 50;
-/** Each goes to every watch, and the events of a few seconds exceed what the sockets take. */
+/** Every watch receives each write; the events of a few seconds exceed the socket buffers. */
 const writes = { perSecond: 100, annotationBytes: 3_000 };
 
 async function openWatches(context: AttackContext, namespace: string, query: string): Promise<void> {

@@ -2,7 +2,7 @@
 Writes values.json: objects as kube-apiserver 1.36 stores them, under every provider, as JSON and as protobuf.
 
 It shares no code with this project and is not one of its programs: it was written from the published formats, so that
-a misunderstanding of ours does not read its own handwriting. AES is of the package `cryptography`; XSalsa20, Poly1305
+it cannot share a misunderstanding with our decoders. AES is from the package `cryptography`; XSalsa20, Poly1305
 and protobuf are written out here. Nonces follow from the names of the values, so the same bytes come out each time.
 
     python3 write.py
@@ -17,11 +17,11 @@ import struct
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-KEY = bytes(range(32))  # of aesgcm, aescbc and secretbox alike
+KEY = bytes(range(32))  # for aesgcm, aescbc and secretbox alike
 SEED = hashlib.sha256(b"a seed").digest()
 
 
-# --- protobuf: what is not a pointer there is always written, even when it is empty
+# --- protobuf: fields that are not pointers in Go are always written, even if empty
 
 def varint(number):
     out = b""
@@ -105,14 +105,14 @@ def as_protobuf(o, born):
 
 
 def as_json(o, _):
-    """Go's encoder ends with a newline and escapes what HTML minds."""
+    """Go's encoder ends with a newline and escapes characters with a meaning in HTML."""
     text = json.dumps(o, separators=(",", ":"), ensure_ascii=False)
     for character in "<>&":
         text = text.replace(character, "\\u%04x" % ord(character))
     return text.encode() + b"\n"
 
 
-# --- secretbox, as NaCl has it
+# --- secretbox, as in NaCl
 
 def rotated(word, by):
     return (word << by | word >> 32 - by) & 0xFFFFFFFF
@@ -159,7 +159,7 @@ def secretbox(key, nonce, plain):
     return nonce + poly1305(stream[:32], sealed) + sealed
 
 
-# --- the ways to store
+# --- encodings and providers
 
 def chance(name, length):
     return hashlib.shake_256(name.encode()).digest(length)
@@ -177,7 +177,7 @@ def cbc(key, name, plain):
 
 
 def plugin_encrypted(key_id, name, plain):
-    """As the plugin of this project's tests does: its keys are the hashes of their names."""
+    """Like the plugin of this project's tests: keys are hashes of their names."""
     return gcm(hashlib.sha256(key_id.encode()).digest(), f"{name} by plugin", plain, b"")
 
 

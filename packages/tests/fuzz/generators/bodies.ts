@@ -53,7 +53,7 @@ const jsonPatch = (random: Random): unknown =>
     value: choose(random, patchValues),
   }));
 
-/** A part of what is there, with what a strategic merge takes for orders among it. */
+/** Part of the object, including the directives of strategic merge patches. */
 const strategicPatch = (random: Random): unknown => ({
   metadata: {
     labels: choose(random, [{ app: null }, { $patch: 'replace', a: 'b' }, { $retainKeys: ['app'] }, null]),

@@ -18,12 +18,12 @@ export const http1Bytes: Generator = (random, { token }) => ({
 export const http2Bytes: Generator = (random, { token }) => {
   for (;;) {
     const one = choose(random, http2Cases)(random, token);
-    // Requests that only their content makes hostile share connections with others.
+    // Well-framed requests with hostile content share connections.
     if (one.over !== 'h2 client') return { form: 'connection', case: one };
   }
 };
 
-/** A session of HTTP/2, step by step: what is right in one order is wrong in another, and what is cheap once is not a thousand times. */
+/** A random HTTP/2 session: some faults need a particular order of frames or a large number of them. */
 export const http2Frames: Generator = (random, context) => {
   const session = new Session(random, context);
   for (let steps = 2 + random.below(choose(random, [4, 15, 60])); steps > 0; steps--)
@@ -47,7 +47,7 @@ class Session {
   readonly #context: FuzzContext;
   readonly #written: Buffer[] = [];
   readonly #open: number[] = [];
-  /** Making one takes longer than all the frames that use it. */
+  /** Creating a block takes longer than sending all frames that use it. */
   readonly #blocks: readonly Buffer[];
   #nextStream = 1;
 
@@ -68,7 +68,7 @@ class Session {
     return stream;
   }
 
-  /** One that is open, or that was closed, or that never was. */
+  /** An open stream, a closed one, or one that never existed. */
   anyStream(): number {
     return this.random.below(8) === 0
       ? choose(this.random, [0, 2, this.#nextStream + 100, 2 ** 31 - 1])
@@ -98,7 +98,7 @@ class Session {
     return { method, target, headers: [['authorization', `Bearer ${this.#context.token}`]], body: undefined };
   }
 
-  /** Frames are spread over writes by chance: where one read ends decides what the server sees together. */
+  /** Frames are distributed randomly over writes: the boundaries decide what the server reads at once. */
   pieces(): Buffer[] {
     const pieces = [preface, settingsFrame(choose(this.random, initialSettings))];
     for (let at = 0; at < this.#written.length; ) {
@@ -157,7 +157,7 @@ const upload: Step = (session) => {
   }
 };
 
-/** Streams whose bodies are shorter or longer than declared, in quick succession. */
+/** A rapid series of streams whose bodies are shorter or longer than declared. */
 const wrongLengths: Step = (session) => {
   const declared = choose(session.random, ['50', '0', '1']);
   for (let count = 2 + session.random.below(20); count > 0; count--) {
@@ -183,7 +183,7 @@ const sessionSteps: readonly Step[] = [
     session.send(...Array.from({ length: 50 }, () => windowUpdate(stream, 1)));
   },
   (session) => session.send(settingsFrame(choose(session.random, changedSettings))),
-  (session) => session.send(frame(frames.settings, 1, 0, Buffer.alloc(0))), // acknowledges what was not sent
+  (session) => session.send(frame(frames.settings, 1, 0, Buffer.alloc(0))), // acknowledges settings that were not sent
   (session) => session.send(ping(Buffer.alloc(8)), ping(Buffer.alloc(8))),
   (session) =>
     session.send(data(session.anyStream(), Buffer.alloc(session.random.below(3) * 8_000), session.random.below(2))),
@@ -193,7 +193,7 @@ const sessionSteps: readonly Step[] = [
   (session) => session.send(padded(frames.data, 0, session.anyStream(), Buffer.from('{}'), session.random.below(256))),
   (session) => session.send(padded(frames.headers, 5, session.newStream(), session.block(), session.random.below(256))),
   (session) => {
-    // A header block in pieces, perhaps with a frame between them that must not be there.
+    // A fragmented header block, possibly with a forbidden frame in between.
     const block = session.block();
     const stream = session.newStream();
     const at = session.random.below(block.length);
@@ -202,13 +202,13 @@ const sessionSteps: readonly Step[] = [
     session.send(frame(frames.continuation, session.random.below(4) > 0 ? 4 : 0, stream, block.subarray(at)));
   },
   (session) => {
-    // Priority in the HEADERS frame, on a stream of its own or on itself.
+    // Priority in the HEADERS frame, on another stream or on itself.
     const stream = session.newStream();
     const priority = Buffer.alloc(5);
     priority.writeUInt32BE(choose(session.random, [0, stream, 2 ** 31 + 1, 99]));
     session.send(frame(frames.headers, 5 | 32, stream, Buffer.concat([priority, session.block()])));
   },
-  (session) => session.send(headers(session.anyStream(), session.block(), 5)), // again, or as trailers
+  (session) => session.send(headers(session.anyStream(), session.block(), 5)), // a second time, or as trailers
   (session) =>
     session.send(
       headers(
@@ -231,7 +231,7 @@ const sessionSteps: readonly Step[] = [
     ),
   (session) => {
     const whole = data(session.anyStream(), Buffer.from('{}'), 1);
-    whole.writeUIntBE(choose(session.random, [0, 1, 3, 16_385, 2 ** 24 - 1]), 0, 3); // a length that is wrong
+    whole.writeUIntBE(choose(session.random, [0, 1, 3, 16_385, 2 ** 24 - 1]), 0, 3); // a wrong length
     session.send(whole);
   },
   (session) => session.send(frame(frames.goaway, 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, session.random.below(14)]))),

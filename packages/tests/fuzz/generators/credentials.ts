@@ -10,7 +10,7 @@ const selfReview = {
   body: { contentType: 'application/json', bytes: Buffer.from('{}') },
 } as const;
 
-/** A token made from a real one. Whatever is changed in what was signed, nobody may be authenticated by it. */
+/** A mutated real token. No mutation of the signed part may authenticate. */
 export const token: Generator = (random, context) => {
   const forged = choose(random, forgeries)(random, context);
   const scheme = choose(random, [
@@ -30,7 +30,7 @@ export const token: Generator = (random, context) => {
   });
 };
 
-/** Whether a token says and signs the same as a real one, in whatever encoding. */
+/** Whether a token has the same signed content and signature as a real one, in any encoding. */
 const isSigned = (text: string, { serviceAccountToken, token: administrator }: FuzzContext): boolean =>
   text === administrator || decoded(text) === decoded(serviceAccountToken);
 const decoded = (text: string): string =>
@@ -106,7 +106,7 @@ const identityHeaders = [
   ...['x-remote-user', 'x-remote-group', 'x-remote-extra-a', 'impersonate-other'],
 ];
 
-/** Whom a request runs as: never as the caller when another one was named. */
+/** Impersonation headers: a request that names another user must never run as the caller. */
 export const identity: Generator = (random, context) => {
   const pad = (text: string): string => `${choose(random, blanks)}${text}${choose(random, blanks)}`;
   const user = pad(choose(random, users));
@@ -125,7 +125,7 @@ export const identity: Generator = (random, context) => {
 };
 
 /**
- * Node's HTTP/2 drops header values with control characters, and nothing shows it: a known gap, see
+ * Node's HTTP/2 silently drops header values with control characters: a known gap, see
  * docs/decisions/0023-hostile-clients.md.
  */
 const isLost = (value: string, over: RequestInput['over']): boolean =>

@@ -6,7 +6,7 @@ export type Generator = (random: Random, context: FuzzContext) => Input;
 
 type Parts = Partial<Request> & { readonly target: string };
 
-/** A request of an administrator, over one protocol or the other. */
+/** An administrator's request, over a random protocol. */
 export function request(
   random: Random,
   { token }: FuzzContext,

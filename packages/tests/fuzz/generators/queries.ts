@@ -64,7 +64,7 @@ const selectorForms = [
   { parameter: 'shardSelector', terms: shardTerms, separators: [' || ', '||', ',', '|', ' or '] },
 ] as const;
 
-/** How many terms: some requests are near the bound of what a request line may be. */
+/** Numbers of terms: some requests come close to the limit of a request line. */
 const termCounts = [1, 1, 2, 3, 5, 20, 300];
 
 export const selector: Generator = (random, context) => {
@@ -74,14 +74,14 @@ export const selector: Generator = (random, context) => {
   const encode = choose(random, [encodeURIComponent, encodeURIComponent, encodeURI]);
   const rest = choose(random, ['', '&limit=2', '&resourceVersion=0', '&watch=1&timeoutSeconds=1']);
   const method = choose(random, ['GET', 'GET', 'GET', 'DELETE']);
-  // The shortest of the names stays the longest of the selectors below what a server reads as a request line.
+  // The length check keeps the longest selectors below the server's limit for a request line.
   const target = `${collectionPath(random)}?${parameter}=${encode(text).slice(0, targetBytesMax)}${rest}`;
   return request(random, context, { method, target: target.replaceAll(' ', '%20').replaceAll(/[^\x21-\x7e]/g, '%ff') });
 };
 
 const targetBytesMax = 60_000;
 
-/** The members of what a server of this kind gives out, with wrong types, bounds and places. */
+/** The fields of a real continue token with wrong types, bounds and positions. */
 export const continueToken: Generator = (random, context) => {
   const value = {
     v: choose<unknown>(random, ['meta.k8s.io/v1', 'meta.k8s.io/v2', 1, null]),

@@ -1,10 +1,10 @@
 import type { Random } from '@cluster-apiserver/base';
 import { choose } from '../../test/hostile/choose.ts';
 
-/** Where fuzzed objects go. The polite client's namespace is not among them. */
+/** Namespaces of fuzzed objects, without the well-behaved client's. */
 export const fuzzNamespaces = ['hostile', 'hostile-2', 'default'] as const;
 
-/** What a server takes, and a value that it would accept there. */
+/** A request that the server accepts, with a valid body. */
 export interface BodyTarget {
   readonly methods: readonly string[];
   path(namespace: string, name: string): string;
@@ -116,13 +116,13 @@ export const bodyTargets: readonly BodyTarget[] = [
   { methods: ['POST'], path: collection(`apis/${rbac}/v1`, 'roles'), body: role },
   { methods: ['PUT'], path: object(`apis/${rbac}/v1`, 'roles'), body: role },
   { methods: ['PUT'], path: object(`apis/${rbac}/v1`, 'rolebindings'), body: binding('RoleBinding') },
-  // Without a namespace to go with, these are only made under a few names.
+  // Cluster-scoped objects outlive their namespace, so they have only a few names.
   { methods: ['PUT'], path: clusterObject('clusterroles'), body: clusterRole },
   { methods: ['PUT'], path: clusterObject('clusterrolebindings'), body: binding('ClusterRoleBinding') },
   {
     methods: ['POST'],
     path: () => '/api/v1/namespaces',
-    // A few names, or each would be a namespace of its own for ever.
+    // A few names, because every namespace would stay.
     body: (name, random) => ({
       apiVersion: 'v1',
       kind: 'Namespace',

@@ -28,7 +28,7 @@ const oddHeaders = [
   ],
 ];
 
-/** A watch by WebSocket, and messages that a client must not send, or may. */
+/** A watch over WebSocket, with valid and invalid client messages. */
 export const webSocket: Generator = (random, { token }) => {
   const lines = [
     `GET ${collectionPath(random)}?watch=1&timeoutSeconds=1${choose(random, ['', '&resourceVersion=0', '&resourceVersion=x'])} HTTP/1.1`,
@@ -57,9 +57,9 @@ interface FrameForm {
   readonly fin?: boolean;
   readonly reserved?: number;
   readonly masked?: boolean;
-  /** What the frame says that its length is. */
+  /** The length that the frame declares. */
   readonly declared?: number;
-  /** 7, 16 or 64 bits, whatever would be enough. */
+  /** Size of the length field, even if a smaller one would do. */
   readonly lengthBits?: 7 | 16 | 64;
 }
 
@@ -90,9 +90,9 @@ const messageForms: readonly ((random: Random) => Buffer)[] = [
   () => webSocketFrame({ opcode: 9, payload: Buffer.from('ping') }),
   () => Buffer.concat(new Array<Buffer>(200).fill(webSocketFrame({ opcode: 9, payload: Buffer.alloc(125) }))),
   () => webSocketFrame({ opcode: 10 }),
-  () => webSocketFrame({ opcode: 9, payload: Buffer.alloc(126) }), // a control frame that is too long
-  () => webSocketFrame({ opcode: 9, fin: false }), // and one in pieces
-  () => webSocketFrame({ opcode: 0, payload: Buffer.from('x') }), // goes on with nothing
+  () => webSocketFrame({ opcode: 9, payload: Buffer.alloc(126) }), // an oversized control frame
+  () => webSocketFrame({ opcode: 9, fin: false }), // a fragmented control frame
+  () => webSocketFrame({ opcode: 0, payload: Buffer.from('x') }), // a continuation without a start
   () => webSocketFrame({ opcode: 1, payload: Buffer.from('x'), fin: false }),
   (random) => webSocketFrame({ opcode: 3 + random.below(5) }),
   (random) => webSocketFrame({ opcode: 11 + random.below(5) }),
@@ -100,7 +100,7 @@ const messageForms: readonly ((random: Random) => Buffer)[] = [
   () => webSocketFrame({ opcode: 1, payload: Buffer.from('x'), masked: false }),
   () => webSocketFrame({ opcode: 1, payload: Buffer.from([0xff, 0xc0, 0x80]) }),
   (random) => webSocketFrame({ opcode: 1, declared: choose(random, [2 ** 31, 2 ** 53, -1, 70_000]), lengthBits: 64 }),
-  (random) => webSocketFrame({ opcode: 2, payload: Buffer.from('x'), lengthBits: choose(random, [16, 64]) }), // not the shortest
+  (random) => webSocketFrame({ opcode: 2, payload: Buffer.from('x'), lengthBits: choose(random, [16, 64]) }), // a length field that is longer than necessary
   (random) => {
     const code = Buffer.alloc(2);
     code.writeUInt16BE(choose(random, [0, 999, 1_000, 1_001, 1_004, 1_005, 1_006, 1_015, 2_999, 3_000, 4_999, 65_535]));

@@ -1,32 +1,31 @@
 /**
- * What clients do in the conformance specs of Kubernetes about admission, step by step, with the objects that this server
- * has: service accounts in the place of pods, config maps and deployments. Each test bears the name of its spec.
+ * The admission tests of the Kubernetes conformance suite, step by step, with the objects that this server stores:
+ * service accounts instead of pods, config maps and deployments. Each test has the name of its conformance test.
  *
- * Elsewhere: type checks of a policy are in tests/policies/replicas.etcd.test.ts, timeouts that are defaulted in the kinds.
- * Left out, because nothing of the sort is served: attaching to pods, custom resources (mutation, pruning, versions, type
- * checks) and their definitions.
+ * Covered elsewhere: type checks of policies (policies/replicas.etcd.test.ts) and default timeouts (package kinds).
+ * Omitted, because the server does not support them: attaching to pods, custom resources and their definitions.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model';
-import { type Answer, type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type ApiResponse, type TestServer, serveKinds } from '../serve-kinds.ts';
 import {
   type AdmissionWebhooks,
-  deleteConfigurations,
-  labels,
-  register,
-  says,
+  deleteWebhookConfigurations,
+  respondWithLabel,
+  registerWebhooks,
+  respondWith,
   startAdmissionWebhooks,
 } from './admission-webhook.ts';
 
-let server: ServedKinds;
+let server: TestServer;
 let hooks: AdmissionWebhooks;
 beforeAll(async () => {
   [server, hooks] = await Promise.all([serveKinds(kinds, { errorsExpected: true }), startAdmissionWebhooks()]);
 });
 afterAll(async () => {
   await server.close();
-  await hooks.server.leave();
+  await hooks.server.stop();
 });
 
 const group = 'admissionregistration.k8s.io';
@@ -34,11 +33,11 @@ const registration = `/apis/${group}/v1`;
 const accounts = '/api/v1/namespaces/default/serviceaccounts';
 const merge = 'application/merge-patch+json';
 let run = 0;
-const fresh = (): string => `name-${++run}`;
-const create = (name = fresh()): Promise<Answer> => server.ask('POST', accounts, { metadata: { name } });
+const uniqueName = (): string => `name-${++run}`;
+const create = (name = uniqueName()): Promise<ApiResponse> => server.request('POST', accounts, { metadata: { name } });
 
 const rules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'] }];
-/** Selects no namespace, so that policies and webhooks that are only stored hold nobody up. */
+/** Selects no namespace, so that policies and webhooks that are only stored do not affect requests. */
 const nowhere = { matchLabels: { no: 'where' } };
 const matchConstraints = { resourceRules: rules, namespaceSelector: nowhere };
 const label = (key: string): object => ({
@@ -54,7 +53,7 @@ const stored = {
   rules,
 };
 
-/** Of each kind: what an object holds besides its metadata, and what a patch and an update change in it. */
+/** For each kind: the body besides metadata, and the changes of a patch and of an update. */
 const resources: readonly [plural: string, body: object, patched: object, updated: object][] = [
   [
     'validatingadmissionpolicies',
@@ -97,34 +96,36 @@ const resources: readonly [plural: string, body: object, patched: object, update
 describe('should support API operations', () => {
   test.each(resources)('of %s', async (plural, body, patched, updated) => {
     const path = `${registration}/${plural}`;
-    const { groups } = (await server.ask('GET', '/apis')).body as unknown as { groups: { name: string }[] };
+    const { groups } = (await server.request('GET', '/apis')).body as unknown as { groups: { name: string }[] };
     expect(groups.map(({ name }) => name)).toContain(group);
-    expect((await server.ask('GET', `/apis/${group}`)).body).toMatchObject({ versions: [{ version: 'v1' }] });
-    const { resources: served } = (await server.ask('GET', registration)).body as unknown as {
+    expect((await server.request('GET', `/apis/${group}`)).body).toMatchObject({ versions: [{ version: 'v1' }] });
+    const { resources: served } = (await server.request('GET', registration)).body as unknown as {
       resources: { name: string }[];
     };
     expect(served.map(({ name }) => name)).toContain(plural);
 
     const metadata = { generateName: 'e2e-', labels: { of: plural } };
     const selected = `${path}?labelSelector=${encodeURIComponent(`of=${plural}`)}`;
-    let created = (await server.ask('POST', path, { metadata, ...body })).body;
-    for (let more = 0; more < 2; more++) created = (await server.ask('POST', path, { metadata, ...body })).body;
+    let created = (await server.request('POST', path, { metadata, ...body })).body;
+    for (let more = 0; more < 2; more++) created = (await server.request('POST', path, { metadata, ...body })).body;
     const object = `${path}/${created.metadata.name}`;
-    expect((await server.ask('GET', object)).body.metadata.uid).toBe(created.metadata.uid);
-    const list = (await server.ask('GET', selected)).body;
+    expect((await server.request('GET', object)).body.metadata.uid).toBe(created.metadata.uid);
+    const list = (await server.request('GET', selected)).body;
     expect(list.items).toHaveLength(3);
     const from = `&watch=true&timeoutSeconds=60&resourceVersion=${list.metadata.resourceVersion}`;
     const watch = await server.open('GET', `${selected}${from}`);
 
-    const annotated = (name: string): object => ({ metadata: { annotations: { [name]: 'true' } } });
-    expect((await server.ask('PATCH', object, { ...annotated('patched'), ...patched }, merge)).body).toMatchObject({
-      ...annotated('patched'),
+    const withAnnotation = (name: string): object => ({ metadata: { annotations: { [name]: 'true' } } });
+    expect(
+      (await server.request('PATCH', object, { ...withAnnotation('patched'), ...patched }, merge)).body,
+    ).toMatchObject({
+      ...withAnnotation('patched'),
       ...patched,
     });
-    const replacement = { ...(await server.ask('GET', object)).body, ...merged(updated, body) };
+    const replacement = { ...(await server.request('GET', object)).body, ...mergeSpecs(updated, body) };
     replacement.metadata = { ...replacement.metadata, annotations: { patched: 'true', updated: 'true' } };
-    expect((await retried(() => server.ask('PUT', object, replacement))).body).toMatchObject({
-      ...annotated('updated'),
+    expect((await retryConflicts(() => server.request('PUT', object, replacement))).body).toMatchObject({
+      ...withAnnotation('updated'),
       ...updated,
     });
     expect(await firstEvent(watch, ({ metadata: { annotations } }) => annotations?.['patched'] === 'true')).toBe(
@@ -132,40 +133,40 @@ describe('should support API operations', () => {
     );
     watch.destroy();
 
-    expect((await server.ask('DELETE', object)).status).toBe(200);
-    expect((await server.ask('GET', object)).status).toBe(404);
-    expect((await server.ask('GET', selected)).body.items).toHaveLength(2);
-    expect((await server.ask('DELETE', selected)).status).toBe(200);
-    expect((await server.ask('GET', selected)).body.items).toEqual([]);
+    expect((await server.request('DELETE', object)).status).toBe(200);
+    expect((await server.request('GET', object)).status).toBe(404);
+    expect((await server.request('GET', selected)).body.items).toHaveLength(2);
+    expect((await server.request('DELETE', selected)).status).toBe(200);
+    expect((await server.request('GET', selected)).body.items).toEqual([]);
 
-    /** Another controller may write at the same time: clients read anew and try again. */
-    async function retried(update: () => Promise<Answer>): Promise<Answer> {
+    /** Retries conflicts, as clients do: another controller may write at the same time. */
+    async function retryConflicts(update: () => Promise<ApiResponse>): Promise<ApiResponse> {
       const answer = await update();
       if (answer.status !== 409) return answer;
-      const { resourceVersion } = (await server.ask('GET', object)).body.metadata;
+      const { resourceVersion } = (await server.request('GET', object)).body.metadata;
       replacement.metadata = { ...replacement.metadata, ...(resourceVersion && { resourceVersion }) };
-      return retried(update);
+      return retryConflicts(update);
     }
   });
 
   test('of the status of a policy', async () => {
     const path = `${registration}/validatingadmissionpolicies`;
-    const name = fresh();
+    const name = uniqueName();
     const spec = { matchConstraints, validations: [{ expression: 'true' }] };
-    expect((await server.ask('POST', path, { metadata: { name }, spec })).status).toBe(201);
+    expect((await server.request('POST', path, { metadata: { name }, spec })).status).toBe(201);
     const status = { conditions: [condition('Patched')] };
-    const patched = await server.ask('PATCH', `${path}/${name}/status`, { status }, merge);
+    const patched = await server.request('PATCH', `${path}/${name}/status`, { status }, merge);
     expect(patched.body).toMatchObject({ status });
     for (;;) {
-      const { body } = await server.ask('GET', `${path}/${name}/status`);
+      const { body } = await server.request('GET', `${path}/${name}/status`);
       const next = { ...body, status: { conditions: [condition('Updated')] } };
-      const answer = await server.ask('PUT', `${path}/${name}/status`, next);
-      // The controller that checks types may have written in between, as in a cluster.
+      const answer = await server.request('PUT', `${path}/${name}/status`, next);
+      // The type-checking controller may have written in between, as in a cluster.
       if (answer.status === 409) continue;
       expect(answer.body).toMatchObject({ status: next.status });
       break;
     }
-    await server.ask('DELETE', `${path}/${name}`);
+    await server.request('DELETE', `${path}/${name}`);
   });
 });
 
@@ -177,8 +178,8 @@ const condition = (type: string): object => ({
   lastTransitionTime: '2026-01-02T03:04:05Z',
 });
 
-/** The specs of both, those of the change winning. */
-const merged = (change: object, body: object): object => {
+/** Merges the specs; the change takes precedence. */
+const mergeSpecs = (change: object, body: object): object => {
   const { spec: changed, ...rest } = change as { spec?: object };
   const { spec, ...others } = body as { spec?: object };
   return { ...others, ...rest, ...(spec && { spec: { ...spec, ...changed } }) };
@@ -208,54 +209,59 @@ async function firstEvent(
 
 describe('AdmissionWebhook', () => {
   afterEach(async () => {
-    await deleteConfigurations(server);
-    hooks.answers.clear();
-    hooks.asked.length = 0;
+    await deleteWebhookConfigurations(server);
+    hooks.handlers.clear();
+    hooks.calls.length = 0;
   });
   const validating = 'validatingwebhookconfigurations';
   const mutating = 'mutatingwebhookconfigurations';
-  const denies = says({ allowed: false, status: { message: 'this object has unwanted data' } });
+  const denies = respondWith({ allowed: false, status: { message: 'this object has unwanted data' } });
 
   test('should be able to deny pod and configmap creation', async () => {
-    hooks.answers.set('deny', denies);
-    await register(server, validating, fresh(), hooks.webhook('deny', { rules }));
-    const name = fresh();
+    hooks.handlers.set('deny', denies);
+    await registerWebhooks(server, validating, uniqueName(), hooks.webhook('deny', { rules }));
+    const name = uniqueName();
     const refused = await create(name);
     expect([refused.status, refused.body['message']]).toEqual([
       400,
       'admission webhook "deny.hooks.example.com" denied the request: this object has unwanted data',
     ]);
-    expect((await server.ask('GET', `${accounts}/${name}`)).status).toBe(404);
+    expect((await server.request('GET', `${accounts}/${name}`)).status).toBe(404);
     const exempt = [{ key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['default'] }];
-    await deleteConfigurations(server);
-    await register(
+    await deleteWebhookConfigurations(server);
+    await registerWebhooks(
       server,
       validating,
-      fresh(),
+      uniqueName(),
       hooks.webhook('deny', { rules, namespaceSelector: { matchExpressions: exempt } }),
     );
     expect((await create(name)).status).toBe(201);
   });
 
   test('should be able to deny the update by a PUT and by a PATCH', async () => {
-    const name = fresh();
+    const name = uniqueName();
     const { body } = await create(name);
-    hooks.answers.set('deny', denies);
-    await register(
+    hooks.handlers.set('deny', denies);
+    await registerWebhooks(
       server,
       validating,
-      fresh(),
+      uniqueName(),
       hooks.webhook('deny', { rules: [{ ...rules[0], operations: ['UPDATE'] }] }),
     );
-    expect((await server.ask('PUT', `${accounts}/${name}`, body)).status).toBe(400);
+    expect((await server.request('PUT', `${accounts}/${name}`, body)).status).toBe(400);
     const change = { metadata: { labels: { a: 'b' } } };
-    expect((await server.ask('PATCH', `${accounts}/${name}`, change, merge)).status).toBe(400);
-    expect((await server.ask('DELETE', `${accounts}/${name}`)).status).toBe(200);
+    expect((await server.request('PATCH', `${accounts}/${name}`, change, merge)).status).toBe(400);
+    expect((await server.request('DELETE', `${accounts}/${name}`)).status).toBe(200);
   });
 
   test('should unconditionally reject operations on fail closed webhook', async () => {
     const clientConfig = { url: 'https://127.0.0.1:1/' };
-    await register(server, validating, fresh(), hooks.webhook('dead', { rules, clientConfig, failurePolicy: 'Fail' }));
+    await registerWebhooks(
+      server,
+      validating,
+      uniqueName(),
+      hooks.webhook('dead', { rules, clientConfig, failurePolicy: 'Fail' }),
+    );
     const refused = await create();
     expect([refused.status, refused.body['message']]).toEqual([
       500,
@@ -264,29 +270,35 @@ describe('AdmissionWebhook', () => {
   });
 
   test.each(['should mutate configmap', 'should mutate pod and apply defaults after mutation'])('%s', async () => {
-    hooks.answers.set('one', labels('mutation-stage-1'));
-    hooks.answers.set('two', (review, response) => {
+    hooks.handlers.set('one', respondWithLabel('mutation-stage-1'));
+    hooks.handlers.set('two', (review, response) => {
       expect(review.request.object?.metadata.labels).toEqual({ 'mutation-stage-1': 'yes' });
-      labels('mutation-stage-2')(review, response);
+      respondWithLabel('mutation-stage-2')(review, response);
     });
-    await register(server, mutating, fresh(), hooks.webhook('one', { rules }), hooks.webhook('two', { rules }));
+    await registerWebhooks(
+      server,
+      mutating,
+      uniqueName(),
+      hooks.webhook('one', { rules }),
+      hooks.webhook('two', { rules }),
+    );
     expect((await create()).body.metadata.labels).toEqual({ 'mutation-stage-2': 'yes' });
   });
 
   test('should not be able to mutate or prevent deletion of webhook configuration objects', async () => {
-    hooks.answers.set('deny', denies);
-    hooks.answers.set('mutate', labels('mutated'));
+    hooks.handlers.set('deny', denies);
+    hooks.handlers.set('mutate', respondWithLabel('mutated'));
     const all = [{ apiGroups: [group], apiVersions: ['*'], operations: ['*'], resources: ['*'] }];
-    await register(server, validating, fresh(), hooks.webhook('deny', { rules: all }));
-    await register(server, mutating, fresh(), hooks.webhook('mutate', { rules: all }));
+    await registerWebhooks(server, validating, uniqueName(), hooks.webhook('deny', { rules: all }));
+    await registerWebhooks(server, mutating, uniqueName(), hooks.webhook('mutate', { rules: all }));
     for (const plural of [validating, mutating] as const) {
-      const name = fresh();
-      const { status, body } = await server.ask('POST', `${registration}/${plural}`, {
+      const name = uniqueName();
+      const { status, body } = await server.request('POST', `${registration}/${plural}`, {
         metadata: { name },
         webhooks: [stored],
       });
       expect([status, body.metadata.labels]).toEqual([201, undefined]);
-      expect((await server.ask('DELETE', `${registration}/${plural}/${name}`)).status).toBe(200);
+      expect((await server.request('DELETE', `${registration}/${plural}/${name}`)).status).toBe(200);
     }
   });
 
@@ -297,12 +309,12 @@ describe('AdmissionWebhook', () => {
     ['10 seconds by default', {}, 201],
   ])('should honor timeout: %s', async (_, webhook, status) => {
     let answer: () => void = () => {};
-    // The slow answer comes when the request has ended, or at once where the timeout allows it.
-    hooks.answers.set('slow', (review, response) => {
-      answer = () => says({ allowed: true })(review, response);
+    // The webhook responds when the request has ended, or at once if the timeout allows it.
+    hooks.handlers.set('slow', (review, response) => {
+      answer = () => respondWith({ allowed: true })(review, response);
       if (webhook.timeoutSeconds !== 1) answer();
     });
-    await register(server, validating, fresh(), hooks.webhook('slow', { rules, ...webhook }));
+    await registerWebhooks(server, validating, uniqueName(), hooks.webhook('slow', { rules, ...webhook }));
     expect((await create()).status).toBe(status);
     answer();
   });
@@ -311,38 +323,40 @@ describe('AdmissionWebhook', () => {
     ['validating', validating],
     ['mutating', mutating],
   ] as const)('patching/updating a %s webhook should work', async (_, plural) => {
-    const name = fresh();
-    const answer = plural === validating ? denies : labels('mutated');
-    const acts = ({ status, body }: Answer): boolean => status !== 201 || body.metadata.labels !== undefined;
-    hooks.answers.set('hook', answer);
-    await register(server, plural, name, hooks.webhook('hook', { rules }));
-    expect(acts(await create())).toBe(true);
+    const name = uniqueName();
+    const answer = plural === validating ? denies : respondWithLabel('mutated');
+    const isAffected = ({ status, body }: ApiResponse): boolean => status !== 201 || body.metadata.labels !== undefined;
+    hooks.handlers.set('hook', answer);
+    await registerWebhooks(server, plural, name, hooks.webhook('hook', { rules }));
+    expect(isAffected(await create())).toBe(true);
     const path = `${registration}/${plural}/${name}`;
-    const { body } = await server.ask('GET', path);
+    const { body } = await server.request('GET', path);
     const [webhook] = body['webhooks'] as object[];
     const ofUpdates = [{ ...rules[0], operations: ['UPDATE'] }];
-    expect((await server.ask('PUT', path, { ...body, webhooks: [{ ...webhook, rules: ofUpdates }] })).status).toBe(200);
-    expect(acts(await create())).toBe(false);
-    expect((await server.ask('PATCH', path, { webhooks: [{ ...webhook, rules }] }, merge)).status).toBe(200);
-    expect(acts(await create())).toBe(true);
+    expect((await server.request('PUT', path, { ...body, webhooks: [{ ...webhook, rules: ofUpdates }] })).status).toBe(
+      200,
+    );
+    expect(isAffected(await create())).toBe(false);
+    expect((await server.request('PATCH', path, { webhooks: [{ ...webhook, rules }] }, merge)).status).toBe(200);
+    expect(isAffected(await create())).toBe(true);
   });
 
   test.each([
     ['validating', validating],
     ['mutating', mutating],
   ] as const)('listing %s webhooks should work', async (_, plural) => {
-    hooks.answers.set('hook', plural === validating ? denies : labels('mutated'));
+    hooks.handlers.set('hook', plural === validating ? denies : respondWithLabel('mutated'));
     const metadata = (name: string): object => ({ name, labels: { e2e: 'list' } });
     for (let count = 0; count < 3; count++)
-      await server.ask('POST', `${registration}/${plural}`, {
-        metadata: metadata(fresh()),
+      await server.request('POST', `${registration}/${plural}`, {
+        metadata: metadata(uniqueName()),
         webhooks: [hooks.webhook('hook', { rules })],
       });
     const selected = `${registration}/${plural}?labelSelector=e2e%3Dlist`;
-    expect((await server.ask('GET', selected)).body.items).toHaveLength(3);
+    expect((await server.request('GET', selected)).body.items).toHaveLength(3);
     const before = await create();
     expect(before.status === 400 || before.body.metadata.labels?.['mutated'] === 'yes').toBe(true);
-    expect((await server.ask('DELETE', selected)).status).toBe(200);
+    expect((await server.request('DELETE', selected)).status).toBe(200);
     const after = await create();
     expect([after.status, after.body.metadata.labels]).toEqual([201, undefined]);
   });
@@ -353,14 +367,17 @@ describe('AdmissionWebhook', () => {
   ] as const)(
     'should be able to create and update %s webhook configurations with match conditions',
     async (_, plural) => {
-      const name = fresh();
+      const name = uniqueName();
       const first = [{ name: 'expression-1', expression: "object.metadata.namespace == 'production'" }];
-      await register(server, plural, name, { ...stored, matchConditions: first });
+      await registerWebhooks(server, plural, name, { ...stored, matchConditions: first });
       const path = `${registration}/${plural}/${name}`;
-      const { body } = await server.ask('GET', path);
+      const { body } = await server.request('GET', path);
       expect(body['webhooks']).toMatchObject([{ matchConditions: first }]);
       const second = [...first, { name: 'expression-2', expression: "object.metadata.namespace == 'staging'" }];
-      const updated = await server.ask('PUT', path, { ...body, webhooks: [{ ...stored, matchConditions: second }] });
+      const updated = await server.request('PUT', path, {
+        ...body,
+        webhooks: [{ ...stored, matchConditions: second }],
+      });
       expect(updated.body['webhooks']).toMatchObject([{ matchConditions: second }]);
     },
   );
@@ -370,44 +387,47 @@ describe('AdmissionWebhook', () => {
     ['mutating', mutating],
   ] as const)('should reject %s webhook configurations with invalid match conditions', async (_, plural) => {
     const matchConditions = [{ name: 'invalid', expression: '...bad expression' }];
-    const { status, body } = await server.ask('POST', `${registration}/${plural}`, {
-      metadata: { name: fresh() },
+    const { status, body } = await server.request('POST', `${registration}/${plural}`, {
+      metadata: { name: uniqueName() },
       webhooks: [{ ...stored, matchConditions }],
     });
     expect([status, body['message']]).toEqual([422, expect.stringContaining('compilation failed')]);
   });
 
   test("should mutate everything except 'skip-me' configmaps", async () => {
-    hooks.answers.set('hook', labels('mutated'));
+    hooks.handlers.set('hook', respondWithLabel('mutated'));
     const matchConditions = [{ name: 'skip-me', expression: "object.metadata.name != 'skip-me'" }];
-    await register(server, mutating, fresh(), hooks.webhook('hook', { rules, matchConditions }));
+    await registerWebhooks(server, mutating, uniqueName(), hooks.webhook('hook', { rules, matchConditions }));
     expect((await create()).body.metadata.labels).toEqual({ mutated: 'yes' });
     expect((await create('skip-me')).body.metadata.labels).toBeUndefined();
   });
 });
 
 describe('ValidatingAdmissionPolicy and MutatingAdmissionPolicy', () => {
-  /** Puts a policy into force for namespaces with a label, and gives one such. */
+  /** Activates a policy for namespaces with a label, and creates such a namespace. */
   async function enforce(type: 'validating' | 'mutating', spec: object): Promise<string> {
-    const name = fresh();
+    const name = uniqueName();
     const namespaceSelector = { matchLabels: { [name]: 'true' } };
-    await server.ask('POST', '/api/v1/namespaces', { metadata: { name, labels: { [name]: 'true' } } });
+    await server.request('POST', '/api/v1/namespaces', { metadata: { name, labels: { [name]: 'true' } } });
     const policy = { matchConstraints: { resourceRules: rules, namespaceSelector }, ...spec };
     const actions = type === 'validating' && { validationActions: ['Deny'] };
     const binding = { policyName: name, matchResources: { namespaceSelector }, ...actions };
-    const policyStored = await server.ask('POST', `${registration}/${type}admissionpolicies`, {
+    const policyStored = await server.request('POST', `${registration}/${type}admissionpolicies`, {
       metadata: { name },
       spec: policy,
     });
-    const bindingStored = await server.ask('POST', `${registration}/${type}admissionpolicybindings`, {
+    const bindingStored = await server.request('POST', `${registration}/${type}admissionpolicybindings`, {
       metadata: { name },
       spec: binding,
     });
     expect([policyStored.status, bindingStored.status]).toEqual([201, 201]);
     return name;
   }
-  const createIn = (namespace: string, body: object = {}): Promise<Answer> =>
-    server.ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: fresh() }, ...body });
+  const createIn = (namespace: string, body: object = {}): Promise<ApiResponse> =>
+    server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, {
+      metadata: { name: uniqueName() },
+      ...body,
+    });
   const secrets = (count: number): object => ({
     secrets: Array.from({ length: count }, (_, index) => ({ name: `s${index}` })),
   });

@@ -1,37 +1,40 @@
-/** What operators copy from the documentation works. */
+/** The examples of docs/admission.md work. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model';
 import { parseYaml } from '@cluster-apiserver/model';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'admission.md');
 const objects = [...fs.readFileSync(page, 'utf8').matchAll(/```yaml\n([^]*?)```/g)]
   .map(([, text = '']) => parseYaml(text).value as KubeObject)
   .filter(({ apiVersion }) => apiVersion === 'admissionregistration.k8s.io/v1')
-  // Those from files, which cannot be created.
+  // Skip manifests from files, which cannot be created through the API.
   .filter(({ metadata }) => !metadata.name?.endsWith('.static.k8s.io'));
 
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   server = await serveKinds(kinds, { flags: ['--admission-webhook-services=policy/webhooks=10.0.0.7:8443'] });
 });
 afterAll(() => server.close());
 
-test('the page on admission has examples', () => {
+test('docs/admission.md has examples', () => {
   expect(objects.map(({ kind }) => kind)).toEqual(
     expect.arrayContaining(['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration']),
   );
 });
 
-test.each(objects.map((object) => [object.kind, object] as const))('its %s can be created', async (kind, object) => {
-  const plural = `${String(kind).toLowerCase().replace(/y$/, 'ie')}s`;
-  const { status, body, warnings } = await server.ask(
-    'POST',
-    `/apis/admissionregistration.k8s.io/v1/${plural}?fieldValidation=Strict`,
-    object,
-  );
-  expect([status, warnings, body['message']]).toEqual([201, [], undefined]);
-});
+test.each(objects.map((object) => [object.kind, object] as const))(
+  'its example %s can be created',
+  async (kind, object) => {
+    const plural = `${String(kind).toLowerCase().replace(/y$/, 'ie')}s`;
+    const { status, body, warnings } = await server.request(
+      'POST',
+      `/apis/admissionregistration.k8s.io/v1/${plural}?fieldValidation=Strict`,
+      object,
+    );
+    expect([status, warnings, body['message']]).toEqual([201, [], undefined]);
+  },
+);

@@ -1,14 +1,14 @@
-/** Admission plugins in the server as it is assembled, chosen by flags and configured by a file. */
+/** Admission plugins in the assembled server, enabled by flags and configured by a file. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { ask as askAs } from '../authentication/caller.ts';
+import { sendRequest as askAs } from '../authentication/send-request.ts';
 import { metric } from '../authorization/configuration.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 let etcd: RealEtcd;
-let server: ServedKinds | undefined;
+let server: TestServer | undefined;
 beforeAll(async () => {
   etcd = await startEtcd();
 });
@@ -41,14 +41,14 @@ const serve = async (plugins: string, configuration?: object, files: Readonly<Re
 
 const namespaces = '/api/v1/namespaces';
 let run = 0;
-const fresh = (): string => `admission-${++run}`;
+const uniqueName = (): string => `admission-${++run}`;
 const mergePatch = 'application/merge-patch+json';
 
 describe('the server does not start', () => {
   const configuration = (...plugins: object[]): object => ({ plugins });
   test.each<[string, string, object | undefined, string[]]>([
     [
-      'with plugins that cannot work here',
+      'with plugins that it does not support',
       'ResourceQuota,NodeRestriction',
       undefined,
       [
@@ -57,13 +57,13 @@ describe('the server does not start', () => {
       ],
     ],
     [
-      'with EventRateLimit and no limits',
+      'with EventRateLimit but no limits',
       'EventRateLimit',
       configuration(),
       ['--enable-admission-plugins: EventRateLimit needs its limits in the file of --admission-control-config-file'],
     ],
     [
-      'with a faulty configuration',
+      'with an invalid configuration',
       '',
       configuration({ name: 'PodSecurity' }, { name: 'EventRateLimit', path: 'absent.yaml' }),
       [
@@ -72,7 +72,7 @@ describe('the server does not start', () => {
       ],
     ],
     [
-      'with a directory of manifests that is not there',
+      'with a manifest directory that does not exist',
       '',
       configuration({
         name: 'ValidatingAdmissionPolicy',
@@ -89,37 +89,40 @@ describe('the server does not start', () => {
   });
 });
 
-test('AlwaysDeny refuses each write and reads nothing less, and is called deprecated', async () => {
-  const { ask, logged } = await serve('AlwaysDeny');
-  expect(await ask('POST', namespaces, { metadata: { name: fresh() } })).toMatchObject({
+test('AlwaysDeny rejects writes but not reads, and is reported as deprecated', async () => {
+  const { request, logLines } = await serve('AlwaysDeny');
+  expect(await request('POST', namespaces, { metadata: { name: uniqueName() } })).toMatchObject({
     status: 403,
     body: { message: expect.stringMatching(/: admission control is denying all modifications$/) },
   });
   const ofSystem = `${namespaces}/default`;
-  await until('the server has made it', async () => (await ask('GET', ofSystem)).status === 200 || undefined);
-  expect(await ask('DELETE', ofSystem)).toMatchObject({ status: 403 });
+  await until(
+    'the system namespace to be created',
+    async () => (await request('GET', ofSystem)).status === 200 || undefined,
+  );
+  expect(await request('DELETE', ofSystem)).toMatchObject({ status: 403 });
   const review = { spec: { token: 'x' } };
-  expect(await ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review)).toMatchObject({
+  expect(await request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review)).toMatchObject({
     status: 403,
     body: { message: expect.stringContaining('tokenreviews.authentication.k8s.io "Unknown" is forbidden') },
   });
-  expect(await ask('GET', namespaces)).toMatchObject({ status: 200 });
-  expect(logged.join()).toContain('admission plugin is deprecated');
+  expect(await request('GET', namespaces)).toMatchObject({ status: 200 });
+  expect(logLines.join()).toContain('admission plugin is deprecated');
 });
 
-test('NamespaceExists refuses writes in namespaces that are not there', async () => {
-  const { ask } = await serve('NamespaceExists');
-  const name = fresh();
+test('NamespaceExists rejects writes in namespaces that do not exist', async () => {
+  const { request } = await serve('NamespaceExists');
+  const name = uniqueName();
   const missing = { status: 404, body: { message: `namespaces "${name}" not found` } };
   const accounts = `${namespaces}/${name}/serviceaccounts`;
-  expect(await ask('POST', accounts, { metadata: { name: 'a' } })).toMatchObject(missing);
+  expect(await request('POST', accounts, { metadata: { name: 'a' } })).toMatchObject(missing);
   const review = { spec: { user: 'ann', resourceAttributes: { namespace: name, verb: 'get', resource: 'events' } } };
   const reviews = `/apis/authorization.k8s.io/v1/namespaces/${name}/localsubjectaccessreviews`;
-  expect(await ask('POST', reviews, review)).toMatchObject(missing);
-  expect(await ask('POST', namespaces, { metadata: { name } })).toMatchObject({ status: 201 });
-  expect(await ask('POST', accounts, { metadata: { name: 'a' } })).toMatchObject({ status: 201 });
-  expect(await ask('POST', reviews, review)).toMatchObject({ status: 201 });
-  expect(await ask('DELETE', `${accounts}/a`)).toMatchObject({ status: 200 });
+  expect(await request('POST', reviews, review)).toMatchObject(missing);
+  expect(await request('POST', namespaces, { metadata: { name } })).toMatchObject({ status: 201 });
+  expect(await request('POST', accounts, { metadata: { name: 'a' } })).toMatchObject({ status: 201 });
+  expect(await request('POST', reviews, review)).toMatchObject({ status: 201 });
+  expect(await request('DELETE', `${accounts}/a`)).toMatchObject({ status: 200 });
 });
 
 describe('EventRateLimit', () => {
@@ -133,16 +136,16 @@ describe('EventRateLimit', () => {
     involvedObject: { kind: 'Robot', name, namespace },
     ...more,
   });
-  /** So many that some meet an empty bucket, however slow the machine is. */
+  /** Enough events that some exceed the limit, however slow the machine is. */
   const many = Array.from({ length: 20 }, (_, at) => `e-${at}`);
 
-  test('refuses events beyond a limit of its file, with 429 and Retry-After', async () => {
-    const { open, ask } = await serve(
+  test('rejects events beyond a limit of its file with 429 and Retry-After', async () => {
+    const { open, request } = await serve(
       'EventRateLimit',
       { plugins: [{ name: 'EventRateLimit', path: 'limits.json' }] },
       { '/etc/admission/limits.json': JSON.stringify(limits({ type: 'Namespace', qps: 1, burst: 1 })) },
     );
-    const namespace = fresh();
+    const namespace = uniqueName();
     const path = `${namespaces}/${namespace}/events`;
     const responses = await Promise.all(
       many.map(async (name) => {
@@ -156,17 +159,17 @@ describe('EventRateLimit', () => {
     expect(refused[0]?.headers['retry-after']).toBe('1');
     expect(responses.some(({ statusCode }) => statusCode === 201)).toBe(true);
     const dry = await Promise.all(
-      many.map((name) => ask('POST', `${path}?dryRun=All`, event(namespace, `${name}-dry`))),
+      many.map((name) => request('POST', `${path}?dryRun=All`, event(namespace, `${name}-dry`))),
     );
     expect(new Set(dry.map(({ status }) => status))).toEqual(new Set([201]));
     const others = await Promise.all(
-      many.map((name) => ask('POST', `${namespaces}/${namespace}/serviceaccounts`, { metadata: { name } })),
+      many.map((name) => request('POST', `${namespaces}/${namespace}/serviceaccounts`, { metadata: { name } })),
     );
     expect(new Set(others.map(({ status }) => status))).toEqual(new Set([201]));
   });
 
-  test('counts updates and events of events.k8s.io, by the source and the object of the stored form', async () => {
-    const { ask } = await serve('EventRateLimit', {
+  test('counts updates and events of events.k8s.io by the source and the object of the stored version', async () => {
+    const { request } = await serve('EventRateLimit', {
       plugins: [
         {
           name: 'EventRateLimit',
@@ -175,13 +178,13 @@ describe('EventRateLimit', () => {
         },
       ],
     });
-    const namespace = fresh();
+    const namespace = uniqueName();
     const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
     const source = { component: 'c', host: 'h' };
-    const written = await ask('POST', `${namespaces}/${namespace}/events`, event(namespace, 'first', { source }));
+    const written = await request('POST', `${namespaces}/${namespace}/events`, event(namespace, 'first', { source }));
     expect(written.status).toBe(201);
     const patches = await Promise.all(
-      many.map((name) => ask('PATCH', `${path}/first`, { metadata: { labels: { [name]: 'x' } } }, mergePatch)),
+      many.map((name) => request('PATCH', `${path}/first`, { metadata: { labels: { [name]: 'x' } } }, mergePatch)),
     );
     const refused = patches.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThan(0);
@@ -192,24 +195,24 @@ describe('EventRateLimit', () => {
   });
 });
 
-test('OwnerReferencesPermissionEnforcement needs rights for owners and their finalizers', async () => {
+test('OwnerReferencesPermissionEnforcement requires permission to set owners and to update their finalizers', async () => {
   const served = await serve('OwnerReferencesPermissionEnforcement');
-  const { ask } = served;
-  const name = fresh();
+  const { request } = served;
+  const name = uniqueName();
   const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${name}`;
   const accounts = `${namespaces}/${name}/serviceaccounts`;
-  const created = await ask('POST', accounts, { metadata: { name: 'owner' } });
-  await ask('POST', accounts, { metadata: { name: 'owned' } });
+  const created = await request('POST', accounts, { metadata: { name: 'owner' } });
+  await request('POST', accounts, { metadata: { name: 'owned' } });
   const grant = (resources: string[], verbs: string[]) =>
-    ask('PUT', `${rbac}/roles/writer`, {
+    request('PUT', `${rbac}/roles/writer`, {
       metadata: { name: 'writer' },
       rules: [{ apiGroups: [''], resources, verbs }],
     });
-  await ask('POST', `${rbac}/roles`, {
+  await request('POST', `${rbac}/roles`, {
     metadata: { name: 'writer' },
     rules: [{ apiGroups: [''], resources: ['serviceaccounts'], verbs: ['create', 'patch'] }],
   });
-  await ask('POST', `${rbac}/rolebindings`, {
+  await request('POST', `${rbac}/rolebindings`, {
     metadata: { name: 'writer' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'writer' },
     subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'ann' }],
@@ -238,12 +241,12 @@ test('OwnerReferencesPermissionEnforcement needs rights for owners and their fin
   expect(await patch(blocking)).toMatchObject({ status: 200 });
 });
 
-test('each plugin and each step is timed, by operation and outcome', async () => {
+test('each plugin and each step has a duration metric by operation and outcome', async () => {
   const served = await serve('NamespaceLifecycle,AlwaysAdmit');
-  const before = { name: fresh() };
-  await served.ask('POST', `${namespaces}/${before.name}/serviceaccounts`, { metadata: { name: 'a' } });
-  await served.ask('POST', namespaces, { metadata: before });
-  await served.ask('DELETE', `${namespaces}/${before.name}`);
+  const before = { name: uniqueName() };
+  await served.request('POST', `${namespaces}/${before.name}/serviceaccounts`, { metadata: { name: 'a' } });
+  await served.request('POST', namespaces, { metadata: before });
+  await served.request('DELETE', `${namespaces}/${before.name}`);
   const plugin = 'apiserver_admission_controller_admission_duration_seconds_count';
   const ofLifecycle = { name: 'NamespaceLifecycle', type: 'admit', operation: 'CREATE' };
   expect(await metric(served, plugin, { ...ofLifecycle, rejected: 'true' })).toBe(1);

@@ -1,15 +1,15 @@
 import { expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
-import { packages } from './sources.ts';
+import { packagesDirectory } from './sources.ts';
 
-const root = path.dirname(packages);
+const root = path.dirname(packagesDirectory);
 const docs = path.join(root, 'docs');
 const pagesIn = (folder: string): string[] =>
   fs.readdirSync(folder).filter((name) => name.endsWith('.md') && name !== 'README.md');
 const read = (...parts: readonly string[]): string => fs.readFileSync(path.join(...parts), 'utf8');
 
-test.each(['docs', 'docs/decisions'])('the index of %s has all of its pages', (name) => {
+test.each(['docs', 'docs/decisions'])('the index of %s lists all of its pages', (name) => {
   const folder = path.join(root, name);
   const index = read(folder, 'README.md');
   expect(pagesIn(folder).filter((page) => !index.includes(`(${page})`))).toEqual([]);
@@ -24,7 +24,7 @@ test('each decision has its number and title in the index', () => {
   }
 });
 
-test('links between pages lead somewhere', () => {
+test('links between pages are valid', () => {
   const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
     .concat(
       pagesIn(docs).map((name) => `docs/${name}`),

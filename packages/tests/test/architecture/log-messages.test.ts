@@ -2,11 +2,11 @@ import { expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
 import { parseSync } from '@swc/core';
-import { packages, readSources } from './sources.ts';
+import { packagesDirectory, readSources } from './sources.ts';
 
 /**
- * The log writes so many lines with one message and no more. So a client can fill it only by a message that varies with
- * its words: messages are literals, and what varies stands in fields.
+ * The log limits lines per message. Messages are therefore literals, and variable parts are fields; otherwise a client
+ * could flood the log with varying messages. Exceptions, by file:
  */
 const computed: Readonly<Record<string, readonly [expression: string, reason: string][]>> = {
   'server/src/main.ts': [['what', 'one of two literals, and the process ends with it']],
@@ -25,7 +25,7 @@ interface LogCall {
   readonly fields: readonly string[];
 }
 
-/** The parser's tree, as far as it is asked for. */
+/** The parts of the parser's syntax tree that are used here. */
 interface Node {
   readonly type?: string;
   readonly value?: unknown;
@@ -48,7 +48,7 @@ const isLog = (node: Node | undefined): boolean =>
     : node?.type === 'CallExpression' && node.callee?.property?.value === 'withName';
 
 function logCallsIn(file: string): LogCall[] {
-  const source = fs.readFileSync(path.join(packages, file), 'utf8');
+  const source = fs.readFileSync(path.join(packagesDirectory, file), 'utf8');
   if (!/log\b/i.test(source)) return [];
   const calls: LogCall[] = [];
   const visit = (value: unknown): void => {
@@ -81,7 +81,7 @@ const fieldsOf = (fields: Node | undefined): string[] =>
       ? (fields.properties ?? []).map((property) => textOf(property.key ?? property))
       : ['…'];
 
-/** A name, a literal, or a template with the names in it. */
+/** The source text of a name, a literal, or a template. */
 function textOf(node: Node | undefined): string {
   const { expressions, quasis, type, value, arguments: spread } = node ?? {};
   if (type === 'TemplateLiteral')
@@ -91,7 +91,7 @@ function textOf(node: Node | undefined): string {
 }
 
 const calls = readSources()
-  .filter(({ ofTests }) => !ofTests)
+  .filter(({ isTestCode: ofTests }) => !ofTests)
   .flatMap(({ path: file }) => logCallsIn(file));
 
 test('log messages do not vary with what clients send', () => {
@@ -106,7 +106,7 @@ test('log messages end without a full stop', () => {
   expect(calls.filter(({ message }) => /[.!\s]$/.test(message))).toEqual([]);
 });
 
-test('log messages and their fields are those that were reviewed', () => {
+test('log messages and their fields match the reviewed snapshot', () => {
   const lines = calls.map(({ file, method, message, fields }) =>
     [`${method.padEnd(7)} ${JSON.stringify(message)}`, ...fields, `(${file})`].join(' '),
   );

@@ -1,45 +1,50 @@
-/** What the sources of all rooms import and which globals they touch, as a parser sees it: comments and names of their own do not count. */
+/** Imports and globals of all packages' sources, as a parser sees them: comments and local names do not count. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { parseSync } from '@swc/core';
 
-export const packages = path.resolve(import.meta.dirname, '..', '..', '..');
+export const packagesDirectory = path.resolve(import.meta.dirname, '..', '..', '..');
 
 export interface Source {
-  readonly room: string;
-  /** Below `packages`. */
+  readonly packageName: string;
+  /** Path relative to `packages`. */
   readonly path: string;
-  /** A test, or what only tests use. */
-  readonly ofTests: boolean;
+  /** A test or a test helper. */
+  readonly isTestCode: boolean;
   readonly imports: readonly Import[];
-  /** Globals, alone (`process`) and with what is asked of them (`process.env`). `new Date()` stands for itself. */
+  /** Globals, alone (`process`) and with the accessed property (`process.env`). `new Date()` has its own entry. */
   readonly globals: ReadonlySet<string>;
 }
 
 export interface Import {
   readonly from: string;
-  /** Undefined for all. Names that are only types are left out, so an import of nothing but types has none. */
+  /** Undefined for all names. Type-only names are omitted, so a type-only import has none. */
   readonly names: readonly string[] | undefined;
 }
 
-/** The toolchain is plain scripts outside of the rooms: it has to run before anything is installed. */
-export const rooms = fs
-  .readdirSync(packages)
-  .filter((name) => name !== 'toolchain' && fs.existsSync(path.join(packages, name, 'package.json')));
+/** Excludes the toolchain: plain scripts that run before dependencies are installed. */
+export const packageNames = fs
+  .readdirSync(packagesDirectory)
+  .filter((name) => name !== 'toolchain' && fs.existsSync(path.join(packagesDirectory, name, 'package.json')));
 
 export interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
-/** Of a room, or of the whole with its tools. */
-export const manifestOf = (...room: [] | [string]): Manifest =>
-  JSON.parse(fs.readFileSync(path.join(packages, ...(room.length > 0 ? room : ['..']), 'package.json'), 'utf8'));
+/** The manifest of a package, or of the root without an argument. */
+export const manifestOf = (...packageName: [] | [string]): Manifest =>
+  JSON.parse(
+    fs.readFileSync(
+      path.join(packagesDirectory, ...(packageName.length > 0 ? packageName : ['..']), 'package.json'),
+      'utf8',
+    ),
+  );
 
 export function readSources(): Source[] {
-  return rooms.flatMap((room) =>
+  return packageNames.flatMap((packageName) =>
     ['src', 'test', 'bench', 'fuzz'].flatMap((folder) =>
-      filesBelow(path.join(packages, room, folder)).map((file) => readSource(room, file)),
+      filesBelow(path.join(packagesDirectory, packageName, folder)).map((file) => readSource(packageName, file)),
     ),
   );
 }
@@ -52,15 +57,15 @@ function filesBelow(folder: string): string[] {
     .map((entry) => path.join(entry.parentPath, entry.name));
 }
 
-function readSource(room: string, file: string): Source {
+function readSource(packageName: string, file: string): Source {
   const imports: Import[] = [];
   const globals = new Set<string>();
   visit(parseSync(fs.readFileSync(file, 'utf8'), { syntax: 'typescript', target: 'es2024' }));
-  const relative = path.relative(packages, file);
+  const relative = path.relative(packagesDirectory, file);
   return {
-    room,
+    packageName,
     path: relative,
-    ofTests: /\.test\.ts$|^[^/]+\/(test|bench|fuzz)\/|\/contract\/|\/testing\.ts$/.test(relative),
+    isTestCode: /\.test\.ts$|^[^/]+\/(test|bench|fuzz)\/|\/contract\/|\/testing\.ts$/.test(relative),
     imports,
     globals,
   };
@@ -92,7 +97,7 @@ function readSource(room: string, file: string): Source {
   }
 }
 
-/** The parser's tree, as far as it is asked for. */
+/** The parts of the parser's syntax tree that are used here. */
 interface Node {
   readonly type?: string;
   readonly ctxt?: number;
@@ -115,7 +120,7 @@ interface Specifier {
   readonly orig?: { readonly value: string };
 }
 
-/** The parser marks with this what no scope of the file declares. */
+/** The parser's mark of names that no scope of the file declares. */
 const unresolved = 1;
 
 const isGlobal = (node: Node | undefined): node is Node & { readonly value: string } =>
@@ -132,7 +137,7 @@ function namesIn({ specifiers = [], typeOnly, type }: Node): readonly string[] |
     .map(({ imported, orig, local }) => (imported ?? orig ?? local)?.value ?? '');
 }
 
-/** Of a template, as of a path whose end is computed, its beginning. */
+/** For a template, such as a computed path, its literal beginning. */
 const literal = (call: Node): string => {
   const argument = call.arguments?.[0]?.expression;
   return String(argument?.value ?? argument?.quasis?.[0]?.cooked);

@@ -1,16 +1,16 @@
-/** What operators copy from the documentation works. */
+/** The examples of docs/audit.md work. */
 import { expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
 import { auditLevels, auditStages, loadAuditPolicy, loadKubeconfig } from '@cluster-apiserver/config';
 import { flagHelp, parseFlags } from '@cluster-apiserver/server';
-import type { AuditEvent } from './audited.ts';
+import type { AuditEvent } from './audited-server.ts';
 
 const page = fs.readFileSync(path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'audit.md'), 'utf8');
 const blocks = (language: string): string[] =>
   [...page.matchAll(new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``, 'g'))].map(([, text = '']) => text);
 
-test('the policy and the kubeconfig of the page can be read', () => {
+test('the policy and the kubeconfig of the page are valid', () => {
   const [policy = '', kubeconfig = '', ...others] = blocks('yaml');
   expect(others).toEqual([]);
   const { rules } = loadAuditPolicy(policy);
@@ -19,7 +19,7 @@ test('the policy and the kubeconfig of the page can be read', () => {
   expect(loadKubeconfig(kubeconfig)).toMatchObject({ clientKey: { file: 'apiserver.key' } });
 });
 
-test('the event of the page has the members of an event', () => {
+test("the page's example event has the fields of an audit event", () => {
   const [event = ''] = blocks('json');
   const read = JSON.parse(event) as AuditEvent;
   expect(read).toMatchObject({ kind: 'Event', apiVersion: 'audit.k8s.io/v1', verb: 'get' });
@@ -27,7 +27,7 @@ test('the event of the page has the members of an event', () => {
   expect(auditStages).toContain(read.stage);
 });
 
-test('all levels, stages and flags of the audit are on the page, with their defaults', () => {
+test('the page lists all levels, stages and audit flags, with their defaults', () => {
   for (const word of [...auditLevels, ...auditStages]) expect(page).toContain(`| \`${word}\` |`);
   const flags = Object.keys(parseFlags([])).filter((name) => name.startsWith('audit-'));
   expect(flags.length).toBeGreaterThan(30);

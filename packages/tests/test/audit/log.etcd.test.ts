@@ -1,4 +1,4 @@
-/** The audit log of a whole server: what it says of every kind of request, and what becomes of it in bad times. */
+/** The audit log of a whole server: its events for every kind of request, and its behavior under failures. */
 import { once } from 'node:events';
 import fs from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -8,10 +8,16 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type Audited, type AuditedOptions, type AuditEvent, policyOf, serveAudited } from './audited.ts';
+import {
+  type AuditedServer,
+  type AuditedServerOptions,
+  type AuditEvent,
+  policyOf,
+  serveAudited,
+} from './audited-server.ts';
 
 let etcd: RealEtcd;
-let audited: Audited | undefined;
+let audited: AuditedServer | undefined;
 
 beforeAll(async () => {
   etcd = await startEtcd();
@@ -22,7 +28,7 @@ afterEach(async () => {
 });
 afterAll(() => etcd.stop());
 
-async function serve(options: Omit<AuditedOptions, 'etcd'>): Promise<Audited> {
+async function serve(options: Omit<AuditedServerOptions, 'etcd'>): Promise<AuditedServer> {
   audited = await serveAudited({ etcd, ...options });
   return audited;
 }
@@ -33,9 +39,9 @@ const metadata = policyOf({ level: 'Metadata' });
 const uuid = /^[0-9a-f-]{36}$/;
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
 
-/** As one who has other credentials, or none. */
-async function askAs(
-  { server }: Audited,
+/** Sends a request with other credentials, or none. */
+async function requestAs(
+  { server }: AuditedServer,
   headers: Readonly<Record<string, string>>,
   target: string,
   method = 'GET',
@@ -58,20 +64,20 @@ async function askAs(
 }
 
 describe('An audit log', () => {
-  test('tells of each verb what kube-apiserver would', async () => {
-    const { server, eventsOf } = await serve({ policy: everything });
-    const { ask } = server;
-    await ask('POST', accounts, { metadata: { name: 'robot' } });
-    await ask('GET', `${accounts}/robot?of=get`);
-    await ask('GET', `${accounts}?fieldSelector=metadata.name%3Drobot`);
-    await ask('PUT', `${accounts}/robot?of=update`, { metadata: { name: 'robot', labels: { a: 'b' } } });
-    await ask('PATCH', `${accounts}/robot?of=patch`, ' { "metadata": {} }\n', 'application/merge-patch+json');
+  test('records each verb as kube-apiserver does', async () => {
+    const { server, waitForEvents: eventsOf } = await serve({ policy: everything });
+    const { request } = server;
+    await request('POST', accounts, { metadata: { name: 'robot' } });
+    await request('GET', `${accounts}/robot?of=get`);
+    await request('GET', `${accounts}?fieldSelector=metadata.name%3Drobot`);
+    await request('PUT', `${accounts}/robot?of=update`, { metadata: { name: 'robot', labels: { a: 'b' } } });
+    await request('PATCH', `${accounts}/robot?of=patch`, ' { "metadata": {} }\n', 'application/merge-patch+json');
     const applied = 'apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: robot}\n';
-    await ask('PATCH', `${accounts}/robot?of=apply&fieldManager=m`, applied, 'application/apply-patch+yaml');
-    await ask('POST', `${accounts}/robot/token`, { spec: { audiences: ['a'] } });
-    await ask('DELETE', `${accounts}/robot?of=deleted`, { kind: 'DeleteOptions', apiVersion: 'v1' });
-    await ask('DELETE', `${accounts}?of=deletecollection`);
-    await ask('GET', '/version?of=path');
+    await request('PATCH', `${accounts}/robot?of=apply&fieldManager=m`, applied, 'application/apply-patch+yaml');
+    await request('POST', `${accounts}/robot/token`, { spec: { audiences: ['a'] } });
+    await request('DELETE', `${accounts}/robot?of=deleted`, { kind: 'DeleteOptions', apiVersion: 'v1' });
+    await request('DELETE', `${accounts}?of=deletecollection`);
+    await request('GET', '/version?of=path');
 
     const complete = async (part: string): Promise<AuditEvent> => {
       const events = await eventsOf(part, 2);
@@ -145,8 +151,8 @@ describe('An audit log', () => {
     expect(path).not.toHaveProperty('objectRef');
   });
 
-  test('tells of a watch when it begins and when it ends', async () => {
-    const { server, eventsOf } = await serve({ policy: everything });
+  test('records the start and the end of a watch', async () => {
+    const { server, waitForEvents: eventsOf } = await serve({ policy: everything });
     const response = await server.open('GET', `${accounts}?watch=1`);
     const begun = await eventsOf('watch=1', 2);
     expect(begun.map(({ stage }) => stage)).toEqual(['RequestReceived', 'ResponseStarted']);
@@ -160,12 +166,12 @@ describe('An audit log', () => {
     expect(all[2]).not.toHaveProperty('responseObject');
   });
 
-  test('tells who was not known, who was not allowed, and for whom somebody acted', async () => {
+  test('records unauthenticated, unauthorized and impersonated users', async () => {
     const running = await serve({ policy: metadata });
-    const { eventsOf, server } = running;
+    const { waitForEvents: eventsOf, server } = running;
     const authorization = `Bearer ${server.token}`;
-    await askAs(running, { authorization: 'Bearer wrong', 'user-agent': 'curl' }, `${accounts}?of=unknown`);
-    await askAs(
+    await requestAs(running, { authorization: 'Bearer wrong', 'user-agent': 'curl' }, `${accounts}?of=unknown`);
+    await requestAs(
       running,
       { authorization, 'impersonate-user': 'bob', 'x-forwarded-for': '1.2.3.4' },
       `${accounts}?of=bob`,
@@ -192,19 +198,19 @@ describe('An audit log', () => {
     expect((await eventsOf('of=unknown', 1)).length).toBe(1);
   });
 
-  test('has the Audit-Id of the response, which a client may choose', async () => {
+  test('has the Audit-ID of the response, which a client may choose', async () => {
     const running = await serve({ policy: metadata });
-    const { headers } = await askAs(running, { 'audit-id': 'mine' }, '/readyz?of=mine');
+    const { headers } = await requestAs(running, { 'audit-id': 'mine' }, '/readyz?of=mine');
     expect(headers['audit-id']).toBe('mine');
-    const events = await running.eventsOf('of=mine', 2);
+    const events = await running.waitForEvents('of=mine', 2);
     expect(events.map(({ auditID }) => auditID)).toEqual(['mine', 'mine']);
   });
 
-  test('has what admission explains, and what it refuses', async () => {
-    const { server, eventsOf } = await serve({ policy: metadata });
+  test('records annotations and denials of admission', async () => {
+    const { server, waitForEvents: eventsOf } = await serve({ policy: metadata });
     const group = '/apis/admissionregistration.k8s.io/v1';
     const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'] };
-    const policy = await server.ask('POST', `${group}/validatingadmissionpolicies`, {
+    const policy = await server.request('POST', `${group}/validatingadmissionpolicies`, {
       metadata: { name: 'names' },
       spec: {
         matchConstraints: { resourceRules: [rule] },
@@ -212,7 +218,7 @@ describe('An audit log', () => {
         auditAnnotations: [{ key: 'name', valueExpression: "'' + object.metadata.name" }],
       },
     });
-    const binding = await server.ask('POST', `${group}/validatingadmissionpolicybindings`, {
+    const binding = await server.request('POST', `${group}/validatingadmissionpolicybindings`, {
       metadata: { name: 'names' },
       spec: { policyName: 'names', validationActions: ['Audit'] },
     });
@@ -220,9 +226,9 @@ describe('An audit log', () => {
       { status: 201, body: { kind: 'ValidatingAdmissionPolicy' } },
       { status: 201 },
     ]);
-    await server.ask('GET', `${group}/validatingadmissionpolicies`);
-    await server.ask('GET', `${group}/validatingadmissionpolicybindings`);
-    await server.ask('POST', `${accounts}?of=bad`, { metadata: { name: 'bad' } });
+    await server.request('GET', `${group}/validatingadmissionpolicies`);
+    await server.request('GET', `${group}/validatingadmissionpolicybindings`);
+    await server.request('POST', `${accounts}?of=bad`, { metadata: { name: 'bad' } });
     const [, complete] = await eventsOf('of=bad', 2);
     expect(complete?.annotations).toMatchObject({
       'names/name': 'bad',
@@ -231,26 +237,26 @@ describe('An audit log', () => {
   });
 });
 
-/** One request of each verb, told apart by its index. */
-const verbs: readonly ((server: Audited['server'], index: number) => Promise<unknown>)[] = [
-  ({ ask }, i) => ask('POST', `${accounts}?i=${i}.`, { metadata: { name: `a${i}` } }),
-  ({ ask }, i) => ask('GET', `${accounts}/a${i}?i=${i}.`),
-  ({ ask }, i) => ask('GET', `${accounts}?i=${i}.&limit=2`),
-  ({ ask }, i) => ask('PUT', `${accounts}/a${i}?i=${i}.`, { metadata: { name: `a${i}` } }),
-  ({ ask }, i) => ask('PATCH', `${accounts}/a${i}?i=${i}.`, '{}', 'application/merge-patch+json'),
-  ({ ask }, i) => ask('POST', `${accounts}/a${i}/token?i=${i}.`, { spec: {} }),
+/** One request of each verb, identified by its index. */
+const verbs: readonly ((server: AuditedServer['server'], index: number) => Promise<unknown>)[] = [
+  ({ request }, i) => request('POST', `${accounts}?i=${i}.`, { metadata: { name: `a${i}` } }),
+  ({ request }, i) => request('GET', `${accounts}/a${i}?i=${i}.`),
+  ({ request }, i) => request('GET', `${accounts}?i=${i}.&limit=2`),
+  ({ request }, i) => request('PUT', `${accounts}/a${i}?i=${i}.`, { metadata: { name: `a${i}` } }),
+  ({ request }, i) => request('PATCH', `${accounts}/a${i}?i=${i}.`, '{}', 'application/merge-patch+json'),
+  ({ request }, i) => request('POST', `${accounts}/a${i}/token?i=${i}.`, { spec: {} }),
   async ({ open }, i) => {
     const response = await open('GET', `${accounts}?i=${i}.&watch=1&timeoutSeconds=-1`);
     await once(response.resume(), 'end');
   },
-  ({ ask }, i) => ask('DELETE', `${accounts}/a${i}?i=${i}.`),
-  ({ ask }, i) => ask('DELETE', `/api/v1/namespaces/other${i}/serviceaccounts?i=${i}.`),
-  ({ ask }, i) => ask('GET', `/version?i=${i}.`),
+  ({ request }, i) => request('DELETE', `${accounts}/a${i}?i=${i}.`),
+  ({ request }, i) => request('DELETE', `/api/v1/namespaces/other${i}/serviceaccounts?i=${i}.`),
+  ({ request }, i) => request('GET', `/version?i=${i}.`),
 ];
 const watchIndex = 6;
 
 describe.each(['blocking', 'batch'])('Of 1,000 requests of every verb in the mode %s', (mode) => {
-  test('each stage has one event, none is lost and none is doubled', async () => {
+  test('each stage has exactly one event', async () => {
     const flags = [`--audit-log-mode=${mode}`, '--audit-log-maxsize=1'];
     const { server, events, metric } = await serve({ policy: everything, flags });
     const requests = 1_000;
@@ -279,22 +285,22 @@ describe.each(['blocking', 'batch'])('Of 1,000 requests of every verb in the mod
     }
     expect(await metric('apiserver_audit_error_total{plugin="log"}')).toBe(0);
     expect(await metric('apiserver_audit_event_total')).toBeGreaterThanOrEqual(all.length);
-    // The log was rotated meanwhile.
+    // The log was rotated in between.
     expect(fs.readdirSync(path.dirname(audited?.logFile ?? '')).length).toBeGreaterThan(1);
   }, 120_000);
 });
 
 describe('A log file', () => {
-  const flood = async ({ server }: Audited, requests: number): Promise<void> => {
+  const flood = async ({ server }: AuditedServer, requests: number): Promise<void> => {
     for (let i = 0; i < requests; i++)
-      await server.ask('POST', `${accounts}?of=flood`, {
+      await server.request('POST', `${accounts}?of=flood`, {
         metadata: { name: `f${i}`, annotations: { a: 'a'.repeat(20_000) } },
       });
   };
-  const backups = ({ logFile }: Audited): string[] =>
+  const backups = ({ logFile }: AuditedServer): string[] =>
     fs.readdirSync(path.dirname(logFile)).filter((name) => name !== 'audit.log');
 
-  test('that is full is renamed, compressed, and removed when there are too many', async () => {
+  test('at its maximum size is renamed and compressed, and old backups are removed', async () => {
     const running = await serve({
       policy: everything,
       flags: ['--audit-log-maxsize=1', '--audit-log-maxbackup=2', '--audit-log-compress'],
@@ -318,9 +324,9 @@ describe('A log file', () => {
     expect(fs.statSync(running.logFile).mode & 0o777).toBe(0o600);
   }, 60_000);
 
-  test('has one line of text for each event in the legacy format', async () => {
+  test('has one line of text per event in the legacy format', async () => {
     const running = await serve({ policy: metadata, flags: ['--audit-log-format=legacy'] });
-    await running.server.ask('GET', `${accounts}?of=legacy`);
+    await running.server.request('GET', `${accounts}?of=legacy`);
     const line = await until('a line', () =>
       fs
         .readFileSync(running.logFile, 'utf8')
@@ -334,13 +340,13 @@ describe('A log file', () => {
     expect(line).toMatch(/ response="200"$/);
   });
 
-  test('holds events without their objects where those are too large', async () => {
+  test('omits the objects of events that are too large', async () => {
     const running = await serve({
       policy: everything,
       flags: ['--audit-log-truncate-enabled', '--audit-log-truncate-max-event-size=10000'],
     });
     await flood(running, 1);
-    const [, complete] = await running.eventsOf('of=flood', 2);
+    const [, complete] = await running.waitForEvents('of=flood', 2);
     expect(complete).not.toHaveProperty('requestObject');
     expect(complete?.annotations).toMatchObject({ 'audit.k8s.io/truncated': 'true' });
     expect(complete?.objectRef).toMatchObject({ name: 'f0' });
@@ -348,18 +354,18 @@ describe('A log file', () => {
 });
 
 describe('A policy', () => {
-  test('that changes is in force soon, and one that is wrong leaves the old one there', async () => {
-    const { server, events, setPolicy, eventsOf } = await serve({ policy: policyOf({ level: 'None' }) });
-    await server.ask('GET', `${accounts}?of=before`);
+  test('is reloaded when it changes, and an invalid one keeps the previous policy', async () => {
+    const { server, events, setPolicy, waitForEvents: eventsOf } = await serve({ policy: policyOf({ level: 'None' }) });
+    await server.request('GET', `${accounts}?of=before`);
     await setPolicy(metadata);
-    await server.ask('GET', `${accounts}?of=after`);
+    await server.request('GET', `${accounts}?of=after`);
     await eventsOf('of=after', 2);
     expect(events().some(({ requestURI }) => requestURI.includes('of=before'))).toBe(false);
     await setPolicy(policyOf({ level: 'All' }, { users: 'ann' }));
-    const complaint = server.logged.find((line) => line.includes('not usable'));
+    const complaint = server.logLines.find((line) => line.includes('not usable'));
     expect(complaint).toContain('rules[0].level: Unsupported value');
     expect(complaint).toContain('rules[1].level: Required value');
-    await server.ask('GET', `${accounts}?of=still`);
+    await server.request('GET', `${accounts}?of=still`);
     await eventsOf('of=still', 2);
   });
 
@@ -368,32 +374,32 @@ describe('A policy', () => {
     [metadata, ['--audit-log-path=/dev/null/audit.log'], '--audit-log-path: cannot write /dev/null/audit.log'],
     [metadata, ['--audit-log-truncate-max-batch-size=1'], '--audit-log-truncate-max-batch-size must be at least'],
     [metadata, ['--audit-webhook-config-file=none'], '--audit-webhook-config-file: cannot read none'],
-  ])('or a flag that cannot be used keeps the server from starting: %j %j', async (policy, flags, fault) => {
+  ])('or flags that are invalid prevent the server from starting: %j %j', async (policy, flags, fault) => {
     await expect(
       serve({ policy: { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', ...policy }, flags }),
     ).rejects.toThrow(fault);
   });
 });
 
-describe('A disk that is full', () => {
-  // Writes to this device fail as those to a full disk do.
+describe('A full disk', () => {
+  // Writes to this device fail like writes to a full disk.
   const full = {
     policy: policyOf({ level: 'None', nonResourceURLs: ['*'] }, { level: 'Metadata' }),
     logPath: '/dev/full',
   };
   const lost = 'apiserver_audit_error_total{plugin="log"}';
 
-  test.each(['batch', 'blocking'])('costs events and no requests in the mode %s', async (mode) => {
+  test.each(['batch', 'blocking'])('loses events but does not fail requests in the mode %s', async (mode) => {
     const { server, metric } = await serve({ ...full, flags: [`--audit-log-mode=${mode}`] });
-    expect((await server.ask('POST', accounts, { metadata: { name: 'a' } })).status).toBe(201);
+    expect((await server.request('POST', accounts, { metadata: { name: 'a' } })).status).toBe(201);
     await until('two lost events', async () => ((await metric(lost)) ?? 0) >= 2 || undefined);
-    expect(server.logged.some((line) => line.includes('audit events lost') && line.includes('ENOSPC'))).toBe(true);
+    expect(server.logLines.some((line) => line.includes('audit events lost') && line.includes('ENOSPC'))).toBe(true);
     expect(await metric('apiserver_audit_requests_rejected_total')).toBe(0);
   });
 
-  test('costs requests in the mode blocking-strict, and nothing is done for them', async () => {
+  test('fails requests before they have an effect in the mode blocking-strict', async () => {
     const { server, metric } = await serve({ ...full, flags: ['--audit-log-mode=blocking-strict'] });
-    const { status, body } = await server.ask('POST', accounts, { metadata: { name: 'refused' } });
+    const { status, body } = await server.request('POST', accounts, { metadata: { name: 'refused' } });
     expect([status, body]).toMatchObject([
       500,
       { kind: 'Status', reason: 'InternalError', message: 'Internal error occurred: failed to store audit event' },
@@ -403,12 +409,12 @@ describe('A disk that is full', () => {
   });
 });
 
-describe('A client that goes away', () => {
-  test('in the middle of a response has all its stages', async () => {
+describe('A client that disconnects', () => {
+  test('during a response still has all of its stages recorded', async () => {
     const running = await serve({ policy: metadata });
-    const { server, eventsOf } = running;
+    const { server, waitForEvents: eventsOf } = running;
     for (let i = 0; i < 40; i++)
-      await server.ask('POST', accounts, { metadata: { name: `l${i}`, annotations: { a: 'a'.repeat(100_000) } } });
+      await server.request('POST', accounts, { metadata: { name: `l${i}`, annotations: { a: 'a'.repeat(100_000) } } });
     const { hostname, port } = new URL(server.url);
     const headers = { authorization: `Bearer ${server.token}`, accept: 'application/yaml' };
     const request = https.request({
@@ -429,12 +435,12 @@ describe('A client that goes away', () => {
   }, 60_000);
 });
 
-test('a server that stops writes what waits', async () => {
+test('a stopping server flushes queued events', async () => {
   const flags = ['--audit-log-mode=batch', '--audit-log-batch-max-size=100000', '--audit-log-batch-max-wait=1h'];
   const running = await serve({ policy: metadata, flags });
   const watch = await running.server.open('GET', `${accounts}?watch=1&of=stop`);
   watch.resume();
-  await running.server.ask('GET', `${accounts}?of=stop`);
+  await running.server.request('GET', `${accounts}?of=stop`);
   expect(running.events()).toEqual([]);
   await running.server.close();
   const stages = running

@@ -1,12 +1,12 @@
-/** Who has no name: nowhere by default, or where the operator says, and never with a credential that is nobody's. */
+/** Anonymous requests: rejected by default, accepted as configured, and never accepted with invalid credentials. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import fs from 'node:fs';
 import path from 'node:path';
 import tls from 'node:tls';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { ask, nameIn } from './caller.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { sendRequest, refusedUser } from './send-request.ts';
 import { configuration, serve } from './configuration.ts';
 
 let etcd: RealEtcd;
@@ -24,48 +24,52 @@ const badCredentials = [
 ] as const;
 
 describe.each<[string, string[], boolean]>([
-  ['nothing is said', [], false],
-  ['the flag says no', ['--anonymous-auth=false'], false],
-  ['the flag says yes', ['--anonymous-auth'], true],
+  ['no flag is set', [], false],
+  ['the flag is false', ['--anonymous-auth=false'], false],
+  ['the flag is true', ['--anonymous-auth'], true],
 ])('when %s', (_, flags, allowed) => {
-  let server: ServedKinds;
+  let server: TestServer;
   beforeAll(async () => {
     server = await serveKinds(kinds, { etcd, flags });
   });
   afterAll(() => server.close());
 
   test.each(['/livez', '/readyz', '/healthz'])('a probe of %s without a credential', async (path) => {
-    expect((await ask(server, undefined, { path })).status).toBe(flags.includes('--anonymous-auth=false') ? 401 : 200);
+    expect((await sendRequest(server, undefined, { path })).status).toBe(
+      flags.includes('--anonymous-auth=false') ? 401 : 200,
+    );
   });
 
-  // system:public-info-viewer is for everybody.
+  // The role system:public-info-viewer is bound to all users.
   test('a request to /version without a credential', async () => {
-    expect((await ask(server, undefined, { path: '/version' })).status).toBe(allowed ? 200 : 401);
+    expect((await sendRequest(server, undefined, { path: '/version' })).status).toBe(allowed ? 200 : 401);
   });
 
   test.each([undefined, '/livez/ping', '/livez/', '//livez', '/metrics', '/', '/nowhere'])(
     'a request to %s without a credential',
     async (path) => {
-      const told = await ask(server, undefined, path === undefined ? {} : { path });
-      expect([told.status, nameIn(told)]).toEqual(allowed ? [403, anonymous] : [401, undefined]);
+      const response = await sendRequest(server, undefined, path === undefined ? {} : { path });
+      expect([response.status, refusedUser(response)]).toEqual(allowed ? [403, anonymous] : [401, undefined]);
     },
   );
 
-  test.each(badCredentials)("a request with %s that is nobody's", async (_, headers) => {
-    const told = await ask(server, undefined, { path: '/livez', headers });
-    expect([told.status, told.message]).toEqual([401, 'Unauthorized']);
+  test.each(badCredentials)('a request with an invalid credential: %s', async (_, headers) => {
+    const response = await sendRequest(server, undefined, { path: '/livez', headers });
+    expect([response.status, response.message]).toEqual([401, 'Unauthorized']);
   });
 });
 
-test('refused credentials make no more lines in the log than an operator can read', async () => {
+test('invalid credentials cause a bounded number of log lines', async () => {
   const server = await serveKinds(kinds, { etcd });
   try {
     for (let batch = 0; batch < 10; batch++)
       await Promise.all(
-        Array.from({ length: 30 }, (_, i) => ask(server, `forged.${batch}.${i}`, { path: `/version?x=${batch}.${i}` })),
+        Array.from({ length: 30 }, (_, i) =>
+          sendRequest(server, `forged.${batch}.${i}`, { path: `/version?x=${batch}.${i}` }),
+        ),
       );
-    const lines = server.logged.filter((line) => line.includes('authentication failed'));
-    // A hundred at once, and one more each second.
+    const lines = server.logLines.filter((line) => line.includes('authentication failed'));
+    // A burst of a hundred lines, and one more each second.
     expect(lines.length).toBeGreaterThanOrEqual(1);
     expect(lines.length).toBeLessThan(200);
   } finally {
@@ -73,15 +77,16 @@ test('refused credentials make no more lines in the log than an operator can rea
   }
 });
 
-test('with the file of the documentation, probes need no credential and nothing else goes without one', async () => {
+test('with the documented configuration, probes need no credential and all other requests do', async () => {
   const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'authentication.md');
   const [, documented = ''] = /```yaml\n([^]*?)```/.exec(fs.readFileSync(page, 'utf8')) ?? [];
   expect(documented).toContain('- path: /livez');
   const server = await serve(documented, { etcd });
   try {
-    for (const probe of ['/livez', '/readyz']) expect((await ask(server, undefined, { path: probe })).status).toBe(200);
+    for (const probe of ['/livez', '/readyz'])
+      expect((await sendRequest(server, undefined, { path: probe })).status).toBe(200);
     for (const other of ['/healthz', '/livez/ping', '/metrics', undefined])
-      expect((await ask(server, undefined, other === undefined ? {} : { path: other })).status).toBe(401);
+      expect((await sendRequest(server, undefined, other === undefined ? {} : { path: other })).status).toBe(401);
   } finally {
     await server.close();
   }
@@ -91,32 +96,32 @@ describe.each([
   [['--authorization-always-allow-paths=/metrics,/version*'], { '/metrics': 200, '/version/': 200, '/livez': 401 }],
   [['--authorization-always-allow-paths='], { '/livez': 401, '/metrics': 401 }],
 ] as const)('with %j', (flags, statuses) => {
-  test('these paths alone are open', async () => {
+  test('only these paths accept anonymous requests', async () => {
     const server = await serveKinds(kinds, { etcd, flags });
     try {
       for (const [open, status] of Object.entries(statuses))
-        expect([open, (await ask(server, undefined, { path: open })).status]).toEqual([open, status]);
+        expect([open, (await sendRequest(server, undefined, { path: open })).status]).toEqual([open, status]);
     } finally {
       await server.close();
     }
   });
 });
 
-test('a star in the middle of an allowed path is refused before the server starts', async () => {
+test('an allowed path with a star in the middle prevents the server from starting', async () => {
   await expect(serveKinds(kinds, { etcd, flags: ['--authorization-always-allow-paths=/a*b'] })).rejects.toThrow(
     '--authorization-always-allow-paths: "/a*b": only a trailing * is allowed',
   );
 });
 
 describe('Anonymous path conditions', () => {
-  let server: ServedKinds;
+  let server: TestServer;
   beforeAll(async () => {
     const conditions = [{ path: '/livez' }, { path: '/readyz' }, { path: '/a b' }];
     server = await serve(configuration({ anonymous: { enabled: true, conditions } }), { etcd });
   });
   afterAll(() => server.close());
 
-  /** As it goes over the wire: no client library has touched the target. */
+  /** Sends the target unchanged: no client library normalizes it. */
   const statusOf = async (target: string, header = ''): Promise<number> => {
     const { hostname, port } = new URL(server.url);
     const socket = tls.connect({ host: hostname, port: Number(port), ca: server.certificate, servername: 'localhost' });
@@ -186,25 +191,25 @@ describe('Anonymous path conditions', () => {
     ],
     ...['/__proto__', '/toString', '/hasOwnProperty', '/prototype'],
   ];
-  // Each of the others with what could hide it, or what it could hide behind.
+  // Variants of the other paths that might match by a normalization error.
   const variants = [
     ...others,
     ...others.map((target) => `${target}?x=/livez`),
     ...others.map((target) => `${target}#/livez`),
   ];
 
-  test.each(conditioned)('%s is such a path', async (target) => {
-    // Only that it may be asked for without a name is configured here; the probes need no right either.
+  test.each(conditioned)('accept %s', async (target) => {
+    // This configuration only allows the anonymous request; the probes need no permission either.
     expect(await statusOf(target)).toBe(target === '/a%20b' ? 403 : 200);
     for (const [, { authorization }] of badCredentials)
       expect(await statusOf(target, `Authorization: ${authorization}\r\n`)).toBe(401);
   });
 
-  test('nothing else is, however it is written', async () => {
+  test('reject all other paths in every spelling', async () => {
     expect(variants.length).toBeGreaterThan(200);
     for (const target of variants) {
       const status = await statusOf(target);
-      // A target that cannot be read is refused before anybody asks who it is.
+      // A malformed target is rejected before authentication.
       expect([target, [400, 401].includes(status)]).toEqual([target, true]);
     }
   });

@@ -1,4 +1,4 @@
-/** What operators copy from the documentation works. */
+/** The examples of docs/authentication.md work. */
 import { expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -15,7 +15,7 @@ const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', '
 const files = [...fs.readFileSync(page, 'utf8').matchAll(/```yaml\n([^]*?)```/g)].map(([, text = '']) => text);
 const flags = { disallowedIssuers: [], anonymousAuthGiven: false, egressSelectors: [] };
 
-test('the files of the page on authentication can be read', () => {
+test('the configuration files of the page are valid', () => {
   const ofKind = (kind: string): string[] => files.filter((text) => text.includes(`\nkind: ${kind}\n`));
   expect(
     ofKind('AuthenticationConfiguration').map((text) => loadAuthenticationConfiguration(text, flags)),

@@ -1,4 +1,4 @@
-/** Issuers that are reached through a proxy, as the file of the egress selector says. */
+/** Issuers behind a proxy, as configured by the egress selector file. */
 import { expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import { once } from 'node:events';
@@ -7,31 +7,31 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { CleanupStack } from '@cluster-apiserver/base';
-import { ask, nameIn } from './caller.ts';
-import { believes, configuration, serve } from './configuration.ts';
+import { sendRequest, refusedUser } from './send-request.ts';
+import { jwtAuthenticator, configuration, serve } from './configuration.ts';
 import { type RealIssuer, startIssuer } from './issuer.ts';
 
 const egress = (...egressSelections: object[]): string =>
   JSON.stringify({ apiVersion: 'apiserver.k8s.io/v1beta1', kind: 'EgressSelectorConfiguration', egressSelections });
 
-const through = (issuer: RealIssuer, egressSelectorType: string): string => {
-  const { issuer: place, ...rest } = believes(issuer) as { issuer: object };
+const configurationFor = (issuer: RealIssuer, egressSelectorType: string): string => {
+  const { issuer: place, ...rest } = jwtAuthenticator(issuer) as { issuer: object };
   return configuration({ jwt: [{ ...rest, issuer: { ...place, egressSelectorType } }] });
 };
 
 const flags = ['--egress-selector-config-file=egress.yaml'];
 
-test('an issuer is reached through the proxy of its direction, and through nothing else', async () => {
+test('an issuer is reached only through the proxy of its egress type', async () => {
   const scope = new CleanupStack();
   try {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'egress-'));
     scope.defer('directory', () => fs.rmSync(directory, { recursive: true }));
     const socket = path.join(directory, 'proxy.sock');
-    const asked: string[] = [];
+    const connectTargets: string[] = [];
     let open = true;
     const proxy = http.createServer();
     proxy.on('connect', ({ url = '' }: IncomingMessage, client: net.Socket) => {
-      asked.push(url);
+      connectTargets.push(url);
       if (!open) return client.end('HTTP/1.1 503 Closed\r\n\r\n');
       const there = net.connect(Number(url.split(':').at(-1)), 'localhost', () => {
         client.write('HTTP/1.1 200 Yes\r\n\r\n');
@@ -50,38 +50,42 @@ test('an issuer is reached through the proxy of its direction, and through nothi
       { name: 'controlplane', connection: { proxyProtocol: 'Direct' } },
     );
     const options = { flags, files: { 'egress.yaml': selections }, errorsExpected: true };
-    const server = await serve(through(issuer, 'cluster'), options);
+    const server = await serve(configurationFor(issuer, 'cluster'), options);
     scope.defer('server', () => server.close());
-    expect(nameIn(await ask(server, await issuer.token()))).toBe('p:robot');
+    expect(refusedUser(await sendRequest(server, await issuer.token()))).toBe('p:robot');
     const place = `localhost:${new URL(issuer.url).port}`;
-    expect(asked).toEqual([place, place]); // for the discovery and for the keys
+    expect(connectTargets).toEqual([place, place]); // for discovery and for the keys
 
     open = false;
-    issuer.asked.length = 0;
-    const other = await serve(through(issuer, 'cluster'), { ...options, etcd: server.etcd });
+    issuer.requestedPaths.length = 0;
+    const other = await serve(configurationFor(issuer, 'cluster'), { ...options, etcd: server.etcd });
     scope.defer('the other', () => other.close());
-    expect((await ask(other, await issuer.sign({}))).status).toBe(401);
-    expect(other.logged.find((line) => line.includes('cannot fetch the keys of an issuer'))).toContain('503');
-    expect(issuer.asked).toEqual([]);
+    expect((await sendRequest(other, await issuer.sign({}))).status).toBe(401);
+    expect(other.logLines.find((line) => line.includes('cannot fetch the keys of an issuer'))).toContain('503');
+    expect(issuer.requestedPaths).toEqual([]);
 
-    const direct = await serve(through(issuer, 'controlplane'), { ...options, etcd: server.etcd });
+    const direct = await serve(configurationFor(issuer, 'controlplane'), { ...options, etcd: server.etcd });
     scope.defer('the direct one', () => direct.close());
-    expect(nameIn(await ask(direct, await issuer.sign({})))).toBe('p:robot');
-    expect(asked).toHaveLength(3);
+    expect(refusedUser(await sendRequest(direct, await issuer.sign({})))).toBe('p:robot');
+    expect(connectTargets).toHaveLength(3);
   } finally {
     await scope.close();
   }
 }, 60_000);
 
 test.each([
-  ['a direction that the file does not name', egress(), 'jwt[0].issuer.egressSelectorType: Invalid value: "cluster"'],
   [
-    'a file with faults',
+    'an egress type that the file does not have',
+    egress(),
+    'jwt[0].issuer.egressSelectorType: Invalid value: "cluster"',
+  ],
+  [
+    'an invalid file',
     egress({ name: 'cluster', connection: { proxyProtocol: 'GRPC' } }),
     '--egress-selector-config-file: egressSelections[0].connection.proxyProtocol: Invalid value: "GRPC"',
   ],
   [
-    'a certificate that is not there',
+    'a missing certificate file',
     egress({
       name: 'cluster',
       connection: {
@@ -92,6 +96,8 @@ test.each([
     '--egress-selector-config-file: egressSelections[0].connection.transport.tcp.tlsConfig.clientCert: cannot read none.crt',
   ],
 ])('the server does not start with %s', async (_, file, fault) => {
-  const issuer = { url: 'https://localhost:1', certificateAuthority: '' } as RealIssuer; // nobody asks it
-  await expect(serve(through(issuer, 'cluster'), { flags, files: { 'egress.yaml': file } })).rejects.toThrow(fault);
+  const issuer = { url: 'https://localhost:1', certificateAuthority: '' } as RealIssuer; // never contacted
+  await expect(serve(configurationFor(issuer, 'cluster'), { flags, files: { 'egress.yaml': file } })).rejects.toThrow(
+    fault,
+  );
 });

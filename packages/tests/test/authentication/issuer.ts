@@ -1,4 +1,4 @@
-/** A real OpenID provider (`oidc-provider`) behind TLS of its own. It can be restarted with other keys, and be away. */
+/** A real OpenID provider (`oidc-provider`) with its own TLS certificate. It can rotate its keys, stop and restart. */
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import https from 'node:https';
@@ -11,20 +11,20 @@ import { Provider } from 'oidc-provider';
 export interface RealIssuer {
   readonly url: string;
   readonly certificateAuthority: string;
-  /** A token as the provider issues it to a client that has shown its secret. */
+  /** An ID token that the provider issues for the client credentials. */
   token(): Promise<string>;
-  /** What a thief of its keys could sign, or somebody with keys of his own. */
+  /** Signs arbitrary claims with the provider's key or another key. */
   sign(claims: JWTPayload, header?: Readonly<Record<string, unknown>>, key?: JWK): Promise<string>;
-  /** The public half of the key that signs. */
+  /** The public key of the signing key. */
   publicKey(): JWK;
-  /** Makes a key that signs from now on; the earlier ones stay published. */
+  /** Creates a new signing key; earlier keys stay published. */
   rotate(): Promise<void>;
-  leave(): Promise<void>;
-  comeBack(): Promise<void>;
-  /** The claims that go into every token. */
+  stop(): Promise<void>;
+  restart(): Promise<void>;
+  /** Claims of every issued token. */
   claims: Readonly<Record<string, unknown>>;
-  /** The paths that were asked for. */
-  readonly asked: string[];
+  /** Paths of all received requests. */
+  readonly requestedPaths: string[];
   close(): Promise<void>;
 }
 
@@ -35,11 +35,11 @@ export async function startIssuer(): Promise<RealIssuer> {
   const authority = await createAuthority('issuers', systemClock, seededRandom(1));
   const names = { commonName: 'issuer', hosts: ['localhost'] };
   const { certificate, privateKey } = await authority.issueForServer(names);
-  const asked: string[] = [];
+  const requestedPaths: string[] = [];
   let answer: RequestListener;
   const open = async (port: number): Promise<https.Server> => {
     const server = https.createServer({ cert: certificate, key: privateKey }, (request, response) => {
-      asked.push(request.url ?? '');
+      requestedPaths.push(request.url ?? '');
       answer(request, response);
     });
     server.listen(port, 'localhost');
@@ -47,16 +47,16 @@ export async function startIssuer(): Promise<RealIssuer> {
     return server;
   };
   let server = await open(0);
-  const { port } = server.address() as AddressInfo; // it listens at a port
+  const { port } = server.address() as AddressInfo; // the server listens on a port
   const url = `https://localhost:${port}`;
   let keys: readonly JWK[] = [];
-  const signing = (): JWK => keys[0] as JWK; // there is one from the first rotation on
+  const signing = (): JWK => keys[0] as JWK; // the first rotation creates one
 
   const issuer: RealIssuer = {
     url,
     certificateAuthority: authority.certificate,
     claims: {},
-    asked,
+    requestedPaths,
     token: async () => {
       const body = new URLSearchParams({ grant_type: 'client_credentials', ...client }).toString();
       const answered = JSON.parse(await post(`${url}/token`, body, authority.certificate)) as { access_token: string };
@@ -78,8 +78,8 @@ export async function startIssuer(): Promise<RealIssuer> {
         configuration(keys, () => issuer.claims),
       ).callback();
     },
-    leave: () => stop(server),
-    comeBack: async () => {
+    stop: () => stop(server),
+    restart: async () => {
       server = await open(port);
     },
     close: () => stop(server),
@@ -92,7 +92,7 @@ const nowSeconds = (): number => Math.floor(systemClock.now() / 1000);
 
 const configuration = (keys: readonly JWK[], claims: () => Readonly<Record<string, unknown>>): object => ({
   jwks: { keys },
-  // Its tokens say all that they mean, so it has nothing to keep.
+  // Its tokens are self-contained, so the provider stores nothing.
   adapter: () => ({ upsert: async () => {}, find: async () => {}, destroy: async () => {}, consume: async () => {} }),
   ttl: { ClientCredentials: 600 },
   clients: [{ ...client, grant_types: ['client_credentials'], redirect_uris: [], response_types: [] }],
@@ -131,6 +131,6 @@ async function post(url: string, body: string, ca: string): Promise<string> {
   const pieces: Buffer[] = [];
   for await (const piece of response) pieces.push(piece);
   const text = Buffer.concat(pieces).toString();
-  if (response.statusCode !== 200) throw new Error(`the issuer answers ${response.statusCode}: ${text}`);
+  if (response.statusCode !== 200) throw new Error(`the issuer responded with ${response.statusCode}: ${text}`);
   return text;
 }

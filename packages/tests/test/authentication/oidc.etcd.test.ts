@@ -1,25 +1,25 @@
-/** The whole way of a token: from a real OpenID provider over its discovery to a request and its user. */
+/** OIDC authentication end to end: a token of a real provider, its discovery document, and the user of the request. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { ask, nameIn } from './caller.ts';
-import { believes, configuration, file, flag, reconfigure, serve } from './configuration.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { sendRequest, refusedUser } from './send-request.ts';
+import { jwtAuthenticator, configuration, file, flag, reconfigure, serve } from './configuration.ts';
 import { audience, type RealIssuer, startIssuer } from './issuer.ts';
 
 let etcd: RealEtcd;
 let issuer: RealIssuer;
 let stranger: RealIssuer;
-let server: ServedKinds;
+let server: TestServer;
 
 const members = { groups: ['system:masters'] };
 
 beforeAll(async () => {
   [etcd, issuer, stranger] = await Promise.all([startEtcd(), startIssuer(), startIssuer()]);
-  server = await serve(configuration({ jwt: [believes(issuer)] }), { etcd, errorsExpected: true });
+  server = await serve(configuration({ jwt: [jwtAuthenticator(issuer)] }), { etcd, errorsExpected: true });
 }, 60_000);
 afterAll(async () => {
   await server.close();
@@ -29,50 +29,50 @@ beforeEach(() => {
   issuer.claims = {};
 });
 
-test('a token of the provider says who asks, and its groups say what for', async () => {
-  const told = await ask(server, await issuer.token());
-  expect([told.status, nameIn(told)]).toEqual([403, 'p:robot']);
+test('a token authenticates its user, whose groups authorize', async () => {
+  const response = await sendRequest(server, await issuer.token());
+  expect([response.status, refusedUser(response)]).toEqual([403, 'p:robot']);
   issuer.claims = members;
-  expect((await ask(server, await issuer.token())).status).toBe(200);
+  expect((await sendRequest(server, await issuer.token())).status).toBe(200);
 });
 
-test('while its keys are rotated, no valid token is refused', async () => {
+test('no valid token is rejected while keys are rotated', async () => {
   issuer.claims = members;
   const first = await issuer.token();
-  expect((await ask(server, first)).status).toBe(200);
+  expect((await sendRequest(server, first)).status).toBe(200);
   await issuer.rotate();
   const second = await issuer.token();
   expect(second.split('.')[0]).not.toBe(first.split('.')[0]);
-  // The server has asked for keys just now, so the new ones wait for the next time; the old one holds meanwhile.
+  // The server has just fetched keys, so it fetches the new ones later; the old key stays valid.
   const fresh = await issuer.token();
-  const waiting = Promise.all([ask(server, second), ask(server, fresh)]);
-  for (let count = 0; count < 5; count++) expect((await ask(server, first)).status).toBe(200);
+  const waiting = Promise.all([sendRequest(server, second), sendRequest(server, fresh)]);
+  for (let count = 0; count < 5; count++) expect((await sendRequest(server, first)).status).toBe(200);
   expect((await waiting).map(({ status }) => status)).toEqual([200, 200]);
-  expect((await ask(server, first)).status).toBe(200);
+  expect((await sendRequest(server, first)).status).toBe(200);
 }, 30_000);
 
-test('while the issuer is away, its tokens hold, also such as were never seen', async () => {
+test('tokens stay valid while the issuer is stopped, also tokens that were never used before', async () => {
   issuer.claims = members;
-  expect((await ask(server, await issuer.token())).status).toBe(200);
+  expect((await sendRequest(server, await issuer.token())).status).toBe(200);
   const tokens = await Promise.all(Array.from({ length: 5 }, () => issuer.token()));
-  await issuer.leave();
+  await issuer.stop();
   try {
-    for (const token of tokens) expect((await ask(server, token)).status).toBe(200);
-    // A configuration that keeps the issuer keeps its keys.
-    await reconfigure(server, configuration({ jwt: [believes(issuer, {}, 'q:')] }));
-    for (const token of tokens) expect((await ask(server, token)).status).toBe(200);
-    expect(nameIn(await ask(server, await issuer.sign({})))).toBe('q:robot');
+    for (const token of tokens) expect((await sendRequest(server, token)).status).toBe(200);
+    // A reload that keeps the issuer keeps its keys.
+    await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, {}, 'q:')] }));
+    for (const token of tokens) expect((await sendRequest(server, token)).status).toBe(200);
+    expect(refusedUser(await sendRequest(server, await issuer.sign({})))).toBe('q:robot');
   } finally {
-    await issuer.comeBack();
-    await reconfigure(server, configuration({ jwt: [believes(issuer)] }));
+    await issuer.restart();
+    await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer)] }));
   }
 });
 
-/** The rows of the table of threats, by their names. */
+/** Threats against OIDC authentication, one test each. */
 describe('threats', () => {
   const now = (): number => Math.floor(systemClock.now() / 1000);
-  const refused = async (token: string): Promise<void> => {
-    const { status, text } = await ask(server, token);
+  const expectRejected = async (token: string): Promise<void> => {
+    const { status, text } = await sendRequest(server, token);
     expect([status, JSON.parse(text).message]).toEqual([401, 'Unauthorized']);
   };
   const header = async (change: object, signature?: string): Promise<string> => {
@@ -84,13 +84,13 @@ describe('threats', () => {
   test.each(['none', 'None', 'NONE', 'nOnE', '', 'HS256', 'HS512', 'es256', 'RSA1_5', 'dir', 1, null, ['ES256']])(
     'JWT alg: none, unknown alg: %j',
     async (alg) => {
-      await refused(await header({ alg }));
-      await refused(await header({ alg }, ''));
+      await expectRejected(await header({ alg }));
+      await expectRejected(await header({ alg }, ''));
     },
   );
 
-  test('JWT alg: none, unknown alg: as a library writes it', async () => {
-    await refused(new UnsecuredJWT({ iss: issuer.url, aud: audience, sub: 'robot', exp: now() + 60 }).encode());
+  test('JWT alg: none, unknown alg: as an unsigned token', async () => {
+    await expectRejected(new UnsecuredJWT({ iss: issuer.url, aud: audience, sub: 'robot', exp: now() + 60 }).encode());
   });
 
   describe('Algorithm confusion', () => {
@@ -99,28 +99,28 @@ describe('threats', () => {
 
     test.each([
       ['its JSON', (key: JWK) => JSON.stringify(key)],
-      ['its point', (key: JWK) => `${key.x}${key.y}`],
-      ['its first number', (key: JWK) => key.x ?? ''],
-    ])('HS256 with the public key, as %s', async (_, text) => {
+      ['its coordinates', (key: JWK) => `${key.x}${key.y}`],
+      ['its x coordinate', (key: JWK) => key.x ?? ''],
+    ])('HS256 with the public key as secret: %s', async (_, text) => {
       const secret = Buffer.from(text(issuer.publicKey()));
-      await refused(await new SignJWT(claims()).setProtectedHeader({ alg: 'HS256', kid: kid() }).sign(secret));
+      await expectRejected(await new SignJWT(claims()).setProtectedHeader({ alg: 'HS256', kid: kid() }).sign(secret));
     });
 
-    test.each(['jwk', 'jku', 'x5u', 'x5c'])('the header %s is not looked at', async (name) => {
+    test.each(['jwk', 'jku', 'x5u', 'x5c'])('the header %s is ignored', async (name) => {
       const values = {
         jwk: stranger.publicKey(),
         jku: `${stranger.url}/jwks`,
         x5u: `${stranger.url}/jwks`,
         x5c: ['AAAA'],
       };
-      stranger.asked.length = 0;
+      stranger.requestedPaths.length = 0;
       const key = { [name]: values[name as keyof typeof values], kid: kid() };
-      await refused(await stranger.sign({ iss: issuer.url }, key));
-      expect(stranger.asked).toEqual([]);
-      // Beside a good signature it says nothing.
-      expect(nameIn(await ask(server, await issuer.sign({}, { [name]: values[name as keyof typeof values] })))).toBe(
-        'p:robot',
-      );
+      await expectRejected(await stranger.sign({ iss: issuer.url }, key));
+      expect(stranger.requestedPaths).toEqual([]);
+      // With a valid signature the header has no effect.
+      expect(
+        refusedUser(await sendRequest(server, await issuer.sign({}, { [name]: values[name as keyof typeof values] }))),
+      ).toBe('p:robot');
     });
 
     test.each([
@@ -129,31 +129,31 @@ describe('threats', () => {
       ['b64: false', { b64: false }],
       ['zip and enc', { alg: 'dir', enc: 'A256GCM' }],
     ])('%s', async (_, change) => {
-      await refused(await header(change));
+      await expectRejected(await header(change));
     });
 
-    test('an algorithm of another kind of key, or of another curve', async () => {
-      await Promise.all(['RS256', 'PS512', 'ES384', 'EdDSA'].map(async (alg) => refused(await header({ alg }))));
+    test('an algorithm of another key type or curve', async () => {
+      await Promise.all(['RS256', 'PS512', 'ES384', 'EdDSA'].map(async (alg) => expectRejected(await header({ alg }))));
     }, 30_000);
 
-    test('a token in five parts', async () => {
-      await refused(`${await issuer.sign({})}.x.y`);
+    test('a token with five parts', async () => {
+      await expectRejected(`${await issuer.sign({})}.x.y`);
     });
   });
 
   describe('kid injection', () => {
-    // Nobody has such a key: the server asks the issuer once more, when that is due, and does not find it either.
-    test('a kid that names none of the keys', async () => {
+    // No such key exists: the server fetches the keys once more when that is due, and does not find it.
+    test('an unknown kid', async () => {
       const kids = ['../key-0', '/dev/null', "' or 1=1 --", '', 'x'.repeat(8_000), 'key-0 ', 'KEY-0', '__proto__'];
-      await Promise.all(kids.map(async (kid) => refused(await issuer.sign({}, { kid }))));
+      await Promise.all(kids.map(async (kid) => expectRejected(await issuer.sign({}, { kid }))));
     }, 30_000);
 
     test.each([1, null, {}, ['key-0'], true])('%j', async (kid) => {
-      await refused(await header({ kid }));
+      await expectRejected(await header({ kid }));
     });
 
-    test('a missing kid is tried against every key', async () => {
-      expect(nameIn(await ask(server, await issuer.sign({}, { kid: undefined })))).toBe('p:robot');
+    test('a token without a kid is verified with every key', async () => {
+      expect(refusedUser(await sendRequest(server, await issuer.sign({}, { kid: undefined })))).toBe('p:robot');
     });
   });
 
@@ -163,27 +163,27 @@ describe('threats', () => {
       ['other audiences', () => ({ aud: ['a', 'b'] })],
       ['no audience', () => ({ aud: undefined as never })],
       ['another issuer', () => ({ iss: stranger.url })],
-      ['the issuer with a slash', () => ({ iss: `${issuer.url}/` })],
-      ['the issuer in capitals', () => ({ iss: issuer.url.toUpperCase() })],
+      ['the issuer with a trailing slash', () => ({ iss: `${issuer.url}/` })],
+      ['the issuer in upper case', () => ({ iss: issuer.url.toUpperCase() })],
       ['expired', () => ({ exp: now() - 1 })],
       ['expired long ago', () => ({ exp: -1 })],
-      ['an end that is a text', () => ({ exp: `${now() + 60}` as never })],
-      ['no end', () => ({ exp: undefined as never })],
-      ['not before two minutes', () => ({ nbf: now() + 120 })],
-      ['a beginning that is a text', () => ({ nbf: 'now' as never })],
-      ['made at no time', () => ({ iat: 'now' as never })],
+      ['an exp that is a string', () => ({ exp: `${now() + 60}` as never })],
+      ['no exp', () => ({ exp: undefined as never })],
+      ['nbf in two minutes', () => ({ nbf: now() + 120 })],
+      ['an nbf that is a string', () => ({ nbf: 'now' as never })],
+      ['an iat that is a string', () => ({ iat: 'now' as never })],
       ['no name', () => ({ sub: undefined as never })],
       ['an empty name', () => ({ sub: '' })],
     ])('%s', async (_, claims) => {
-      await refused(await issuer.sign(claims()));
+      await expectRejected(await issuer.sign(claims()));
     });
 
     test.each<[string, () => JWTPayload]>([
-      ['the audience among others', () => ({ aud: ['a', audience] })],
-      ['an end very far away', () => ({ exp: 1e300 })],
-      ['not before half a minute', () => ({ nbf: now() + 30 })],
-    ])('but %s is fine', async (_, claims) => {
-      expect(nameIn(await ask(server, await issuer.sign(claims())))).toBe('p:robot');
+      ['one of several audiences', () => ({ aud: ['a', audience] })],
+      ['an exp in the far future', () => ({ exp: 1e300 })],
+      ['nbf in half a minute', () => ({ nbf: now() + 30 })],
+    ])('but accepts %s', async (_, claims) => {
+      expect(refusedUser(await sendRequest(server, await issuer.sign(claims())))).toBe('p:robot');
     });
   });
 
@@ -206,46 +206,46 @@ describe('threats', () => {
       `${first}.${Buffer.from(`{"iss":${JSON.stringify(issuer.url)},"x":${'['.repeat(20_000)}`).toString('base64url')}.${last}`,
     ];
     for (const token of bad)
-      expect([token.slice(0, 60), (await ask(server, token)).status]).toEqual([token.slice(0, 60), 401]);
-    expect((await ask(server, good)).status).toBe(403);
+      expect([token.slice(0, 60), (await sendRequest(server, token)).status]).toEqual([token.slice(0, 60), 401]);
+    expect((await sendRequest(server, good)).status).toBe(403);
   });
 
-  test('Distributed claims: what a token names is not asked', async () => {
-    stranger.asked.length = 0;
+  test('Distributed claims: endpoints named in a token are not contacted', async () => {
+    stranger.requestedPaths.length = 0;
     const token = await issuer.sign({
       _claim_names: { groups: 'x' },
       _claim_sources: { x: { endpoint: `${stranger.url}/groups`, access_token: 'y' } },
     });
-    expect(nameIn(await ask(server, token))).toBe('p:robot');
-    expect(stranger.asked).toEqual([]);
+    expect(refusedUser(await sendRequest(server, token))).toBe('p:robot');
+    expect(stranger.requestedPaths).toEqual([]);
   });
 
-  test('Token cache: a token is remembered as a whole, and not beyond its end', async () => {
+  test('Token cache: the key is the whole token, and entries end with the token', async () => {
     const ends = now() + 2;
     const endsSoon = await issuer.sign({ exp: ends });
-    expect((await ask(server, endsSoon)).status).toBe(403);
-    for (const other of [`${endsSoon}A`, endsSoon.slice(0, -1), endsSoon.toUpperCase()]) await refused(other);
-    expect((await ask(server, endsSoon)).status).toBe(403);
+    expect((await sendRequest(server, endsSoon)).status).toBe(403);
+    for (const other of [`${endsSoon}A`, endsSoon.slice(0, -1), endsSoon.toUpperCase()]) await expectRejected(other);
+    expect((await sendRequest(server, endsSoon)).status).toBe(403);
     await until('its end', () => (now() > ends ? true : undefined));
-    await refused(endsSoon);
+    await expectRejected(endsSoon);
   });
 
-  test('Secrets in logs/traces/metrics: neither a token nor what it says', async () => {
+  test('Secrets in logs/traces/metrics: neither a token nor its claims', async () => {
     const canary = 'canary-7e1f';
     for (const claims of [{ sub: canary, aud: 'x' }, { sub: canary, exp: 1 }, { groups: { canary } }, { [canary]: 1 }])
-      await ask(server, await issuer.sign(claims));
+      await sendRequest(server, await issuer.sign(claims));
     const token = await issuer.sign({ sub: canary });
-    await ask(server, `${token}x`);
-    const metrics = await ask(server, server.token, { path: '/metrics' });
+    await sendRequest(server, `${token}x`);
+    const metrics = await sendRequest(server, server.token, { path: '/metrics' });
     expect(metrics.status).toBe(200);
-    const everything = [...server.logged, metrics.text].join('\n');
+    const everything = [...server.logLines, metrics.text].join('\n');
     expect(everything).toContain('authentication failed');
     expect(everything).not.toContain(canary);
     for (const part of token.split('.')) expect(everything).not.toContain(part);
   });
 });
 
-describe('a rule that does not hold', () => {
+describe('a validation rule that fails', () => {
   const rules = {
     claimValidationRules: [
       { claim: 'tenant', requiredValue: 'canary-tenant' },
@@ -258,25 +258,25 @@ describe('a rule that does not hold', () => {
   };
   const good = { tenant: 'canary-tenant', level: 'high' };
 
-  beforeAll(() => reconfigure(server, configuration({ jwt: [believes(issuer, rules)] })));
-  afterAll(() => reconfigure(server, configuration({ jwt: [believes(issuer)] })));
+  beforeAll(() => reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, rules)] })));
+  afterAll(() => reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer)] })));
 
-  test('lets others through', async () => {
-    expect((await ask(server, await issuer.sign(good))).status).toBe(403);
+  test('does not affect other users', async () => {
+    expect((await sendRequest(server, await issuer.sign(good))).status).toBe(403);
   });
 
   test.each([
     ['of claims', { ...good, level: 'canary-level' }, 'only for the high', 'claimValidationRules[1]'],
     ['of users', { ...good, sub: 'system:canary' }, 'reserved prefix', 'userValidationRules[0]'],
     ['without a message', { ...good, sub: 'quiet' }, 'Unauthorized', 'userValidationRules[1]'],
-    ['that requires a value', { ...good, tenant: 'canary' }, 'Unauthorized', 'claimValidationRules[0]'],
-    ['that has no value', { tenant: good.tenant }, 'Unauthorized', 'claimValidationRules[1]'],
-  ])('%s tells its own words, and the log its name', async (_, claims, told, name) => {
-    const before = server.logged.length;
-    const { status, text } = await ask(server, await issuer.sign(claims));
+    ['with a required claim value', { ...good, tenant: 'canary' }, 'Unauthorized', 'claimValidationRules[0]'],
+    ['whose expression fails', { tenant: good.tenant }, 'Unauthorized', 'claimValidationRules[1]'],
+  ])('%s returns its message, and the log names the rule', async (_, claims, expectedMessage, name) => {
+    const before = server.logLines.length;
+    const { status, text } = await sendRequest(server, await issuer.sign(claims));
     expect(JSON.parse(text)).toMatchObject({ kind: 'Status', status: 'Failure', reason: 'Unauthorized', code: 401 });
-    expect([status, JSON.parse(text).message]).toEqual([401, told]);
-    const line = server.logged.slice(before).find((one) => one.includes('authentication failed')) ?? '';
+    expect([status, JSON.parse(text).message]).toEqual([401, expectedMessage]);
+    const line = server.logLines.slice(before).find((one) => one.includes('authentication failed')) ?? '';
     expect(line).toContain(name);
     expect(text).not.toContain('canary');
     expect(line).not.toContain('canary');
@@ -284,42 +284,42 @@ describe('a rule that does not hold', () => {
 });
 
 describe('a changed configuration', () => {
-  test('is in service for every request from some moment on, and none falls between', async () => {
+  test('applies to every request from one moment on', async () => {
     const names = new Set<string | undefined>();
     let asking = true;
     const callers = Array.from({ length: 4 }, async () => {
-      while (asking) names.add(nameIn(await ask(server, await issuer.sign({}))));
+      while (asking) names.add(refusedUser(await sendRequest(server, await issuer.sign({}))));
     });
     for (const prefix of ['a:', 'b:', 'c:'])
-      await reconfigure(server, configuration({ jwt: [believes(issuer, {}, prefix)] }));
-    expect(nameIn(await ask(server, await issuer.sign({})))).toBe('c:robot');
+      await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, {}, prefix)] }));
+    expect(refusedUser(await sendRequest(server, await issuer.sign({})))).toBe('c:robot');
     asking = false;
     await Promise.all(callers);
     expect(names).toEqual(new Set(['a:robot', 'b:robot', 'c:robot', 'p:robot']));
   }, 30_000);
 
-  test('counts at once also for a token that is remembered', async () => {
+  test('applies immediately to cached tokens', async () => {
     const token = await issuer.sign({});
-    await reconfigure(server, configuration({ jwt: [believes(issuer, {}, 'd:')] }));
-    expect(nameIn(await ask(server, token))).toBe('d:robot');
-    await reconfigure(server, configuration({ jwt: [believes(issuer, {}, 'e:')] }));
-    expect(nameIn(await ask(server, token))).toBe('e:robot');
+    await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, {}, 'd:')] }));
+    expect(refusedUser(await sendRequest(server, token))).toBe('d:robot');
+    await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, {}, 'e:')] }));
+    expect(refusedUser(await sendRequest(server, token))).toBe('e:robot');
     await reconfigure(server, configuration({}));
-    expect((await ask(server, token)).status).toBe(401);
-    await reconfigure(server, configuration({ jwt: [believes(issuer)] }));
+    expect((await sendRequest(server, token)).status).toBe(401);
+    await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer)] }));
   });
 
-  test('with faults changes nothing, and is told and counted', async () => {
+  test('that is invalid changes nothing, and is logged and counted', async () => {
     const token = await issuer.sign({});
-    const before = server.logged.length;
+    const before = server.logLines.length;
     await reconfigure(
       server,
-      configuration({ jwt: [believes(issuer, { userValidationRules: [{ expression: 'x' }] })] }),
+      configuration({ jwt: [jwtAuthenticator(issuer, { userValidationRules: [{ expression: 'x' }] })] }),
     );
-    const line = server.logged.slice(before).find((one) => one.includes('not usable')) ?? '';
+    const line = server.logLines.slice(before).find((one) => one.includes('not usable')) ?? '';
     expect(line).toContain('jwt[0].userValidationRules[0].expression');
-    expect(nameIn(await ask(server, token))).toBe('p:robot');
-    const { text } = await ask(server, server.token, { path: '/metrics' });
+    expect(refusedUser(await sendRequest(server, token))).toBe('p:robot');
+    const { text } = await sendRequest(server, server.token, { path: '/metrics' });
     const prefix = 'apiserver_authentication_config_controller';
     const replica = 'apiserver_id_hash="sha256:[0-9a-f]{64}"';
     for (const line of [
@@ -332,15 +332,18 @@ describe('a changed configuration', () => {
         line,
         1,
       ]);
-    await server.write(file, configuration({ jwt: [believes(issuer)] }));
+    await server.write(file, configuration({ jwt: [jwtAuthenticator(issuer)] }));
   });
 });
 
 test.each<[string, string[], object, string[]]>([
   [
-    'a file with faults',
+    'an invalid file',
     [flag],
-    { jwt: [believesNobody(), { claimMappings: {} }], anonymous: { enabled: false, conditions: [{ path: '/x' }] } },
+    {
+      jwt: [authenticatorWithoutAudience(), { claimMappings: {} }],
+      anonymous: { enabled: false, conditions: [{ path: '/x' }] },
+    },
     [
       '--authentication-config: jwt[0].issuer.url: Invalid value: "http://x": URL scheme must be https',
       '--authentication-config: jwt[1].issuer.url: Required value: URL is required',
@@ -349,7 +352,7 @@ test.each<[string, string[], object, string[]]>([
     ],
   ],
   [
-    'a file and flags that exclude each other',
+    'a file and mutually exclusive flags',
     [flag, '--oidc-issuer-url=https://x', '--oidc-client-id=x'],
     {},
     ['--authentication-config and --oidc-issuer-url exclude each other'],
@@ -373,12 +376,12 @@ test.each<[string, string[], object, string[]]>([
     ['--oidc-signing-algs: HS256 is none of RS256'],
   ],
   [
-    'an issuer whose URL is none',
+    'an issuer with an invalid URL',
     ['--oidc-issuer-url=http://x', '--oidc-client-id=x'],
     {},
     ['--oidc-issuer-url: Invalid value: "http://x": URL scheme must be https'],
   ],
-])('the server does not start with %s, and says all that is wrong', async (_, flags, content, faults) => {
+])('the server does not start with %s, and reports all errors', async (_, flags, content, faults) => {
   const start = serveKinds(kinds, { etcd, flags, files: { [file]: configuration(content) } });
   const error: unknown = await start.then(
     () => undefined,
@@ -388,12 +391,12 @@ test.each<[string, string[], object, string[]]>([
   for (const fault of faults) expect((error as Error).message).toContain(fault);
 });
 
-function believesNobody(): object {
+function authenticatorWithoutAudience(): object {
   return { issuer: { url: 'http://x', audiences: ['a'] }, claimMappings: { username: { claim: 'sub', prefix: '' } } };
 }
 
 describe('the flags of OIDC', () => {
-  let flagged: ServedKinds;
+  let flagged: TestServer;
   beforeAll(async () => {
     flagged = await serveKinds(kinds, {
       etcd,
@@ -413,11 +416,11 @@ describe('the flags of OIDC', () => {
   });
   afterAll(() => flagged.close());
 
-  test('mean what a file would say', async () => {
+  test('are equivalent to a configuration file', async () => {
     const good = { tenant: 'a,b', level: 'high' };
-    expect(nameIn(await ask(flagged, await issuer.sign(good)))).toBe(`${issuer.url}#robot`);
-    expect((await ask(flagged, await issuer.sign({ ...good, groups: ['masters'] }))).status).toBe(200);
-    expect((await ask(flagged, await issuer.sign({ ...good, tenant: 'a' }))).status).toBe(401);
-    expect((await ask(flagged, await issuer.sign({ tenant: 'a,b' }))).status).toBe(401);
+    expect(refusedUser(await sendRequest(flagged, await issuer.sign(good)))).toBe(`${issuer.url}#robot`);
+    expect((await sendRequest(flagged, await issuer.sign({ ...good, groups: ['masters'] }))).status).toBe(200);
+    expect((await sendRequest(flagged, await issuer.sign({ ...good, tenant: 'a' }))).status).toBe(401);
+    expect((await sendRequest(flagged, await issuer.sign({ tenant: 'a,b' }))).status).toBe(401);
   });
 });

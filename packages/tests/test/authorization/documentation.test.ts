@@ -1,4 +1,4 @@
-/** What operators copy from the documentation works. */
+/** The examples of docs/authorization.md work. */
 import { expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -17,7 +17,7 @@ const page = fs.readFileSync(
 const blocks = (language: string): string[] =>
   [...page.matchAll(new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``, 'g'))].map(([, text = '']) => text);
 
-test('the configuration of the page on authorization can be read', async () => {
+test('the configuration on the page is valid', async () => {
   const [configuration = '', connection = '', ...others] = blocks('yaml');
   expect(others).toEqual([]);
   const files: Readonly<Record<string, string>> = {
@@ -32,7 +32,7 @@ test('the configuration of the page on authorization can be read', async () => {
   expect(loadKubeconfig(connection)).toMatchObject({ clientKey: { file: 'apiserver.key' } });
 });
 
-test('the policies of the page can be read', () => {
+test('the policies on the page are valid', () => {
   expect(blocks('json').flatMap(loadAbacPolicies)).toMatchObject([
     { user: 'ann' },
     { group: 'devs' },
@@ -40,7 +40,7 @@ test('the policies of the page can be read', () => {
   ]);
 });
 
-test('all types and flags of authorization are on the page, with their defaults', () => {
+test('the page lists all authorizer types and flags, with their defaults', () => {
   for (const type of authorizerTypes) expect(page).toContain(`| \`${type}\` |`);
   const flags = Object.keys(parseFlags([])).filter((name) => name.startsWith('authorization-'));
   expect(flags.length).toBeGreaterThan(6);

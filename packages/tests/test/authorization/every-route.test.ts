@@ -17,17 +17,17 @@ import { type OpenPipeline, openPipeline } from '../../../pipeline/test/open-pip
 import { samples } from './samples.ts';
 
 /**
- * Everything that is served, as the endpoint table has it, needs exactly the right that the table says. A right is
- * written as `verb group/resource/subresource in NAMESPACE of NAME`, or `verb path`.
+ * Every served endpoint requires exactly the permission that the endpoint table declares. A permission is written as
+ * `verb group/resource/subresource in NAMESPACE of NAME`, or `verb path`.
  */
 
 const ann: UserInfo = { name: 'ann', groups: ['system:authenticated'] };
 
 let pipeline: OpenPipeline;
-/** Who asks, and what he may; what was asked of the authorizer, in its order. */
+/** The current user and their permissions, and the authorizer calls in order. */
 let user: UserInfo | undefined = ann;
 let isGranted: (right: string) => boolean = () => true;
-let asked: string[] = [];
+let authorized: string[] = [];
 
 const services = {
   clock: systemClock,
@@ -54,26 +54,26 @@ const documents = {
 
 const authorizer: Authorizer = {
   authorize: (question) => {
-    const right = rightOf(question);
-    asked.push(right);
+    const right = permissionOf(question);
+    authorized.push(right);
     return isGranted(right) ? { verdict: 'allow' } : { verdict: 'noOpinion', reason: 'no rule' };
   },
 };
 
-function rightOf({ verb, path, resource }: AccessQuestion): string {
+function permissionOf({ verb, path, resource }: AccessQuestion): string {
   if (!resource) return `${verb} ${path}`;
   const { group, resource: plural, subresource, namespace, name } = resource;
-  return rightText({ verb, what: [`${group}/${plural}`, subresource].filter(Boolean).join('/'), namespace, name });
+  return permissionText({ verb, what: [`${group}/${plural}`, subresource].filter(Boolean).join('/'), namespace, name });
 }
 
-interface Right {
+interface Permission {
   readonly verb: string;
   readonly what: string;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
 }
 
-const rightText = ({ verb, what, namespace, name }: Right): string =>
+const permissionText = ({ verb, what, namespace, name }: Permission): string =>
   `${verb} ${what}${namespace ? ` in ${namespace}` : ''}${name ? ` of ${name}` : ''}`;
 
 beforeAll(async () => {
@@ -90,7 +90,7 @@ beforeAll(async () => {
 });
 afterAll(() => pipeline.close());
 
-/** A request that a route is meant for. */
+/** A valid request of a route. */
 interface Request {
   readonly method: string;
   readonly target: string;
@@ -98,7 +98,7 @@ interface Request {
   readonly type?: string;
 }
 
-/** One way to use one route: a method and path, and the right that it needs. */
+/** One way to use a route: a method and path, and the permission that it requires. */
 interface Use {
   readonly method: string;
   readonly path: string;
@@ -120,30 +120,33 @@ const uses = (): Use[] =>
 
 const titleOf = ({ method, path, query }: Use): string => `${method} ${path}${query}`;
 
-/** Where a use of a route is tried: each in a place of its own, because some write. */
+/** Namespace and name for a use of a route; separate ones, because some uses write. */
 const placeOf = (index: number): { namespace: string; name: string } => ({ namespace: `n${index}`, name: `x${index}` });
 
-const filledIn = (template: string, { namespace, name }: ReturnType<typeof placeOf>): string =>
+const fillIn = (template: string, { namespace, name }: ReturnType<typeof placeOf>): string =>
   template.replace('{namespace}', namespace).replace('{name}', name);
 
-/** What the request is about: `group/resource`, with the subresource behind it. */
+/** The requested `group/resource`, with its subresource. */
 const resourceOf = ({ group, plural, subresource }: Pick<Use, 'group' | 'plural' | 'subresource'>): string =>
   [`${group}/${plural}`, subresource].filter(Boolean).join('/');
 
-/** The namespace and name that a right to it is for. A namespace is in itself: who may act in it may act on it. */
-function scopeOf({ group, plural, path }: Use, place: ReturnType<typeof placeOf>): Pick<Right, 'namespace' | 'name'> {
+/** The namespace and name that the permission covers. A namespace object counts as inside itself. */
+function scopeOf(
+  { group, plural, path }: Use,
+  place: ReturnType<typeof placeOf>,
+): Pick<Permission, 'namespace' | 'name'> {
   const name = path.includes('{name}') ? place.name : undefined;
   const isNamespace = group === '' && plural === 'namespaces';
   return { name, namespace: path.includes('{namespace}') ? place.namespace : isNamespace ? name : undefined };
 }
 
-const neededRight = (use: Use, place: ReturnType<typeof placeOf>): string =>
-  rightText({ verb: use.verb, what: resourceOf(use), ...scopeOf(use, place) });
+const requiredPermission = (use: Use, place: ReturnType<typeof placeOf>): string =>
+  permissionText({ verb: use.verb, what: resourceOf(use), ...scopeOf(use, place) });
 
-const asking = (who: UserInfo | undefined, granted: (right: string) => boolean): void => {
+const authorizing = (who: UserInfo | undefined, granted: (right: string) => boolean): void => {
   user = who;
   isGranted = granted;
-  asked = [];
+  authorized = [];
 };
 
 async function send({ method, target, body, type = 'application/json' }: Request): Promise<ApiResponse> {
@@ -151,14 +154,14 @@ async function send({ method, target, body, type = 'application/json' }: Request
   return pipeline.ask(method, target, body === undefined ? { headers } : { headers, body: JSON.stringify(body) });
 }
 
-/** The object that a route is about, as one finds it who may do everything. */
+/** Creates the object that a route targets, as an administrator. */
 async function makeObject(
   { group, plural, path }: Use,
   place: ReturnType<typeof placeOf>,
 ): Promise<object | undefined> {
   if (!path.includes('{name}')) return undefined;
-  asking(ann, () => true);
-  const object = filledIn(path.replace('/watch/', '/').replace(/(\{name\}).*/, '$1'), place);
+  authorizing(ann, () => true);
+  const object = fillIn(path.replace('/watch/', '/').replace(/(\{name\}).*/, '$1'), place);
   const collection = object.slice(0, object.lastIndexOf('/'));
   const made = await send({ method: 'POST', target: collection, body: samples[`${group}/${plural}`]?.(place) });
   expect([201, 409]).toContain(made.status);
@@ -175,15 +178,15 @@ function textOf({ body }: ApiResponse): string {
 
 function requestOf(use: Use, place: ReturnType<typeof placeOf>, object: object | undefined): Request {
   const { method } = use;
-  const target = filledIn(use.path, place) + use.query;
+  const target = fillIn(use.path, place) + use.query;
   if (method === 'PUT') return { method, target, body: object };
   if (method === 'PATCH') return { method, target, body: {}, type: 'application/merge-patch+json' };
   if (method !== 'POST') return { method, target };
   return { method, target, body: samples[resourceOf(use)]?.(place) };
 }
 
-/** What every use of every route gives, by its title. */
-async function ofEveryUse<T>(
+/** Calls `find` for every use of every route and returns the results by title. */
+async function forEveryUse<T>(
   find: (use: Use, place: ReturnType<typeof placeOf>) => Promise<T>,
 ): Promise<Record<string, T>> {
   const found: Record<string, T> = {};
@@ -191,55 +194,60 @@ async function ofEveryUse<T>(
   return found;
 }
 
-const sameForAll = (value: unknown): Record<string, unknown> =>
+const sameForEveryUse = (value: unknown): Record<string, unknown> =>
   Object.fromEntries(uses().map((use) => [titleOf(use), value]));
 
 describe('Every route of the endpoint table', () => {
-  test('needs the right that it declares', () => {
-    const table = uses().map((use) => `${titleOf(use)}: ${neededRight(use, { namespace: 'NAMESPACE', name: 'NAME' })}`);
+  test('requires the permission that it declares', () => {
+    const table = uses().map(
+      (use) => `${titleOf(use)}: ${requiredPermission(use, { namespace: 'NAMESPACE', name: 'NAME' })}`,
+    );
     expect(table).toMatchSnapshot();
   });
 
-  test('has something valid that can be sent to it', () => {
+  test('has a valid sample request', () => {
     const taking = uses().filter(({ method }) => method === 'POST');
     const missing = taking.map(resourceOf).filter((key) => !Object.hasOwn(samples, key));
     expect(missing).toEqual([]);
   });
 
-  test('is served to who has exactly this right', async () => {
-    const answers = await ofEveryUse(async (use, place) => {
+  test('serves a user with exactly this permission', async () => {
+    const answers = await forEveryUse(async (use, place) => {
       const object = await makeObject(use, place);
-      const right = neededRight(use, place);
-      asking(ann, (one) => one === right);
+      const right = requiredPermission(use, place);
+      authorizing(ann, (one) => one === right);
       const { status } = await send(requestOf(use, place, object));
-      return { isServed: status >= 200 && status < 300, asked };
+      return { isServed: status >= 200 && status < 300, authorized: authorized };
     });
-    const expected = await ofEveryUse(async (use, place) => ({ isServed: true, asked: [neededRight(use, place)] }));
+    const expected = await forEveryUse(async (use, place) => ({
+      isServed: true,
+      authorized: [requiredPermission(use, place)],
+    }));
     expect(answers).toEqual(expected);
   });
 
-  test('is refused to who has every right but this one', async () => {
-    const answers = await ofEveryUse(async (use, place) => {
+  test('denies a user with every permission but this one', async () => {
+    const answers = await forEveryUse(async (use, place) => {
       const object = await makeObject(use, place);
-      const right = neededRight(use, place);
-      asking(ann, (one) => one !== right);
+      const right = requiredPermission(use, place);
+      authorizing(ann, (one) => one !== right);
       return (await send(requestOf(use, place, object))).status;
     });
-    expect(answers).toEqual(sameForAll(403));
+    expect(answers).toEqual(sameForEveryUse(403));
   });
 
-  test('is refused in words that tell the right, and not whether the object is there', async () => {
+  test('names the missing permission in the denial, and not whether the object exists', async () => {
     const messages = async (exist: boolean): Promise<Record<string, unknown>> =>
-      ofEveryUse(async (use, place) => {
+      forEveryUse(async (use, place) => {
         const named = exist ? place : { namespace: place.namespace, name: `${place.name}-none` };
         const object = exist ? await makeObject(use, place) : { metadata: { name: named.name } };
-        asking(ann, () => false);
+        authorizing(ann, () => false);
         const answer = JSON.parse(textOf(await send(requestOf(use, named, object)))) as Record<string, unknown>;
         return JSON.parse(JSON.stringify(answer).replaceAll('-none', '')) as unknown;
       });
     const refusals = await messages(true);
     expect(refusals).toEqual(await messages(false));
-    const expected = await ofEveryUse(async (use, place) => {
+    const expected = await forEveryUse(async (use, place) => {
       const { verb, group, plural, subresource } = use;
       const { namespace, name } = scopeOf(use, place);
       const subject = `${plural}${group && `.${group}`}${name ? ` "${name}"` : ''}`;
@@ -259,57 +267,54 @@ describe('Every route of the endpoint table', () => {
     expect(refusals).toEqual(expected);
   });
 
-  test('is refused to nobody before anybody is asked, and to anonymous requests by name', async () => {
+  test('rejects unauthenticated requests before authorization, and denies anonymous ones by name', async () => {
     const answers = async (who: UserInfo | undefined): Promise<Record<string, unknown>> =>
-      ofEveryUse(async (use, place) => {
-        asking(who, () => false);
+      forEveryUse(async (use, place) => {
+        authorizing(who, () => false);
         const { status } = await send(requestOf(use, place, { metadata: { name: place.name } }));
-        return { status, questions: asked.length };
+        return { status, questions: authorized.length };
       });
-    expect(await answers(undefined)).toEqual(sameForAll({ status: 401, questions: 0 }));
+    expect(await answers(undefined)).toEqual(sameForEveryUse({ status: 401, questions: 0 }));
     const anonymous = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
-    expect(await answers(anonymous)).toEqual(sameForAll({ status: 403, questions: 1 }));
+    expect(await answers(anonymous)).toEqual(sameForEveryUse({ status: 403, questions: 1 }));
   });
 
-  test.each(['HEAD', 'OPTIONS', 'BREW'])(
-    'asks for %s, too, before it says that it does not know the method',
-    async (method) => {
-      const ofGet = uses().filter((use) => use.method === 'GET');
-      for (const [index, use] of ofGet.entries()) {
-        const place = placeOf(index);
-        const right = neededRight({ ...use, verb: method === 'HEAD' ? use.verb : '' }, place);
-        const request = { method, target: filledIn(use.path, place) + use.query };
-        asking(ann, (one) => one === right);
-        expect([titleOf(use), (await send(request)).status, asked]).toEqual([titleOf(use), 405, [right]]);
-        asking(ann, (one) => one !== right);
-        expect([titleOf(use), (await send(request)).status]).toEqual([titleOf(use), 403]);
-      }
-    },
-  );
+  test.each(['HEAD', 'OPTIONS', 'BREW'])('authorizes %s before it rejects an unsupported method', async (method) => {
+    const ofGet = uses().filter((use) => use.method === 'GET');
+    for (const [index, use] of ofGet.entries()) {
+      const place = placeOf(index);
+      const right = requiredPermission({ ...use, verb: method === 'HEAD' ? use.verb : '' }, place);
+      const request = { method, target: fillIn(use.path, place) + use.query };
+      authorizing(ann, (one) => one === right);
+      expect([titleOf(use), (await send(request)).status, authorized]).toEqual([titleOf(use), 405, [right]]);
+      authorizing(ann, (one) => one !== right);
+      expect([titleOf(use), (await send(request)).status]).toEqual([titleOf(use), 403]);
+    }
+  });
 });
 
-/** The patterns of documents, with the name of a health check in the place of its parameter. */
+/** Paths of documents, with the name of a health check for the parameter. */
 const documentPaths = Object.keys(documents).map((pattern) => pattern.replace(/[:*]check$/, 'ping'));
 
-describe('A path that is no resource', () => {
+describe('A non-resource path', () => {
   const paths = [...documentPaths, '/', '/nope', '/metrics/x'];
 
-  test.each(paths)('%s needs the right to its method on exactly this path', async (path) => {
+  test.each(paths)('%s requires permission for its method on exactly this path', async (path) => {
     for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS', 'BREW']) {
       const right = `${method.toLowerCase()} ${path}`;
-      asking(ann, (one) => one === right);
+      authorizing(ann, (one) => one === right);
       const { status } = await send({ method, target: path });
       const isDocument = documentPaths.includes(path);
       const served = method === 'GET' || method === 'HEAD' ? 200 : 405;
-      expect([method, status, asked]).toEqual([method, isDocument ? served : 404, [right]]);
-      asking(ann, (one) => one !== right);
+      expect([method, status, authorized]).toEqual([method, isDocument ? served : 404, [right]]);
+      authorizing(ann, (one) => one !== right);
       const refused = await send({ method, target: path });
       expect([method, refused.status]).toEqual([method, 403]);
       expect(JSON.parse(textOf(refused))).toMatchObject({
         message: `forbidden: User "ann" cannot ${method.toLowerCase()} path "${path}": no rule`,
         details: {},
       });
-      asking(undefined, () => true);
+      authorizing(undefined, () => true);
       expect((await send({ method, target: path })).status).toBe(401);
     }
   });
@@ -321,18 +326,18 @@ test.each([
   ['/api/v1/gizmos', 'list /gizmos'],
   ['/api/v1/namespaces/n/events/e/a/b', 'get /events/a in n of e'],
   ['/api/v1/namespaces/n/events/e/nope', 'get /events/nope in n of e'],
-])('what is not served at %s is told only to who might ask for it', async (target, right) => {
-  asking(ann, (one) => one === right);
-  expect([(await send({ method: 'GET', target })).status, asked]).toEqual([404, [right]]);
-  asking(ann, (one) => one !== right);
+])('the 404 of %s is returned only to users with permission for it', async (target, right) => {
+  authorizing(ann, (one) => one === right);
+  expect([(await send({ method: 'GET', target })).status, authorized]).toEqual([404, [right]]);
+  authorizing(ann, (one) => one !== right);
   expect((await send({ method: 'GET', target })).status).toBe(403);
 });
 
-describe('What a request does besides its verb', () => {
+describe('Secondary effects of a request', () => {
   const accounts = '/api/v1/namespaces/besides/serviceaccounts';
-  const rightTo = (verb: string, name?: string): string =>
-    rightText({ verb, what: '/serviceaccounts', namespace: 'besides', name });
-  const may = (...rights: string[]): void => asking(ann, (one) => rights.includes(one));
+  const permissionTo = (verb: string, name?: string): string =>
+    permissionText({ verb, what: '/serviceaccounts', namespace: 'besides', name });
+  const grant = (...rights: string[]): void => authorizing(ann, (one) => rights.includes(one));
   const apply = (name: string): Request => ({
     method: 'PATCH',
     target: `${accounts}/${name}?fieldManager=m`,
@@ -340,21 +345,21 @@ describe('What a request does besides its verb', () => {
     type: 'application/apply-patch+yaml',
   });
 
-  test('an apply that creates needs the right to create, and one that changes does not', async () => {
-    may(rightTo('patch', 'a'));
+  test('a creating apply requires permission to create, an updating one does not', async () => {
+    grant(permissionTo('patch', 'a'));
     const refused = await send(apply('a'));
-    expect([refused.status, asked]).toEqual([403, [rightTo('patch', 'a'), rightTo('create', 'a')]]);
+    expect([refused.status, authorized]).toEqual([403, [permissionTo('patch', 'a'), permissionTo('create', 'a')]]);
     expect(JSON.parse(textOf(refused))).toMatchObject({
       message:
         'serviceaccounts "a" is forbidden: User "ann" cannot create resource "serviceaccounts" in API group "" in the namespace "besides": no rule',
     });
-    may(rightTo('patch', 'a'), rightTo('create', 'a'));
+    grant(permissionTo('patch', 'a'), permissionTo('create', 'a'));
     expect((await send(apply('a'))).status).toBe(201);
-    may(rightTo('patch', 'a'));
-    expect([(await send(apply('a'))).status, asked]).toEqual([200, [rightTo('patch', 'a')]]);
+    grant(permissionTo('patch', 'a'));
+    expect([(await send(apply('a'))).status, authorized]).toEqual([200, [permissionTo('patch', 'a')]]);
   });
 
-  test('a PUT that creates needs the right to create', async () => {
+  test('a creating PUT requires permission to create', async () => {
     const replaceable = allKinds.filter(({ createOnReplace }) => createOnReplace);
     expect(replaceable.length).toBeGreaterThan(0);
     for (const [index, kind] of replaceable.entries()) {
@@ -364,16 +369,16 @@ describe('What a request does besides its verb', () => {
       );
       if (!update) throw new Error(`${kind.kind} has no PUT`);
       const place = { namespace: 'besides', name: `put-${index}` };
-      const [right, create] = ['update', 'create'].map((verb) => neededRight({ ...update, verb }, place));
+      const [right, create] = ['update', 'create'].map((verb) => requiredPermission({ ...update, verb }, place));
       const body = {
         ...samples[`${kind.group}/${kind.plural}`]?.(place),
         kind: kind.kind,
         apiVersion: kind.apiVersion,
       };
-      const request = { method: 'PUT', target: filledIn(update.path, place), body };
-      asking(ann, (one) => one === right);
-      expect([(await send(request)).status, asked]).toEqual([403, [right, create]]);
-      asking(ann, (one) => one === right || one === create);
+      const request = { method: 'PUT', target: fillIn(update.path, place), body };
+      authorizing(ann, (one) => one === right);
+      expect([(await send(request)).status, authorized]).toEqual([403, [right, create]]);
+      authorizing(ann, (one) => one === right || one === create);
       expect([kind.kind, (await send(request)).status]).toEqual([kind.kind, 201]);
     }
   });
@@ -381,39 +386,39 @@ describe('What a request does besides its verb', () => {
   test.each([
     ['DELETE', '/u', 'delete', 'u'],
     ['DELETE', '', 'deletecollection', undefined],
-  ])('an unsafe deletion by %s %s needs a right of its own', async (method, path, verb, name) => {
-    const [right, unsafe] = [rightTo(verb, name), rightTo('unsafe-delete-ignore-read-errors', name)];
-    asking(ann, () => true);
+  ])('an unsafe deletion by %s %s requires a separate permission', async (method, path, verb, name) => {
+    const [right, unsafe] = [permissionTo(verb, name), permissionTo('unsafe-delete-ignore-read-errors', name)];
+    authorizing(ann, () => true);
     await send({ method: 'POST', target: accounts, body: { metadata: { name: 'u' } } });
     const target = `${accounts}${path}?ignoreStoreReadErrorWithClusterBreakingPotential=true`;
-    may(right);
+    grant(right);
     const refused = await send({ method, target });
-    expect([refused.status, asked]).toEqual([403, [right, unsafe]]);
+    expect([refused.status, authorized]).toEqual([403, [right, unsafe]]);
     expect(JSON.parse(textOf(refused))).toMatchObject({
       message: expect.stringContaining(
         'is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: no rule',
       ),
     });
-    may(unsafe);
+    grant(unsafe);
     expect((await send({ method, target })).status).toBe(403);
-    may(right, unsafe);
+    grant(right, unsafe);
     await send({ method, target });
-    expect(asked).toEqual([right, unsafe]);
+    expect(authorized).toEqual([right, unsafe]);
   });
 
   test.each([
     ['bob', 'impersonate /users of bob'],
     ['system:serviceaccount:team:robot', 'impersonate /serviceaccounts in team of robot'],
-  ])('acting for %s needs the right to, and his right', async (name, right) => {
+  ])("impersonating %s requires permission, and uses the impersonated user's permissions", async (name, right) => {
     const request = async (): Promise<number> =>
       (await pipeline.ask('GET', accounts, { headers: { 'impersonate-user': name } })).status;
-    may(rightTo('list'));
+    grant(permissionTo('list'));
     expect(await request()).toBe(403);
-    expect(asked).not.toContain(rightTo('list'));
-    may(right);
+    expect(authorized).not.toContain(permissionTo('list'));
+    grant(right);
     expect(await request()).toBe(403);
-    expect(asked.at(-1)).toBe(rightTo('list'));
-    may(right, rightTo('list'));
+    expect(authorized.at(-1)).toBe(permissionTo('list'));
+    grant(right, permissionTo('list'));
     expect(await request()).toBe(200);
   });
 });

@@ -1,4 +1,4 @@
-/** Something valid to send to every route that takes a body, by group and resource. */
+/** A valid body for every route that accepts one, by group and resource. */
 
 interface Place {
   readonly namespace: string;

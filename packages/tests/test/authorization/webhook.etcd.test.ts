@@ -1,28 +1,29 @@
-/** Rights that somebody else knows: real webhooks behind real TLS, asked by the server as it is assembled. */
+/** Authorization webhooks behind real TLS, called by the assembled server. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type ServedKinds, type ServeOptions, serveKinds } from '../serve-kinds.ts';
-import { askAs, configuration, metric, reconfigure, rewrite, serve } from './configuration.ts';
-import { type Answer, type RealWebhook, says, startWebhook } from './real-webhook.ts';
+import { type TestServer, type TestServerOptions, serveKinds } from '../serve-kinds.ts';
+import { requestAs, configuration, metric, reconfigure, rewriteFile, serve } from './configuration.ts';
+import { type ReviewHandler, type RealWebhook, respondWith, startWebhook } from './real-webhook.ts';
+import { dripBody, sendBody } from '../https-server.ts';
 
 const file = '/hook/config';
 
 let etcd: RealEtcd;
 let hook: RealWebhook;
-let server: ServedKinds | undefined;
+let server: TestServer | undefined;
 beforeAll(async () => {
   [etcd, hook] = await Promise.all([startEtcd(), startWebhook()]);
 });
 afterAll(async () => {
-  await hook.leave();
+  await hook.stop();
   await etcd.stop();
 });
 beforeEach(() => {
-  hook.asked.length = 0;
-  hook.answer = says({ allowed: true });
+  hook.calls.length = 0;
+  hook.answer = respondWith({ allowed: true });
 });
 afterEach(async () => {
   await server?.close();
@@ -44,7 +45,7 @@ const webhook = (part: object = {}, name = 'hook'): object => ({
 const uncached = { cacheAuthorizedRequests: false, cacheUnauthorizedRequests: false };
 const alwaysAllow = { type: 'AlwaysAllow', name: 'open' };
 
-async function open(authorizers: object[], options: ServeOptions = {}): Promise<ServedKinds> {
+async function open(authorizers: object[], options: TestServerOptions = {}): Promise<TestServer> {
   server = await serve(configuration(...authorizers), {
     etcd,
     errorsExpected: true,
@@ -54,15 +55,15 @@ async function open(authorizers: object[], options: ServeOptions = {}): Promise<
   return server;
 }
 
-const statusOf = async (at: ServedKinds, user = 'ann', path?: string): Promise<number> =>
-  (await askAs(at, user, path)).status;
+const statusOf = async (at: TestServer, user = 'ann', path?: string): Promise<number> =>
+  (await requestAs(at, user, path)).status;
 
 describe('A webhook', () => {
-  test('is asked with the whole request, and its answer is remembered', async () => {
+  test('receives the whole SubjectAccessReview, and its decision is cached', async () => {
     const at = await open([webhook()]);
     const path = '/api/v1/namespaces/team/serviceaccounts?labelSelector=a%3Db&fieldSelector=metadata.name%3Dx';
     for (let times = 0; times < 3; times++) expect(await statusOf(at, 'ann', path)).toBe(200);
-    expect(hook.asked).toEqual([
+    expect(hook.calls).toEqual([
       {
         apiVersion: 'authorization.k8s.io/v1',
         kind: 'SubjectAccessReview',
@@ -93,38 +94,38 @@ describe('A webhook', () => {
     ['allows', { allowed: true }, 200, undefined],
     ['has no opinion', { allowed: false, reason: 'not my team' }, 403, /in the namespace "team": not my team$/],
     ['denies', { allowed: false, denied: true, reason: 'on holiday' }, 403, /: on holiday$/],
-    ['does both', { allowed: true, denied: true }, 500, /the webhook both allowed and denied/],
+    ['allows and denies', { allowed: true, denied: true }, 500, /the webhook both allowed and denied/],
   ])('that %s decides', async (_, status, code, message) => {
-    hook.answer = says(status);
-    const told = await askAs(await open([webhook()]), 'ann');
-    expect([told.status, told.message ?? '']).toEqual([code, message ? expect.stringMatching(message) : '']);
+    hook.answer = respondWith(status);
+    const response = await requestAs(await open([webhook()]), 'ann');
+    expect([response.status, response.message ?? '']).toEqual([code, message ? expect.stringMatching(message) : '']);
   });
 
-  test('that has no opinion leaves it to the next, and one that denies does not', async () => {
+  test('without an opinion defers to the next authorizer, and one that denies does not', async () => {
     const at = await open([webhook(uncached), alwaysAllow]);
-    hook.answer = says({ allowed: false });
+    hook.answer = respondWith({ allowed: false });
     expect(await statusOf(at)).toBe(200);
-    hook.answer = says({ allowed: false, denied: true });
+    hook.answer = respondWith({ allowed: false, denied: true });
     expect(await statusOf(at)).toBe(403);
   });
 
-  test('answers access reviews, too', async () => {
-    hook.answer = says({ allowed: false, denied: true, reason: 'on holiday' });
+  test('also decides access reviews', async () => {
+    hook.answer = respondWith({ allowed: false, denied: true, reason: 'on holiday' });
     const at = await open([webhook()]);
     const spec = { user: 'bob', resourceAttributes: { verb: 'get', resource: 'events' } };
-    const { body } = await at.ask('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', { spec });
+    const { body } = await at.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', { spec });
     expect(body['status']).toEqual({ allowed: false, denied: true, reason: 'on holiday' });
-    expect(hook.asked).toMatchObject([{ spec: { user: 'bob' } }]);
+    expect(hook.calls).toMatchObject([{ spec: { user: 'bob' } }]);
   });
 
-  test('is not asked about system:masters, probes, and requests that a condition excludes', async () => {
+  test('is not called for system:masters, probes, and requests that a match condition excludes', async () => {
     const at = await open([webhook({ matchConditions: [{ expression: "user != 'robot'" }] }), alwaysAllow]);
-    expect((await askAs(at, 'ann', undefined, 'system:masters')).status).toBe(200);
+    expect((await requestAs(at, 'ann', undefined, 'system:masters')).status).toBe(200);
     expect(await statusOf(at, 'ann', '/livez')).toBe(200);
     expect(await statusOf(at, 'robot')).toBe(200);
-    expect(hook.asked).toEqual([]);
+    expect(hook.calls).toEqual([]);
     expect(await statusOf(at, 'ann')).toBe(200);
-    expect(hook.asked).toHaveLength(1);
+    expect(hook.calls).toHaveLength(1);
     const ofHook = { type: 'Webhook', name: 'hook' };
     expect(await metric(at, 'apiserver_authorization_match_condition_exclusions_total', ofHook)).toBe(1);
     expect(await metric(at, 'apiserver_authorization_match_condition_evaluation_seconds_count', ofHook)).toBe(2);
@@ -133,15 +134,15 @@ describe('A webhook', () => {
   test.each<[string, number]>([
     ['Deny', 500],
     ['NoOpinion', 403],
-  ])('whose condition has no answer is skipped or denies: %s', async (failurePolicy, status) => {
+  ])('whose match condition fails is skipped or denies: %s', async (failurePolicy, status) => {
     const matchConditions = [{ expression: "extra['tenant'] == ['a']" }];
     const at = await open([webhook({ failurePolicy, matchConditions })]);
     expect(await statusOf(at)).toBe(status);
-    expect(hook.asked).toEqual([]);
+    expect(hook.calls).toEqual([]);
     expect(await metric(at, 'apiserver_authorization_match_condition_evaluation_errors_total')).toBe(1);
   });
 
-  test('can be given by flags', async () => {
+  test('can be configured by flags', async () => {
     server = await serveKinds(kinds, {
       etcd,
       flags: [
@@ -152,41 +153,34 @@ describe('A webhook', () => {
       files: { [file]: hook.connection() },
     });
     for (let times = 0; times < 2; times++) expect(await statusOf(server)).toBe(200);
-    expect(hook.asked).toMatchObject([
+    expect(hook.calls).toMatchObject([
       { apiVersion: 'authorization.k8s.io/v1beta1', spec: { group: ['devs', 'system:authenticated'] } },
       {},
     ]);
   });
 });
 
-const raw =
-  (status: number, body = ''): Answer =>
-  (_, response) =>
-    void response.writeHead(status).end(body);
-const drip: Answer = (_, response) => {
-  response.writeHead(200).write('{');
-  const timer = setInterval(() => response.write(' '), 20);
-  response.on('close', () => clearInterval(timer));
-};
-
-describe('A webhook that gives no answer is decided by its failure policy', () => {
-  test.each<[string, Answer]>([
-    ['it refuses us', raw(403)],
-    ['it is somewhere else', (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end()],
-    ['it fails', raw(500)],
-    ['it is too busy', raw(429)],
-    ['it breaks off', (_, response: ServerResponse) => void response.destroy()],
-    ['it answers no JSON', raw(200, '<html>')],
-    ['it answers nothing', raw(200)],
-    ['it answers another kind', raw(200, '{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{}}')],
-    ['it answers too much', raw(200, ' '.repeat(2 * 1024 * 1024))],
+describe('A failed webhook call is decided by the failure policy', () => {
+  test.each<[string, ReviewHandler]>([
+    ['it responds with 403', sendBody(403)],
+    ['it redirects', (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end()],
+    ['it responds with 500', sendBody(500)],
+    ['it responds with 429', sendBody(429)],
+    ['it closes the connection', (_, response: ServerResponse) => void response.destroy()],
+    ['it does not send JSON', sendBody(200, '<html>')],
+    ['it sends an empty body', sendBody(200)],
+    [
+      'it sends another kind',
+      sendBody(200, '{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{}}'),
+    ],
+    ['it sends too many bytes', sendBody(200, ' '.repeat(2 * 1024 * 1024))],
     ['it hangs', () => {}],
-    ['it drips', drip],
+    ['it sends its response too slowly', dripBody],
   ])('when %s', async (_, answer) => {
     hook.answer = answer;
     const part = { timeout: '300ms' };
     const at = await open([webhook({ ...part, failurePolicy: 'NoOpinion' })]);
-    const failed = await askAs(at, 'ann');
+    const failed = await requestAs(at, 'ann');
     expect([failed.status, failed.message]).toEqual([
       500,
       expect.stringMatching(/^Internal error occurred: authorizer "hook": /),
@@ -196,67 +190,67 @@ describe('A webhook that gives no answer is decided by its failure policy', () =
     expect(await statusOf(at)).toBe(200);
     await reconfigure(at, configuration(webhook(part), alwaysAllow));
     expect(await statusOf(at)).toBe(500);
-    expect(at.logged.join('\n')).toContain('authorization webhook failed');
+    expect(at.logLines.join('\n')).toContain('authorization webhook failed');
   });
 
-  test('when it is not there, and again when it is back', async () => {
+  test('when it is stopped, and is called again after its restart', async () => {
     const at = await open([webhook({ ...uncached, timeout: '2s' })]);
     expect(await statusOf(at)).toBe(200);
-    await hook.leave();
+    await hook.stop();
     try {
       expect(await statusOf(at)).toBe(500);
-      expect(at.logged.join('\n')).toMatch(/"authorization webhook failed" authorizer="hook" err=.*ECONNREFUSED/);
-      // Many requests for a dead webhook are no heavier than one.
-      const told = await Promise.all(Array.from({ length: 50 }, (_, index) => askAs(at, `user-${index}`)));
-      expect(new Set(told.map(({ status }) => status))).toEqual(new Set([500]));
+      expect(at.logLines.join('\n')).toMatch(/"authorization webhook failed" authorizer="hook" err=.*ECONNREFUSED/);
+      // Many requests for a stopped webhook cost no more than one.
+      const responses = await Promise.all(Array.from({ length: 50 }, (_, index) => requestAs(at, `user-${index}`)));
+      expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([500]));
     } finally {
-      await hook.comeBack();
+      await hook.restart();
     }
-    await until('the webhook to be asked again', async () => ((await statusOf(at)) === 200 ? true : undefined));
+    await until('the webhook to be called again', async () => ((await statusOf(at)) === 200 ? true : undefined));
   });
 
-  test('when another authority vouches for it, until the connection file names that', async () => {
+  test('when its CA is not trusted, until the kubeconfig contains it', async () => {
     const at = await open([webhook({ ...uncached, timeout: '1s' })]);
     expect(await statusOf(at)).toBe(200);
-    const other = await hook.rotate();
-    const before = hook.asked.length;
+    const other = await hook.rotateCertificate();
+    const before = hook.calls.length;
     expect(await statusOf(at)).toBe(500);
-    expect(hook.asked).toHaveLength(before);
-    await rewrite(at, file, hook.connection({}, other), 'webhook connection reloaded');
-    await until('the webhook to be asked again', async () => ((await statusOf(at)) === 200 ? true : undefined));
+    expect(hook.calls).toHaveLength(before);
+    await rewriteFile(at, file, hook.connection({}, other), 'webhook connection reloaded');
+    await until('the webhook to be called again', async () => ((await statusOf(at)) === 200 ? true : undefined));
     hook.trusted = other;
   });
 });
 
 describe('The connection', () => {
-  test('shows the credentials of its files, and follows them', async () => {
+  test('uses the credentials of its files, and reloads them', async () => {
     const issue = async (name: string) => hook.clients.issue({ subject: [['CN', name]] });
     const [first, second] = await Promise.all([issue('first'), issue('second')]);
     const user = { 'client-certificate': 'own.crt', 'client-key': 'own.key', tokenFile: 'token' };
     const files = { '/hook/own.crt': first.chain, '/hook/own.key': first.privateKey, '/hook/token': 'one\n' };
     const at = await open([webhook(uncached)], { files: { ...files, [file]: hook.connection(user) } });
     expect(await statusOf(at)).toBe(200);
-    expect(hook.asked.at(-1)).toMatchObject({ authorization: 'Bearer one', certificate: 'CN=first' });
-    await rewrite(at, '/hook/token', 'two\n', 'webhook connection reloaded');
+    expect(hook.calls.at(-1)).toMatchObject({ authorization: 'Bearer one', certificate: 'CN=first' });
+    await rewriteFile(at, '/hook/token', 'two\n', 'webhook connection reloaded');
     expect(await statusOf(at)).toBe(200);
-    expect(hook.asked.at(-1)).toMatchObject({ authorization: 'Bearer two', certificate: 'CN=first' });
-    // A certificate without its key changes nothing until the key is there, too.
-    await rewrite(at, '/hook/own.crt', second.chain, 'do not belong together');
+    expect(hook.calls.at(-1)).toMatchObject({ authorization: 'Bearer two', certificate: 'CN=first' });
+    // A certificate without its key is not used until the key follows.
+    await rewriteFile(at, '/hook/own.crt', second.chain, 'do not belong together');
     expect(await statusOf(at)).toBe(200);
-    expect(hook.asked.at(-1)).toMatchObject({ certificate: 'CN=first' });
-    await rewrite(at, '/hook/own.key', second.privateKey, 'webhook connection reloaded');
+    expect(hook.calls.at(-1)).toMatchObject({ certificate: 'CN=first' });
+    await rewriteFile(at, '/hook/own.key', second.privateKey, 'webhook connection reloaded');
     expect(await statusOf(at)).toBe(200);
-    expect(hook.asked.at(-1)).toMatchObject({ certificate: 'CN=second' });
+    expect(hook.calls.at(-1)).toMatchObject({ certificate: 'CN=second' });
   });
 
-  test('ends a request over the configuration that it began with', async () => {
+  test('finishes a request with the configuration that it started with', async () => {
     const at = await open([webhook(uncached)]);
     let release = (): void => {};
-    hook.answer = (asked, response) => {
-      release = () => says({ allowed: true })(asked, response);
+    hook.answer = (review, response) => {
+      release = () => respondWith({ allowed: true })(review, response);
     };
-    const waiting = askAs(at, 'ann');
-    await until('the question', () => (hook.asked.length > 0 ? true : undefined));
+    const waiting = requestAs(at, 'ann');
+    await until('the call', () => (hook.calls.length > 0 ? true : undefined));
     await reconfigure(at, configuration({ type: 'AlwaysDeny', name: 'closed' }));
     expect(await statusOf(at)).toBe(403);
     release();
@@ -264,7 +258,7 @@ describe('The connection', () => {
   });
 });
 
-test('a configuration that flips under load is never half in service', async () => {
+test('a configuration that changes under load is never partially applied', async () => {
   const at = await open([alwaysAllow]);
   const other = configuration({ type: 'AlwaysDeny', name: 'closed' });
   const seen = new Set<number>();

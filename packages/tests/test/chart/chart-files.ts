@@ -1,4 +1,4 @@
-/** The chart as it is in the checkout. */
+/** The chart of the checkout. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { isRawNumber, parseYaml } from '@cluster-apiserver/model';
@@ -10,10 +10,10 @@ export const read = (...names: readonly string[]): string => fs.readFileSync(pat
 
 export type Value = string | number | boolean | null | readonly Value[] | { readonly [name: string]: Value };
 
-/** Far more than any text here has. */
+/** Far more than any YAML file here. */
 const yamlBytesMax = 4 * 1024 * 1024;
 
-/** The value of a YAML text, as Helm and Kubernetes read it. */
+/** Parses YAML as Helm and Kubernetes do. */
 export function readYaml(text: string): Value {
   const { value, faults } = parseYaml(text, yamlBytesMax);
   if (faults.length > 0) throw new Error(JSON.stringify(faults));
@@ -23,26 +23,26 @@ export function readYaml(text: string): Value {
 function plain(value: unknown): Value {
   if (isRawNumber(value)) return Number(value.rawJSON);
   if (Array.isArray(value)) return value.map(plain);
-  if (typeof value !== 'object' || value === null) return value as Value; // what YAML has besides
+  if (typeof value !== 'object' || value === null) return value as Value; // a scalar
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one)]));
 }
 
-export const values = readYaml(read('values.yaml')) as Readonly<Record<string, Value>>; // the schema is checked against it
+export const values = readYaml(read('values.yaml')) as Readonly<Record<string, Value>>; // a test validates it with the schema
 
 export const isMap = (value: Value | undefined): value is { readonly [name: string]: Value } =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The default of a value by its path, such as `etcd.prefix`. */
+/** The default of a value by path, such as `etcd.prefix`. */
 export const valueAt = (place: string): Value | undefined =>
   place.split('.').reduce<Value | undefined>((value, name) => (isMap(value) ? value[name] : undefined), values);
 
-/** The value sets that the chart is tested with. */
+/** The value sets of the chart tests. */
 export const valueSets = fs
   .readdirSync(path.join(chart, 'ci'))
   .filter((name) => name.endsWith('-values.yaml'))
   .toSorted();
 
-/** Flags that the chart sets itself. They are written as literals in one template. */
+/** Flags that the chart sets itself, as literals in one template. */
 export const ownFlags: readonly string[] = [
   ...new Set(
     Array.from(
@@ -54,7 +54,7 @@ export const ownFlags: readonly string[] = [
   ),
 ].toSorted();
 
-/** Rules and dashboards, which are maintained in deploy/monitoring and copied into the chart by npm run chart -- write. */
+/** Rules and dashboards; `npm run chart -- write` copies them from deploy/monitoring into the chart. */
 export function monitoringFiles(folder: string): ReadonlyMap<string, string> {
   const files = ['prometheus', 'grafana'].flatMap((name) => {
     const below = path.join(folder, name);

@@ -1,13 +1,13 @@
 import { flagHelp } from '@cluster-apiserver/server';
 
-/** A flag as `--help` shows it. */
+/** A flag in the output of `--help`. */
 export interface DeclaredFlag {
   readonly name: string;
-  /** What a value looks like; empty for a switch. */
+  /** Placeholder of the value; empty for a switch. */
   readonly placeholder: string;
 }
 
-/** The flags of the server, by the text that operators read. */
+/** The server's flags, parsed from the help text. */
 export const declaredFlags: readonly DeclaredFlag[] = Array.from(
   flagHelp().matchAll(/^ {6}--([a-z0-9-]+)(?: (.+))?\n {16}/gm),
   ([, name = '', placeholder = '']) => ({ name, placeholder }),

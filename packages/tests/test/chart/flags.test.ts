@@ -16,16 +16,16 @@ import { readmeText, schemaText, undocumentedValues } from './generated.ts';
 
 const declared = new Set(declaredFlags.map(({ name }) => name));
 
-test('the help shows the flags that the server has', () => {
+test('the help lists all flags of the server', () => {
   expect([...declared].toSorted()).toEqual(Object.keys(parseFlags([])).toSorted());
 });
 
-test('each flag that the chart sets is one of the server', () => {
+test('the server has every flag that the chart sets', () => {
   expect(ownFlags.length).toBeGreaterThan(20);
   expect(ownFlags.filter((name) => !declared.has(name))).toEqual([]);
 });
 
-/** Values that the chart hands to a flag whether they are set or not. */
+/** Values that the chart always passes to a flag. */
 const sameDefaults: readonly (readonly [place: string, flag: string, written?: (value: Value) => string])[] = [
   ['bindAddress', 'bind-address'],
   ['containerPort', 'secure-port'],
@@ -35,8 +35,8 @@ const sameDefaults: readonly (readonly [place: string, flag: string, written?: (
   ['authentication.webhook.cacheTTL', 'authentication-token-webhook-cache-ttl'],
 ];
 
-describe('values that carry the default of a flag', () => {
-  test.each(sameDefaults)('%s is what --%s is by default', (place, flag, written = String) => {
+describe('values with the default of a flag', () => {
+  test.each(sameDefaults)('%s equals the default of --%s', (place, flag, written = String) => {
     const value = valueAt(place);
     if (value === undefined) throw new Error(`values.yaml has no ${place}`);
     const given = parseFlags([`--${flag}=${written(value)}`]);
@@ -45,7 +45,7 @@ describe('values that carry the default of a flag', () => {
     );
   });
 
-  test('the defaults of `flags` are valid, and differ from those of the server', () => {
+  test("the defaults of `flags` are valid and differ from the server's defaults", () => {
     const flags = valueAt('flags');
     const changed = isMap(flags) ? Object.entries(flags) : [];
     const unset = Object.entries(parseFlags([]));
@@ -57,22 +57,22 @@ describe('values that carry the default of a flag', () => {
 });
 
 // npm run chart -- write
-test('the schema of values names every flag that has no value of its own', () => {
+test('the values schema lists every flag that has no separate value', () => {
   expect(read('values.schema.json')).toBe(schemaText());
 });
 
-test('the rules and dashboards of the chart are those of deploy/monitoring', () => {
+test("the chart's rules and dashboards equal those of deploy/monitoring", () => {
   expect(monitoringFiles(monitoringCopy)).toEqual(monitoringFiles(monitoringSource));
 });
 
-test('the schema describes exactly the values that there are', () => {
+test('the schema describes exactly the existing values', () => {
   const schema = JSON.parse(read('values.schema.json')) as Schema;
   const faults: string[] = [];
   compare(values, schema, '', faults);
   expect(faults).toEqual([]);
 });
 
-test('every value has a comment, and the README shows them all', () => {
+test('every value has a comment, and the README lists all values', () => {
   expect(undocumentedValues()).toEqual([]);
   expect(read('README.md')).toBe(readmeText());
 });

@@ -1,11 +1,11 @@
-/** What follows from flags and values: a part of values.schema.json, and the table of README.md. */
+/** Generated parts of the chart: a part of values.schema.json and the table of README.md. */
 import { chart, isMap, ownFlags, read, type Value, valueAt, values } from './chart-files.ts';
 import { type DeclaredFlag, declaredFlags } from './declared-flags.ts';
 
 type Schema = { readonly [name: string]: Schema | Value };
 
 const exits = ['help', 'version'];
-/** `null` takes a default of the chart away. */
+/** `null` removes a default of the chart. */
 const nullable = (type: string): Schema => ({ type: [type, 'null'] });
 const named: Readonly<Record<string, Schema>> = {
   '': nullable('boolean'),
@@ -46,7 +46,7 @@ interface DocumentedValue {
   readonly text: string;
 }
 
-/** The comments of values.yaml that begin with `# --`, each with the key below it. */
+/** The comments of values.yaml that start with `# --`, each with the key below it. */
 function documentedValues(): readonly DocumentedValue[] {
   const documented: DocumentedValue[] = [];
   let section = '';
@@ -80,11 +80,11 @@ export function readmeText(): string {
   const readme = read('README.md');
   const start = readme.indexOf(tableStart);
   const end = readme.indexOf(tableEnd);
-  if (start < 0 || end < start) throw new Error(`${chart}/README.md has no place for the table of values`);
+  if (start < 0 || end < start) throw new Error(`${chart}/README.md has no markers for the table of values`);
   return `${readme.slice(0, start)}${tableStart}\n${tables.join('\n')}\n${readme.slice(end)}`;
 }
 
-/** Leaves of values.yaml that neither they nor a map around them have a comment for. */
+/** Leaves of values.yaml without a comment on themselves or on an enclosing map. */
 export function undocumentedValues(): readonly string[] {
   const known = new Set(documentedValues().map(({ place }) => place));
   const leaves = (value: Value | undefined, place: string): readonly string[] => {

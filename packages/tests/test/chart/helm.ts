@@ -1,33 +1,32 @@
-/** The real Helm, and kubeconform with the schemas of Kubernetes, as `npm run chart` has built them. */
-import { describe } from '@jest/globals';
+/** The real Helm, and kubeconform with the Kubernetes schemas, built by `npm run chart`. */
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { chart, isMap, readYaml, type Value } from './chart-files.ts';
+import { describeIf } from '../describe-if.ts';
 
 const helmProgram = process.env.HELM_MISSING === undefined ? process.env.HELM_BIN : undefined;
 const kubeconformProgram = process.env.KUBECONFORM_BIN;
 const schemas = process.env.KUBERNETES_SCHEMAS;
 
-const group = helmProgram ? describe : describe.skip;
 const reason = process.env.HELM_MISSING ?? 'no HELM_BIN names a helm';
 
-/** A group of tests that needs Helm and is skipped where there is none. The end of `npm test` tells how many were. */
+/** A group of tests that is skipped without Helm. `npm test` prints the number of skipped tests. */
 export function describeWithHelm(name: string, tests: () => void): void {
-  group(helmProgram ? name : `skipped: ${reason}; ${name}`, tests);
+  describeIf(helmProgram !== undefined, name, reason, tests);
 }
 
-export interface Said {
+export interface CommandResult {
   readonly code: number | null;
   readonly out: string;
   readonly error: string;
 }
 
-/** Helm keeps nothing of the machine's, and changes nothing there. */
+/** Isolates Helm from the user's configuration and cache. */
 const home = path.join(os.tmpdir(), 'chart-tests-helm');
 
-function say(program: string | undefined, args: readonly string[], input = ''): Said {
+function runCommand(program: string | undefined, args: readonly string[], input = ''): CommandResult {
   if (program === undefined) throw new Error(reason);
   const { status, stdout, stderr, error } = spawnSync(program, args, {
     encoding: 'utf8',
@@ -39,13 +38,13 @@ function say(program: string | undefined, args: readonly string[], input = ''): 
   return { code: status, out: stdout, error: stderr };
 }
 
-export const helm = (...args: readonly string[]): Said => say(helmProgram, args);
+export const helm = (...args: readonly string[]): CommandResult => runCommand(helmProgram, args);
 
-/** The release of all renderings. */
+/** Release name of all renderings. */
 export const release = 'api';
 const namespace = 'platform';
 
-/** An object of the cluster that the chart is installed in. */
+/** A rendered object. */
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
@@ -57,8 +56,8 @@ export interface Manifest {
   readonly [field: string]: unknown;
 }
 
-/** `helm template` with value sets of `ci/`, and values that win over them. */
-export function template(sets: readonly string[], changes: Value = {}): Said {
+/** Runs `helm template` with value sets of `ci/`, overridden by `changes`. */
+export function template(sets: readonly string[], changes: Value = {}): CommandResult {
   const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'chart-'));
   try {
     const changed = path.join(scratch, 'changes.json');
@@ -85,21 +84,21 @@ export const manifestsIn = (text: string): readonly Manifest[] =>
 
 export function find(manifests: readonly Manifest[], kind: string, name: string = release): Manifest {
   const found = manifests.find((one) => one.kind === kind && one.metadata.name === name);
-  if (!found) throw new Error(`no ${kind} ${name} is rendered`);
+  if (!found) throw new Error(`${kind} ${name} is not rendered`);
   return found;
 }
 
-/** Faults of manifests by the schemas of their kinds, in which unknown fields are faults, too. */
+/** Schema errors of manifests; unknown fields are errors. */
 export function validate(manifests: string): readonly string[] {
   const location = `${schemas}/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json`;
-  const { out, error } = say(
+  const { out, error } = runCommand(
     kubeconformProgram,
     ['-schema-location', location, '-output', 'json', '-verbose'],
     manifests,
   );
   if (error !== '') throw new Error(error);
   const { resources } = JSON.parse(out) as { resources: readonly Validated[] };
-  if (resources.length === 0) throw new Error('kubeconform was given nothing');
+  if (resources.length === 0) throw new Error('kubeconform received no manifests');
   return resources
     .filter(({ status }) => status !== 'statusValid')
     .map(({ kind, name, status, msg }) => `${kind} ${name}: ${status} ${msg}`);

@@ -1,4 +1,6 @@
-/** Runs containers of rendered pods as processes of this machine, as a kubelet does: files, arguments, names. */
+/**
+ * Runs containers of rendered pods as local processes, with files, arguments and variables as a kubelet provides them.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -7,32 +9,32 @@ import type { Manifest } from './helm.ts';
 import { containerOf, type PodTemplate, podTemplateOf, type VolumeSource } from './pods.ts';
 
 export interface ContainerOptions {
-  /** Objects of the namespace, of which ConfigMaps and Secrets are mounted. */
+  /** Objects of the namespace; its ConfigMaps and Secrets are mounted. */
   readonly manifests: readonly Manifest[];
-  /** What makes the pod. */
+  /** The workload whose pod template is used. */
   readonly workload: Manifest;
   readonly container: string;
   readonly podName: string;
-  /** Where the files of this pod are put. */
+  /** Directory for the files of this pod. */
   readonly directory: string;
-  /** The program of the image, for a container that names none. */
+  /** Entry point of the image, for a container without a command. */
   readonly entryPoint: readonly string[];
-  /** Names and ports of the cluster, and what they are on this machine. */
+  /** In-cluster addresses and their local replacements. */
   readonly addresses: readonly (readonly [inCluster: string, here: string])[];
 }
 
 export interface RunningContainer {
-  /** What it has written to its standard output and error. */
+  /** Standard output and error so far. */
   readonly output: string;
   readonly running: boolean;
-  /** Mounts its ConfigMaps and Secrets again, as a kubelet does some time after they have changed. */
+  /** Updates mounted ConfigMaps and Secrets, as a kubelet does some time after a change. */
   remount(manifests: readonly Manifest[]): void;
-  /** Sends SIGTERM and gives the exit code, or null when it had to be killed after the grace period. */
+  /** Sends SIGTERM. Returns the exit code, or null if it was killed after the grace period. */
   stop(): Promise<number | null>;
   readonly exited: Promise<number | null>;
 }
 
-/** Programs of images that this machine has elsewhere than on its PATH. */
+/** Programs of images with another path on this machine. */
 const programs: Readonly<Record<string, string>> = {
   node: process.execPath,
   ...(process.env.ETCD_BIN && { etcd: process.env.ETCD_BIN }),
@@ -41,17 +43,17 @@ const programs: Readonly<Record<string, string>> = {
 export function startContainer(options: ContainerOptions): RunningContainer {
   const { manifests, workload, podName, directory, entryPoint } = options;
   const container = containerOf(workload, options.container);
-  const pod = podTemplateOf(workload) as PodTemplate; // it has a container
+  const pod = podTemplateOf(workload) as PodTemplate; // the caller names a workload with containers
   const mounts = (container.volumeMounts ?? []).map(({ name, mountPath }) => {
     const source = pod.spec.volumes?.find((volume) => volume.name === name)?.projected?.sources;
     return { mountPath, folder: path.join(directory, name), source };
   });
-  const mounted = (text: string): string =>
+  const replaceMountPaths = (text: string): string =>
     mounts.reduce((all, { mountPath, folder }) => all.replaceAll(mountPath, folder), text);
   const mount = (objects: readonly Manifest[]): void => {
     for (const { folder, source } of mounts) {
       fs.mkdirSync(folder, { recursive: true });
-      if (source) project(folder, source, objects, mounted);
+      if (source) writeProjectedVolume(folder, source, objects, replaceMountPaths);
     }
   };
   mount(manifests);
@@ -59,7 +61,7 @@ export function startContainer(options: ContainerOptions): RunningContainer {
   const here = (text: string): string => {
     const named = text.replaceAll('$(POD_NAME)', podName);
     const reached = options.addresses.reduce((all, [inCluster, local]) => all.replaceAll(inCluster, local), named);
-    return mounted(reached);
+    return replaceMountPaths(reached);
   };
   const [command = '', ...words] = [...(container.command ?? entryPoint), ...(container.args ?? [])].map(here);
   const variables = (container.env ?? []).flatMap(({ name, value }) =>
@@ -74,7 +76,7 @@ export function startContainer(options: ContainerOptions): RunningContainer {
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes: Buffer) => (output += bytes.toString()));
   const exited = once(child, 'close').then(([code]) => code as number | null);
   running.add(child);
-  void exited.finally(() => running.delete(child)).catch(() => {}); // whoever waits for its end learns of the failure
+  void exited.finally(() => running.delete(child)).catch(() => {}); // callers of `exited` handle the rejection
   return {
     get output() {
       return output;
@@ -93,18 +95,21 @@ export function startContainer(options: ContainerOptions): RunningContainer {
   };
 }
 
-// A test run that is broken off leaves no process behind.
+// An interrupted test run leaves no process behind.
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Writes the files of a projected volume beside those that are there, and swaps the link that leads to them. */
-function project(
+/**
+ * Writes the files of a projected volume into a new folder and atomically switches the symbolic link, as a kubelet
+ * does.
+ */
+function writeProjectedVolume(
   folder: string,
   sources: readonly VolumeSource[],
   manifests: readonly Manifest[],
-  /** Files name each other by the paths at which they are mounted. */
+  /** Replaces mount paths within files by local paths. */
   mounted: (text: string) => string,
 ): void {
   const version = fs.mkdtempSync(path.join(folder, '..version-'));
@@ -125,7 +130,7 @@ function filesOf(
 ): readonly (readonly [name: string, content: string])[] {
   const [kind, projection] = secret ? ['Secret', secret] : ['ConfigMap', configMap];
   const found = manifests.find((one) => one.kind === kind && one.metadata.name === projection?.name);
-  if (!found || !projection) throw new Error(`there is no ${kind} ${projection?.name} to mount`);
+  if (!found || !projection) throw new Error(`${kind} ${projection?.name} to mount does not exist`);
   const data = (found.data ?? {}) as Readonly<Record<string, string>>; // the schema of both
   const items = projection.items ?? Object.keys(data).map((key) => ({ key, path: key }));
   return items.map(({ key, path: name }) => {

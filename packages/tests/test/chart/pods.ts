@@ -1,4 +1,4 @@
-/** Pods as the chart describes them. */
+/** The parts of pods that the tests read. */
 import type { Manifest } from './helm.ts';
 
 export interface PodTemplate {
@@ -44,7 +44,7 @@ interface VolumeProjection {
   readonly items?: readonly { readonly key: string; readonly path: string }[];
 }
 
-/** Undefined for a manifest that makes no pods. The schemas of Kubernetes say that it has this form. */
+/** The pod template of a workload; undefined for other manifests. The Kubernetes schemas guarantee the form. */
 export function podTemplateOf(manifest: Manifest): PodTemplate | undefined {
   if (manifest.kind === 'Pod') return manifest as unknown as PodTemplate;
   if (!['Deployment', 'StatefulSet'].includes(manifest.kind)) return undefined;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -14,14 +14,14 @@ import { isMap, root, type Value } from './chart-files.ts';
 import { describeWithHelm, find, type Manifest, release, render } from './helm.ts';
 import { type ContainerOptions, type RunningContainer, startContainer } from './kubelet.ts';
 import { containerOf } from './pods.ts';
+import { describeIf } from '../describe-if.ts';
 
-// The pods of a release, each container as a process: what the chart renders serves one cluster.
+// Runs every container of a release as a process, to show that the rendered chart works.
 
 const name = `${release}-cluster-apiserver`;
 const memberCount = 3;
 const replicaCount = 2;
 const limitMs = 180_000;
-const groupWithEtcdctl = etcdctl ? describe : describe.skip;
 
 const encryption: Manifest = {
   apiVersion: 'v1',
@@ -41,7 +41,7 @@ resources:
   },
 };
 
-/** Values with every kind of configuration that the server reads from files. */
+/** Values with every kind of configuration file. */
 const withAnonymous = (paths: readonly string[]): Value => ({
   replicaCount,
   shutdown: { delaySeconds: 1 },
@@ -113,8 +113,8 @@ describeWithHelm('the pods of a release', () => {
   let ca: string;
   let adminToken: string;
 
-  /** Secrets that Helm has made stay, as they do when a release is upgraded. */
-  const upgraded = (changes: Value): readonly Manifest[] => [
+  /** Keeps the Secrets that Helm generated, as an upgrade does. */
+  const renderUpgrade = (changes: Value): readonly Manifest[] => [
     ...render(['trial-three-members-values.yaml'], changes).filter(({ kind }) => kind !== 'Secret'),
     ...manifests.filter(({ kind }) => kind === 'Secret'),
   ];
@@ -182,7 +182,7 @@ describeWithHelm('the pods of a release', () => {
         'a member of etcd',
         async () => {
           requireRunning(containers[at]);
-          const answer = await fetch(`http://127.0.0.1:${metrics}${ready}`).catch(() => undefined); // not listening yet
+          const answer = await fetch(`http://127.0.0.1:${metrics}${ready}`).catch(() => undefined); // undefined while it is not listening
           return answer?.ok || undefined;
         },
         60_000,
@@ -207,18 +207,24 @@ describeWithHelm('the pods of a release', () => {
         return { container, port: Number(port) };
       }),
     );
-    replicas = started as unknown as [Replica, Replica]; // as many as were started
+    replicas = started as unknown as [Replica, Replica]; // two replicas were started
     for (const replica of replicas)
       await until('a ready replica', async () => (await probe(replica, '/readyz')) === 200 || undefined, 60_000);
   }, limitMs);
   afterAll(() => scope.close(), limitMs);
 
-  /** As a kubelet probes: without a credential, and without looking at the certificate. */
+  /** Probes like a kubelet: without a credential and without verifying the certificate. */
   const probe = async ({ port }: Replica, target: string): Promise<number> =>
-    (await request({ port, target, options: { rejectUnauthorized: false } })).status;
+    (await send({ port, target, options: { rejectUnauthorized: false } })).status;
 
-  const ask = (replica: Replica, method: string, target: string, body?: object, token = adminToken): Promise<Answer> =>
-    request({
+  const request = (
+    replica: Replica,
+    method: string,
+    target: string,
+    body?: object,
+    token = adminToken,
+  ): Promise<Answer> =>
+    send({
       port: replica.port,
       target,
       method,
@@ -228,9 +234,9 @@ describeWithHelm('the pods of a release', () => {
 
   const accounts = '/api/v1/namespaces/team/serviceaccounts';
   const create = (replica: Replica, account: string): Promise<Answer> =>
-    ask(replica, 'POST', accounts, { metadata: { name: account } });
+    request(replica, 'POST', accounts, { metadata: { name: account } });
 
-  test('answer the probes of their containers without a credential', async () => {
+  test('respond to the probes of their containers without a credential', async () => {
     const { startupProbe, livenessProbe, readinessProbe } = containerOf(
       find(manifests, 'Deployment', name),
       'apiserver',
@@ -241,23 +247,23 @@ describeWithHelm('the pods of a release', () => {
     expect(await probe(replicas[0], accounts)).toBe(401);
   });
 
-  test('serve one cluster: what one replica has written, the other reads at once', async () => {
+  test('serve one cluster: a write through one replica is immediately visible through the other', async () => {
     for (const [at, writer] of replicas.entries()) {
       const reader = replicas[1 - at] as Replica; // the other of two
       const created = await create(writer, `by-${at}`);
       expect(created.status).toBe(201);
-      const read = await ask(reader, 'GET', `${accounts}/by-${at}`);
+      const read = await request(reader, 'GET', `${accounts}/by-${at}`);
       expect(read.body.metadata).toEqual(created.body.metadata);
     }
   });
 
-  test('continue at one replica a list that began at the other', async () => {
+  test("accept each other's continue tokens", async () => {
     for (const account of ['page-1', 'page-2', 'page-3']) await create(replicas[0], account);
     const names: unknown[] = [];
     let token = '';
     for (let page = 0; page === 0 || token !== ''; page += 1) {
       const replica = replicas[page % 2] as Replica; // one of two
-      const { body } = await ask(replica, 'GET', `${accounts}?limit=1&continue=${encodeURIComponent(token)}`);
+      const { body } = await request(replica, 'GET', `${accounts}?limit=1&continue=${encodeURIComponent(token)}`);
       names.push(...((body.items ?? []) as readonly Named[]).map(({ metadata }) => metadata.name));
       token = String(body.metadata?.continue ?? '');
     }
@@ -267,31 +273,31 @@ describeWithHelm('the pods of a release', () => {
 
   test('accept each other’s service account tokens', async () => {
     await create(replicas[0], 'robot');
-    const { status, body } = await ask(replicas[0], 'POST', `${accounts}/robot/token`, {});
+    const { status, body } = await request(replicas[0], 'POST', `${accounts}/robot/token`, {});
     expect(status).toBe(201);
     const { token } = body.status as { readonly token: string };
     const review = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
-    const reviewed = await ask(replicas[1], 'POST', review, {}, token);
+    const reviewed = await request(replicas[1], 'POST', review, {}, token);
     expect(reviewed.body.status).toMatchObject({ userInfo: { username: 'system:serviceaccount:team:robot' } });
   });
 
-  test('give metrics to the token for monitoring, which may read nothing else', async () => {
+  test('serve metrics to the monitoring token, which has no other permission', async () => {
     const data = find(manifests, 'Secret', `${name}-tokens`).data as Readonly<Record<string, string>>;
     const token = Buffer.from(data['monitoring.token'] ?? '', 'base64').toString();
-    expect((await ask(replicas[0], 'GET', '/metrics', undefined, token)).status).toBe(200);
-    expect((await ask(replicas[0], 'GET', accounts, undefined, token)).status).toBe(403);
+    expect((await request(replicas[0], 'GET', '/metrics', undefined, token)).status).toBe(200);
+    expect((await request(replicas[0], 'GET', accounts, undefined, token)).status).toBe(403);
   });
 
-  test('follow a ConfigMap that an upgrade has changed, without a restart', async () => {
+  test('reload a ConfigMap that an upgrade has changed, without a restart', async () => {
     expect(await probe(replicas[0], '/version')).toBe(401);
-    const changed = upgraded(withAnonymous([...probePaths, '/version']));
+    const changed = renderUpgrade(withAnonymous([...probePaths, '/version']));
     expect(find(changed, 'Deployment', name)).toEqual(find(manifests, 'Deployment', name));
     for (const { container } of replicas) container.remount(changed);
     for (const replica of replicas)
       await until('the changed configuration', async () => (await probe(replica, '/version')) === 200 || undefined);
   });
 
-  test('admit what the policies of a ConfigMap allow', async () => {
+  test('apply the admission policies of a ConfigMap', async () => {
     for (const replica of replicas) {
       const { status, body } = await create(replica, 'guarded');
       expect(status).toBe(422);
@@ -299,8 +305,8 @@ describeWithHelm('the pods of a release', () => {
     }
   });
 
-  groupWithEtcdctl(etcdctl ? 'store' : 'skipped: there is no etcdctl; store', () => {
-    test('encrypted by the key of the Secret', () => {
+  describeIf(etcdctl !== undefined, 'store', 'there is no etcdctl', () => {
+    test('encrypt stored objects with the key of the Secret', () => {
       const files = path.join(directory, `${name}-0`, 'etcd');
       const [[, endpoint] = ['', '']] = addresses;
       const access = ['--cacert', 'ca.crt', '--cert', 'tls.crt', '--key', 'tls.key'].map((word) =>
@@ -316,7 +322,7 @@ describeWithHelm('the pods of a release', () => {
   });
 
   describeWithKubectl('serve', () => {
-    test('kubectl at each replica', () => {
+    test('serve kubectl', () => {
       const home = path.join(directory, 'kubectl');
       fs.mkdirSync(home);
       fs.writeFileSync(path.join(home, 'ca.crt'), ca);
@@ -333,13 +339,13 @@ describeWithHelm('the pods of a release', () => {
     });
   });
 
-  test('pass helm test, which fails when nobody serves', async () => {
+  test('pass helm test, which fails without a running server', async () => {
     const pod = find(manifests, 'Pod', `${name}-test`);
-    const testAt = (port: number, podName: string): Promise<number | null> => {
+    const runHelmTest = (port: number, podName: string): Promise<number | null> => {
       const folder = path.join(directory, podName);
       fs.mkdirSync(folder);
       const url = [`https://${name}.platform.svc`, `https://localhost:${port}`] as const;
-      const once = ['60', '0'] as const; // the last argument: how long to wait
+      const once = ['60', '0'] as const; // the last argument is the waiting time
       const workload = { ...pod, spec: JSON.parse(JSON.stringify(pod.spec).replace(`"${once[0]}"`, `"${once[1]}"`)) };
       return startContainer({
         manifests,
@@ -351,16 +357,16 @@ describeWithHelm('the pods of a release', () => {
         addresses: [url],
       }).exited;
     };
-    expect(await testAt(replicas[0].port, 'test-1')).toBe(0);
+    expect(await runHelmTest(replicas[0].port, 'test-1')).toBe(0);
     const [unused = 0] = await freePorts(1);
-    expect(await testAt(unused, 'test-2')).not.toBe(0);
+    expect(await runHelmTest(unused, 'test-2')).not.toBe(0);
   });
 
-  test('stop within their grace period, one while the other serves on', async () => {
+  test('stop within their grace period while the other replica keeps serving', async () => {
     const [first, second] = replicas;
     expect(await first.container.stop()).toBe(0);
     expect(await probe(second, '/readyz')).toBe(200);
-    expect((await ask(second, 'GET', `${accounts}/by-0`)).status).toBe(200);
+    expect((await request(second, 'GET', `${accounts}/by-0`)).status).toBe(200);
     expect(await second.container.stop()).toBe(0);
   });
 });
@@ -369,7 +375,7 @@ function requireRunning(container: RunningContainer | undefined): void {
   if (!container?.running) throw new Error(`a container ended:\n${container?.output}`);
 }
 
-/** The built server as the image starts it: by its first line. */
+/** The command of the image: the built server with the Node options of its first line. */
 function serverEntryPoint(): readonly string[] {
   const program = path.join(root, 'packages', 'server', 'dist', 'main.js');
   const [firstLine = ''] = fs.readFileSync(program, 'utf8').split('\n', 1);
@@ -385,7 +391,7 @@ interface Answer {
   readonly body: { readonly [field: string]: unknown } & { readonly metadata?: { readonly [field: string]: unknown } };
 }
 
-async function request({
+async function send({
   port,
   target,
   method = 'GET',

@@ -11,9 +11,9 @@ const slowTestMs = 120_000;
 
 const trial = 'etcd.bundled.enabled=true';
 const stored = { etcd: { endpoints: ['https://etcd.example.com:2379'] } };
-/** To close connections to etcd and to write the last log lines. */
+/** Seconds to close connections to etcd and to write the last log lines. */
 const closeSeconds = 5;
-/** The containers of the chart; those of value sets are their authors'. */
+/** The chart's own containers; value sets may add others. */
 const ours = ['apiserver', 'etcd', 'test'];
 
 describeWithHelm('the chart', () => {
@@ -22,13 +22,13 @@ describeWithHelm('the chart', () => {
     () => {
       for (const set of valueSets) {
         const { code, out, error } = helm('lint', '--strict', chart, '--values', path.join(chart, 'ci', set));
-        expect({ set, code, said: code === 0 ? '' : `${out}${error}` }).toEqual({ set, code: 0, said: '' });
+        expect({ set, code, output: code === 0 ? '' : `${out}${error}` }).toEqual({ set, code: 0, output: '' });
       }
     },
     slowTestMs,
   );
 
-  test('is packaged with what it needs and without the value sets of its tests', () => {
+  test('is packaged with all required files and without the value sets of its tests', () => {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'chart-'));
     try {
       const { code, error } = helm('package', chart, '--destination', folder);
@@ -48,24 +48,24 @@ describeWithHelm('the chart', () => {
     let out: string;
     let manifests: readonly Manifest[];
     beforeAll(() => {
-      const said = template([set]);
-      expect(said).toMatchObject({ code: 0, error: '' });
-      out = said.out;
+      const result = template([set]);
+      expect(result).toMatchObject({ code: 0, error: '' });
+      out = result.out;
       manifests = manifestsIn(out);
     });
 
-    test('is rendered, and valid by the schemas of Kubernetes', () => {
+    test('renders manifests that are valid by the Kubernetes schemas', () => {
       expect(validate(out)).toEqual([]);
     });
 
-    test('starts the server with flags that it takes, each once', () => {
+    test('starts the server with valid flags, each once', () => {
       const args = argsOf(manifests);
       expect(() => parseFlags(args)).not.toThrow();
       const names = args.map((arg) => /^--([^=]+)/.exec(arg)?.[1] ?? '');
       expect(names).toEqual([...new Set(names)]);
     });
 
-    test('mounts a volume for each file that a flag names', () => {
+    test('mounts a volume for each file of a flag', () => {
       const mounts = containerOf(find(manifests, 'Deployment', nameIn(manifests)), 'apiserver').volumeMounts ?? [];
       const files = argsOf(manifests).flatMap(
         (arg) => /^--[^=]+=(\/etc\/cluster-apiserver\/.+)$/.exec(arg)?.[1]?.split(',') ?? [],
@@ -74,7 +74,7 @@ describeWithHelm('the chart', () => {
       for (const file of files) expect(mounts.map(({ mountPath }) => mountPath)).toContain(path.dirname(file));
     });
 
-    test('runs every pod without privileges, as one user, and with a root that cannot be written', () => {
+    test('runs every pod unprivileged, as one user, with a read-only root file system', () => {
       const pods = manifests.flatMap((one) => podTemplateOf(one) ?? []);
       expect(pods.length).toBeGreaterThan(1);
       for (const { spec } of pods) {
@@ -97,7 +97,7 @@ describeWithHelm('the chart', () => {
     });
   });
 
-  test('takes the values that the documentation shows for production', () => {
+  test('accepts the documented production values', () => {
     const page = fs.readFileSync(path.join(root, 'docs', 'install-helm.md'), 'utf8');
     const shown = /## Production\n\n```yaml\n([^]*?)```/.exec(page)?.[1] ?? '';
     const { code, out, error } = template([], readYaml(shown));
@@ -105,26 +105,26 @@ describeWithHelm('the chart', () => {
     expect(validate(out)).toEqual([]);
   });
 
-  test('tells in its notes how to use the release, and what is missing', () => {
-    const notes = (...args: readonly string[]): string =>
+  test('explains in its notes how to use the release and which configuration is missing', () => {
+    const renderNotes = (...args: readonly string[]): string =>
       helm('install', 'api', chart, '--namespace', 'platform', '--dry-run=client', ...args).out.replace(
         /^[^]*NOTES:/,
         '',
       );
-    const forTrial = notes('--set', trial, '--set', 'authentication.bootstrapTokens.enabled=true');
+    const forTrial = renderNotes('--set', trial, '--set', 'authentication.bootstrapTokens.enabled=true');
     expect(forTrial).toContain('api-cluster-apiserver serves https://api-cluster-apiserver.platform.svc');
     expect(forTrial).toContain("get secret api-cluster-apiserver-tls -o jsonpath='{.data.ca\\.crt}'");
     expect(forTrial).toContain('FOR TRIALS ONLY');
-    expect(forTrial).not.toContain('NO USER CAN LOG IN YET');
-    expect(notes('--set', 'etcd.endpoints={http://etcd:2379}')).toContain('NO USER CAN LOG IN YET');
+    expect(forTrial).not.toContain('NO AUTHENTICATION CONFIGURED');
+    expect(renderNotes('--set', 'etcd.endpoints={http://etcd:2379}')).toContain('NO AUTHENTICATION CONFIGURED');
   });
 
-  test('sets each flag of its own in some value set', () => {
+  test('sets each of its flags in some value set', () => {
     const set = new Set(valueSets.flatMap((name) => argsOf(render([name]))).map((arg) => /^--([^=]+)/.exec(arg)?.[1]));
     expect(ownFlags.filter((name) => !set.has(name))).toEqual([]);
   });
 
-  test('gives pods the time that a server needs to stop', () => {
+  test('gives pods enough time for a graceful shutdown', () => {
     const manifests = render(['trial-values.yaml'], { shutdown: { delaySeconds: 7 }, requestTimeoutSeconds: 20 });
     const pod = podTemplateOf(find(manifests, 'Deployment', 'api-cluster-apiserver'));
     const flags = parseFlags(argsOf(manifests));
@@ -133,7 +133,7 @@ describeWithHelm('the chart', () => {
     expect(pod?.spec.terminationGracePeriodSeconds).toBe(7 + drainMs / 1_000 + 20 + closeSeconds);
   });
 
-  test('limits the heap to three quarters of the memory, and not where memory is not limited', () => {
+  test('limits the heap to three quarters of the memory limit, if there is one', () => {
     const options = (memory: string | null): unknown =>
       containerOf(
         find(
@@ -148,7 +148,7 @@ describeWithHelm('the chart', () => {
     expect(options(null)).toBeUndefined();
   });
 
-  test('rolls the replicas for what the server reads at its start, and for nothing else', () => {
+  test('rolls the replicas only for configuration that the server reads at startup', () => {
     const checksum = (changes: Parameters<typeof render>[1]): unknown =>
       podTemplateOf(find(render(['production-values.yaml'], changes), 'Deployment', 'api-cluster-apiserver'))?.metadata
         .annotations?.['checksum/config'];
@@ -158,7 +158,7 @@ describeWithHelm('the chart', () => {
     expect(checksum({ admission: { configuration: { plugins: [] } } })).not.toBe(before);
   });
 
-  test('has the rules and dashboards of deploy/monitoring, and refuses what it has not', () => {
+  test('includes the rules and dashboards of deploy/monitoring, and rejects unknown ones', () => {
     const files = [...monitoringFiles(monitoringSource).keys()];
     for (const [folder, value, kind] of [
       ['prometheus', 'prometheusRule', 'PrometheusRule'],
@@ -179,9 +179,9 @@ describeWithHelm('the chart', () => {
   });
 
   test.each([
-    ['nothing to store into', {}, 'etcd.endpoints: required'],
+    ['no etcd', {}, 'etcd.endpoints: required'],
     [
-      'two places to store into',
+      'both external and bundled etcd',
       { etcd: { endpoints: ['https://e:2379'], bundled: { enabled: true } } },
       'exclude each other',
     ],
@@ -191,16 +191,12 @@ describeWithHelm('the chart', () => {
       "additional properties 'secure-port' not allowed",
     ],
     ['an unknown flag', { flags: { 'secure-prot': 1 } }, "additional properties 'secure-prot' not allowed"],
-    ['a flag of another type', { flags: { v: 'much' } }, '/flags/v'],
-    [
-      'keys of encryption outside of a Secret',
-      { encryption: { keys: ['x'] } },
-      "additional properties 'keys' not allowed",
-    ],
+    ['a flag value of the wrong type', { flags: { v: 'much' } }, '/flags/v'],
+    ['encryption keys outside a Secret', { encryption: { keys: ['x'] } }, "additional properties 'keys' not allowed"],
     ['two members of etcd', { etcd: { bundled: { enabled: true, replicas: 2 } } }, '/etcd/bundled/replicas'],
     ['an Ingress without a host', { ...stored, ingress: { enabled: true } }, 'ingress.hosts: required'],
     [
-      'client certificates through a controller that cannot pass TLS through',
+      'client certificates with an ingress controller that cannot pass TLS through',
       {
         ...stored,
         authentication: { clientCA: { existingConfigMap: 'ca' } },
@@ -214,20 +210,20 @@ describeWithHelm('the chart', () => {
       'serviceMonitor.tokenSecret',
     ],
     [
-      'anonymous requests that keep probes out',
+      'an anonymous configuration that blocks probes',
       {
         ...stored,
         authentication: { configuration: { anonymous: { enabled: true, conditions: [{ path: '/livez' }] } } },
       },
       'authentication.configuration.anonymous: must be enabled for /livez and /readyz',
     ],
-    ['a flag that keeps probes out', { ...stored, flags: { 'anonymous-auth': false } }, 'flags.anonymous-auth'],
+    ['a flag that blocks probes', { ...stored, flags: { 'anonymous-auth': false } }, 'flags.anonymous-auth'],
     [
-      'allowed paths that keep probes out',
+      'always-allowed paths that block probes',
       { ...stored, flags: { 'authorization-always-allow-paths': ['/livez'] } },
       'flags.authorization-always-allow-paths',
     ],
-  ])('refuses %s', (_, changes, message) => {
+  ])('rejects %s', (_, changes, message) => {
     const { code, error } = template([], changes);
     expect(code).not.toBe(0);
     expect(error).toContain(message);

@@ -1,5 +1,5 @@
-// Makes JSON schemas for kubeconform of OpenAPI documents and of CustomResourceDefinitions:
-// node --conditions=source packages/tests/test/chart/write-schemas.ts TARGET SOURCE…
+// Converts OpenAPI documents and CustomResourceDefinitions to JSON schemas for kubeconform: node --conditions=source
+// packages/tests/test/chart/write-schemas.ts TARGET SOURCE…
 import fs from 'node:fs';
 import path from 'node:path';
 import { isMap, readYaml, type Value } from './chart-files.ts';
@@ -7,7 +7,7 @@ import { isMap, readYaml, type Value } from './chart-files.ts';
 type Fields = { readonly [name: string]: Value };
 
 const [target, ...sources] = process.argv.slice(2);
-if (target === undefined) throw new Error('the folder for the schemas is missing');
+if (target === undefined) throw new Error('the target folder is missing');
 
 for (const source of sources) {
   if (source.endsWith('.json')) writeSwagger(JSON.parse(fs.readFileSync(source, 'utf8')) as Fields);
@@ -18,20 +18,20 @@ for (const source of sources) {
 }
 
 function write(kind: string, group: string, version: string, schema: Value): void {
-  // As kubeconform names them, for which the group of what has none is its version.
+  // kubeconform's file names, in which the core group is named by its version.
   const folder = path.join(target as string, group === '' ? version : group);
   fs.mkdirSync(folder, { recursive: true });
   fs.writeFileSync(path.join(folder, `${kind.toLowerCase()}_${version}.json`), JSON.stringify(schema));
 }
 
-/** Each kind with the definitions that it needs. */
+/** Writes each kind with the definitions that it refers to. */
 function writeSwagger({ definitions }: Fields): void {
   if (!isMap(definitions)) throw new Error('the document has no definitions');
   const strictDefinitions = Object.fromEntries(Object.entries(definitions).map(([name, one]) => [name, strict(one)]));
   for (const [name, definition] of Object.entries(definitions)) {
     const kinds = isMap(definition) ? definition['x-kubernetes-group-version-kind'] : undefined;
-    if (!Array.isArray(kinds) || kinds.length !== 1) continue; // several are options and the like, which are no objects
-    const [{ group, version, kind }] = kinds as [{ group: string; version: string; kind: string }]; // as Kubernetes has it
+    if (!Array.isArray(kinds) || kinds.length !== 1) continue; // definitions with several kinds are options and the like, not objects
+    const [{ group, version, kind }] = kinds as [{ group: string; version: string; kind: string }]; // the format of Kubernetes
     const needed = new Set<string>();
     collect(name, definitions, needed);
     write(kind, group, version, {
@@ -51,10 +51,10 @@ function collect(name: string, definitions: Fields, needed: Set<string>): void {
 
 function writeDefinition(document: Value): void {
   if (!isMap(document) || document.kind !== 'CustomResourceDefinition') return;
-  const { spec } = document as unknown as { spec: DefinitionSpec }; // what its kind says
+  const { spec } = document as unknown as { spec: DefinitionSpec }; // a CustomResourceDefinition
   for (const { name, schema } of spec.versions) {
     const root = schema.openAPIV3Schema as { properties: Fields };
-    const any = { type: 'object' }; // the definition says no more of it
+    const any = { type: 'object' }; // the definition has no details
     const properties = { ...root.properties, apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: any };
     write(spec.names.kind, spec.group, name, strict({ ...root, properties }));
   }
@@ -66,7 +66,7 @@ interface DefinitionSpec {
   readonly versions: readonly { readonly name: string; readonly schema: { readonly openAPIV3Schema: Value } }[];
 }
 
-/** Unknown fields are refused, as `kubectl apply --validate=strict` does it. */
+/** Forbids unknown fields, like `kubectl apply --validate=strict`. */
 function strict(schema: Value): Value {
   if (Array.isArray(schema)) return schema.map(strict);
   if (!isMap(schema)) return schema;
@@ -83,7 +83,7 @@ function strict(schema: Value): Value {
   return {
     ...others,
     properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, strict(one)])),
-    // Branches of a choice repeat properties of the schema around them.
+    // Branches of a choice repeat properties of the enclosing schema.
     ...(open || schema.type !== 'object' ? {} : { additionalProperties: false }),
   };
 }

@@ -1,4 +1,4 @@
-// Writes what follows from flags and values: node --conditions=source packages/tests/test/chart/write.ts
+// Writes the generated parts of the chart: node --conditions=source packages/tests/test/chart/write.ts
 import fs from 'node:fs';
 import path from 'node:path';
 import { chart, monitoringCopy, monitoringFiles, monitoringSource } from './chart-files.ts';

@@ -14,14 +14,14 @@ import {
   Watch,
 } from '@kubernetes/client-node';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { kubeConfig } from './kube-config.ts';
 
-// The JavaScript client as its users write it, against the whole server on a real etcd.
+// Runs the official JavaScript client against the whole server on a real etcd.
 
 const waitMs = 20_000;
 
-let server: ServedKinds;
+let server: TestServer;
 let config: KubeConfig;
 let core: CoreV1Api;
 beforeAll(async () => {
@@ -43,7 +43,7 @@ const create = (
 ): Promise<V1ServiceAccount> =>
   core.createNamespacedServiceAccount({ namespace, body: { metadata: { name, labels }, secrets } });
 
-test('typed calls go through the life of an object', async () => {
+test('typed calls cover the lifecycle of an object', async () => {
   const place = { namespace: 'typed', name: 'robot' };
   const created = await create('typed', 'robot', { labels: { colour: 'red' } });
   expect(created.metadata?.creationTimestamp).toBeInstanceOf(Date);
@@ -62,7 +62,7 @@ test('typed calls go through the life of an object', async () => {
   expect(gone).toMatchObject({ code: 404, body: expect.stringContaining('serviceaccounts \\"robot\\" not found') });
 });
 
-test('a long list comes in pages', async () => {
+test('a long list is paginated', async () => {
   for (const name of ['a', 'b', 'c']) await create('pages', name);
   const names: (string | undefined)[] = [];
   let next: string | undefined;
@@ -94,7 +94,7 @@ test.each<[keyof typeof PatchStrategy, object, string[]]>([
     },
     ['a', 'b'],
   ],
-])('%s changes what it names', async (strategy, body, names) => {
+])('%s changes the fields that it names', async (strategy, body, names) => {
   const name = strategy.toLowerCase();
   await create('patches', name, { secrets: [{ name: 'a' }] });
   const patched = await core.patchNamespacedServiceAccount(
@@ -104,7 +104,7 @@ test.each<[keyof typeof PatchStrategy, object, string[]]>([
   expect(patched.secrets?.map((secret) => secret.name)).toEqual(names);
 });
 
-test('objects of any kind are found by their names', async () => {
+test('the generic client works with any kind', async () => {
   const objects = KubernetesObjectApi.makeApiClient(config);
   const header = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: 'any', name: 'robot' } };
   await objects.create(header);
@@ -116,10 +116,10 @@ test('objects of any kind are found by their names', async () => {
   await expect(objects.read(header)).rejects.toMatchObject({ code: 404 });
 });
 
-test('events are the same in both groups', async () => {
-  const involvedObject = { apiVersion: 'v1', kind: 'ServiceAccount', namespace: 'told', name: 'robot' };
+test('events are the same in both API groups', async () => {
+  const involvedObject = { apiVersion: 'v1', kind: 'ServiceAccount', namespace: 'events', name: 'robot' };
   await core.createNamespacedEvent({
-    namespace: 'told',
+    namespace: 'events',
     body: {
       metadata: { name: 'e' },
       involvedObject,
@@ -129,16 +129,16 @@ test('events are the same in both groups', async () => {
     },
   });
   const events = config.makeApiClient(EventsV1Api);
-  expect(await events.readNamespacedEvent({ namespace: 'told', name: 'e' })).toMatchObject({
+  expect(await events.readNamespacedEvent({ namespace: 'events', name: 'e' })).toMatchObject({
     note: 'It opened its eyes',
     regarding: involvedObject,
     deprecatedLastTimestamp: new Date(0),
   });
-  const about = { namespace: 'told', fieldSelector: 'involvedObject.name=robot' };
+  const about = { namespace: 'events', fieldSelector: 'involvedObject.name=robot' };
   expect((await core.listNamespacedEvent(about)).items).toHaveLength(1);
 });
 
-test('a watch tells everything after a version, and ends when it is told to', async () => {
+test('a watch delivers all events after a resourceVersion, and ends on abort', async () => {
   const { metadata } = await create('watched', 'before');
   const seen: string[] = [];
   const ended = Promise.withResolvers<unknown>();
@@ -156,13 +156,13 @@ test('a watch tells everything after a version, and ends when it is told to', as
   await ended.promise;
 });
 
-test('an informer holds what is there and follows what changes', async () => {
+test('an informer caches existing objects and follows changes', async () => {
   await create('informed', 'first');
   const list = () => core.listNamespacedServiceAccount({ namespace: 'informed' });
   const informer = makeInformer(config, '/api/v1/namespaces/informed/serviceaccounts', list);
-  const told: string[] = [];
+  const notifications: string[] = [];
   for (const verb of ['add', 'update', 'delete'] as const)
-    informer.on(verb, ({ metadata }) => told.push(`${verb} ${metadata?.name}`));
+    informer.on(verb, ({ metadata }) => notifications.push(`${verb} ${metadata?.name}`));
   await informer.start();
   await create('informed', 'second');
   await core.patchNamespacedServiceAccount(
@@ -170,12 +170,12 @@ test('an informer holds what is there and follows what changes', async () => {
     setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
   );
   await core.deleteNamespacedServiceAccount({ namespace: 'informed', name: 'first' });
-  await until('all events', () => told.length >= 4 || undefined, waitMs);
-  expect(told).toEqual(['add first', 'add second', 'update second', 'delete first']);
+  await until('all events', () => notifications.length >= 4 || undefined, waitMs);
+  expect(notifications).toEqual(['add first', 'add second', 'update second', 'delete first']);
   expect(informer.list().map(({ metadata }) => metadata?.name)).toEqual(['second']);
   await informer.stop();
 });
 
-test('the version is one that it understands', async () => {
+test('the client parses the version', async () => {
   expect(await config.makeApiClient(VersionApi).getCode()).toMatchObject({ major: '1', minor: '36' });
 });

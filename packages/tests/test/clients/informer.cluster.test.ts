@@ -5,23 +5,23 @@ import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
 import { type Client, http1Client } from '../fault/client.ts';
 import { mixedLoad } from '../fault/mixed-load.ts';
-import { replicaBack } from '../fault/replica-back.ts';
+import { waitForReplicaRestart } from '../fault/replica-restart.ts';
 import { kubeConfig } from './kube-config.ts';
 
-// The informer of the JavaScript client, as its users write it: what it has in its cache and what it told its callbacks must
-// both end as what the server has, whoever was restarted meanwhile.
+// The informer of the official JavaScript client: its cache and its callbacks must both converge to the server's state
+// through restarts of the replicas.
 
 const slowTestMs = 300_000;
-/** The client itself waits up to half a minute between two watches that brought nothing. */
+/** The client itself waits up to half a minute between two watches without events. */
 const convergenceMs = 90_000;
 const loadClients = 3;
 const thinkMs = 20;
-/** So much is told between one restart and the next. */
+/** Events between two restarts. */
 const eventsBetween = 100;
-/** How the client's documentation has its users start again after an error. */
+/** Restart delay after an error, as in the client's documentation. */
 const restartMs = 500;
 
-/** Each replica in turn, asked to stop and killed. */
+/** Each replica in turn, with SIGTERM and with SIGKILL. */
 const restarts = (['SIGTERM', 'SIGKILL'] as const).flatMap((signal) => [0, 1].map((replica) => ({ replica, signal })));
 
 let cluster: Cluster;
@@ -38,19 +38,19 @@ beforeAll(async () => {
 afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
 
 test(
-  'an informer of @kubernetes/client-node ends up with what the server has, through restarts of the replicas',
+  'an informer of @kubernetes/client-node converges to the server state through restarts of the replicas',
   async () => {
     const config = kubeConfig({ url: cluster.pids().front.url, authority: cluster.ca, token: cluster.token });
     const core = config.makeApiClient(CoreV1Api);
     const informer = makeInformer(config, '/api/v1/serviceaccounts', () => core.listServiceAccountForAllNamespaces());
-    const told = new Map<string, string>();
+    const notified = new Map<string, string>();
     let events = 0;
     let connections = 0;
     for (const verb of ['add', 'update', 'delete'] as const)
       informer.on(verb, (object) => {
         events += 1;
-        if (verb === 'delete') told.delete(nameOf(object));
-        else told.set(nameOf(object), versionOf(object));
+        if (verb === 'delete') notified.delete(nameOf(object));
+        else notified.set(nameOf(object), versionOf(object));
       });
     informer.on('connect', () => {
       connections += 1;
@@ -72,10 +72,10 @@ test(
       for (const { replica, signal } of restarts) {
         const { pid } = cluster.pids().replicas[replica] ?? { pid: 0 };
         process.kill(pid, signal);
-        await replicaBack(cluster, replica, pid);
+        await waitForReplicaRestart(cluster, replica, pid);
         await moreEvents();
       }
-      // Whichever replica it was at, it has lost that one more than once.
+      // Every replica was restarted more than once, so the informer reconnected.
       expect(connections).toBeGreaterThan(before + 1);
     } finally {
       await load.stop();
@@ -84,15 +84,15 @@ test(
     const served = new Map(
       (await core.listServiceAccountForAllNamespaces()).items.map((object) => [nameOf(object), versionOf(object)]),
     );
-    const cached = (): Map<string, string> =>
+    const cachedVersions = (): Map<string, string> =>
       new Map(informer.list().map((object) => [nameOf(object), versionOf(object)]));
-    // What does not become the same is shown by the comparison.
-    await until('the same', () => (isSame(cached(), served) ? true : undefined), convergenceMs).catch(() => {});
+    // The comparison below reports the differences.
+    await until('the same', () => (isSame(cachedVersions(), served) ? true : undefined), convergenceMs).catch(() => {});
     stopping.abort();
     await informer.stop();
     expect(served.size).toBeGreaterThan(0);
-    expect(cached()).toEqual(served);
-    expect(told).toEqual(served);
+    expect(cachedVersions()).toEqual(served);
+    expect(notified).toEqual(served);
   },
   slowTestMs,
 );

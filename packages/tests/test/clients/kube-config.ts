@@ -1,6 +1,6 @@
 import { KubeConfig } from '@kubernetes/client-node';
 
-/** The configuration of @kubernetes/client-node for one server and the one who may do everything there. */
+/** The @kubernetes/client-node configuration of an administrator. */
 export function kubeConfig(to: {
   readonly url: string;
   readonly authority: Buffer;

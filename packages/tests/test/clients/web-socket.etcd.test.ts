@@ -5,14 +5,14 @@ import https from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { Agent, WebSocket } from 'undici';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
-// Watches as dashboards open them from a browser, by the WebSocket that browsers have.
+// Watches over WebSocket, as a dashboard opens them from a browser.
 
 const waitMs = 20_000;
 const board = 'https://board.example';
 
-let server: ServedKinds;
+let server: TestServer;
 let agent: Agent;
 const opened: WebSocket[] = [];
 beforeAll(async () => {
@@ -30,8 +30,8 @@ afterAll(async () => {
 interface Watched {
   readonly socket: WebSocket;
   readonly messages: (string | Buffer)[];
-  /** The names of what has been told. */
-  readonly told: string[];
+  /** The names of the delivered objects. */
+  readonly eventNames: string[];
   readonly closed: Promise<number>;
 }
 
@@ -55,77 +55,77 @@ function open(
   socket.binaryType = 'arraybuffer';
   opened.push(socket);
   const messages: (string | Buffer)[] = [];
-  const told: string[] = [];
+  const eventNames: string[] = [];
   socket.addEventListener('message', ({ data }) => {
     messages.push(typeof data === 'string' ? data : Buffer.from(data as ArrayBuffer));
     if (typeof data !== 'string') return;
     const { type, object } = JSON.parse(data) as { type: string; object: { metadata: { name: string } } };
-    told.push(`${type} ${object.metadata.name}`);
+    eventNames.push(`${type} ${object.metadata.name}`);
   });
   const closed = new Promise<number>((resolve) => {
     socket.addEventListener('close', ({ code }) => resolve(code));
-    socket.addEventListener('error', () => {}); // a close follows
+    socket.addEventListener('error', () => {}); // 'close' follows
   });
-  return { socket, messages, told, closed };
+  return { socket, messages, eventNames, closed };
 }
 
 const path = (namespace: string, query = ''): string =>
   `/api/v1/namespaces/${namespace}/serviceaccounts?watch=1${query}`;
 const create = async (namespace: string, name: string, more: object = {}): Promise<void> => {
   const body = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, ...more } };
-  const { status } = await server.ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, body);
+  const { status } = await server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, body);
   expect(status).toBe(201);
 };
 const isOpen = (watched: Watched): Promise<true> =>
   until('the WebSocket', () => watched.socket.readyState === WebSocket.OPEN || undefined, waitMs);
 
-test('a page with a token in its protocols is told each event in a message of its own', async () => {
+test('a page with a token in its subprotocols receives each event in a separate message', async () => {
   await create('text', 'first');
   const watched = open(path('text'));
-  await until('what is there', () => watched.told.length === 1 || undefined, waitMs);
+  await until('what is there', () => watched.eventNames.length === 1 || undefined, waitMs);
   expect(watched.socket.protocol).toBe('base64.binary.k8s.io');
   await Promise.all(
     ['second', 'third'].map((name) => create('text', name, { annotations: { note: 'ä'.repeat(40_000) } })),
   );
-  await server.ask('DELETE', '/api/v1/namespaces/text/serviceaccounts/first');
-  await until('all of them', () => watched.told.length === 4 || undefined, waitMs);
-  expect(watched.told.toSorted()).toEqual(['ADDED first', 'ADDED second', 'ADDED third', 'DELETED first']);
+  await server.request('DELETE', '/api/v1/namespaces/text/serviceaccounts/first');
+  await until('all of them', () => watched.eventNames.length === 4 || undefined, waitMs);
+  expect(watched.eventNames.toSorted()).toEqual(['ADDED first', 'ADDED second', 'ADDED third', 'DELETED first']);
 });
 
-test('the same comes as tables and as protobuf', async () => {
+test('events are also delivered as tables and as protobuf', async () => {
   await create('forms', 'first');
   const table = open(path('forms'), { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } });
   const protobuf = open(path('forms'), { headers: { accept: 'application/vnd.kubernetes.protobuf' } });
   await until('both', () => (table.messages.length > 0 && protobuf.messages.length > 0) || undefined, waitMs);
   expect(JSON.parse(table.messages[0] as string)).toMatchObject({ type: 'ADDED', object: { kind: 'Table' } });
   const bytes = protobuf.messages[0] as Buffer;
-  // An event, and within it an object that begins as all do; no length stands before it.
+  // A WatchEvent that contains an object with the usual prefix; there is no length prefix.
   expect(bytes.subarray(0, 7).toString('latin1')).toBe('\n\u0005ADDED');
   expect(bytes.indexOf('k8s\0')).toBeGreaterThan(0);
 });
 
-test('a watch that has come to its end is closed as any other ends', async () => {
+test('a watch that reaches its timeout is closed normally', async () => {
   expect(await open(path('short', '&timeoutSeconds=1')).closed).toBe(1000);
 });
 
-test('a client that closes gets its word back', async () => {
+test("the server completes a client's closing handshake", async () => {
   const watched = open(path('closing'));
   await isOpen(watched);
   watched.socket.close(4000, 'enough');
   expect(await watched.closed).toBe(4000);
 });
 
-test('what a client says is thrown away, and too much of it ends the watch', async () => {
+test('client messages are ignored, and too many end the watch', async () => {
   const watched = open(path('talkative'));
   await isOpen(watched);
   watched.socket.send('hello?');
   await create('talkative', 'robot');
-  await until('the event', () => watched.told.length === 1 || undefined, waitMs);
+  await until('the event', () => watched.eventNames.length === 1 || undefined, waitMs);
   watched.socket.send('a'.repeat(100_000));
   expect(await watched.closed).toBe(1009);
 });
 
-/** What is said to a request for a WebSocket that gets none. */
+/** The status of a rejected WebSocket request. */
 async function statusOf(path: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
   const request = https.get(`${server.url}${path}`, { ca: server.certificate, headers });
   const [response] = (await once(request, 'response')) as [IncomingMessage];
@@ -133,18 +133,22 @@ async function statusOf(path: string, headers: Readonly<Record<string, string>>)
   return response.statusCode;
 }
 
-describe('who may', () => {
-  test('pages of an allowed origin', async () => {
+describe('access by browsers', () => {
+  test('is allowed for pages of an allowed origin', async () => {
     await isOpen(open(path('a'), { origin: board }));
   });
 
-  // A browser learns nothing of a refusal but that there was one.
+  // A browser only learns that the connection failed.
   test.each<[string, () => Opening, number]>([
-    ['no page of another origin', () => ({ origin: 'https://evil.example' }), 403],
-    ['nobody without an origin', () => ({ origin: '' }), 403],
-    ['nobody without a token', () => ({ protocols: ['base64.binary.k8s.io'] }), 401],
-    ['nobody with a wrong one', () => ({ protocols: ['x', 'base64url.bearer.authorization.k8s.io.d3Jvbmc'] }), 401],
-    ['nobody whose token is the only protocol', () => ({ protocols: [bearer()] }), 401],
+    ['is denied for pages of other origins', () => ({ origin: 'https://evil.example' }), 403],
+    ['is denied without an origin', () => ({ origin: '' }), 403],
+    ['is denied without a token', () => ({ protocols: ['base64.binary.k8s.io'] }), 401],
+    [
+      'is denied with an invalid token',
+      () => ({ protocols: ['x', 'base64url.bearer.authorization.k8s.io.d3Jvbmc'] }),
+      401,
+    ],
+    ['is denied if the token is the only subprotocol', () => ({ protocols: [bearer()] }), 401],
   ])('%s', async (_, opening, status) => {
     const { origin = server.url, protocols = ['x', bearer()] } = opening();
     expect(await open(path('a'), opening()).closed).toBe(1006);
@@ -159,7 +163,7 @@ describe('who may', () => {
     expect(await statusOf(path('a'), headers)).toBe(status);
   });
 
-  test('pages of an allowed origin read other answers, too', async () => {
+  test('includes other responses for pages of an allowed origin', async () => {
     const { headers } = await agent.request({
       origin: server.url,
       path: '/version',
@@ -170,12 +174,12 @@ describe('who may', () => {
   });
 });
 
-test('a request that is no watch is answered as ever, WebSocket or not', async () => {
+test('a WebSocket request that is not a watch gets a normal response', async () => {
   const watched = open('/api/v1/namespaces/a/serviceaccounts');
   expect(await watched.closed).toBe(1006);
 });
 
-test('a server that stops says that it goes away', async () => {
+test('a stopping server closes WebSockets with "going away"', async () => {
   const parting = await serveKinds(kinds, { etcd: server.etcd });
   const own = new Agent({ connect: { ca: parting.certificate }, allowH2: false });
   const socket = new WebSocket(`${parting.url.replace('https', 'wss')}${path('a')}`, {

@@ -1,4 +1,4 @@
-/** `cluster-apiserver config`, as operators run it: the built program, beside a server of its own. */
+/** Runs the built `cluster-apiserver config` command beside a server. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -15,12 +15,12 @@ import { examples } from '../reference/configuration-page.ts';
 const program = path.resolve(import.meta.dirname, '..', '..', '..', 'server', 'dist', 'main.js');
 const startMs = 60_000;
 
-interface Ran {
+interface CommandResult {
   readonly code: number;
   readonly output: string;
   readonly errors: string;
 }
-const run = (...args: string[]): Promise<Ran> =>
+const run = (...args: string[]): Promise<CommandResult> =>
   new Promise((resolve) =>
     execFile(process.execPath, [program, 'config', ...args], (error, output, errors) =>
       resolve({ code: error ? Number(error.code) : 0, output, errors }),
@@ -57,13 +57,13 @@ describe('config check', () => {
     }
   });
 
-  test('finds nothing wrong with the examples of docs/configuration.md', async () => {
+  test('accepts the examples of docs/configuration.md', async () => {
     const { code, output, errors } = await run('check', ...files);
     expect(output.trimEnd().split('\n')).toEqual(files.map((file) => expect.stringMatching(`^${file}: .+ is valid$`)));
     expect([code, errors]).toEqual([0, '']);
   });
 
-  test('warns of their certificates in time', async () => {
+  test('warns about certificates before they expire', async () => {
     const { code, output } = await run('check', '--warn-before=9000h', ...files);
     expect(output).toMatch(
       /egress-selector\.yaml:12:25 egressSelections\[0\]\S+\.clientCert: warning: certificate "CN=proxy" expires at /,
@@ -72,7 +72,7 @@ describe('config check', () => {
     expect(code).toBe(0);
   });
 
-  test('finds what is wrong, and says so by its code', async () => {
+  test('reports errors and fails with an exit code', async () => {
     const [file = ''] = files.filter((one) => one.endsWith('encryption.yaml'));
     const broken = write('broken.yaml', fs.readFileSync(file, 'utf8').replace('secretbox:', 'secretbx:'));
     const { code, output } = await run('check', file, broken);
@@ -94,7 +94,7 @@ describe('config show', () => {
   const secret = Buffer.alloc(32, 7).toString('base64');
   const authentication = 'apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n';
   let files: Readonly<Record<'authentication' | 'encryption' | 'tokens', string>>;
-  const ask = (token: string, ...args: string[]): Promise<Ran> =>
+  const request = (token: string, ...args: string[]): Promise<CommandResult> =>
     run('show', `--server=${url}`, `--token=${token}`, `--certificate-authority=${ca()}`, ...args);
 
   beforeAll(async () => {
@@ -144,7 +144,7 @@ resources:
     await etcd.stop();
   });
 
-  interface Shown {
+  interface ShownConfiguration {
     readonly flags: Readonly<Record<string, string>>;
     readonly files: readonly {
       readonly flag: string;
@@ -155,13 +155,14 @@ resources:
       readonly lastReloadError?: { readonly time: string; readonly message: string };
     }[];
   }
-  const shown = async (): Promise<Shown> => JSON.parse((await ask('hush-hush', '--output=json')).output) as Shown;
-  const fileOf = async (flag: string): Promise<Shown['files'][number] | undefined> =>
-    (await shown()).files.find((file) => file.flag === flag);
+  const showConfiguration = async (): Promise<ShownConfiguration> =>
+    JSON.parse((await request('hush-hush', '--output=json')).output) as ShownConfiguration;
+  const fileOf = async (flag: string): Promise<ShownConfiguration['files'][number] | undefined> =>
+    (await showConfiguration()).files.find((file) => file.flag === flag);
   const hashOf = (content: string): string => `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
-  test('prints flags and files, and nothing secret', async () => {
-    const { flags, files: used } = await shown();
+  test('prints flags and files without secrets', async () => {
+    const { flags, files: used } = await showConfiguration();
     expect(flags).toMatchObject({
       'event-ttl': '1h0m0s',
       'max-requests-inflight': '400',
@@ -177,7 +178,7 @@ resources:
           hash: hashOf(authentication),
           lastReloadTime: time,
         },
-        // Its hash would let somebody guess the tokens.
+        // The hash would make it possible to guess the tokens.
         { flag: 'token-auth-file', kind: 'static tokens', path: files.tokens, lastReloadTime: time },
         {
           flag: 'encryption-provider-config',
@@ -188,23 +189,26 @@ resources:
         },
       ]),
     );
-    const { output } = await ask('hush-hush');
+    const { output } = await request('hush-hush');
     expect(output).toContain('--event-ttl=1h0m0s\n');
     expect(output).toContain(`${files.authentication}\n    hash ${hashOf(authentication)}\n`);
-    const all = output + JSON.stringify(await shown());
+    const all = output + JSON.stringify(await showConfiguration());
     for (const hidden of ['hush', 'shh', secret, 'PRIVATE']) expect(all).not.toContain(hidden);
   });
 
-  test('takes a right of its own', async () => {
-    expect(await ask('shh-shh')).toEqual({
+  test('requires a separate permission', async () => {
+    expect(await request('shh-shh')).toEqual({
       code: 1,
       output: '',
       errors: expect.stringContaining('answered 403: forbidden: User "somebody" cannot get path "/configz"') as never,
     });
-    expect(await ask('unknown')).toMatchObject({ code: 1, errors: expect.stringContaining('answered 401') as never });
+    expect(await request('unknown')).toMatchObject({
+      code: 1,
+      errors: expect.stringContaining('answered 401') as never,
+    });
   });
 
-  test('takes a kubeconfig', async () => {
+  test('accepts a kubeconfig', async () => {
     const kubeconfig = write(
       'kubeconfig',
       `apiVersion: v1
@@ -218,7 +222,7 @@ current-context: x
     expect(await run('show', `--kubeconfig=${kubeconfig}`)).toMatchObject({ code: 0, errors: '' });
   });
 
-  test('shows that a reload failed and why, until one succeeds', async () => {
+  test('shows a failed reload and its error until one succeeds', async () => {
     const before = await fileOf('authentication-config');
     fs.writeFileSync(files.authentication, `${authentication}jwt: [{issuer: {url: 7}}]\n`);
     const failed = await until('the failed reload', async () => {
@@ -229,7 +233,7 @@ current-context: x
       hash: before?.hash,
       lastReloadError: { message: expect.stringContaining('jwt[0].issuer.url: expected a string') },
     });
-    expect((await ask('hush-hush')).output).toContain('NOT RELOADED at ');
+    expect((await request('hush-hush')).output).toContain('NOT RELOADED at ');
     const mended = `${authentication}jwt: []\n`;
     fs.writeFileSync(files.authentication, mended);
     await until(

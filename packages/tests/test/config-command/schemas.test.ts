@@ -1,4 +1,4 @@
-/** The schemas that are printed refuse what the server refuses, told by a validator of its own and by `config check`. */
+/** The printed schemas reject what the server rejects, according to an independent validator and to `config check`. */
 import { describe, expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -13,7 +13,7 @@ interface Document {
   readonly apiVersion: string;
   readonly kind: string;
 }
-/** As far as the changes follow it. */
+/** The parts of a schema that the mutations use. */
 interface Schema {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -21,7 +21,7 @@ interface Schema {
   readonly required?: readonly string[];
 }
 
-async function run(
+async function runConfigCommand(
   files: Readonly<Record<string, string>>,
   ...args: string[]
 ): Promise<{ code: number; text: string }> {
@@ -39,7 +39,7 @@ async function run(
 const documentsIn = (file: string): readonly Document[] => {
   const text = fs.readFileSync(path.join(examples, file), 'utf8');
   const texts = file.endsWith('.jsonl') ? text.split('\n').filter((line) => line.startsWith('{')) : [text];
-  return texts.map((one) => parseYaml(one).value as Document); // each example is one of a kind
+  return texts.map((one) => parseYaml(one).value as Document); // each example has a kind
 };
 const documents = exampleFiles().flatMap((file) => documentsIn(file).map((document) => ({ file, document })));
 
@@ -50,27 +50,28 @@ test('every kind has an example', () => {
 
 const schemaFor = async ({ apiVersion, kind }: Document): Promise<Schema> => {
   const declared = kindOf(apiVersion, kind);
-  return JSON.parse((await run({}, 'schema', declared ? nameOf(declared) : '')).text) as Schema;
+  return JSON.parse((await runConfigCommand({}, 'schema', declared ? nameOf(declared) : '')).text) as Schema;
 };
 const validatorOf = (schema: Schema): ValidateFunction =>
   new Ajv2020({ strict: true, allErrors: true }).compile(schema);
 
 /** A value of another type. */
-const otherwise = (schema: Schema): unknown => (schema.type === 'object' || schema.type === 'array' ? 'x' : { x: 1 });
+const otherTypeThan = (schema: Schema): unknown =>
+  schema.type === 'object' || schema.type === 'array' ? 'x' : { x: 1 };
 
 interface Change {
   readonly what: string;
   readonly document: unknown;
 }
 
-/** The document with one thing wrong in its structure, in every way and at every place. */
+/** All variants of the document with one structural error. */
 function changesOf(document: unknown): (schema: Schema) => Change[] {
-  const replaced = (steps: readonly (string | number)[], change: (value: unknown) => unknown): unknown => {
+  const replaceAt = (steps: readonly (string | number)[], change: (value: unknown) => unknown): unknown => {
     const copy = structuredClone({ root: document }) as Record<string, unknown>;
     let holder: Record<string | number, unknown> = copy;
     let name: string | number = 'root';
     for (const step of steps) {
-      holder = holder[name] as Record<string | number, unknown>; // the steps were walked before
+      holder = holder[name] as Record<string | number, unknown>; // the path exists
       name = step;
     }
     holder[name] = change(holder[name]);
@@ -79,16 +80,16 @@ function changesOf(document: unknown): (schema: Schema) => Change[] {
   const walk = (schema: Schema, value: unknown, steps: readonly (string | number)[]): Change[] => {
     if (schema.type === undefined || value === undefined) return [];
     const place = steps.join('.');
-    const own = [{ what: `${place} of another type`, document: replaced(steps, () => otherwise(schema)) }];
+    const own = [{ what: `${place} of another type`, document: replaceAt(steps, () => otherTypeThan(schema)) }];
     if (Array.isArray(value))
       return [...own, ...value.flatMap((item, index) => walk(schema.items ?? {}, item, [...steps, index]))];
     if (schema.type !== 'object') return own;
     const members = value as Record<string, unknown>;
     const without = (name: string): unknown =>
-      replaced(steps, (one) => Object.fromEntries(Object.entries(one as object).filter(([key]) => key !== name)));
+      replaceAt(steps, (one) => Object.fromEntries(Object.entries(one as object).filter(([key]) => key !== name)));
     return [
       ...own,
-      { what: `${place}.unheardOf`, document: replaced(steps, (one) => ({ ...(one as object), unheardOf: 1 })) },
+      { what: `${place}.unheardOf`, document: replaceAt(steps, (one) => ({ ...(one as object), unheardOf: 1 })) },
       ...(schema.required ?? []).map((name) => ({ what: `no ${place}.${name}`, document: without(name) })),
       ...Object.entries(schema.properties ?? {}).flatMap(([name, below]) =>
         walk(below, members[name], [...steps, name]),
@@ -101,18 +102,18 @@ function changesOf(document: unknown): (schema: Schema) => Change[] {
 describe.each(documents.map(({ file, document }) => [`${document.kind} in ${file}`, document] as const))(
   '%s',
   (_, document) => {
-    test('is accepted by the schema that is printed', async () => {
+    test('is accepted by the printed schema', async () => {
       const validate = validatorOf(await schemaFor(document));
       expect([validate(document), validate.errors]).toEqual([true, null]);
     });
 
-    test('is refused by it and by config check with anything wrong in its structure', async () => {
+    test('is rejected by the schema and by config check with any structural error', async () => {
       const schema = await schemaFor(document);
       const validate = validatorOf(schema);
       const changes = changesOf(document)(schema);
       expect(changes.length).toBeGreaterThan(5);
       for (const { what, document: changed } of changes) {
-        const { code } = await run({ file: JSON.stringify(changed) }, 'check', 'file');
+        const { code } = await runConfigCommand({ file: JSON.stringify(changed) }, 'check', 'file');
         expect([what, validate(changed), code]).toEqual([what, false, 1]);
       }
     });

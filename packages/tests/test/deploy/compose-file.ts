@@ -4,7 +4,7 @@ import path from 'node:path';
 
 export const root = path.resolve(import.meta.dirname, '..', '..', '..', '..');
 
-/** docker-compose.yml, as far as tests read it. */
+/** The parts of docker-compose.yml that tests read. */
 export interface ComposeFile {
   readonly services: Readonly<Record<string, Service>>;
 }
@@ -21,20 +21,20 @@ export interface Service {
   readonly image?: string;
 }
 
-/** With the defaults of its variables. */
+/** Variables are replaced by their defaults. */
 export const readComposeFile = (): ComposeFile =>
-  merged(
+  applyMergeKeys(
     loadYaml(
       fs.readFileSync(path.join(root, 'docker-compose.yml'), 'utf8').replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1'),
     ),
-  ) as ComposeFile; // engines check the form
+  ) as ComposeFile; // the container engine validates the file
 
-/** The parser leaves merge keys (`<<`) as they are. */
-function merged(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(merged);
+/** Applies merge keys (`<<`), which the parser keeps. */
+function applyMergeKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(applyMergeKeys);
   if (typeof value !== 'object' || value === null) return value;
   const { '<<': inherited, ...own } = Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [name, merged(inner)]),
+    Object.entries(value).map(([name, inner]) => [name, applyMergeKeys(inner)]),
   );
   return { ...(inherited as object), ...own };
 }

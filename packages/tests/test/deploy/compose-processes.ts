@@ -10,16 +10,16 @@ import { until } from '../../../base/test/until.ts';
 import { readComposeFile, root } from './compose-file.ts';
 
 /**
- * The services of docker-compose.yml as processes, where no engine for containers is needed: the same programs with the
- * same flags, variables and configuration files, behind the same load balancer. Only addresses and paths differ.
+ * Runs the services of docker-compose.yml as processes, for tests without a container engine: the same programs with
+ * the same flags, variables and configuration files behind the same load balancer. Only addresses and paths differ.
  */
 export interface ComposeProcesses {
-  /** The load balancer. */
+  /** URL of the load balancer. */
   readonly url: string;
   readonly ca: Buffer;
-  /** What a load balancer that ends TLS would serve with. */
+  /** Serving certificate for a load balancer that terminates TLS. */
   readonly files: { readonly ca: string; readonly cert: string; readonly key: string };
-  /** A file of deploy/compose/config as the replicas get it. */
+  /** A file of deploy/compose/config, adapted for the replicas. */
   configuration(name: string): string;
   readonly admin: Identity;
   readonly developer: Identity;
@@ -37,7 +37,7 @@ export interface Identity {
 export interface Replica {
   readonly url: string;
   signal(name: NodeJS.Signals): void;
-  /** Starts it again after its end. */
+  /** Restarts the stopped replica. */
   restart(): Promise<void>;
   log(): string;
 }
@@ -68,19 +68,23 @@ async function start(home: string, scope: CleanupStack): Promise<ComposeProcesse
   const url = `https://127.0.0.1:${publicPort}`;
   fs.cpSync(path.join(root, 'deploy', 'compose', 'config'), path.join(home, 'config'), { recursive: true });
   fs.mkdirSync(path.join(home, 'credentials'));
-  await ran(process.execPath, [path.join(root, 'packages', 'devcluster', 'dist', 'compose', 'main.js'), home, url]);
+  await runToSuccess(process.execPath, [
+    path.join(root, 'packages', 'devcluster', 'dist', 'compose', 'main.js'),
+    home,
+    url,
+  ]);
 
   const addresses = new Map<string, string>();
   for (const member of members)
     for (const inside of ['2379', '2380']) addresses.set(`${member}:${inside}`, `127.0.0.1:${await port()}`);
-  const here = (text: string): string =>
+  const adaptAddresses = (text: string): string =>
     [...addresses].reduce((adapted, [name, address]) => adapted.replaceAll(name, address), text);
 
   const etcd = members.map((member) => {
     const { environment = {} } = services[member] ?? {};
     const variables = Object.entries(environment).map(([name, value]) => [
       name,
-      here(value.replaceAll(/0\.0\.0\.0:(\d+)/g, `${member}:$1`))
+      adaptAddresses(value.replaceAll(/0\.0\.0\.0:(\d+)/g, `${member}:$1`))
         .replace('/etc/etcd/', `${home}/etcd/`)
         .replace('/var/lib/etcd', `${home}/data/${member}`),
     ]);
@@ -93,7 +97,7 @@ async function start(home: string, scope: CleanupStack): Promise<ComposeProcesse
     names.map(async (name) => {
       const securePort = await port();
       addresses.set(`${name}:6443`, `127.0.0.1:${securePort}`);
-      return replicaOf(name, securePort, services[name]?.command ?? [], { home, here });
+      return replicaOf(name, securePort, services[name]?.command ?? [], { home, here: adaptAddresses });
     }),
   );
   scope.defer('replicas', async () => void (await Promise.all(replicas.map((replica) => replica.end()))));
@@ -101,10 +105,10 @@ async function start(home: string, scope: CleanupStack): Promise<ComposeProcesse
   await Promise.all(replicas.map((replica) => replica.restart()));
 
   const metricsPort = await port();
-  const config = here(fs.readFileSync(path.join(root, 'deploy/compose/load-balancer/haproxy.cfg'), 'utf8'))
+  const config = adaptAddresses(fs.readFileSync(path.join(root, 'deploy/compose/load-balancer/haproxy.cfg'), 'utf8'))
     .replace('bind :6443', `bind 127.0.0.1:${publicPort}`)
     .replace('bind :8405', `bind 127.0.0.1:${metricsPort}`)
-    // The engine's name server is not there, and addresses are not names.
+    // There is no engine DNS, and the addresses are not names.
     .replace(/resolvers docker\n( +.*\n)+/, '')
     .replace('resolvers docker init-addr last,libc,none', '')
     .replace('/etc/load-balancer/', `${home}/load-balancer/`);
@@ -164,7 +168,7 @@ function replicaOf(
       await until(
         name,
         () => {
-          if (started.exitCode !== null) throw new Error(`${name} ended: ${fs.readFileSync(logFile, 'utf8')}`);
+          if (started.exitCode !== null) throw new Error(`${name} exited: ${fs.readFileSync(logFile, 'utf8')}`);
           return isReady(url);
         },
         readyMs,
@@ -182,11 +186,11 @@ function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv, l
   try {
     return spawn(program, args, { env, stdio: ['ignore', log, log] });
   } finally {
-    fs.closeSync(log); // the child has its own
+    fs.closeSync(log); // the child has its own descriptor
   }
 }
 
-async function ran(program: string, args: readonly string[]): Promise<void> {
+async function runToSuccess(program: string, args: readonly string[]): Promise<void> {
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
   const [code] = await once(child, 'exit');
   if (code !== 0) throw new Error(`${args[0]} ended with code ${code}`);
@@ -212,7 +216,7 @@ const isReady = (url: string): Promise<true | undefined> =>
     request.on('error', () => resolve(undefined));
   });
 
-/** Ports that are free now; all are held until the last is known, so that none is there twice. */
+/** Finds free ports; all are held until the last is known, so that none is returned twice. */
 async function portsOf(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'));
   await Promise.all(servers.map((server) => once(server, 'listening')));

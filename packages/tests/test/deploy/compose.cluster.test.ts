@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CleanupStack, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -10,21 +10,21 @@ import path from 'node:path';
 import { until } from '../../../base/test/until.ts';
 import { runReadme } from '../run-readme.ts';
 import { root } from './compose-file.ts';
+import { describeIf } from '../describe-if.ts';
 
-// docker-compose.yml with the images as they are built, on a real engine. `npm run compose` builds them and says here by
-// what command.
+// docker-compose.yml with the built images on a real engine. `npm run compose` builds them and passes the compose
+// command.
 
 const compose = process.env.COMPOSE === undefined ? undefined : (JSON.parse(process.env.COMPOSE) as string[]);
-const group = compose ? describe : describe.skip;
 
 const startMs = 240_000;
 const answerMs = 120_000;
 const slowTestMs = 400_000;
 const replicas = ['apiserver-1', 'apiserver-2', 'apiserver-3'];
 
-group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docker-compose.yml', () => {
+describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests it', () => {
   const scope = new CleanupStack();
-  // A copy of the checkout as far as it is mounted, so that a cluster of the user's own keeps its credentials.
+  // A copy of the mounted files, so that the user's own cluster keeps its credentials.
   let directory = '';
   let project = '';
   let port = 0;
@@ -71,12 +71,12 @@ group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docke
   afterAll(() => scope.close((what, error) => console.error(what, error)), startMs);
 
   test(
-    'what the README shows is what one gets, with a replica and a member of etcd killed on the way',
+    "the README's commands produce the documented output, while a replica and an etcd member are killed",
     async () => {
       await runReadme('## A cluster in containers', {
         directory,
         env: env(),
-        adapt: (command) =>
+        adaptCommand: (command) =>
           command.replace('docker compose', (compose ?? []).join(' ')).replace('up --detach', 'up --detach --no-build'),
         answerMs,
       });
@@ -84,7 +84,7 @@ group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docke
     slowTestMs,
   );
 
-  test('everything has a bound of memory, a read-only root and no root user; loopback alone is published', () => {
+  test('every service has a memory limit, a read-only root file system and no root user; only loopback is published', () => {
     for (const { Name, Config, HostConfig } of containersOf().filter(({ Name }) => !/setup/.test(Name))) {
       expect({ Name, user: Config.User, readOnly: HostConfig.ReadonlyRootfs }).toEqual({
         Name,
@@ -106,7 +106,7 @@ group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docke
     expect(stderr).toContain('no such file or directory');
   });
 
-  test('the image lists what is in it', () => {
+  test('the image has a software bill of materials', () => {
     const id = run('docker', ['create', '--network=none', 'cluster-apiserver:0.1.0']).trim();
     try {
       run('docker', ['cp', `${id}:/app/sbom.cdx.json`, 'sbom.json']);
@@ -120,7 +120,7 @@ group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docke
   });
 
   test(
-    'replicas are replaced one after the other without a request that fails',
+    'replacing the replicas one after another fails no request',
     async () => {
       await until('all replicas', () => replicas.every(isHealthy) || undefined, answerMs);
       const credentials = path.join(directory, 'deploy', 'compose', 'credentials');
@@ -137,8 +137,8 @@ group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docke
       try {
         for (const replica of replicas) {
           const [before] = containersOf(replica);
-          // Not by spawnSync: the requests go on meanwhile.
-          await rolled(compose ?? [], replica, directory, env());
+          // Not with spawnSync: requests continue meanwhile.
+          await replaceService(compose ?? [], replica, directory, env());
           await until(
             `${replica} to be replaced`,
             () => (containersOf(replica)[0]?.Id !== before?.Id && isHealthy(replica)) || undefined,
@@ -156,7 +156,7 @@ group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docke
   );
 
   test(
-    'data and credentials survive a stop and a start',
+    'data and credentials survive a stop and start',
     async () => {
       const file = path.join(directory, 'deploy', 'compose', 'credentials', 'ca.crt');
       const authority = fs.readFileSync(file, 'utf8');
@@ -182,7 +182,7 @@ group(compose ? 'docker-compose.yml' : 'skipped: npm run compose tests it; docke
   );
 
   test(
-    'with the profile kms and its configuration, new objects are encrypted by the plugin',
+    'with the profile kms and its configuration, the plugin encrypts new objects',
     async () => {
       const withKms = { ...env(), ENCRYPTION_CONFIG: 'encryption-kms.yaml' };
       const [program = '', ...first] = compose ?? [];
@@ -235,7 +235,12 @@ const statusOf = (url: string, options: https.RequestOptions): Promise<number | 
     request.on('error', ({ message }) => resolve(message));
   });
 
-async function rolled(compose: readonly string[], service: string, cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
+async function replaceService(
+  compose: readonly string[],
+  service: string,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
   const [program = '', ...first] = compose;
   const args = [...first, 'up', '--detach', '--no-build', '--no-deps', '--force-recreate', service];
   const child = spawn(program, args, { cwd, env, stdio: 'ignore' });

@@ -7,14 +7,15 @@ import tls from 'node:tls';
 import { text } from 'node:stream/consumers';
 import { until } from '../../../base/test/until.ts';
 import { type ComposeProcesses, type Identity, startComposeProcesses } from './compose-processes.ts';
-import { describeWithHaproxy } from './describe-with-haproxy.ts';
+import { describeIf } from '../describe-if.ts';
 
-// Any replica serves any request: what one of them says holds at all others, behind the load balancer of docker-compose.yml.
+// Replicas behind the load balancer of docker-compose.yml: any replica can serve any request, and a response of one is
+// valid at all others.
 
 const slowTestMs = 240_000;
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 
-describeWithHaproxy('behind the load balancer', () => {
+describeIf(process.env.HAPROXY_BIN !== undefined, 'behind the load balancer', 'there is no haproxy', () => {
   let cluster: ComposeProcesses;
   const scope = new CleanupStack();
 
@@ -24,7 +25,7 @@ describeWithHaproxy('behind the load balancer', () => {
   }, slowTestMs);
   afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
 
-  /** Each request has a connection of its own, so the load balancer chooses a replica for each. */
+  /** Each request opens a connection, for which the load balancer chooses a replica. */
   const send = async (
     method: string,
     path: string,
@@ -42,7 +43,7 @@ describeWithHaproxy('behind the load balancer', () => {
   const create = (name: string, to?: string) =>
     send('POST', accounts, { body: { metadata: { name } }, ...(to !== undefined && { to }) });
 
-  test('HTTP/2 is negotiated with the replica, not with the load balancer', async () => {
+  test('HTTP/2 is negotiated with the replica, not the load balancer', async () => {
     const { port } = new URL(cluster.url);
     const protocol = await new Promise((resolve, reject) => {
       const socket = tls.connect(
@@ -57,7 +58,7 @@ describeWithHaproxy('behind the load balancer', () => {
     expect(protocol).toBe('h2');
   });
 
-  test('client certificates reach the replica: it knows the user and their groups', async () => {
+  test('client certificates reach the replica, which authenticates the user and groups', async () => {
     const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
     const { body } = await send('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', { body: review });
     expect(body).toMatchObject({
@@ -66,15 +67,15 @@ describeWithHaproxy('behind the load balancer', () => {
     expect((await send('GET', accounts, { as: cluster.developer })).status).toBe(403);
   });
 
-  test('the files of the profiles oidc and kms can be read, with the authority and the key filled in', () => {
+  test('the configurations of the profiles oidc and kms are valid once the CA and the key are filled in', () => {
     const flags = { disallowedIssuers: [], anonymousAuthGiven: false, egressSelectors: [] };
     const { jwt } = loadAuthenticationConfiguration(cluster.configuration('authentication-oidc.yaml'), flags);
     expect(jwt).toMatchObject([{ issuer: { url: 'https://dex.localhost:5556/dex' } }]);
     expect(loadEncryptionConfiguration(cluster.configuration('encryption-kms.yaml'))).toBeDefined();
   });
 
-  test('connections are spread over all replicas', async () => {
-    const sockets = await Promise.all(Array.from({ length: 30 }, () => connected(cluster)));
+  test('connections are distributed over all replicas', async () => {
+    const sockets = await Promise.all(Array.from({ length: 30 }, () => connectTls(cluster)));
     try {
       const metrics = await (await fetch(cluster.loadBalancer.metricsUrl)).text();
       const open = [...metrics.matchAll(/^haproxy_server_current_sessions\{.*server="apiserver-\d"\} (\d+)/gm)];
@@ -88,11 +89,11 @@ describeWithHaproxy('behind the load balancer', () => {
   test.each([
     ['without a resourceVersion', () => ''],
     [
-      'not older than the write',
+      'with the resourceVersion of the write',
       (revision: string) => `?resourceVersion=${revision}&resourceVersionMatch=NotOlderThan`,
     ],
   ])(
-    'a list %s shows a write that another replica has answered',
+    'a list %s includes a write that another replica has acknowledged',
     async (title, query) => {
       const name = `own-write-${title.length}`;
       for (let i = 0; i < 30; i += 1) {
@@ -106,7 +107,7 @@ describeWithHaproxy('behind the load balancer', () => {
   );
 
   test(
-    'continue tokens of one replica are good at all others, and show one snapshot',
+    'continue tokens of one replica are valid at all others and read one snapshot',
     async () => {
       for (let i = 0; i < 40; i += 1) await create(`page-${i}`);
       const all = (await send('GET', accounts)).body.items?.map(({ metadata }) => metadata.name);
@@ -120,7 +121,7 @@ describeWithHaproxy('behind the load balancer', () => {
         expect(status).toBe(200);
         pages.push(...(body.items ?? []).map(({ metadata }) => metadata.name));
         next = body.metadata?.continue;
-        // What is written meanwhile belongs to no page.
+        // Later writes are on no page.
         await create(`page-meanwhile-${page}`, cluster.replicas[(page + 1) % cluster.replicas.length]?.url);
       }
       expect(pages).toEqual(all);
@@ -129,9 +130,9 @@ describeWithHaproxy('behind the load balancer', () => {
   );
 
   test(
-    'a draining replica fails no request, and a new one takes its place',
+    'a draining replica fails no request, and a new one replaces it',
     async () => {
-      const load = requests(() => send('GET', `${accounts}?limit=1`));
+      const load = startRequests(() => send('GET', `${accounts}?limit=1`));
       try {
         const [replica] = cluster.replicas;
         replica?.signal('SIGTERM');
@@ -147,14 +148,14 @@ describeWithHaproxy('behind the load balancer', () => {
   );
 
   test(
-    'a watch whose replica is killed goes on at another one without a gap',
+    'a watch whose replica is killed continues at another one without missing events',
     async () => {
       const revision = (await send('GET', accounts)).body.metadata?.resourceVersion ?? '';
       const seen: string[] = [];
-      const watch = watching(cluster, `${accounts}?watch=true`, revision, (event) => seen.push(event));
+      const watch = startWatch(cluster, `${accounts}?watch=true`, revision, (event) => seen.push(event));
       const written: string[] = [];
       const write = async (name: string): Promise<void> => {
-        // The write may have been done although its answer was lost.
+        // The write may have succeeded although its response was lost.
         const { status } = await send('POST', accounts, { body: { metadata: { name } } }).catch(() => ({ status: 0 }));
         if (status === 201 || status === 409) written.push(name);
         else await write(name);
@@ -171,7 +172,7 @@ describeWithHaproxy('behind the load balancer', () => {
         watch.stop();
       }
       expect(seen).toEqual(written);
-      // Every replica was killed, so the watch was at one of them.
+      // Every replica was killed, so the watch was resumed at least once.
       expect(watch.resumed()).toBeGreaterThan(0);
     },
     slowTestMs,
@@ -186,21 +187,25 @@ interface Answer {
   };
 }
 
-async function connected({ url, ca }: ComposeProcesses): Promise<tls.TLSSocket> {
+async function connectTls({ url, ca }: ComposeProcesses): Promise<tls.TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = tls.connect({ port: Number(new URL(url).port), host: '127.0.0.1', ca }, () => resolve(socket));
     socket.on('error', reject);
   });
 }
 
-/** How many replicas the load balancer sends connections to. */
+/** The number of replicas that the load balancer uses. */
 async function servers({ loadBalancer }: ComposeProcesses): Promise<number> {
   const metrics = await (await fetch(loadBalancer.metricsUrl)).text();
   return Number(/^haproxy_backend_active_servers\{proxy="replicas"\} (\d+)/m.exec(metrics)?.[1]);
 }
 
-/** One request after the other, until it is stopped. */
-function requests(send: () => Promise<Answer>): { readonly failures: string[]; count: number; stop(): Promise<void> } {
+/** Sends sequential requests until stopped. */
+function startRequests(send: () => Promise<Answer>): {
+  readonly failures: string[];
+  count: number;
+  stop(): Promise<void>;
+} {
   const failures: string[] = [];
   let stopping = false;
   const load = { failures, count: 0, stop: () => ((stopping = true), ended) };
@@ -215,8 +220,8 @@ function requests(send: () => Promise<Answer>): { readonly failures: string[]; c
   return load;
 }
 
-/** A watch that is opened again where it ended, as informers do. Gives the name of each object that was added. */
-function watching(
+/** A watch that resumes where it ended, like an informer. Returns the name of each added object. */
+function startWatch(
   { url, ca, admin }: ComposeProcesses,
   path: string,
   from: string,
@@ -230,10 +235,10 @@ function watching(
     if (stopping) return;
     connections += 1;
     let rest = '';
-    const again = (): void => void sleep(clock, 50).then(open);
+    const reopen = (): void => void sleep(clock, 50).then(open);
     const request = https.get(`${url}${path}&resourceVersion=${revision}`, { agent: false, ca, ...admin });
     current = request;
-    request.on('error', again);
+    request.on('error', reopen);
     request.on('response', (response) => {
       response.setEncoding('utf8');
       response.on('data', (piece: string) => {
@@ -246,8 +251,8 @@ function watching(
           added(object.metadata.name);
         }
       });
-      response.on('error', () => {}); // told by close
-      response.on('close', again);
+      response.on('error', () => {}); // 'close' follows
+      response.on('close', reopen);
     });
   };
   open();

@@ -1,27 +1,36 @@
-/** What cannot be read: told by its key, passed by by nobody, and taken away by those who may and say so. */
+/** Unreadable values: reported by key, never skipped silently, and deletable with permission and the unsafe option. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import readline from 'node:readline';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
 import { putRaw, rawValue } from '../etcd.ts';
-import { type Answer, type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { accounts, configuration, create, file, flags, keyed, keyOf, raw } from './configuration.ts';
+import { type ApiResponse, type TestServer, serveKinds } from '../serve-kinds.ts';
+import {
+  accounts,
+  configuration,
+  createAccount,
+  file,
+  flags,
+  provider,
+  keyOf,
+  readStoredValue,
+} from './configuration.ts';
 
 const unsafely = 'ignoreStoreReadErrorWithClusterBreakingPotential';
-const open = (...more: string[]): Promise<ServedKinds> =>
+const open = (...more: string[]): Promise<TestServer> =>
   serveKinds(kinds, {
     flags: [...flags, ...more],
-    files: { [file]: configuration(keyed('aesgcm', 'a'), keyed('aescbc', 'a'), { identity: {} }) },
+    files: { [file]: configuration(provider('aesgcm', 'a'), provider('aescbc', 'a'), { identity: {} }) },
     errorsExpected: true,
   });
 
-let server: ServedKinds;
+let server: TestServer;
 const url = (): string => server.etcd.endpoints[0] as string;
 const corrupt = (name: string, value: string | Buffer): Promise<void> => putRaw(url(), keyOf(name), Buffer.from(value));
-const stored = (name: string): Promise<Buffer | undefined> => rawValue(url(), keyOf(name));
-const get = (name: string): Promise<Answer> => server.ask('GET', `${accounts}/${name}`);
+const readStored = (name: string): Promise<Buffer | undefined> => rawValue(url(), keyOf(name));
+const get = (name: string): Promise<ApiResponse> => server.request('GET', `${accounts}/${name}`);
 
-/** What may lie in etcd instead of an object, however it came there. */
+/** Values that may replace an object in etcd, for whatever reason. */
 const wrecks: readonly (readonly [string, (whole: Buffer) => Buffer | string])[] = [
   ['a flipped bit', (whole) => Buffer.concat([whole.subarray(0, -1), Buffer.from([(whole.at(-1) ?? 0) ^ 1])])],
   ['half of it', (whole) => whole.subarray(0, whole.length / 2)],
@@ -40,13 +49,13 @@ describe('with the feature gate', () => {
   });
   afterAll(() => server.close());
 
-  test.each(wrecks)('%s is told by its key, and deleted by those who insist', async (_, wreck) => {
+  test.each(wrecks)('%s is reported by its key, and deleted with the unsafe option', async (_, wreck) => {
     const name = 'wreck';
-    await create(server, name);
+    await createAccount(server, name);
     const added = { metadata: { finalizers: ['example.com/held'] } };
-    await server.ask('PATCH', `${accounts}/${name}`, added, 'application/merge-patch+json');
-    await create(server, 'whole');
-    await corrupt(name, wreck(await raw(server, name)));
+    await server.request('PATCH', `${accounts}/${name}`, added, 'application/merge-patch+json');
+    await createAccount(server, 'whole');
+    await corrupt(name, wreck(await readStoredValue(server, name)));
     const requests: [string, string, string, object?, string?][] = [
       ['InternalError', 'GET', `${accounts}/${name}`],
       ['StorageReadError', 'GET', accounts],
@@ -56,70 +65,70 @@ describe('with the feature gate', () => {
       ['StorageReadError', 'DELETE', accounts],
     ];
     for (const [reason, ...request] of requests) {
-      const answer = await server.ask(...request);
+      const answer = await server.request(...request);
       const error = expect.objectContaining({ reason, message: expect.stringContaining(keyOf(name)) });
       expect([request, answer.status, answer.body]).toEqual([request, 500, error]);
     }
     const taken = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } };
-    expect((await server.ask('POST', accounts, taken)).status).toBe(409);
+    expect((await server.request('POST', accounts, taken)).status).toBe(409);
     expect((await get('whole')).status).toBe(200);
 
     const options = { [unsafely]: true, preconditions: { uid: 'of another one' } };
-    const rehearsed = await server.ask('DELETE', `${accounts}/${name}`, { ...options, dryRun: ['All'] });
+    const rehearsed = await server.request('DELETE', `${accounts}/${name}`, { ...options, dryRun: ['All'] });
     expect(rehearsed.status).toBe(200);
-    expect(await stored(name)).toBeDefined();
-    const deleted = await server.ask('DELETE', `${accounts}/${name}`, options);
+    expect(await readStored(name)).toBeDefined();
+    const deleted = await server.request('DELETE', `${accounts}/${name}`, options);
     expect(deleted.status).toBe(200);
     expect(deleted.body).toMatchObject({
       kind: 'Status',
       status: 'Success',
       details: { name, kind: 'serviceaccounts' },
     });
-    expect(await stored(name)).toBeUndefined();
+    expect(await readStored(name)).toBeUndefined();
     expect((await get(name)).status).toBe(404);
-    expect((await server.ask('GET', accounts)).status).toBe(200);
+    expect((await server.request('GET', accounts)).status).toBe(200);
   });
 
-  test('whoever insists on a readable object deletes it as ever', async () => {
+  test('the unsafe option deletes a readable object normally', async () => {
     const path = (name: string): string => `${accounts}/${name}?${unsafely}=true`;
-    expect((await server.ask('DELETE', path('nobody'))).status).toBe(404);
-    await create(server, 'held');
+    expect((await server.request('DELETE', path('nobody'))).status).toBe(404);
+    await createAccount(server, 'held');
     const held = { metadata: { finalizers: ['example.com/held'] } };
-    await server.ask('PATCH', `${accounts}/held`, held, 'application/merge-patch+json');
+    await server.request('PATCH', `${accounts}/held`, held, 'application/merge-patch+json');
     const stale = { preconditions: { uid: 'of another one' } };
-    expect((await server.ask('DELETE', path('held'), stale)).status).toBe(409);
-    expect((await server.ask('DELETE', path('held'))).status).toBe(200);
+    expect((await server.request('DELETE', path('held'), stale)).status).toBe(409);
+    expect((await server.request('DELETE', path('held'))).status).toBe(200);
     expect((await get('held')).body.metadata.deletionTimestamp).toBeDefined();
   });
 
-  test('a list names all that it cannot read, up to a hundred', async () => {
+  test('a list reports up to a hundred unreadable objects', async () => {
     const names = Array.from({ length: 105 }, (_, n) => `wreck-${String(n).padStart(3, '0')}`);
     for (const name of names) await corrupt(name, 'k8s:enc:aesgcm:v1:a:');
-    const { status, body } = await server.ask('GET', accounts);
+    const { status, body } = await server.request('GET', accounts);
     expect(status).toBe(500);
     const message = String(body.message);
     expect(names.filter((name) => message.includes(keyOf(name)))).toEqual(names.slice(0, 100));
     expect(body['details']).toMatchObject({ causes: names.slice(0, 100).map((name) => ({ field: keyOf(name) })) });
-    expect((await server.ask('DELETE', `${accounts}?${unsafely}=true`)).status).toBe(200);
-    expect((await server.ask('GET', accounts)).status).toBe(200);
+    expect((await server.request('DELETE', `${accounts}?${unsafely}=true`)).status).toBe(200);
+    expect((await server.request('GET', accounts)).status).toBe(200);
   });
 
-  test('a watch ends with an error where it comes across it, and another goes on behind it', async () => {
-    await create(server, 'seen');
-    const from = (await server.ask('GET', accounts)).body.metadata.resourceVersion;
+  test('a watch ends with an error at the unreadable object, and a new one continues after it', async () => {
+    await createAccount(server, 'seen');
+    const from = (await server.request('GET', accounts)).body.metadata.resourceVersion;
     const watch = await server.open('GET', `${accounts}?watch=true&resourceVersion=${from}`);
     const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
-    await create(server, 'before');
+    await createAccount(server, 'before');
     expect(JSON.parse((await lines.next()).value as string)).toMatchObject({ type: 'ADDED' });
     await corrupt('seen', 'k8s:enc:aesgcm:v1:a:');
     const { type, object } = JSON.parse((await lines.next()).value as string);
     expect([type, object.code, object.reason]).toEqual(['ERROR', 500, 'StorageReadError']);
     expect((await lines.next()).done).toBe(true);
-    await server.ask('DELETE', `${accounts}/seen?${unsafely}=true`);
-    const after = (await server.ask('GET', accounts)).body.metadata.resourceVersion;
+    await server.request('DELETE', `${accounts}/seen?${unsafely}=true`);
+    const after = (await server.request('GET', accounts)).body.metadata.resourceVersion;
     const next = await server.open('GET', `${accounts}?watch=true&resourceVersion=${after}`);
     const more = readline.createInterface({ input: next })[Symbol.asyncIterator]();
-    await create(server, 'after');
+    await createAccount(server, 'after');
     expect(JSON.parse((await more.next()).value as string)).toMatchObject({ object: { metadata: { name: 'after' } } });
     next.destroy();
   });
@@ -131,13 +140,13 @@ describe('without the feature gate', () => {
   });
   afterAll(() => server.close());
 
-  test('insisting changes nothing', async () => {
+  test('the unsafe option has no effect', async () => {
     await corrupt('wreck', 'k8s:enc:aesgcm:v1:a:');
     await until('the change', async () => ((await get('wreck')).status === 500 ? true : undefined));
     for (const path of [`${accounts}/wreck`, accounts]) {
-      const { status, warnings } = await server.ask('DELETE', `${path}?${unsafely}=true`);
+      const { status, warnings } = await server.request('DELETE', `${path}?${unsafely}=true`);
       expect([status, warnings]).toEqual([500, [expect.stringContaining('AllowUnsafeMalformedObjectDeletion')]]);
     }
-    expect(await stored('wreck')).toBeDefined();
+    expect(await readStored('wreck')).toBeDefined();
   });
 });

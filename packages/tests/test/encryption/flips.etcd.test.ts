@@ -1,6 +1,6 @@
 /**
- * Changes of what the server has stored, a million in a soak, by each provider that authenticates: not one changes what is read.
- * The envelope of KMS v2 is protobuf, in which some bits mean nothing, such as the name of a field that nobody knows.
+ * Bit flips in stored values, a million in a soak, for each authenticating provider: none changes the object that is
+ * read. The envelope of KMS v2 is protobuf, in which some bits have no meaning, such as those of unknown fields.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createSecretKey } from 'node:crypto';
@@ -23,19 +23,29 @@ import { repetitions } from '../../../base/test/soak.ts';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { serveKinds } from '../serve-kinds.ts';
-import { configuration, create, file, flags, flipped, keyed, keyOf, plugins, raw } from './configuration.ts';
+import {
+  configuration,
+  createAccount,
+  file,
+  flags,
+  flipBits,
+  provider,
+  keyOf,
+  kmsProviders,
+  readStoredValue,
+} from './configuration.ts';
 
 const socket = path.join(os.tmpdir(), `kms-flips-${process.pid}.sock`);
 const random = systemRandom();
-const key = Buffer.alloc(32, 'a'); // as keyed() makes it
-const nobody = {
+const key = Buffer.alloc(32, 'a'); // as in provider()
+const noMeasures = {
   keyUsed: () => {},
   keyIdReported: () => {},
   keyIdInvalid: () => {},
   cacheMissed: () => {},
   cacheSized: () => {},
 };
-const options = { clock, random, measures: nobody, onRecovered: () => {}, onUnhealthy: () => {} };
+const options = { clock, random, measures: noMeasures, onRecovered: () => {}, onUnhealthy: () => {} };
 const connection = { socket, timeoutMs: 5_000, clock, onCall: () => {} };
 
 let etcd: RealEtcd;
@@ -43,7 +53,7 @@ let plugin: RealPlugin;
 const opened: KmsPlugin[] = [];
 const { stackTraceLimit } = Error;
 beforeAll(async () => {
-  Error.stackTraceLimit = 0; // so many errors say where they are thrown, and nobody reads it
+  Error.stackTraceLimit = 0; // stack traces of so many errors are expensive and not used
   plugin = await startPlugin(socket);
   etcd = await startEtcd({ encrypted: true });
 });
@@ -54,13 +64,16 @@ afterAll(async () => {
   await etcd.stop();
 });
 
-async function behind(one: KmsPlugin): Promise<Transformer> {
+async function pluginTransformer(one: KmsPlugin): Promise<Transformer> {
   opened.push(one);
   await one.firstCheck;
   return one.transformer;
 }
 
-/** Each with the part of a value that it encrypted itself: what lies outside of that costs a call of the plugin. */
+/**
+ * Each provider with the part of a value that it encrypts locally: a flip outside of that part costs a call of the
+ * plugin.
+ */
 const providers: readonly {
   readonly name: string;
   readonly provider: object;
@@ -70,30 +83,30 @@ const providers: readonly {
 }[] = [
   {
     name: 'aesgcm',
-    provider: keyed('aesgcm', 'a'),
+    provider: provider('aesgcm', 'a'),
     prefix: 'k8s:enc:aesgcm:v1:a:',
     open: () => aesGcm({ key: createSecretKey(key), random, onNonce: () => {} }),
     own: ({ length }) => [0, length],
   },
   {
     name: 'secretbox',
-    provider: keyed('secretbox', 'a'),
+    provider: provider('secretbox', 'a'),
     prefix: 'k8s:enc:secretbox:v1:a:',
     open: () => secretbox({ key, random }),
     own: ({ length }) => [0, length],
   },
   {
     name: 'kms v1',
-    provider: plugins('v1', socket, 'a')[0] as object,
+    provider: kmsProviders('v1', socket, 'a')[0] as object,
     prefix: 'k8s:enc:kms:v1:a:',
-    open: () => behind(kmsV1(kmsV1Service(connection), { ...options, cacheSize: 10 })),
+    open: () => pluginTransformer(kmsV1(kmsV1Service(connection), { ...options, cacheSize: 10 })),
     own: (value) => [2 + value.readUInt16BE(), value.length],
   },
   {
     name: 'kms v2',
-    provider: plugins('v2', socket, 'a')[0] as object,
+    provider: kmsProviders('v2', socket, 'a')[0] as object,
     prefix: 'k8s:enc:kms:v2:a:',
-    open: () => behind(kmsV2(kmsV2Service(connection), options)),
+    open: () => pluginTransformer(kmsV2(kmsV2Service(connection), options)),
     own: ({ length }) => [3, length - 200],
   },
 ];
@@ -102,8 +115,8 @@ const flipsOfEach = repetitions({ ci: 25_000, soak: 250_000 });
 test.each(providers)('$name', async ({ name, provider, prefix, open, own }) => {
   const server = await serveKinds(kinds, { flags, files: { [file]: configuration(provider) }, etcd });
   const robot = `robot-${name.replace(' ', '-')}`;
-  await create(server, robot);
-  const value = await raw(server, robot);
+  await createAccount(server, robot);
+  const value = await readStoredValue(server, robot);
   await server.close();
   const transformer = prefixTransformer([{ prefix, transformer: await open() }]);
   const read = async (bytes: Buffer): Promise<string> =>
@@ -113,13 +126,13 @@ test.each(providers)('$name', async ({ name, provider, prefix, open, own }) => {
 
   const changed: number[][] = [];
   const attempt = async (...bits: number[]): Promise<void> => {
-    const isSafe = await read(flipped(value, ...bits)).then(
+    const isSafe = await read(flipBits(value, ...bits)).then(
       (text) => text === whole,
       () => true,
     );
     if (!isSafe) changed.push(bits);
   };
-  // Every single bit, and then up to three at a time.
+  // Each single bit, then up to three bits at a time.
   const bits = value.length * 8;
   for (let bit = 0; bit < bits; bit++) await attempt(bit);
   const chance = seededRandom(7);

@@ -1,10 +1,10 @@
-/** Resources are encrypted by the group that the configuration names, though their keys in etcd name no group. */
+/** The configuration selects resources by group, although etcd keys do not contain the group. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { rawValue } from '../etcd.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { file, flags, keyed, prefixOf } from './configuration.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { file, flags, provider, prefixOf } from './configuration.ts';
 import { runStorage } from './run-storage.ts';
 
 const of = (providers: Readonly<Record<string, readonly string[]>>): string =>
@@ -13,7 +13,7 @@ const of = (providers: Readonly<Record<string, readonly string[]>>): string =>
     kind: 'EncryptionConfiguration',
     resources: Object.entries(providers).map(([key, resources]) => ({
       resources,
-      providers: [keyed('secretbox', key), { identity: {} }],
+      providers: [provider('secretbox', key), { identity: {} }],
     })),
   });
 const byGroup = of({
@@ -24,7 +24,7 @@ const byGroup = of({
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1';
 const roleRef = { kind: 'ClusterRole', name: 'r' };
-/** Each with what encrypts it. */
+/** Stored objects with the key that encrypts each. */
 const stored = [
   [`${rbac}/namespaces/team/roles`, {}, '/registry/roles/team/x', 'one'],
   [`${rbac}/namespaces/team/rolebindings`, { roleRef }, '/registry/rolebindings/team/x', 'group'],
@@ -34,7 +34,7 @@ const stored = [
 ] as const;
 
 let etcd: RealEtcd;
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   etcd = await startEtcd({ encrypted: true });
   server = await serveKinds(kinds, { flags, files: { [file]: byGroup }, etcd });
@@ -45,16 +45,16 @@ afterAll(async () => {
 });
 
 test.each(stored)('%s: an object with %j is stored under %s by the key %s', async (path, fields, key, by) => {
-  expect((await server.ask('POST', path, { metadata: { name: 'x' }, ...fields })).status).toBe(201);
+  expect((await server.request('POST', path, { metadata: { name: 'x' }, ...fields })).status).toBe(201);
   const value = (await rawValue(etcd.endpoints[0] as string, key)) ?? Buffer.of();
   expect(prefixOf(value)).toBe(`k8s:enc:secretbox:v1:${by}:`);
-  expect((await server.ask('GET', `${path}/x`)).body.metadata.name).toBe('x');
+  expect((await server.request('GET', `${path}/x`)).body.metadata.name).toBe('x');
 });
 
-test('a rewrite goes by the same groups', async () => {
+test('storage rewrite uses the same groups', async () => {
   const other = of({ one: ['roles.rbac.authorization.k8s.io'], core: ['*.'] });
   const { lines } = await runStorage(etcd, other, 'rewrite', '--dry-run');
-  // What the group's key encrypted is in no list any more, and nobody can read it.
+  // The group's key is no longer configured for these objects, so they are unreadable.
   expect(lines).toEqual(
     expect.arrayContaining(stored.flatMap(([, , key, by]) => (by === 'group' ? [`cannot read ${key}`] : []))),
   );

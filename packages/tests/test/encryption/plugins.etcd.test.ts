@@ -1,4 +1,4 @@
-/** Keys that a plugin keeps: what the server does without it, and what it tells of it. */
+/** KMS plugins: the server's behavior and its reports while a plugin is unavailable. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -9,29 +9,29 @@ import { canary } from '../../../storage/test/leaks.ts';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import {
   accounts,
   configuration,
-  create,
+  createAccount,
   file,
   flags,
-  keyed,
-  plugins,
+  provider,
+  kmsProviders,
   prefixOf,
-  raw,
+  readStoredValue,
   reconfigure,
 } from './configuration.ts';
 
 const socketOf = (name: string): string => path.join(os.tmpdir(), `kms-${name}-${process.pid}.sock`);
 
-const statusOf = async (server: ServedKinds, path: string): Promise<number> => {
+const statusOf = async (server: TestServer, path: string): Promise<number> => {
   const answer = await server.open('GET', path);
   answer.resume();
   return answer.statusCode ?? 0;
 };
 
-const metricsOf = async (server: ServedKinds): Promise<string> => {
+const metricsOf = async (server: TestServer): Promise<string> => {
   const pieces: Buffer[] = [];
   for await (const piece of await server.open('GET', '/metrics')) pieces.push(piece as Buffer);
   return Buffer.concat(pieces).toString();
@@ -39,25 +39,25 @@ const metricsOf = async (server: ServedKinds): Promise<string> => {
 
 describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
   let plugin: RealPlugin;
-  let server: ServedKinds;
+  let server: TestServer;
   const socket = socketOf(version);
-  const kms = plugins(version, socket, 'vault');
-  const own = flags.slice(0, 1); // without reload, so each plugin has its check
-  const open = (etcd?: RealEtcd): Promise<ServedKinds> =>
+  const kms = kmsProviders(version, socket, 'vault');
+  const own = flags.slice(0, 1); // without reload, so that each plugin has its own check
+  const open = (etcd?: RealEtcd): Promise<TestServer> =>
     serveKinds(kinds, {
       flags: own,
       files: { [file]: configuration(...kms) },
       errorsExpected: true,
       ...(etcd && { etcd }),
     });
-  const get = (name: string): ReturnType<ServedKinds['ask']> => server.ask('GET', `${accounts}/${name}`);
-  const checks = (of: ServedKinds): Promise<number[]> =>
+  const get = (name: string): ReturnType<TestServer['request']> => server.request('GET', `${accounts}/${name}`);
+  const healthChecks = (of: TestServer): Promise<number[]> =>
     Promise.all(
       ['/readyz', '/healthz'].flatMap((all) => [all, `${all}/kms-provider-0`]).map((path) => statusOf(of, path)),
     );
-  const back = async (of: ServedKinds): Promise<void> => {
+  const waitUntilHealthy = async (of: TestServer): Promise<void> => {
     plugin = await startPlugin(socket);
-    await until('the return', async () => ((await checks(of)).every((code) => code === 200) ? true : undefined));
+    await until('the return', async () => ((await healthChecks(of)).every((code) => code === 200) ? true : undefined));
   };
 
   beforeAll(async () => {
@@ -69,53 +69,55 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
     await plugin.stop();
   });
 
-  test('that is well keeps the server ready, and is no reason to live or not', async () => {
-    expect(await checks(server)).toEqual([200, 200, 200, 200]);
+  test('that is healthy keeps the server ready, and does not affect liveness', async () => {
+    expect(await healthChecks(server)).toEqual([200, 200, 200, 200]);
     expect(await statusOf(server, '/livez/kms-provider-0')).toBe(404);
-    await create(server, 'robot');
-    expect(prefixOf(await raw(server, 'robot'))).toBe(`k8s:enc:kms:${version}:vault:`);
+    await createAccount(server, 'robot');
+    expect(prefixOf(await readStoredValue(server, 'robot'))).toBe(`k8s:enc:kms:${version}:vault:`);
   });
 
-  test('that is silent: what is known is read all the same, and nothing is stored in clear', async () => {
+  test('that does not respond: cached objects are still readable, and nothing is stored as plaintext', async () => {
     await plugin.stop();
     expect((await get('robot')).status).toBe(200);
-    expect((await create(server, 'later')).status).toBe(version === 'v2' ? 201 : 503);
-    // Version 2 is asked once in a minute, and trusted for three; a write of version 1 meets the silence at once.
+    expect((await createAccount(server, 'later')).status).toBe(version === 'v2' ? 201 : 503);
+    // A v2 plugin is checked once a minute and its key is used for three; a v1 write calls the plugin at once.
     if (version === 'v1')
-      await until('the loss', async () => ((await checks(server)).every((code) => code === 500) ? true : undefined));
+      await until('the loss', async () =>
+        (await healthChecks(server)).every((code) => code === 500) ? true : undefined,
+      );
     expect(await statusOf(server, '/livez')).toBe(200);
-    await back(server);
-    expect((await create(server, 'again')).status).toBe(201);
+    await waitUntilHealthy(server);
+    expect((await createAccount(server, 'again')).status).toBe(201);
   });
 
-  test('that comes later than the server: objects answer 503, cannot be deleted as unreadable, and then are there', async () => {
+  test('that starts after the server: until then objects return 503 and cannot be deleted as unreadable', async () => {
     await plugin.stop();
     const other = await open(server.etcd);
     try {
-      expect(other.logged.some((line) => line.includes('KMS plugin unhealthy'))).toBe(true);
-      expect(await checks(other)).toEqual([500, 500, 500, 500]);
+      expect(other.logLines.some((line) => line.includes('KMS plugin unhealthy'))).toBe(true);
+      expect(await healthChecks(other)).toEqual([500, 500, 500, 500]);
       for (const [method, path] of [
         ['GET', `${accounts}/robot`],
         ['GET', accounts],
         ['DELETE', `${accounts}/robot?ignoreStoreReadErrorWithClusterBreakingPotential=true`],
       ] as const)
-        expect([method, path, (await other.ask(method, path)).status]).toEqual([method, path, 503]);
-      const refused = await create(other, 'none');
+        expect([method, path, (await other.request(method, path)).status]).toEqual([method, path, 503]);
+      const refused = await createAccount(other, 'none');
       expect([refused.status, refused.body.message]).toEqual([503, expect.stringContaining('key management plugin')]);
-      await back(other);
+      await waitUntilHealthy(other);
       const found = await until('the objects', async () => {
-        const answer = await other.ask('GET', accounts);
+        const answer = await other.request('GET', accounts);
         return answer.status === 200 ? answer : undefined;
       });
       expect(found.body.items?.every(({ metadata }) => metadata.annotations?.canary === canary)).toBe(true);
-      await create(other, 'theirs');
+      await createAccount(other, 'theirs');
       expect((await get('theirs')).body.metadata.annotations).toEqual({ canary });
     } finally {
       await other.close();
     }
   });
 
-  test('is counted under the names of the reference, its keys by their hashes', async () => {
+  test('has the metrics of kube-apiserver, with hashes of its key IDs', async () => {
     const text = await metricsOf(server);
     const service = version === 'v1' ? 'v1beta1' : 'v2';
     expect(text).toContain(
@@ -145,10 +147,10 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
   });
 });
 
-describe('a configuration that is read again', () => {
+describe('a reloaded configuration', () => {
   let etcd: RealEtcd;
-  let server: ServedKinds;
-  const local = keyed('aesgcm', 'a');
+  let server: TestServer;
+  const local = provider('aesgcm', 'a');
   beforeAll(async () => {
     etcd = await startEtcd({ encrypted: true });
     server = await serveKinds(kinds, { flags, files: { [file]: configuration(local) }, etcd, errorsExpected: true });
@@ -158,34 +160,34 @@ describe('a configuration that is read again', () => {
     await etcd.stop();
   });
 
-  test('waits for its plugins to be well, and has one check for all of them', async () => {
+  test('is applied once its plugins are healthy, and has one check for all of them', async () => {
     const socket = socketOf('late');
-    await reconfigure(server, configuration(...plugins('v2', socket, 'vault'), local));
-    expect(server.logged.at(-1)).toContain('not usable, the old one stays');
-    expect((await create(server, 'before')).status).toBe(201);
-    expect(prefixOf(await raw(server, 'before'))).toBe('k8s:enc:aesgcm:v1:a:');
+    await reconfigure(server, configuration(...kmsProviders('v2', socket, 'vault'), local));
+    expect(server.logLines.at(-1)).toContain('not usable, the old one stays');
+    expect((await createAccount(server, 'before')).status).toBe(201);
+    expect(prefixOf(await readStoredValue(server, 'before'))).toBe('k8s:enc:aesgcm:v1:a:');
     expect(await statusOf(server, '/readyz/kms-providers')).toBe(200);
-    const seen = server.logged.length;
+    const seen = server.logLines.length;
     const plugin = await startPlugin(socket);
     try {
       await until('the configuration', () =>
-        server.logged.slice(seen).some((line) => line.includes('is in service')) ? true : undefined,
+        server.logLines.slice(seen).some((line) => line.includes('is in service')) ? true : undefined,
       );
-      await create(server, 'behind');
-      expect(prefixOf(await raw(server, 'behind'))).toBe('k8s:enc:kms:v2:vault:');
+      await createAccount(server, 'behind');
+      expect(prefixOf(await readStoredValue(server, 'behind'))).toBe('k8s:enc:kms:v2:vault:');
       expect(await statusOf(server, '/readyz/kms-provider-0')).toBe(404);
-      const failures = server.logged.filter((line) => line.includes('not usable'));
-      expect(failures.length).toBe(1); // tried each second, told once
-      const gone = (await server.ask('DELETE', `${accounts}/behind`)).status;
+      const failures = server.logLines.filter((line) => line.includes('not usable'));
+      expect(failures.length).toBe(1); // retried each second, logged once
+      const gone = (await server.request('DELETE', `${accounts}/behind`)).status;
       expect(gone).toBe(200);
       await reconfigure(server, configuration(local));
-      expect(server.logged.at(-1)).toContain('is in service');
+      expect(server.logLines.at(-1)).toContain('is in service');
     } finally {
       await plugin.stop();
     }
   });
 
-  test('is let go of when the server closes meanwhile: nobody stays connected with its plugins', async () => {
+  test('is abandoned when the server closes, including its plugin connections', async () => {
     const connections = new Set<net.Socket>();
     const between = net.createServer((from) => {
       connections.add(from);
@@ -207,11 +209,11 @@ describe('a configuration that is read again', () => {
     });
     const slow = { kms: { apiVersion: 'v2', name: 'slow', endpoint: `unix://${socketOf('between')}`, timeout: '20s' } };
     await closing.write(file, configuration(slow, local));
-    await until('the question', () => plugin.calls.get('v2 Status'));
+    await until('the status call', () => plugin.calls.get('v2 Status'));
     await closing.close();
     answers.resolve();
     await until('the end of the connection', () => (connections.size === 0 ? true : undefined));
-    expect(closing.logged.join()).not.toContain('is in service');
+    expect(closing.logLines.join()).not.toContain('is in service');
     between.close();
     await plugin.stop();
   });

@@ -1,4 +1,4 @@
-/** What every provider must hold, through the whole server and in the bytes that then lie in a real etcd. */
+/** Requirements on every encryption provider, through the whole server and in the bytes of a real etcd. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import os from 'node:os';
 import path from 'node:path';
@@ -9,55 +9,55 @@ import { canary } from '../../../storage/test/leaks.ts';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
 import { putRaw } from '../etcd.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type Answer, type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type ApiResponse, type TestServer, serveKinds } from '../serve-kinds.ts';
 import {
   accounts,
   configuration,
-  create,
+  createAccount,
   file,
   flags,
-  flipped,
-  keyed,
+  flipBits,
+  provider,
   keyOf,
-  plugins,
+  kmsProviders,
   prefixOf,
-  raw,
+  readStoredValue,
   reconfigure,
 } from './configuration.ts';
 
 interface Tested {
   readonly name: string;
-  /** What values with one of its keys begin with. */
+  /** The prefix of values that are encrypted with this key. */
   prefix(key: string): string;
-  /** Providers with these keys, in this order. */
+  /** The provider configuration with these keys, in this order. */
   by(...keys: string[]): object[];
-  /** Whether what it did not write, or did not write there, is always refused. */
+  /** Whether the provider rejects values that it did not write, or not under this key. */
   readonly authenticates: boolean;
 }
 
 const socket = path.join(os.tmpdir(), `kms-providers-${process.pid}.sock`);
-const local = (name: 'aesgcm' | 'aescbc' | 'secretbox', authenticates: boolean): Tested => ({
+const localProvider = (name: 'aesgcm' | 'aescbc' | 'secretbox', authenticates: boolean): Tested => ({
   name,
   prefix: (key) => `k8s:enc:${name}:v1:${key}:`,
-  by: (...keys) => [keyed(name, ...keys)],
+  by: (...keys) => [provider(name, ...keys)],
   authenticates,
 });
-const behind = (version: 'v1' | 'v2'): Tested => ({
+const kmsProvider = (version: 'v1' | 'v2'): Tested => ({
   name: `kms ${version}`,
   prefix: (key) => `k8s:enc:kms:${version}:${key}:`,
-  by: (...keys) => plugins(version, socket, ...keys),
+  by: (...keys) => kmsProviders(version, socket, ...keys),
   authenticates: true,
 });
 const providers: readonly Tested[] = [
-  local('aesgcm', true),
-  local('aescbc', false),
-  local('secretbox', true),
-  behind('v1'),
-  behind('v2'),
+  localProvider('aesgcm', true),
+  localProvider('aescbc', false),
+  localProvider('secretbox', true),
+  kmsProvider('v1'),
+  kmsProvider('v2'),
   {
     name: 'identity',
     prefix: (key) => (key === 'a' ? '' : `k8s:enc:aesgcm:v1:${key}:`),
-    by: (...keys) => keys.map((key) => (key === 'a' ? { identity: {} } : keyed('aesgcm', key))),
+    by: (...keys) => keys.map((key) => (key === 'a' ? { identity: {} } : provider('aesgcm', key))),
     authenticates: false,
   },
 ];
@@ -71,22 +71,22 @@ beforeAll(async () => {
 afterAll(() => plugin.stop());
 
 describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }) => {
-  let server: ServedKinds;
+  let server: TestServer;
   let etcd: RealEtcd;
   const put = (name: string, value: Buffer): Promise<void> =>
     putRaw(server.etcd.endpoints[0] as string, keyOf(name), value);
-  const get = (name: string): Promise<Answer> => server.ask('GET', `${accounts}/${name}`);
-  const merge = (name: string, change: object): Promise<Answer> =>
-    server.ask('PATCH', `${accounts}/${name}`, change, 'application/merge-patch+json');
-  const listed = async (): Promise<(string | undefined)[]> =>
-    ((await server.ask('GET', accounts)).body.items ?? []).map(({ metadata }) => metadata.name);
-  const refused = async (name: string): Promise<void> => {
+  const get = (name: string): Promise<ApiResponse> => server.request('GET', `${accounts}/${name}`);
+  const merge = (name: string, change: object): Promise<ApiResponse> =>
+    server.request('PATCH', `${accounts}/${name}`, change, 'application/merge-patch+json');
+  const listNames = async (): Promise<(string | undefined)[]> =>
+    ((await server.request('GET', accounts)).body.items ?? []).map(({ metadata }) => metadata.name);
+  const expectUnreadable = async (name: string): Promise<void> => {
     const message = expect.stringContaining(keyOf(name));
     for (const [path, reason] of [
       [`${accounts}/${name}`, 'InternalError'],
       [accounts, 'StorageReadError'],
     ] as const) {
-      const { status, body } = await server.ask('GET', path);
+      const { status, body } = await server.request('GET', path);
       expect([path, status, body]).toEqual([path, 500, expect.objectContaining({ reason, message })]);
     }
   };
@@ -105,29 +105,29 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     await etcd.stop();
   });
 
-  test('creates: behind its prefix, and hidden', async () => {
-    expect((await create(server, 'made')).status).toBe(201);
-    const value = await raw(server, 'made');
+  test('create: encrypted after its prefix', async () => {
+    expect((await createAccount(server, 'made')).status).toBe(201);
+    const value = await readStoredValue(server, 'made');
     expect(prefixOf(value)).toBe(prefix('a'));
     expect(value.includes(canary)).toBe(provider === 'identity');
-    await server.ask('DELETE', `${accounts}/made`);
-    await create(server, 'made');
-    expect(await raw(server, 'made')).not.toEqual(value);
+    await server.request('DELETE', `${accounts}/made`);
+    await createAccount(server, 'made');
+    expect(await readStoredValue(server, 'made')).not.toEqual(value);
   });
 
-  test('reads and lists what it wrote', async () => {
-    await create(server, 'read');
+  test('reads and lists its own values', async () => {
+    await createAccount(server, 'read');
     expect((await get('read')).body.metadata.annotations).toEqual({ canary });
-    expect(await listed()).toContain('read');
+    expect(await listNames()).toContain('read');
   });
 
-  test('watches: creations, changes and deletions, each with what it is about', async () => {
-    const from = (await server.ask('GET', accounts)).body.metadata.resourceVersion;
+  test('watch: additions, changes and deletions, each with its object', async () => {
+    const from = (await server.request('GET', accounts)).body.metadata.resourceVersion;
     const watch = await server.open('GET', `${accounts}?watch=true&resourceVersion=${from}`);
     const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
-    await create(server, 'watched');
+    await createAccount(server, 'watched');
     await merge('watched', { metadata: { labels: { a: 'b' } } });
-    await server.ask('DELETE', `${accounts}/watched`);
+    await server.request('DELETE', `${accounts}/watched`);
     for (const type of ['ADDED', 'MODIFIED', 'DELETED']) {
       const event = JSON.parse((await lines.next()).value as string);
       expect(event).toMatchObject({ type, object: { metadata: { name: 'watched', annotations: { canary } } } });
@@ -135,23 +135,23 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     watch.destroy();
   });
 
-  test('updates: other bytes behind the same prefix, and none for what does not change', async () => {
-    const { body } = await create(server, 'changed');
-    const before = await raw(server, 'changed');
+  test('update: different bytes with the same prefix, and no write without a change', async () => {
+    const { body } = await createAccount(server, 'changed');
+    const before = await readStoredValue(server, 'changed');
     expect((await merge('changed', {})).body.metadata.resourceVersion).toBe(body.metadata.resourceVersion);
-    expect(await raw(server, 'changed')).toEqual(before);
+    expect(await readStoredValue(server, 'changed')).toEqual(before);
     const replaced = { ...body, metadata: { ...body.metadata, labels: { changed: 'yes' } } };
-    expect((await server.ask('PUT', `${accounts}/changed`, replaced)).status).toBe(200);
-    const after = await raw(server, 'changed');
+    expect((await server.request('PUT', `${accounts}/changed`, replaced)).status).toBe(200);
+    const after = await readStoredValue(server, 'changed');
     expect(prefixOf(after)).toBe(prefix('a'));
     expect(after.equals(before)).toBe(false);
     expect((await get('changed')).body.metadata.labels).toEqual({ changed: 'yes' });
   });
 
-  test('corrupt: what is cut, emptied or noise is told by its key, and the others are read as ever', async () => {
-    await create(server, 'wreck');
-    await create(server, 'whole');
-    const whole = await raw(server, 'wreck');
+  test('corrupt: truncated, empty and random values are reported by key, and other objects stay readable', async () => {
+    await createAccount(server, 'wreck');
+    await createAccount(server, 'whole');
+    const whole = await readStoredValue(server, 'wreck');
     const begin = Buffer.from(prefix('a'));
     const noise = Buffer.alloc(320, 0xe7);
     for (const wreck of [
@@ -161,36 +161,36 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
       Buffer.concat([begin, noise]),
     ]) {
       await put('wreck', wreck);
-      await refused('wreck');
+      await expectUnreadable('wreck');
       expect((await get('whole')).status).toBe(200);
     }
     await put('wreck', whole);
     expect((await get('wreck')).body.metadata.annotations).toEqual({ canary });
-    expect(await listed()).toContain('wreck');
+    expect(await listNames()).toContain('wreck');
   });
 
-  test('moved: a value under another key is not taken for the object of that name', async () => {
-    await create(server, 'here');
-    await create(server, 'there');
-    const own = await raw(server, 'there');
-    await put('there', await raw(server, 'here'));
-    await refused('there');
+  test('moved: a value under another key is not read as that object', async () => {
+    await createAccount(server, 'here');
+    await createAccount(server, 'there');
+    const own = await readStoredValue(server, 'there');
+    await put('there', await readStoredValue(server, 'here'));
+    await expectUnreadable('there');
     await put('there', own);
     expect((await get('there')).status).toBe(200);
   });
 
-  test('flipped: no changed bit makes an object that was not written, and none makes the server fall', async () => {
-    await create(server, 'flip');
-    const whole = await raw(server, 'flip');
+  test('flipped: no bit flip yields another object or crashes the server', async () => {
+    await createAccount(server, 'flip');
+    const whole = await readStoredValue(server, 'flip');
     const before = (await get('flip')).body;
     const random = seededRandom(11);
     const stretch = Math.floor((whole.length * 8) / flips);
     for (let n = 0; n < flips; n++) {
-      const bit = n * stretch + random.below(stretch); // everywhere
-      await put('flip', flipped(whole, bit));
+      const bit = n * stretch + random.below(stretch); // in every part of the value
+      await put('flip', flipBits(whole, bit));
       const { status, body } = await get('flip');
       if (authenticates) expect({ bit, status, body }).toMatchObject({ bit, status: 500 });
-      // Without authentication something else may come out, but never the object of another place.
+      // Without authentication the content may change, but never the identity of the object.
       else expect([bit, status === 500 || body.metadata.name === 'flip']).toEqual([bit, true]);
     }
     await put('flip', whole);
@@ -200,21 +200,21 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     });
   });
 
-  test('rotates: another key is added, writes, is the only one; and what it did not write is written anew', async () => {
-    await create(server, 'rotated');
+  test('rotation: a key is added, becomes primary, becomes the only one; values of older keys are rewritten', async () => {
+    await createAccount(server, 'rotated');
     await reconfigure(server, configuration(...by('a', 'b')));
-    expect(prefixOf(await raw(server, 'rotated'))).toBe(prefix('a'));
+    expect(prefixOf(await readStoredValue(server, 'rotated'))).toBe(prefix('a'));
     await reconfigure(server, configuration(...by('b', 'a')));
     expect((await get('rotated')).body.metadata.annotations).toEqual({ canary });
     await merge('rotated', {});
-    const rewritten = await raw(server, 'rotated');
+    const rewritten = await readStoredValue(server, 'rotated');
     expect(prefixOf(rewritten)).toBe(prefix('b'));
     await merge('rotated', {});
-    expect(await raw(server, 'rotated')).toEqual(rewritten);
-    for (const name of await listed()) await merge(String(name), {});
+    expect(await readStoredValue(server, 'rotated')).toEqual(rewritten);
+    for (const name of await listNames()) await merge(String(name), {});
     await reconfigure(server, configuration(...by('b')));
-    expect(await listed()).toContain('rotated');
-    const values = await Promise.all((await listed()).map((name) => raw(server, String(name))));
+    expect(await listNames()).toContain('rotated');
+    const values = await Promise.all((await listNames()).map((name) => readStoredValue(server, String(name))));
     expect(new Set(values.map(prefixOf))).toEqual(new Set([prefix('b')]));
   });
 });

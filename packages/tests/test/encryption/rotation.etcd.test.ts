@@ -1,4 +1,4 @@
-/** Keys that come and go while replicas serve, and configurations that cannot be used. */
+/** Key rotation while replicas serve requests, and invalid configurations. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import readline from 'node:readline';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -6,100 +6,110 @@ import { canary } from '../../../storage/test/leaks.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
 import { putRaw } from '../etcd.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { accounts, configuration, create, file, flags, keyed, keyOf, raw, reconfigure } from './configuration.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import {
+  accounts,
+  configuration,
+  createAccount,
+  file,
+  flags,
+  provider,
+  keyOf,
+  readStoredValue,
+  reconfigure,
+} from './configuration.ts';
 import { runStorage } from './run-storage.ts';
 
-const open = (text: string, etcd?: RealEtcd): Promise<ServedKinds> =>
+const open = (text: string, etcd?: RealEtcd): Promise<TestServer> =>
   serveKinds(kinds, { flags, files: { [file]: text }, errorsExpected: true, ...(etcd && { etcd }) });
-const byKeys = (...names: string[]): string => configuration(keyed('aesgcm', ...names));
+const withKeys = (...names: string[]): string => configuration(provider('aesgcm', ...names));
 
-describe('keys that come and go', () => {
+describe('key rotation', () => {
   let etcd: RealEtcd;
   beforeAll(async () => {
     etcd = await startEtcd({ encrypted: true });
   });
   afterAll(() => etcd.stop());
 
-  test('what could not be read can be, once its key is configured', async () => {
-    const first = await open(byKeys('z'), etcd);
-    await create(first, 'robot');
+  test('unreadable objects become readable once their key is configured', async () => {
+    const first = await open(withKeys('z'), etcd);
+    await createAccount(first, 'robot');
     await first.close();
-    const second = await open(byKeys('b'), etcd);
+    const second = await open(withKeys('b'), etcd);
     try {
-      const lost = await second.ask('GET', `${accounts}/robot`);
+      const lost = await second.request('GET', `${accounts}/robot`);
       expect(lost.status).toBe(500);
       expect(lost.body).toMatchObject({ message: expect.stringContaining(keyOf('robot')) });
-      await reconfigure(second, byKeys('b', 'z'));
+      await reconfigure(second, withKeys('b', 'z'));
       const found = await until('the object', async () => {
-        const answer = await second.ask('GET', `${accounts}/robot`);
+        const answer = await second.request('GET', `${accounts}/robot`);
         return answer.status === 200 ? answer : undefined;
       });
       expect(found.body.metadata.annotations).toEqual({ canary });
-      await second.ask('DELETE', `${accounts}/robot`);
+      await second.request('DELETE', `${accounts}/robot`);
     } finally {
       await second.close();
     }
   });
 
   test('a rotation under load of two replicas fails no request and no watch: add, promote, rewrite, remove', async () => {
-    const replicas = [await open(byKeys('a'), etcd), await open(byKeys('a'), etcd)];
+    const replicas = [await open(withKeys('a'), etcd), await open(withKeys('a'), etcd)];
     const objects = 40;
     const name = (n: number): string => `busy-${n % objects}`;
     const failures: string[] = [];
-    let told = 0;
+    let eventCount = 0;
     let loading = true;
     let requests = 0;
-    const ask = async (server: ServedKinds, ...request: Parameters<ServedKinds['ask']>): Promise<void> => {
-      const { status, body } = await server.ask(...request);
+    const request = async (server: TestServer, ...request: Parameters<TestServer['request']>): Promise<void> => {
+      const { status, body } = await server.request(...request);
       requests++;
       if (status >= 300) failures.push(JSON.stringify([request, body]));
     };
     const worker = async (n: number): Promise<void> => {
-      const server = replicas[n % 2] as ServedKinds;
+      const server = replicas[n % 2] as TestServer;
       for (let turn = n; loading; turn += 7) {
         const path = `${accounts}/${name(turn)}`;
         const change = { metadata: { labels: { turn: `${n}-${turn}` } } };
-        await ask(server, 'PATCH', path, change, 'application/merge-patch+json');
-        await ask(server, 'GET', path);
-        await ask(server, 'GET', turn % 2 ? accounts : `${accounts}?resourceVersion=0&limit=5`);
-        await ask(server, 'POST', accounts, { metadata: { name: `new-${n}-${turn}`, annotations: { canary } } });
-        await ask(server, 'DELETE', `${accounts}/new-${n}-${turn}`);
+        await request(server, 'PATCH', path, change, 'application/merge-patch+json');
+        await request(server, 'GET', path);
+        await request(server, 'GET', turn % 2 ? accounts : `${accounts}?resourceVersion=0&limit=5`);
+        await request(server, 'POST', accounts, { metadata: { name: `new-${n}-${turn}`, annotations: { canary } } });
+        await request(server, 'DELETE', `${accounts}/new-${n}-${turn}`);
       }
     };
-    const watch = async (server: ServedKinds): Promise<void> => {
+    const watch = async (server: TestServer): Promise<void> => {
       const stream = await server.open('GET', `${accounts}?watch=true`);
       stream.once('end', () => loading && failures.push('a watch ended'));
       for await (const line of readline.createInterface({ input: stream })) {
-        told++;
+        eventCount++;
         if (line.startsWith('{"type":"ERROR"')) failures.push(line);
         if (!loading) return stream.destroy() && undefined;
       }
     };
-    const everywhere = async (...keys: string[]): Promise<void> => {
-      await Promise.all(replicas.map((server) => reconfigure(server, byKeys(...keys))));
+    const reconfigureAll = async (...keys: string[]): Promise<void> => {
+      await Promise.all(replicas.map((server) => reconfigure(server, withKeys(...keys))));
       const since = requests;
-      await until('load in between', () => (requests > since + 40 ? true : undefined));
+      await until('requests in between', () => (requests > since + 40 ? true : undefined));
     };
     try {
-      await Promise.all(Array.from({ length: objects }, (_, n) => create(replicas[0] as ServedKinds, name(n))));
+      await Promise.all(Array.from({ length: objects }, (_, n) => createAccount(replicas[0] as TestServer, name(n))));
       const watches = replicas.map(watch);
       const workers = Promise.all([0, 1, 2, 3].map(worker));
-      await everywhere('a', 'b');
-      await everywhere('b', 'a');
-      const rewritten = await runStorage(etcd, byKeys('b', 'a'), 'rewrite', '--objects-per-second=500');
+      await reconfigureAll('a', 'b');
+      await reconfigureAll('b', 'a');
+      const rewritten = await runStorage(etcd, withKeys('b', 'a'), 'rewrite', '--objects-per-second=500');
       expect([rewritten.code, rewritten.lines.at(-1)]).toEqual([0, expect.stringContaining('0 unreadable')]);
-      const { lines } = await runStorage(etcd, byKeys('b', 'a'), 'inspect');
+      const { lines } = await runStorage(etcd, withKeys('b', 'a'), 'inspect');
       const ofAccounts = lines.filter((line) => line.startsWith('serviceaccounts'));
       expect(ofAccounts.join()).toMatch(/^serviceaccounts\tk8s:enc:aesgcm:v1:b:\t\d+$/);
-      await everywhere('b');
+      await reconfigureAll('b');
       loading = false;
       await workers;
-      await create(replicas[0] as ServedKinds, 'last'); // wakes the watches
+      await createAccount(replicas[0] as TestServer, 'last'); // delivers an event to the watches
       await Promise.all(watches);
       expect(failures).toEqual([]);
       expect(requests).toBeGreaterThan(120);
-      expect(told).toBeGreaterThan(40);
+      expect(eventCount).toBeGreaterThan(40);
     } finally {
       loading = false;
       for (const server of replicas) await server.close();
@@ -108,23 +118,23 @@ describe('keys that come and go', () => {
 });
 
 test.each(['aesgcm', 'aescbc', 'secretbox'] as const)(
-  'a faulty configuration of %s changes nothing and is told, without a key',
+  'an invalid configuration of %s changes nothing, and the log does not contain a key',
   async (type) => {
-    const server = await open(configuration(keyed(type, 'a')));
+    const server = await open(configuration(provider(type, 'a')));
     try {
       const secret = Buffer.alloc(20, 'x').toString('base64');
       await reconfigure(server, configuration({ [type]: { keys: [{ name: 'short', secret }] } }));
-      const complaint = server.logged.find((line) => line.includes('not usable'));
+      const complaint = server.logLines.find((line) => line.includes('not usable'));
       expect(complaint).toContain(`resources[0].providers[0].${type}.keys[0].secret: the key has 20 bytes`);
       expect(complaint).not.toContain(secret);
-      expect((await create(server, 'still')).status).toBe(201);
+      expect((await createAccount(server, 'still')).status).toBe(201);
     } finally {
       await server.close();
     }
   },
 );
 
-test('a server with a faulty configuration does not start, and says all that is wrong', async () => {
+test('a server with an invalid configuration does not start, and reports all errors', async () => {
   const text = configuration({ aesgcm: { keys: [{ name: 'a', secret: 'x' }] } }, {});
   await expect(open(text)).rejects.toThrow(/secret: is not base64\n.*providers\[1\]: set exactly one/);
   await expect(serveKinds(kinds, { flags })).rejects.toThrow(
@@ -132,14 +142,14 @@ test('a server with a faulty configuration does not start, and says all that is 
   );
 });
 
-test('a server without a configuration takes nothing encrypted for an object', async () => {
+test('a server without a configuration does not read encrypted values as objects', async () => {
   const server = await serveKinds(kinds, { errorsExpected: true });
   try {
-    await create(server, 'robot');
-    expect((await raw(server, 'robot')).toString()).toContain(canary);
+    await createAccount(server, 'robot');
+    expect((await readStoredValue(server, 'robot')).toString()).toContain(canary);
     await putRaw(server.etcd.endpoints[0] as string, keyOf('robot'), Buffer.from('k8s:enc:aesgcm:v1:a:xyz'));
     const found = await until('the change', async () => {
-      const answer = await server.ask('GET', `${accounts}/robot`);
+      const answer = await server.request('GET', `${accounts}/robot`);
       return answer.status === 500 ? answer : undefined;
     });
     expect(found.body).toMatchObject({ message: expect.stringContaining(keyOf('robot')) });

@@ -6,7 +6,7 @@ import { createLog } from '@cluster-apiserver/telemetry';
 import type { RealEtcd } from '../../../storage/test/real-etcd.ts';
 import { file } from './configuration.ts';
 
-/** `cluster-apiserver storage`, as an operator runs it. Gives what it prints and the code that it ends with. */
+/** Runs `cluster-apiserver storage`. Returns its output and exit code. */
 export async function runStorage(
   etcd: RealEtcd,
   configuration: string,

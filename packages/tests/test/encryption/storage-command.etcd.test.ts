@@ -1,21 +1,21 @@
-/** What an operator does in a rotation: look, rehearse, write all anew, and look again. */
+/** An operator's key rotation with the storage command: inspect, dry run, rewrite, inspect. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { canary } from '../../../storage/test/leaks.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { putRaw } from '../etcd.ts';
 import { serveKinds } from '../serve-kinds.ts';
-import { configuration, create, file, flags, keyed, keyOf } from './configuration.ts';
+import { configuration, createAccount, file, flags, provider, keyOf } from './configuration.ts';
 import { runStorage } from './run-storage.ts';
 
 let etcd: RealEtcd;
 beforeAll(async () => {
   etcd = await startEtcd({ encrypted: true });
   const alone = ['--system-namespaces=', '--disable-admission-plugins=NamespaceAutoProvision'];
-  const files = { [file]: configuration(keyed('aesgcm', 'a')) };
+  const files = { [file]: configuration(provider('aesgcm', 'a')) };
   const server = await serveKinds(kinds, { flags: [...flags, ...alone], files, etcd });
-  await Promise.all(Array.from({ length: 30 }, (_, n) => create(server, `robot-${n}`)));
-  await server.ask('POST', '/api/v1/namespaces/team/events', {
+  await Promise.all(Array.from({ length: 30 }, (_, n) => createAccount(server, `robot-${n}`)));
+  await server.request('POST', '/api/v1/namespaces/team/events', {
     metadata: { name: 'seen' },
     involvedObject: { namespace: 'team' },
   });
@@ -29,28 +29,28 @@ async function run(text: string, ...args: string[]): ReturnType<typeof runStorag
   return ran;
 }
 
-const rotated = configuration(keyed('secretbox', 'b'), keyed('aesgcm', 'a'));
+const rotated = configuration(provider('secretbox', 'b'), provider('aesgcm', 'a'));
 
-test('a rotation writes anew what an older key wrote, and nothing else', async () => {
-  // The default roles are stored, too, and not encrypted.
-  const inspected = async (): Promise<string[]> =>
+test('a rewrite updates only values of older keys', async () => {
+  // Excludes the default roles, which are stored without encryption.
+  const inspectKeys = async (): Promise<string[]> =>
     (await run(rotated, 'inspect')).lines.slice(1).filter((line) => !line.startsWith('clusterrole'));
   const clear = 'events\tin clear\t1';
-  expect(await inspected()).toEqual([clear, 'serviceaccounts\tk8s:enc:aesgcm:v1:a:\t30']);
+  expect(await inspectKeys()).toEqual([clear, 'serviceaccounts\tk8s:enc:aesgcm:v1:a:\t30']);
 
   const rehearsed = await run(rotated, 'rewrite', '--dry-run');
   expect(rehearsed.lines.at(-1)).toMatch(/^\d+ seen, 30 would be rewritten, 0 unreadable/);
-  expect(await inspected()).toContain('serviceaccounts\tk8s:enc:aesgcm:v1:a:\t30');
+  expect(await inspectKeys()).toContain('serviceaccounts\tk8s:enc:aesgcm:v1:a:\t30');
 
   const partly = await run(rotated, 'rewrite', '--after', keyOf('robot-28'), '--objects-per-second=1000');
   expect(partly.lines.at(-1)).toMatch(/^\d seen, \d rewritten/);
   const whole = await run(rotated, 'rewrite', '--objects-per-second=1000');
   expect(whole.code).toBe(0);
-  expect(await inspected()).toEqual([clear, 'serviceaccounts\tk8s:enc:secretbox:v1:b:\t30']);
+  expect(await inspectKeys()).toEqual([clear, 'serviceaccounts\tk8s:enc:secretbox:v1:b:\t30']);
   expect((await run(rotated, 'rewrite')).lines.at(-1)).toMatch(/^\d+ seen, 0 rewritten/);
 });
 
-test('what cannot be read is named and passed by, and the command fails', async () => {
+test('unreadable values are reported and skipped, and the command fails', async () => {
   await putRaw(etcd.endpoints[0] as string, keyOf('robot-7'), Buffer.from('k8s:enc:aesgcm:v1:a:xyz'));
   const { code, lines } = await run(rotated, 'rewrite');
   expect(code).toBe(1);
@@ -58,7 +58,7 @@ test('what cannot be read is named and passed by, and the command fails', async 
   expect(lines.at(-1)).toContain(' 1 unreadable');
 });
 
-test('a place to go on from lies among the objects', async () => {
+test('the key to continue from must be among the objects', async () => {
   for (const after of ['', '/a', '/registryx/a'])
     await expect(run(rotated, 'rewrite', `--after=${after}`)).rejects.toThrow('--after: expected a key');
 });

@@ -1,4 +1,7 @@
-/** Objects that the reference stored, in every form and under every provider: read, watched, and stored anew as ours. */
+/**
+ * Values as kube-apiserver stores them, in every encoding and with every provider: they are read, watched, and
+ * rewritten in our format.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -10,7 +13,7 @@ import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.t
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
 import { putRaw, rawValue } from '../etcd.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { file, flags, prefixOf } from './configuration.ts';
 import { runStorage } from './run-storage.ts';
 
@@ -25,24 +28,24 @@ const configuration = fs.readFileSync(path.join(data, 'encryption.json'), 'utf8'
 
 let etcd: RealEtcd;
 let plugin: RealPlugin;
-let server: ServedKinds;
+let server: TestServer;
 const url = (): string => etcd.endpoints[0] as string;
 const put = ({ key, stored }: (typeof values)[number]): Promise<void> =>
   putRaw(url(), key, Buffer.from(stored, 'base64'));
-const stored = async (key: string): Promise<Buffer> => (await rawValue(url(), key)) as Buffer; // every one is there
+const stored = async (key: string): Promise<Buffer> => (await rawValue(url(), key)) as Buffer; // all keys exist
 const pathOf = (key: string): string => key.replace(/^\/registry\/(\w+)\/(\w+)/, '/api/v1/namespaces/$2/$1');
 const withoutVersion = ({ metadata, ...rest }: KubeObject): object => {
   const { resourceVersion: _, ...others } = metadata;
   return { ...rest, metadata: others };
 };
-const nothing = (key: string): ReturnType<ServedKinds['ask']> =>
-  server.ask('PATCH', pathOf(key), {}, 'application/merge-patch+json');
+const updateWithoutChange = (key: string): ReturnType<TestServer['request']> =>
+  server.request('PATCH', pathOf(key), {}, 'application/merge-patch+json');
 
 beforeAll(async () => {
   plugin = await startPlugin(socket);
   etcd = await startEtcd();
   for (const value of values) await put(value);
-  // What is stored is what another server left, and nothing else.
+  // etcd contains only the values of the other server.
   server = await serveKinds(kinds, {
     flags: [...flags, '--system-namespaces='],
     files: { [file]: configuration },
@@ -56,7 +59,7 @@ afterAll(async () => {
   await etcd.stop();
 });
 
-test('there are values of every provider and form', () => {
+test('there are values of every provider and encoding', () => {
   expect(values.length).toBe(48);
   const prefixes = values.map((value) => prefixOf(Buffer.from(value.stored, 'base64')));
   expect(Object.keys(Object.groupBy(prefixes, (prefix) => prefix))).toEqual([
@@ -69,9 +72,9 @@ test('there are values of every provider and form', () => {
   ]);
 });
 
-test('lists hold all of them', async () => {
+test('lists contain all objects', async () => {
   for (const resource of ['serviceaccounts', 'events']) {
-    const { status, body } = await server.ask('GET', `/api/v1/${resource}`);
+    const { status, body } = await server.request('GET', `/api/v1/${resource}`);
     expect(status).toBe(200);
     const expected = values.filter(({ key }) => key.includes(`/${resource}/`)).map(({ object }) => object);
     const byName = (one: KubeObject, other: KubeObject): number =>
@@ -82,9 +85,9 @@ test('lists hold all of them', async () => {
   }
 });
 
-test('a rehearsal of storage rewrite finds them all readable, and says which are not stored as ours', async () => {
+test('a dry run of storage rewrite can read all values, and counts those in another format', async () => {
   const { code, lines } = await runStorage(etcd, configuration, 'rewrite', '--dry-run');
-  // The others are roles that this server has from the start.
+  // The remaining objects are this server's default roles.
   expect(lines.at(-1)).toMatch(/^\d+ seen, 48 would be rewritten, 0 unreadable/);
   expect(code).toBe(0);
 });
@@ -92,21 +95,21 @@ test('a rehearsal of storage rewrite finds them all readable, and says which are
 describe.each(values)('$key', (value) => {
   const { key, object } = value;
 
-  test('is read as the object that it is', async () => {
-    const { status, body } = await server.ask('GET', pathOf(key));
+  test('is decoded to the right object', async () => {
+    const { status, body } = await server.request('GET', pathOf(key));
     expect(status).toBe(200);
     expect(withoutVersion(body)).toEqual(object);
   });
 
-  test('is written as ours by an update that changes nothing, once, and tells watchers the same object', async () => {
-    const from = (await server.ask('GET', pathOf(key))).body.metadata.resourceVersion;
+  test('is rewritten once by an update without changes, and watchers receive the same object', async () => {
+    const from = (await server.request('GET', pathOf(key))).body.metadata.resourceVersion;
     const [collection, name] = [path.dirname(pathOf(key)), path.basename(key)];
     const watch = await server.open(
       'GET',
       `${collection}?watch=true&resourceVersion=${from}&fieldSelector=metadata.name%3D${name}`,
     );
     const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
-    const patched = await nothing(key);
+    const patched = await updateWithoutChange(key);
     expect(patched.status).toBe(200);
     expect(withoutVersion(patched.body)).toEqual(object);
     const event = JSON.parse((await lines.next()).value as string) as { type: string; object: KubeObject };
@@ -114,12 +117,12 @@ describe.each(values)('$key', (value) => {
     expect([event.type, event.object]).toEqual(['MODIFIED', patched.body]);
     const rewritten = await stored(key);
     expect(prefixOf(rewritten)).toBe('k8s:enc:aesgcm:v1:key1:');
-    expect((await nothing(key)).body.metadata.resourceVersion).toBe(patched.body.metadata.resourceVersion);
+    expect((await updateWithoutChange(key)).body.metadata.resourceVersion).toBe(patched.body.metadata.resourceVersion);
     expect(await stored(key)).toEqual(rewritten);
   });
 
-  test('reaches a watcher in one line when it is put there while the server runs', async () => {
-    const from = (await server.ask('GET', pathOf(key))).body.metadata.resourceVersion;
+  test('is delivered to a watcher as one event when it is written while the server runs', async () => {
+    const from = (await server.request('GET', pathOf(key))).body.metadata.resourceVersion;
     const watch = await server.open('GET', `${path.dirname(pathOf(key))}?watch=true&resourceVersion=${from}`);
     const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
     await put(value);
@@ -129,24 +132,24 @@ describe.each(values)('$key', (value) => {
   });
 });
 
-test('storage rewrite makes all of them ours, and leaves alone what nobody here serves', async () => {
+test('storage rewrite converts all values, and does not touch resources that the server does not have', async () => {
   const strange = '/registry/pods/team/web-0';
   await putRaw(url(), strange, Buffer.from('k8s\0 of another server'));
   const { lines } = await runStorage(etcd, configuration, 'rewrite', '--objects-per-second=1000');
   expect(lines.at(-1)).toMatch(/^\d+ seen, 48 rewritten, 0 unreadable/);
   expect((await stored(strange)).toString()).toBe('k8s\0 of another server');
   const inspected = (await runStorage(etcd, configuration, 'inspect')).lines.slice(1);
-  // The default roles are none of what was stored elsewhere.
+  // Excludes the default roles.
   expect(inspected.filter((line) => !line.startsWith('clusterrole'))).toEqual([
     'events\tk8s:enc:aesgcm:v1:key1:\t32',
     'pods\tin clear\t1',
     'serviceaccounts\tk8s:enc:aesgcm:v1:key1:\t16',
   ]);
   for (const { key, object } of values)
-    expect(withoutVersion((await server.ask('GET', pathOf(key))).body)).toEqual(object);
+    expect(withoutVersion((await server.request('GET', pathOf(key))).body)).toEqual(object);
 });
 
-test('an object of another kind, or of no server, is not taken for one of this', async () => {
+test('an object of another or an unknown kind is not read as this kind', async () => {
   const key = '/registry/serviceaccounts/team/stranger';
   const event = values.find(
     ({ key: one }) => one === '/registry/events/team/identity-protobuf',
@@ -159,7 +162,7 @@ test('an object of another kind, or of no server, is not taken for one of this',
   ]) {
     await putRaw(url(), key, bytes);
     const found = await until('the change', async () => {
-      const answer = await server.ask('GET', pathOf(key));
+      const answer = await server.request('GET', pathOf(key));
       return answer.status === 404 ? undefined : answer;
     });
     expect([found.status, found.body]).toEqual([

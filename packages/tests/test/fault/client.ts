@@ -5,30 +5,30 @@ import { systemClock as clock } from '@cluster-apiserver/base';
 
 export interface Client {
   /**
-   * Rejects when there is no whole answer. Nothing is tried a second time but a stream of HTTP/2 that was refused: by the
-   * protocol (RFC 9113, 8.7) it was not looked at, and every client opens it again.
+   * Rejects without a complete response. Only refused HTTP/2 streams are retried: by RFC 9113, 8.7, the server did not
+   * process them, and every client retries them.
    */
-  request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  request(method: string, path: string, options?: RequestOptions): Promise<ClientResponse>;
   close(): void;
 }
 
 export interface RequestOptions {
   readonly body?: object;
   readonly contentType?: string;
-  /** For how long the answer may say nothing more: watches of a server that waits for something. */
+  /** Idle timeout of the response, longer for requests that wait for something. */
   readonly quietMs?: number;
 }
 
-export interface Answer {
+export interface ClientResponse {
   readonly status: number;
   readonly retryAfter: string | undefined;
   readonly body: string;
 }
 
-/** A request without a whole answer. */
-export class NoAnswerError extends Error {
+/** A request without a complete response. */
+export class NoResponseError extends Error {
   override readonly name = 'NoAnswerError';
-  /** When the connection began that it was sent on; undefined when there was none. */
+  /** Start time of the connection; undefined if there was none. */
   readonly connectedMs: number | undefined;
   constructor(connectedMs: number | undefined, cause: unknown) {
     super(String(cause), { cause });
@@ -41,10 +41,10 @@ export interface Credentials {
   readonly token: string;
 }
 
-/** Beyond every time limit that the server has for itself: whoever reaches it hangs. */
+/** Longer than every time limit of the server: a request that reaches it hangs. */
 const hangMs = 15_000;
 
-/** One connection of HTTP/1.1, kept as long as the server keeps it; or one for each request. */
+/** One HTTP/1.1 connection, kept as long as the server keeps it; or one per request. */
 export function http1Client(url: string, { ca, token }: Credentials, { keepAlive = true } = {}): Client {
   const agent = new https.Agent({ ca, keepAlive, maxSockets: 1 });
   const connected = new WeakMap<object, number>();
@@ -58,13 +58,13 @@ export function http1Client(url: string, { ca, token }: Credentials, { keepAlive
           agent,
           headers: { authorization: `Bearer ${token}`, ...content },
         });
-        const fail = (error: unknown): void => reject(new NoAnswerError(socket && connected.get(socket), error));
+        const fail = (error: unknown): void => reject(new NoResponseError(socket && connected.get(socket), error));
         request.on('socket', (given) => {
           socket = given as TLSSocket; // an https agent makes no others
           if (!connected.has(given)) connected.set(given, clock.monotonicMs());
         });
         request.on('error', fail);
-        request.setTimeout(quietMs, () => request.destroy(new Error(`no answer within ${quietMs} ms`)));
+        request.setTimeout(quietMs, () => request.destroy(new Error(`no response within ${quietMs} ms`)));
         request.on('response', (response) => {
           const pieces: Buffer[] = [];
           response.on('data', (piece: Buffer) => pieces.push(piece));
@@ -83,7 +83,7 @@ export function http1Client(url: string, { ca, token }: Credentials, { keepAlive
   };
 }
 
-/** One session of HTTP/2, and another when the server asks to go elsewhere or the session ends. */
+/** One HTTP/2 session, replaced after GOAWAY or when it ends. */
 export function http2Client(url: string, { ca, token }: Credentials): Client {
   let session: ClientHttp2Session | undefined;
   let leaving = false;
@@ -92,7 +92,7 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
       leaving = false;
       const opened = connect(url, { ca });
       session = opened;
-      // Every request on it hears of it as well.
+      // Every request on the session also gets this error.
       opened.on('error', () => {});
       opened.on('goaway', () => {
         if (session === opened) leaving = true;
@@ -105,7 +105,7 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
     path: string,
     { body, contentType = 'application/json', quietMs = hangMs }: RequestOptions,
   ) =>
-    new Promise<Answer | 'refused'>((resolve, reject) => {
+    new Promise<ClientResponse | 'refused'>((resolve, reject) => {
       const content = body && { 'content-type': contentType };
       const stream = current().request({
         ':method': method,
@@ -119,9 +119,9 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
       stream.on('data', (piece: Buffer) => pieces.push(piece));
       stream.on('error', (error) => {
         if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) resolve('refused');
-        else reject(new NoAnswerError(undefined, error));
+        else reject(new NoResponseError(undefined, error));
       });
-      stream.setTimeout(quietMs, () => stream.destroy(new Error(`no answer within ${quietMs} ms`)));
+      stream.setTimeout(quietMs, () => stream.destroy(new Error(`no response within ${quietMs} ms`)));
       stream.on('close', () => {
         const bytes = Buffer.concat(pieces);
         const whole = head && stream.readableEnded && bytes.length === Number(head['content-length']);
@@ -129,7 +129,7 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
           resolve({ status: Number(head?.[':status']), retryAfter: head?.['retry-after'], body: bytes.toString() });
         else
           reject(
-            new NoAnswerError(undefined, `the stream ended with code ${stream.rstCode} after ${bytes.length} bytes`),
+            new NoResponseError(undefined, `the stream ended with code ${stream.rstCode} after ${bytes.length} bytes`),
           );
       });
       stream.end(body && JSON.stringify(body));

@@ -1,6 +1,6 @@
 /**
- * One load goes through faults that come one after the other: no request hangs, and in the end all that clients were told
- * is judged by etcd's own log.
+ * One load runs through a series of faults: no request may hang, and at the end the whole history is checked against
+ * etcd's own log.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import fs from 'node:fs';
@@ -12,19 +12,19 @@ import { until } from '../../../base/test/until.ts';
 import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
 import { etcdctl, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { type Cluster, startCluster } from '../cluster.ts';
-import { changesBelow } from '../etcd.ts';
+import { readChanges } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
-import { type Attempt, describe as inWords, leavesOpen } from './history.ts';
-import { judge } from './judge.ts';
-import { entriesOf, keyPrefix, type MixedLoad, mixedLoad } from './mixed-load.ts';
-import { replicaBack } from './replica-back.ts';
+import { type Operation, describeOperation, isAmbiguous } from './history.ts';
+import { checkHistory } from './check-history.ts';
+import { parseEntries, keyPrefix, type MixedLoad, mixedLoad } from './mixed-load.ts';
+import { waitForReplicaRestart } from './replica-restart.ts';
 import { slowDisk } from './slow-disk.ts';
 
 const slowTestMs = 120_000;
 const electionTimeoutMs = 1_000;
-/** No request hangs longer than this. */
+/** No request may take longer. */
 const answerMs = 3.5 * electionTimeoutMs;
-/** Longer than a request may take, so that some begin, wait and end during a fault. */
+/** Longer than a request may take, so that some start, wait and end during a fault. */
 const faultMs = 4_000;
 const answersBetween = 100;
 const recoveryMs = 30_000;
@@ -34,7 +34,7 @@ let etcd: RealEtcd;
 let cluster: Cluster;
 let plugin: RealPlugin;
 let load: MixedLoad;
-/** Of the same replicas, for what the load does not do. */
+/** Clients of the same replicas for requests outside the load. */
 let aside: readonly Client[];
 
 beforeAll(async () => {
@@ -61,8 +61,8 @@ beforeAll(async () => {
   };
   const urls = replicas.map(({ url }) => url);
   aside = urls.map(client);
-  const alternating = (): Client => inTurn(urls.map(client));
-  load = mixedLoad([client(front.url), client(front.url), alternating(), alternating()], seededRandom(7), {
+  const alternatingClient = (): Client => roundRobin(urls.map(client));
+  load = mixedLoad([client(front.url), client(front.url), alternatingClient(), alternatingClient()], seededRandom(7), {
     thinkMs: 10,
   });
   scope.defer('load', () => load.stop());
@@ -81,22 +81,22 @@ const eventsBehind = (socket: string): string =>
     ],
   });
 
-/** What one replica has told is asked of another the next time. */
-function inTurn(clients: readonly Client[]): Client {
+/** A client that sends each request to the next replica. */
+function roundRobin(clients: readonly Client[]): Client {
   let turn = 0;
   return {
-    request: (...request) => (clients[turn++ % clients.length] as Client).request(...request), // there are some
+    request: (...request) => (clients[turn++ % clients.length] as Client).request(...request), // not empty
     close: () => {},
   };
 }
 
 async function answers(count: number): Promise<void> {
   const enough = load.history.length + count;
-  await until(`${count} more answers`, () => load.history.length >= enough || undefined, recoveryMs);
+  await until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);
 }
 
-/** Requests that a fault may have touched, with those that are answered once it is over. */
-async function under(fault: () => Promise<void>): Promise<readonly Attempt[]> {
+/** The requests that the fault may have affected, including those that end after it. */
+async function operationsDuring(fault: () => Promise<void>): Promise<readonly Operation[]> {
   await answers(answersBetween);
   const from = load.history.length;
   await fault();
@@ -104,53 +104,55 @@ async function under(fault: () => Promise<void>): Promise<readonly Attempt[]> {
   const touched = load.history.slice(from);
   const slowestMs = Math.max(...touched.map(tookMs));
   console.log(
-    `${touched.length} requests, ${touched.filter(isRefused).length} refused, the slowest took ${slowestMs.toFixed(0)} ms`,
+    `${touched.length} requests, ${touched.filter(isRejected).length} refused, the slowest took ${slowestMs.toFixed(0)} ms`,
   );
   return touched;
 }
 
-const tookMs = ({ invokedMs, returnedMs }: Attempt): number => returnedMs - invokedMs;
-const isRefused = ({ outcome }: Attempt): boolean => outcome.told === 'unavailable' || leavesOpen(outcome);
-/** What this process could not run for at a time. On a busy machine each one on the way of a request has such stalls. */
+const tookMs = ({ invokedMs, returnedMs }: Operation): number => returnedMs - invokedMs;
+const isRejected = ({ outcome }: Operation): boolean => outcome.result === 'unavailable' || isAmbiguous(outcome);
+/** Event loop delays of this process. On a busy machine every process in the request path has such delays. */
 const stalls = monitorEventLoopDelay({ resolution: 10 });
 stalls.enable();
 const processesOnTheWay = 4;
-const hanging = (attempts: readonly Attempt[]): string[] => {
+const findHanging = (operations: readonly Operation[]): string[] => {
   const patienceMs = answerMs + (processesOnTheWay * stalls.max) / 1e6;
-  return attempts.filter((one) => tookMs(one) > patienceMs || one.outcome.told === 'nothing').map(inWords);
+  return operations
+    .filter((one) => tookMs(one) > patienceMs || one.outcome.result === 'no response')
+    .map(describeOperation);
 };
-const refused = (attempts: readonly Attempt[]): string[] => attempts.filter(isRefused).map(inWords);
+const refused = (operations: readonly Operation[]): string[] => operations.filter(isRejected).map(describeOperation);
 
 test.each([{ delayMs: 200 }, { delayMs: 600 }])(
-  'each fsync of the leader takes $delayMs ms longer: requests are slow, and none hangs',
+  'each fsync of the leader takes $delayMs ms longer: requests are slow, but none hangs',
   async ({ delayMs }) => {
-    const touched = await under(async () => {
+    const touched = await operationsDuring(async () => {
       const disk = await slowDisk((await etcd.leader()).pid ?? 0, delayMs);
       await sleep(clock, faultMs);
       await disk.stop();
     });
-    expect(hanging(touched)).toEqual([]);
+    expect(findHanging(touched)).toEqual([]);
   },
   slowTestMs,
 );
 
 test(
-  'each member stands still in turn, and with it the watches on it: reads and writes go on at the others',
+  'each member is suspended in turn, with its watches: reads and writes continue at the others',
   async () => {
     for (const member of etcd.members) {
-      const touched = await under(async () => {
+      const touched = await operationsDuring(async () => {
         await member.signal('SIGSTOP');
         await sleep(clock, faultMs);
         await member.signal('SIGCONT');
       });
-      expect(hanging(touched)).toEqual([]);
+      expect(findHanging(touched)).toEqual([]);
     }
   },
   slowTestMs,
 );
 
 test(
-  'the key management plugin of events hangs: events are answered in time, and other kinds are not delayed',
+  'the KMS plugin of events hangs: requests for events end in time, and other kinds are not delayed',
   async () => {
     const event = (name: string): object => ({
       kind: 'Event',
@@ -161,24 +163,24 @@ test(
     const events = '/api/v1/namespaces/default/events';
     const [one, other] = aside as readonly [Client, Client];
     expect((await one.request('POST', events, { body: event('before') })).status).toBe(201);
-    let goOn = (): void => {};
+    let waitForEvents = (): void => {};
     const statuses: { readonly what: string; readonly status: number; readonly isInTime: boolean }[] = [];
-    const ask = async (what: string, asked: ReturnType<Client['request']>): Promise<void> => {
+    const request = async (what: string, requests: ReturnType<Client['request']>): Promise<void> => {
       const beganMs = clock.monotonicMs();
-      const { status } = await asked;
+      const { status } = await requests;
       statuses.push({ what, status, isInTime: clock.monotonicMs() - beganMs < answerMs });
     };
-    const touched = await under(async () => {
-      plugin.ready = new Promise((resolve) => (goOn = resolve));
+    const touched = await operationsDuring(async () => {
+      plugin.ready = new Promise((resolve) => (waitForEvents = resolve));
       try {
         await Promise.all([
-          ask('a create', one.request('POST', events, { body: event('during') })),
-          ask('a get', other.request('GET', `${events}/before`)),
-          ask('a list', other.request('GET', events)),
+          request('a create', one.request('POST', events, { body: event('during') })),
+          request('a get', other.request('GET', `${events}/before`)),
+          request('a list', other.request('GET', events)),
           sleep(clock, faultMs),
         ]);
       } finally {
-        goOn();
+        waitForEvents();
       }
     });
     expect(statuses.filter(({ what }) => what !== 'a create')).toEqual([
@@ -186,7 +188,7 @@ test(
       { what: 'a list', status: 200, isInTime: true },
     ]);
     expect(statuses).toContainEqual({ what: 'a create', status: 503, isInTime: true });
-    expect(hanging(touched)).toEqual([]);
+    expect(findHanging(touched)).toEqual([]);
     expect(refused(touched)).toEqual([]);
     await until('events again', async () => {
       const { status } = await one.request('POST', events, { body: event('after') });
@@ -197,11 +199,11 @@ test(
 );
 
 (etcdctl ? test : test.skip)(
-  'a member is lost and an empty one takes its place: nobody notices, and it is no other history',
+  'a member is lost and replaced by an empty one: no request fails, and the history stays the same',
   async () => {
     const lost = etcd.members[2] as RealEtcd['members'][number]; // there are three
-    const touched = await under(() => etcd.replace(lost));
-    expect(hanging(touched)).toEqual([]);
+    const touched = await operationsDuring(() => etcd.replace(lost));
+    expect(findHanging(touched)).toEqual([]);
     await until('the new member to serve', async () => (await lost.serves()) || undefined, recoveryMs);
     for (const client of aside) {
       const { body } = await client.request('GET', '/metrics');
@@ -212,10 +214,10 @@ test(
 );
 
 test(
-  'one replica stood still and another has just begun: whoever goes from one to the other never goes back in time',
+  'one replica was suspended and another just started: a client that switches between them never goes back in time',
   async () => {
     const [still, young] = cluster.pids().replicas;
-    const touched = await under(async () => {
+    const touched = await operationsDuring(async () => {
       const pid = young?.pid ?? 0;
       process.kill(pid, 'SIGKILL');
       for (let times = 0; times < 4; times++) {
@@ -223,21 +225,21 @@ test(
         await sleep(clock, electionTimeoutMs).finally(() => process.kill(still?.pid ?? 0, 'SIGCONT'));
         await answers(20);
       }
-      await replicaBack(cluster, 1, pid);
+      await waitForReplicaRestart(cluster, 1, pid);
     });
-    // Only what the replica that was killed had in hand, and what was asked of it before it was back, has no answer.
-    const inTime = touched.filter(({ outcome }) => outcome.told !== 'nothing');
-    expect(hanging(inTime)).toEqual([]);
+    // Only requests in flight at the killed replica, and requests sent to it before its restart, have no response.
+    const inTime = touched.filter(({ outcome }) => outcome.result !== 'no response');
+    expect(findHanging(inTime)).toEqual([]);
   },
   slowTestMs,
 );
 
 test(
-  'all of it together can be true',
+  'the whole history is consistent',
   async () => {
     await load.stop();
-    const log = entriesOf(await changesBelow(etcd.endpoints[0] as string, keyPrefix));
-    expect(judge(load.history, log)).toEqual([]);
+    const log = parseEntries(await readChanges(etcd.endpoints[0] as string, keyPrefix));
+    expect(checkHistory(load.history, log)).toEqual([]);
     console.log(`${load.history.length} requests, ${log.length} writes`);
   },
   slowTestMs,

@@ -1,9 +1,9 @@
 /**
- * What clients asked for and what they were told, written down while it happens and judged when all is over. Times are
- * of one clock, that of the process which all clients live in.
+ * The operations of all clients with their outcomes, recorded during a test and checked afterwards. All times are from
+ * the monotonic clock of the test process.
  */
-export interface Attempt {
-  /** Carried by whatever it writes, in an annotation: so etcd's log tells whose write each one is. */
+export interface Operation {
+  /** Written into an annotation, so that etcd's log identifies the writer of each entry. */
   readonly id: string;
   readonly client: string;
   readonly action: Action;
@@ -16,128 +16,131 @@ export type Action = Write | Read;
 
 export type Read =
   | { readonly verb: 'get'; readonly name: string }
-  /** Of one namespace or of all, and in chunks of so many objects or whole. */
+  /** A list of one namespace or of all, in chunks of `limit` objects or complete. */
   | { readonly verb: 'list'; readonly namespace?: string | undefined; readonly limit?: number | undefined };
 
 export type Write =
   | { readonly verb: 'create'; readonly name: string; readonly values: Values }
   | { readonly verb: 'delete'; readonly name: string }
   | Change
-  /** Says all that a manager wants, and takes it from others by force or not at all. */
+  /** Server-side apply of all fields that a manager wants, with or without force. */
   | (Changing & { readonly verb: 'apply'; readonly manager: string; readonly force: boolean });
 
-/** Of what is there. */
+/** A change of an existing object. */
 type Change =
   | (Changing & { readonly verb: 'replace' })
-  /** By a merge patch: what it does not mention stays. */
+  /** A JSON merge patch: unmentioned fields stay. */
   | (Changing & { readonly verb: 'merge' })
-  /** By a strategic merge patch, which merges the secrets by their names and takes some away. */
-  | (Changing & { readonly verb: 'strategic'; readonly removed: readonly Place[] })
-  /** By a JSON patch that tests what was counted so far, and replaces it by one more. Undefined before the first. */
+  /** A strategic merge patch, which merges secrets by name and removes some. */
+  | (Changing & { readonly verb: 'strategic'; readonly removed: readonly FieldPath[] })
+  /** A JSON patch that tests the counter and increments it. Undefined before the first increment. */
   | (Changing & { readonly verb: 'count'; readonly counted: string | undefined });
 
 interface Changing {
   readonly name: string;
   readonly values: Values;
-  /** The one revision that it may change; undefined for whatever is there. */
+  /** The resourceVersion precondition; undefined for none. */
   readonly expected: number | undefined;
 }
 
-/** Where in an object something is written: `annotations/…`, `labels/…` or `secrets/…`. */
-export type Place = string;
+/** A field path: `annotations/…`, `labels/…` or `secrets/…`. */
+export type FieldPath = string;
 
-/** What clients write. A secret is its name alone, so its value is empty; of one that is there twice it is not. */
-export type Values = Readonly<Record<Place, string>>;
+/** Field values that clients write. A secret is only a name, so its value is empty unless it is duplicated. */
+export type Values = Readonly<Record<FieldPath, string>>;
 
 export type Outcome =
-  /** Written at this revision, and then like this; or removed, having been like this. */
-  | { readonly told: 'written'; readonly revision: number; readonly state: State }
-  /** Found as it was written at this revision. */
-  | { readonly told: 'found'; readonly revision: number; readonly state: State }
-  /** All there was at this revision: names with the revisions of their objects. */
-  | { readonly told: 'listed'; readonly revision: number; readonly items: ReadonlyMap<string, number> }
-  /** 410 for the rest of a list whose first chunk was of this revision. */
-  | { readonly told: 'expired'; readonly revision: number }
+  /** Written at this revision with this state; for a deletion, the last state. */
+  | { readonly result: 'written'; readonly revision: number; readonly state: State }
+  /** Read as written at this revision. */
+  | { readonly result: 'found'; readonly revision: number; readonly state: State }
+  /** All objects at this revision: names with the revisions of the objects. */
+  | { readonly result: 'listed'; readonly revision: number; readonly items: ReadonlyMap<string, number> }
+  /** 410 for the rest of a list whose first chunk had this revision. */
+  | { readonly result: 'expired'; readonly revision: number }
   | Refusal
-  /** 503 with the time to wait: nothing was done, and whoever tries again does it once. */
-  | { readonly told: 'unavailable' }
-  /** 504 for a write, which leaves open whether it happened; without an invitation to do it twice. */
-  | { readonly told: 'in doubt' }
-  /** No whole answer; with the time when the connection began, if there was one. */
-  | { readonly told: 'nothing'; readonly why: string; readonly connectedMs: number | undefined }
-  /** An answer that nothing in the request justifies. */
-  | { readonly told: 'nonsense'; readonly what: string };
+  /** 503 with Retry-After: nothing was done, and a retry is safe. */
+  | { readonly result: 'unavailable' }
+  /** 504 for a write without Retry-After: the write may or may not have happened. */
+  | { readonly result: 'in doubt' }
+  /** No complete response, with the start time of the connection, if there was one. */
+  | { readonly result: 'no response'; readonly why: string; readonly connectedMs: number | undefined }
+  /** A response that no request justifies. */
+  | { readonly result: 'invalid'; readonly what: string };
 
-/** Nothing was done, because of what was there. */
+/** Rejected because of the current state, without an effect. */
 export type Refusal =
   /** 404. */
-  | { readonly told: 'absent' }
+  | { readonly result: 'absent' }
   /** 409 for a creation. */
-  | { readonly told: 'exists' }
-  /** 409 for whoever expected another revision. */
-  | { readonly told: 'conflict' }
-  /** 409 for whoever applies other values in these places than their owners, in order. */
-  | { readonly told: 'owned'; readonly places: readonly Place[] }
+  | { readonly result: 'exists' }
+  /** 409 for a resourceVersion precondition that failed. */
+  | { readonly result: 'conflict' }
+  /** 409 for an apply that conflicts with other owners of these paths, in order. */
+  | { readonly result: 'owned'; readonly places: readonly FieldPath[] }
   /** 422 for a test that failed. */
-  | { readonly told: 'failed' };
+  | { readonly result: 'failed' };
 
-/** Whether an attempt may have done what it was to do without anybody having been told. */
-export const leavesOpen = ({ told }: Outcome): boolean => told === 'nothing' || told === 'in doubt';
+/** Whether an operation may have taken effect without a response that says so. */
+export const isAmbiguous = ({ result }: Outcome): boolean => result === 'no response' || result === 'in doubt';
 
-/** Where an attempt leaves its id in what it writes. */
-export const attemptPlace = 'annotations/attempt';
+/** Where an operation writes its id. */
+export const operationIdPath = 'annotations/operation';
 
-/** Whoever applies leaves it here instead: in a place of everybody, any two of them would be in conflict. */
-export const appliedPlace = (manager: string): Place => `annotations/applied-by-${manager}`;
+/** Where an apply writes its id: with a shared path, any two managers would conflict. */
+export const applyIdPath = (manager: string): FieldPath => `annotations/applied-by-${manager}`;
 
-export const counterPlace = 'annotations/count';
+export const counterPath = 'annotations/count';
 
-/** An object as it was written at a revision. */
-export interface Living {
+/** An object as written at a revision. */
+export interface StoredVersion {
   readonly revision: number;
   readonly state: State;
 }
 
-/** An entry of etcd's own log. */
+/** An entry of etcd's log. */
 export interface Entry {
   readonly revision: number;
-  /** With its namespace, as in `namespace/name`. */
+  /** `namespace/name` */
   readonly name: string;
-  /** Undefined when the object was removed. */
+  /** Undefined for a deletion. */
   readonly state: State | undefined;
 }
 
 export interface State {
   readonly uid: string;
   readonly values: Values;
-  /** Who applied which places, and `updates` for all other writes together; nobody without any. */
+  /** Field paths by applying manager, and `updates` for all other writes; no entries without paths. */
   readonly owners: Owners;
 }
 
-export type Owners = Readonly<Record<string, readonly Place[]>>;
+export type Owners = Readonly<Record<string, readonly FieldPath[]>>;
 export const updates = 'updates';
 
-/** Equal for states that are the same, in whatever order they say it. */
-export const textOf = ({ uid, values, owners }: State): string =>
-  JSON.stringify([uid, inOrder(values), inOrder(owners, (places) => [...places].sort())]);
+/** Equal for equal states, independent of order. */
+export const canonicalText = ({ uid, values, owners }: State): string =>
+  JSON.stringify([uid, sortedEntries(values), sortedEntries(owners, (places) => [...places].sort())]);
 
-const inOrder = <T>(record: Readonly<Record<string, T>>, each: (value: T) => unknown = (value) => value): unknown =>
+const sortedEntries = <T>(
+  record: Readonly<Record<string, T>>,
+  each: (value: T) => unknown = (value) => value,
+): unknown =>
   Object.keys(record)
     .sort()
     .map((name) => [name, each(record[name] as T)]);
 
-/** When etcd was asked to forget everything before a revision: from then on it may have. */
+/** A requested compaction: from then on, earlier revisions may be unavailable. */
 export interface Compaction {
   readonly revision: number;
-  readonly askedMs: number;
+  readonly requestedMs: number;
 }
 
-/** What is true at a revision can be known as long as nobody has asked to forget it. */
-export const mayBeForgotten = (compactions: readonly Compaction[], revision: number, atMs: number): boolean =>
-  compactions.some((compaction) => compaction.revision > revision && compaction.askedMs <= atMs);
+/** A revision is available as long as no compaction beyond it was requested. */
+export const mayBeCompacted = (compactions: readonly Compaction[], revision: number, atMs: number): boolean =>
+  compactions.some((compaction) => compaction.revision > revision && compaction.requestedMs <= atMs);
 
-/** For whoever has to find out what went wrong. */
-export function describe({ id, action, outcome, invokedMs, returnedMs }: Attempt): string {
+/** Describes an operation for violation messages. */
+export function describeOperation({ id, action, outcome, invokedMs, returnedMs }: Operation): string {
   const items = 'items' in outcome ? { items: outcome.items.size } : {};
   const times = `${invokedMs.toFixed(1)}-${returnedMs.toFixed(1)} ms`;
   return `${id} ${JSON.stringify(action)} -> ${JSON.stringify({ ...outcome, ...items })} (${times})`;

@@ -3,22 +3,22 @@ import { seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '../../../base/test/soak.ts';
 import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
-import { changesBelow, memberAt } from '../etcd.ts';
+import { readChanges, memberAt } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
-import { type Attempt, describe as inWords, leavesOpen } from './history.ts';
-import { judge } from './judge.ts';
-import { aboveAllPatches, entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
+import { type Operation, describeOperation, isAmbiguous } from './history.ts';
+import { checkHistory } from './check-history.ts';
+import { aboveAllPatches, parseEntries, keyPrefix, mixedLoad } from './mixed-load.ts';
 
-/** Three members of etcd and two replicas have to start, and up to five leaders to be found. */
+/** Time to start three etcd members and two replicas, and to elect up to five leaders. */
 const slowTestMs = 180_000;
 
 const kills = repetitions({ ci: 3, soak: 5 });
 const clientsMax = 8;
 
-/** What makes a kill count: so many answers since the one before, and as many afterwards. */
+/** Responses required before and after each kill. */
 const answersBetween = 400;
 
-/** What the load must have led to, each so often, before it tells anything about patches. */
+/** Minimum count of each patch outcome, so that the test is meaningful for patches. */
 const patchesSeen = [
   ...['merge', 'strategic', 'count', 'apply'].flatMap((verb) => [`${verb} written`, `${verb} conflict`]),
   'apply owned',
@@ -26,7 +26,7 @@ const patchesSeen = [
 ];
 const seenMin = 10;
 
-/** Far beyond an election and the start of a member. */
+/** Much longer than an election and the start of a member. */
 const recoveryMs = 30_000;
 
 let cluster: Cluster;
@@ -43,12 +43,12 @@ afterAll(async () => {
 }, slowTestMs);
 
 test(
-  `the leader of etcd is killed ${kills} times under patches and other load: no request fails, and nothing is lost or done twice`,
+  `the etcd leader is killed ${kills} times under patches and other load: no request fails, and no write is lost or repeated`,
   async () => {
     const load = mixedLoad(clients, seededRandom(1), { shares: aboveAllPatches });
     const answers = (count: number): Promise<true> => {
       const enough = load.history.length + count;
-      return until(`${count} more answers`, () => load.history.length >= enough || undefined, recoveryMs);
+      return until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);
     };
     const killed: string[] = [];
     try {
@@ -58,7 +58,7 @@ test(
         process.kill(before.pid, 'SIGKILL');
         await answers(answersBetween);
         const after = await agreedLeader();
-        // The launcher is so quick that the member sometimes comes back before the others miss it, and leads again.
+        // The launcher may restart the member before the others notice its absence, and it leads again.
         if (after.id !== before.id) killed.push(before.id);
       }
     } finally {
@@ -66,11 +66,11 @@ test(
     }
 
     const { history } = load;
-    const failed = ({ outcome }: Attempt): boolean => leavesOpen(outcome) || outcome.told === 'unavailable';
-    expect(history.filter(failed).map(inWords)).toEqual([]);
-    const log = entriesOf(await changesBelow(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
-    expect(judge(history, log)).toEqual([]);
-    const done = Map.groupBy(history, ({ action, outcome }) => `${action.verb} ${outcome.told}`);
+    const failed = ({ outcome }: Operation): boolean => isAmbiguous(outcome) || outcome.result === 'unavailable';
+    expect(history.filter(failed).map(describeOperation)).toEqual([]);
+    const log = parseEntries(await readChanges(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
+    expect(checkHistory(history, log)).toEqual([]);
+    const done = Map.groupBy(history, ({ action, outcome }) => `${action.verb} ${outcome.result}`);
     expect(patchesSeen.filter((what) => (done.get(what)?.length ?? 0) < seenMin)).toEqual([]);
     const slowestMs = Math.max(...history.map(({ invokedMs, returnedMs }) => returnedMs - invokedMs));
     console.log(`${history.length} requests, ${log.length} writes, the slowest took ${slowestMs.toFixed(0)} ms`);
@@ -81,7 +81,7 @@ test(
 const members = async () =>
   (await Promise.all(cluster.pids().etcd.map(({ url }) => memberAt(url)))).filter((member) => member !== undefined);
 
-/** The member that all three follow: only then is everybody there again whom the next kill needs. */
+/** The member that all three follow: only then is the cluster ready for the next kill. */
 const agreedLeader = () =>
   until(
     'three members with one leader',

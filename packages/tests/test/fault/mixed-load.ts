@@ -1,49 +1,49 @@
 import { type Random, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import type { Change } from '../etcd.ts';
-import { listed, outcomeOf, stateOf } from './answers.ts';
-import { type Client, NoAnswerError } from './client.ts';
+import { readList, outcomeOf, parseState } from './outcomes.ts';
+import { type Client, NoResponseError } from './client.ts';
 import {
   type Action,
-  appliedPlace,
-  type Attempt,
-  attemptPlace,
-  counterPlace,
+  applyIdPath,
+  type Operation,
+  operationIdPath,
+  counterPath,
   type Entry,
-  type Living,
+  type StoredVersion,
   type Outcome,
   type Values,
 } from './history.ts';
 import { requestFor, type Single } from './requests.ts';
 
 export interface MixedLoad {
-  readonly history: readonly Attempt[];
-  /** Tells the clients to end, and resolves when their last answers are there. */
+  readonly history: readonly Operation[];
+  /** Stops the clients, and resolves after their last responses. */
   stop(): Promise<void>;
 }
 
 export const keyPrefix = '/registry/serviceaccounts/';
 
 export const namespaces = ['load-a', 'load-b'] as const;
-/** What most writes paint their object with anew, as a label: so that objects come into the view of selectors and leave it. */
+/** Label values that most writes change, so that objects enter and leave label selectors. */
 export const colours = ['red', 'green', 'blue'] as const;
 
-/** So few that clients meet all the time. */
+/** Few names, so that clients often contend. */
 const names = namespaces.flatMap((namespace) => Array.from({ length: 6 }, (_, at) => `${namespace}/account-${at}`));
 
-/** Between an answer and the next question of a client: leaves a small machine time for etcd, too. */
+/** Pause between a response and the next request of a client, which leaves a small machine time for etcd. */
 const shortThinkMs = 4;
 
-/** Less than a namespace often holds, so that most lists take more than one. */
+/** Fewer than the objects of most namespaces, so that most lists need several chunks. */
 const chunkObjects = 2;
 
 interface MixedLoadOptions {
-  /** What the clients are called, if there is more than one load. */
-  readonly called?: string;
+  /** Prefix of client names, to distinguish several loads. */
+  readonly idPrefix?: string;
   readonly thinkMs?: number;
   readonly shares?: Shares;
 }
 
-/** How often clients do what, each compared with all of it. */
+/** Relative frequency of each verb. */
 type Shares = Readonly<Record<Action['verb'], number>>;
 
 const ofEverything: Shares = {
@@ -58,7 +58,7 @@ const ofEverything: Shares = {
   delete: 10,
 };
 
-/** So few deletions that objects live long enough to be patched often. */
+/** Few deletions, so that objects live long enough for many patches. */
 export const aboveAllPatches: Shares = {
   create: 10,
   get: 14,
@@ -71,25 +71,25 @@ export const aboveAllPatches: Shares = {
   delete: 4,
 };
 
-/** Clients that do what they like to a few objects, and write down all of it. */
+/** Starts clients that send random operations for a few objects, and records all of them. */
 export function mixedLoad(
   clients: readonly Client[],
   random: Random,
-  { called = 'client', thinkMs = shortThinkMs, shares = ofEverything }: MixedLoadOptions = {},
+  { idPrefix: called = 'client', thinkMs = shortThinkMs, shares = ofEverything }: MixedLoadOptions = {},
 ): MixedLoad {
-  const history: Attempt[] = [];
+  const history: Operation[] = [];
   const stopping = new AbortController();
   const loops = clients.map(async (client, at) => {
     const name = `${called}-${at}`;
-    const lastSeen = new Map<string, Living>();
+    const lastSeen = new Map<string, StoredVersion>();
     for (let turn = 0; !stopping.signal.aborted; turn += 1) {
       const id = `${name}-${turn}`;
       const account = pick(random, names);
-      const action = actions[chosen(random, shares)]({ random, id, name: account, seen: lastSeen.get(account) });
-      const attempt = await performed(client, { id, client: name, action });
-      history.push(attempt);
-      const { outcome } = attempt;
-      if ('name' in action && (outcome.told === 'found' || outcome.told === 'written'))
+      const action = actions[chooseVerb(random, shares)]({ random, id, name: account, seen: lastSeen.get(account) });
+      const operation = await performOperation(client, { id, client: name, action });
+      history.push(operation);
+      const { outcome } = operation;
+      if ('name' in action && (outcome.result === 'found' || outcome.result === 'written'))
         lastSeen.set(action.name, outcome);
       await sleep(clock, thinkMs);
     }
@@ -103,7 +103,7 @@ export function mixedLoad(
   };
 }
 
-function chosen(random: Random, shares: Shares): Action['verb'] {
+function chooseVerb(random: Random, shares: Shares): Action['verb'] {
   const verbs = (Object.keys(shares) as Action['verb'][]).flatMap((verb) => new Array(shares[verb]).fill(verb));
   return pick(random, verbs);
 }
@@ -112,8 +112,8 @@ interface Turn {
   readonly random: Random;
   readonly id: string;
   readonly name: string;
-  /** What this client knows of it. */
-  readonly seen: Living | undefined;
+  /** The last version that this client has read. */
+  readonly seen: StoredVersion | undefined;
 }
 
 const actions: { readonly [Verb in Action['verb']]: (turn: Turn) => Extract<Action, { verb: Verb }> } = {
@@ -124,44 +124,57 @@ const actions: { readonly [Verb in Action['verb']]: (turn: Turn) => Extract<Acti
     namespace: pick(random, [undefined, ...namespaces]),
     limit: pick(random, [undefined, chunkObjects]),
   }),
-  create: (turn) => ({ verb: 'create', name: turn.name, values: painted(turn) }),
-  replace: (turn) => ({ verb: 'replace', name: turn.name, values: painted(turn), expected: expected(turn, 2) }),
+  create: (turn) => ({ verb: 'create', name: turn.name, values: withRandomColour(turn) }),
+  replace: (turn) => ({
+    verb: 'replace',
+    name: turn.name,
+    values: withRandomColour(turn),
+    expected: expected(turn, 2),
+  }),
   merge: (turn) => {
     const member = { [`annotations/${pick(turn.random, members)}`]: turn.id };
-    return { verb: 'merge', name: turn.name, values: { ...painted(turn), ...member }, expected: expected(turn, 4) };
+    return {
+      verb: 'merge',
+      name: turn.name,
+      values: { ...withRandomColour(turn), ...member },
+      expected: expected(turn, 4),
+    };
   },
   strategic: (turn) => ({ verb: 'strategic', name: turn.name, ...secretsFor(turn), expected: expected(turn, 4) }),
   count: (turn) => ({
     verb: 'count',
     name: turn.name,
-    values: { [attemptPlace]: turn.id },
-    counted: turn.seen?.state.values[counterPlace],
+    values: { [operationIdPath]: turn.id },
+    counted: turn.seen?.state.values[counterPath],
     expected: expected(turn, 4),
   }),
   apply: (turn) => ({ verb: 'apply', name: turn.name, ...applicationFor(turn), expected: expected(turn, 4) }),
 };
 
-const painted = ({ random, id }: Turn): Values => ({ [attemptPlace]: id, 'labels/colour': pick(random, colours) });
+const withRandomColour = ({ random, id }: Turn): Values => ({
+  [operationIdPath]: id,
+  'labels/colour': pick(random, colours),
+});
 
-/** One out of so many asks for the revision that its client knows of, and often it is no longer there. */
+/** One of `outOf` writes has the last read revision as precondition, which is often outdated. */
 const expected = ({ random, seen }: Turn, outOf: number): number | undefined =>
   random.below(outOf) === 0 ? seen?.revision : undefined;
 
-/** Sets that grow until somebody replaces or deletes their object. */
+/** Sets that grow until a write replaces or deletes their object. */
 const members = ['member-a', 'member-b', 'member-c', 'member-d'];
 const secrets = ['secrets/one', 'secrets/two', 'secrets/three'];
 const managers = ['manager-a', 'manager-b', 'manager-c'];
 
-/** One more, one less, or both. */
+/** Adds a secret, removes one, or both. */
 function secretsFor(turn: Turn): { values: Values; removed: readonly string[] } {
   const { random } = turn;
-  const values = painted(turn);
+  const values = withRandomColour(turn);
   const [more, less] = [pick(random, secrets), pick(random, secrets)];
   const removed = random.below(2) === 0 ? [less] : [];
   return { values: removed.includes(more) ? values : { ...values, [more]: '' }, removed };
 }
 
-/** What a manager wants now: a place of its own, and some that others write, too. */
+/** A manager's fields: one of its own and some that others also write. */
 function applicationFor({ random, id }: Turn): { manager: string; force: boolean; values: Values } {
   const manager = pick(random, managers);
   const wanted: Values[] = [
@@ -170,37 +183,40 @@ function applicationFor({ random, id }: Turn): { manager: string; force: boolean
     { [pick(random, secrets)]: '' },
     { [pick(random, secrets)]: '' },
   ];
-  const values: Values = Object.assign({ [appliedPlace(manager)]: id }, ...wanted.filter(() => random.below(2) === 0));
+  const values: Values = Object.assign({ [applyIdPath(manager)]: id }, ...wanted.filter(() => random.below(2) === 0));
   return { manager, force: random.below(3) === 0, values };
 }
 
-const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // none is empty
+const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // never empty
 
-async function performed(client: Client, asked: Pick<Attempt, 'id' | 'client' | 'action'>): Promise<Attempt> {
-  const { action } = asked;
-  const attempt = { ...asked, invokedMs: clock.monotonicMs() };
+async function performOperation(
+  client: Client,
+  request: Pick<Operation, 'id' | 'client' | 'action'>,
+): Promise<Operation> {
+  const { action } = request;
+  const operation = { ...request, invokedMs: clock.monotonicMs() };
   try {
-    const outcome = await (action.verb === 'list' ? listed(client, action) : single(client, action));
-    return { ...attempt, outcome, returnedMs: clock.monotonicMs() };
+    const outcome = await (action.verb === 'list' ? readList(client, action) : sendSingle(client, action));
+    return { ...operation, outcome, returnedMs: clock.monotonicMs() };
   } catch (error) {
-    if (!(error instanceof NoAnswerError)) throw error;
+    if (!(error instanceof NoResponseError)) throw error;
     return {
-      ...attempt,
-      outcome: { told: 'nothing', why: error.message, connectedMs: error.connectedMs },
+      ...operation,
+      outcome: { result: 'no response', why: error.message, connectedMs: error.connectedMs },
       returnedMs: clock.monotonicMs(),
     };
   }
 }
 
-async function single(client: Client, action: Single): Promise<Outcome> {
+async function sendSingle(client: Client, action: Single): Promise<Outcome> {
   const { method, path, options } = requestFor(action);
   return outcomeOf(action, await client.request(method, path, options));
 }
 
-/** etcd's own log of the objects of the load. */
-export const entriesOf = (changes: readonly Change[]): Entry[] =>
+/** The log entries of the load's objects. */
+export const parseEntries = (changes: readonly Change[]): Entry[] =>
   changes.map(({ revision, key, value }) => ({
     revision,
     name: key.slice(keyPrefix.length),
-    state: value === undefined ? undefined : stateOf(value),
+    state: value === undefined ? undefined : parseState(value),
   }));

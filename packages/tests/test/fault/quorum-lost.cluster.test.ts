@@ -2,18 +2,18 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
-import { changesBelow, memberAt } from '../etcd.ts';
+import { readChanges, memberAt } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
-import { type Attempt, describe as inWords, type Outcome } from './history.ts';
-import { judge } from './judge.ts';
-import { entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
+import { type Operation, describeOperation, type Outcome } from './history.ts';
+import { checkHistory } from './check-history.ts';
+import { parseEntries, keyPrefix, mixedLoad } from './mixed-load.ts';
 
 const slowTestMs = 120_000;
-/** What a client is promised for its answer when there is no quorum. */
+/** Guaranteed response time without quorum. */
 const answerMs = 2_000;
-/** What the cluster may need to find a leader again, and a replica to notice. */
+/** Time to elect a leader, and for replicas to notice. */
 const recoveryMs = 10_000;
-/** Several times what a request waits, so that requests begin, wait and end without quorum. */
+/** Several times the timeout of a request, so that requests start, wait and end without quorum. */
 const outageMs = 6_000;
 const livezPauseMs = 50;
 const answersBetween = 200;
@@ -31,20 +31,22 @@ afterAll(async () => {
   await cluster.stop();
 }, slowTestMs);
 
-/** Stopped and not killed: the launcher would start them again at once. It is the harder fault, too, for connections stay
- * open, and what lies in their buffers is carried out when the members go on. */
+/**
+ * Suspends members instead of killing them, because the launcher restarts killed ones. It is also the harder fault for
+ * connections: they stay open, and buffered requests are executed when the members continue.
+ */
 const stopMembers = (pids: readonly number[], signal: 'SIGSTOP' | 'SIGCONT'): void =>
   pids.forEach((pid) => process.kill(pid, signal));
 
 test(
-  'without quorum every answer comes in time and says so, whoever is left; with quorum all goes on',
+  'without quorum every request is rejected in time, whichever members remain; with quorum all requests succeed',
   async () => {
     const load = mixedLoad(clients, seededRandom(3));
     const livez = watchLivez();
     const outages: { readonly beganMs: number; readonly endedMs: number }[] = [];
     const successes = (count: number, limitMs: number): Promise<true> => {
       const from = load.history.length;
-      const enough = () => load.history.slice(from).filter(({ outcome }) => !isRefused(outcome)).length >= count;
+      const enough = () => load.history.slice(from).filter(({ outcome }) => !isRejected(outcome)).length >= count;
       return until(`${count} more successes`, () => enough() || undefined, limitMs);
     };
     try {
@@ -63,28 +65,29 @@ test(
     }
 
     const { history } = load;
-    expect(history.filter(({ outcome }) => outcome.told === 'nothing').map(inWords)).toEqual([]);
-    // Once the members go on they elect a leader, and that is worth waiting for.
-    const electing = ({ invokedMs, returnedMs }: Attempt): boolean =>
+    expect(history.filter(({ outcome }) => outcome.result === 'no response').map(describeOperation)).toEqual([]);
+    // A request that waits for the election may take longer.
+    const waitedForElection = ({ invokedMs, returnedMs }: Operation): boolean =>
       outages.some(({ endedMs }) => invokedMs < endedMs + recoveryMs && endedMs < returnedMs);
     const slow = history.filter(
-      (attempt) => attempt.returnedMs - attempt.invokedMs > (electing(attempt) ? recoveryMs : answerMs),
+      (operation) =>
+        operation.returnedMs - operation.invokedMs > (waitedForElection(operation) ? recoveryMs : answerMs),
     );
-    expect({ outages, slow: slow.map(inWords) }).toEqual({ outages, slow: [] });
-    const refused = history.filter(({ outcome }) => isRefused(outcome));
+    expect({ outages, slow: slow.map(describeOperation) }).toEqual({ outages, slow: [] });
+    const refused = history.filter(({ outcome }) => isRejected(outcome));
     const early = refused.filter(
       ({ invokedMs, returnedMs }) =>
         !outages.some(({ beganMs, endedMs }) => beganMs < returnedMs && invokedMs < endedMs + recoveryMs),
     );
-    expect(early.map(inWords)).toEqual([]);
+    expect(early.map(describeOperation)).toEqual([]);
     for (const { beganMs, endedMs } of outages) {
       expect(refused.filter(({ returnedMs }) => beganMs < returnedMs && returnedMs < endedMs).length).toBeGreaterThan(
         clients.length,
       );
     }
     expect(livez.failures).toEqual([]);
-    const log = entriesOf(await changesBelow(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
-    expect(judge(history, log)).toEqual([]);
+    const log = parseEntries(await readChanges(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
+    expect(checkHistory(history, log)).toEqual([]);
     const slowestMs = Math.max(...history.map(({ invokedMs, returnedMs }) => returnedMs - invokedMs));
     console.log(
       `${history.length} requests, ${log.length} writes, ${refused.length} refused, the slowest took ${slowestMs.toFixed(0)} ms`,
@@ -93,9 +96,9 @@ test(
   slowTestMs,
 );
 
-const isRefused = ({ told }: Outcome): boolean => told === 'unavailable' || told === 'in doubt';
+const isRejected = ({ result }: Outcome): boolean => result === 'unavailable' || result === 'in doubt';
 
-/** The processes of all members but one, when all three follow the same leader. */
+/** The processes of all members but one, once all three follow the same leader. */
 const allBut = (left: string): Promise<number[]> =>
   until(
     'three members with one leader',
@@ -110,7 +113,7 @@ const allBut = (left: string): Promise<number[]> =>
     recoveryMs,
   );
 
-/** Asks both replicas, all the time, whether they are alive. */
+/** Polls the liveness of both replicas. */
 function watchLivez(): { readonly failures: string[]; stop(): Promise<void> } {
   const failures: string[] = [];
   const stopping = new AbortController();

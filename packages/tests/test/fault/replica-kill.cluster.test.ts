@@ -2,19 +2,19 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
-import { changesBelow } from '../etcd.ts';
+import { readChanges } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
-import { type Attempt, describe as inWords } from './history.ts';
-import { judge } from './judge.ts';
-import { entriesOf, keyPrefix, mixedLoad } from './mixed-load.ts';
-import { replicaBack } from './replica-back.ts';
+import { type Operation, describeOperation } from './history.ts';
+import { checkHistory } from './check-history.ts';
+import { parseEntries, keyPrefix, mixedLoad } from './mixed-load.ts';
+import { waitForReplicaRestart } from './replica-restart.ts';
 
 const slowTestMs = 120_000;
 const kills = 4;
-/** Clients of the public address, and as many at each replica, so that it is known whom a kill may hurt. */
+/** Clients of the front, and as many of each replica, so that it is known which ones a kill affects. */
 const clientsEach = 4;
 const answersBetween = 300;
-/** Far beyond the end of a process and the answers after it. */
+/** Much longer than the end of a process and its restart. */
 const recoveryMs = 30_000;
 
 let cluster: Cluster;
@@ -35,18 +35,18 @@ afterAll(async () => {
 interface Kill {
   readonly replica: number;
   readonly atMs: number;
-  /** A process takes a moment to end, and its port takes connections until then. */
+  /** Time at which the process was gone; its port accepts connections until then. */
   readonly goneMs: number;
   readonly readyAgainMs: number;
 }
 
 test(
-  'a replica is killed under load: only what it had in hand fails, and what was acknowledged is there, once',
+  'a replica is killed under load: only its requests in flight fail, and acknowledged writes exist exactly once',
   async () => {
     const load = mixedLoad(clients, seededRandom(2));
     const answers = (count: number): Promise<true> => {
       const enough = load.history.length + count;
-      return until(`${count} more answers`, () => load.history.length >= enough || undefined, recoveryMs);
+      return until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);
     };
     const done: Kill[] = [];
     try {
@@ -56,9 +56,9 @@ test(
         const { pid } = cluster.pids().replicas[replica] ?? { pid: 0 };
         const atMs = clock.monotonicMs();
         process.kill(pid, 'SIGKILL');
-        await until('its end', () => isGone(pid) || undefined, recoveryMs);
+        await until('the process to end', () => isGone(pid) || undefined, recoveryMs);
         const goneMs = clock.monotonicMs();
-        await replicaBack(cluster, replica, pid);
+        await waitForReplicaRestart(cluster, replica, pid);
         done.push({ replica, atMs, goneMs, readyAgainMs: clock.monotonicMs() });
         await answers(answersBetween);
       }
@@ -66,37 +66,40 @@ test(
       await load.stop();
     }
 
-    const failed = load.history.filter(({ outcome }) => outcome.told === 'nothing');
-    expect(failed.filter((attempt) => !done.some((kill) => isHurtBy(attempt, kill))).map(inWords)).toEqual([]);
-    expect(new Set(failed.map(({ client }) => laneOf(client))).size).toBe(3);
-    const log = entriesOf(await changesBelow(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
-    expect(judge(load.history, log)).toEqual([]);
-    const lost = failed.filter(({ client }) => laneOf(client) === 0).length;
-    console.log(
-      `${load.history.length} requests, ${log.length} writes; ${lost} at the public address without an answer`,
-    );
+    const failed = load.history.filter(({ outcome }) => outcome.result === 'no response');
+    expect(
+      failed.filter((operation) => !done.some((kill) => isHurtBy(operation, kill))).map(describeOperation),
+    ).toEqual([]);
+    expect(new Set(failed.map(({ client }) => clientGroupOf(client))).size).toBe(3);
+    const log = parseEntries(await readChanges(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
+    expect(checkHistory(load.history, log)).toEqual([]);
+    const lost = failed.filter(({ client }) => clientGroupOf(client) === 0).length;
+    console.log(`${load.history.length} requests, ${log.length} writes; ${lost} at the front without a response`);
   },
   slowTestMs,
 );
 
-/** A client of the public address loses what it sent on a connection from before; one of the replica, everything until it is back. */
+/**
+ * A client of the front loses requests on connections from before the kill; a client of the replica loses all requests
+ * until its restart.
+ */
 function isHurtBy(
-  { client, outcome, invokedMs, returnedMs }: Attempt,
+  { client, outcome, invokedMs, returnedMs }: Operation,
   { replica, atMs, goneMs, readyAgainMs }: Kill,
 ): boolean {
-  if (outcome.told !== 'nothing' || returnedMs < atMs || invokedMs > readyAgainMs) return false;
-  const lane = laneOf(client);
+  if (outcome.result !== 'no response' || returnedMs < atMs || invokedMs > readyAgainMs) return false;
+  const lane = clientGroupOf(client);
   if (lane > 0) return lane === replica + 1;
   return outcome.connectedMs !== undefined && outcome.connectedMs < goneMs;
 }
 
-/** 0 for a client of the public address, and one more than its number for one of a replica. */
-const laneOf = (client: string): number => Math.floor(Number(client.replace('client-', '')) / clientsEach);
+/** 0 for a client of the front, otherwise the number of the replica plus one. */
+const clientGroupOf = (client: string): number => Math.floor(Number(client.replace('client-', '')) / clientsEach);
 
 function isGone(pid: number): boolean {
   try {
     return !process.kill(pid, 0);
   } catch {
-    return true; // no such process is the only way for this to fail
+    return true; // fails only if the process does not exist
   }
 }

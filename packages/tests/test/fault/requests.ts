@@ -1,5 +1,5 @@
 import type { RequestOptions } from './client.ts';
-import { type Action, attemptPlace, counterPlace, type Place, type Read, type Values } from './history.ts';
+import { type Action, operationIdPath, counterPath, type FieldPath, type Read, type Values } from './history.ts';
 
 export type Listing = Extract<Read, { verb: 'list' }>;
 export type Single = Exclude<Action, Listing>;
@@ -10,7 +10,7 @@ export interface Request {
   readonly options?: RequestOptions;
 }
 
-/** How a client asks for what it wants. */
+/** The HTTP request of an action. */
 export function requestFor(action: Single): Request {
   const [namespace = '', name = ''] = action.name.split('/');
   const collection = `/api/v1/namespaces/${namespace}/serviceaccounts`;
@@ -28,11 +28,15 @@ export function requestFor(action: Single): Request {
     case 'create':
       return { method: 'POST', path: collection, options: { body: objectOf(action.values, { name }) } };
     case 'replace':
-      return { method: 'PUT', path, options: { body: objectOf(action.values, { name, ...expecting(action) }) } };
+      return {
+        method: 'PUT',
+        path,
+        options: { body: objectOf(action.values, { name, ...resourceVersionOf(action) }) },
+      };
     case 'merge':
-      return patch('merge-patch+json', objectOf(action.values, expecting(action)));
+      return patch('merge-patch+json', objectOf(action.values, resourceVersionOf(action)));
     case 'strategic': {
-      const { secrets = [], ...rest } = objectOf(action.values, expecting(action));
+      const { secrets = [], ...rest } = objectOf(action.values, resourceVersionOf(action));
       const removed = action.removed.map((place) => ({ ...secretAt(place), $patch: 'delete' }));
       return patch('strategic-merge-patch+json', { ...rest, secrets: [...secrets, ...removed] });
     }
@@ -40,7 +44,11 @@ export function requestFor(action: Single): Request {
       return patch('json-patch+json', operationsOf(action));
     case 'apply': {
       const { manager, force, values } = action;
-      const body = { apiVersion: 'v1', kind: 'ServiceAccount', ...objectOf(values, { name, ...expecting(action) }) };
+      const body = {
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        ...objectOf(values, { name, ...resourceVersionOf(action) }),
+      };
       return patch('apply-patch+yaml', body, `?fieldManager=${manager}&force=${force}`);
     }
   }
@@ -48,7 +56,7 @@ export function requestFor(action: Single): Request {
 
 interface Sent {
   readonly metadata: object;
-  /** Absent when there are none: an empty list means that all shall go. */
+  /** Absent without secrets: an empty list would remove all. */
   readonly secrets?: readonly { readonly name: string }[];
 }
 
@@ -62,17 +70,17 @@ function objectOf(values: Values, metadata: object): Sent {
   return { metadata: { ...metadata, annotations, labels }, ...(secrets.length > 0 && { secrets }) };
 }
 
-const expecting = ({ expected }: { readonly expected: number | undefined }): object =>
+const resourceVersionOf = ({ expected }: { readonly expected: number | undefined }): object =>
   expected === undefined ? {} : { resourceVersion: `${expected}` };
 
-const secretAt = (place: Place): { name: string } => ({ name: place.slice('secrets/'.length) });
+const secretAt = (place: FieldPath): { name: string } => ({ name: place.slice('secrets/'.length) });
 
-/** What was never counted reads as null. An id is written over another or as the first: `add` does both. */
+/** A counter before the first increment reads as null. `add` writes an id whether or not the field exists. */
 const operationsOf = ({ values, counted, expected }: Extract<Action, { verb: 'count' }>): object[] => [
-  { op: 'test', path: pointerTo(counterPlace), value: counted ?? null },
-  { op: 'replace', path: pointerTo(counterPlace), value: `${Number(counted ?? 0) + 1}` },
-  { op: 'add', path: pointerTo(attemptPlace), value: values[attemptPlace] },
+  { op: 'test', path: pointerTo(counterPath), value: counted ?? null },
+  { op: 'replace', path: pointerTo(counterPath), value: `${Number(counted ?? 0) + 1}` },
+  { op: 'add', path: pointerTo(operationIdPath), value: values[operationIdPath] },
   ...(expected === undefined ? [] : [{ op: 'replace', path: '/metadata/resourceVersion', value: `${expected}` }]),
 ];
 
-const pointerTo = (place: Place): string => `/metadata/${place}`;
+const pointerTo = (place: FieldPath): string => `/metadata/${place}`;

@@ -1,15 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
 import { etcdctl, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { type Cluster, startCluster } from '../cluster.ts';
-import { changesBelow } from '../etcd.ts';
+import { readChanges } from '../etcd.ts';
 import { type Client, http1Client } from './client.ts';
-import { describe as inWords } from './history.ts';
-import { judge } from './judge.ts';
-import { entriesOf, keyPrefix, type MixedLoad, mixedLoad } from './mixed-load.ts';
+import { describeOperation } from './history.ts';
+import { checkHistory } from './check-history.ts';
+import { parseEntries, keyPrefix, type MixedLoad, mixedLoad } from './mixed-load.ts';
+import { describeIf } from '../describe-if.ts';
 
-/** Replicas have to start, and etcd to be restored. */
+/** Time to start replicas and to restore etcd. */
 const slowTestMs = 120_000;
 
 const answersBetween = 300;
@@ -17,15 +18,14 @@ const recoveryMs = 60_000;
 
 const path = '/api/v1/namespaces/default/serviceaccounts';
 
-/** How often one of the reasons told that etcd had another history. */
-async function replacements(client: Client, reasons: string): Promise<number> {
+/** How often one of these reasons reported a replaced etcd history. */
+async function countReplacements(client: Client, reasons: string): Promise<number> {
   const { body } = await client.request('GET', '/metrics');
   const series = new RegExp(`^etcd_history_replaced_total\\{reason="(?:${reasons})"\\} (\\d+)$`, 'gm');
   return body.matchAll(series).reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-const restorable = etcdctl ? describe : describe.skip;
-restorable(etcdctl ? 'etcd restored from a snapshot' : 'skipped: there is no etcdctl', () => {
+describeIf(etcdctl !== undefined, 'etcd restored from a snapshot', 'there is no etcdctl', () => {
   let etcd: RealEtcd;
   let cluster: Cluster;
   let replicas: readonly { readonly name: string; readonly client: Client; readonly watcher: Client }[];
@@ -57,15 +57,15 @@ restorable(etcdctl ? 'etcd restored from a snapshot' : 'skipped: there is no etc
     return Number(JSON.parse(answer).metadata.resourceVersion);
   };
 
-  // The first one: etcd's log has nothing but the load then.
+  // Runs first, while etcd's log contains only the load.
   test(
-    'under load: what is told afterwards is true of the restored state, as if nothing had been written since the snapshot',
+    'under load: later responses show the restored state, as if nothing had been written since the snapshot',
     async () => {
       const clients = replicas.flatMap(({ client, watcher }) => [client, watcher]);
       const loadCalled = (called: string, seed: number): MixedLoad =>
-        mixedLoad(clients, seededRandom(seed), { called });
+        mixedLoad(clients, seededRandom(seed), { idPrefix: called });
       const successes = async ({ history }: MixedLoad, count: number): Promise<void> => {
-        const enough = (): boolean => history.filter(({ outcome }) => outcome.told !== 'unavailable').length >= count;
+        const enough = (): boolean => history.filter(({ outcome }) => outcome.result !== 'unavailable').length >= count;
         await until(`${count} successes`, () => enough() || undefined, recoveryMs);
       };
       const before = loadCalled('before', 1);
@@ -80,21 +80,23 @@ restorable(etcdctl ? 'etcd restored from a snapshot' : 'skipped: there is no etc
       await etcd.restore(snapshot);
       await successes(after, answersBetween);
       await after.stop();
-      const log = entriesOf(await changesBelow(etcd.endpoints[0] as string, keyPrefix));
-      expect(judge([...before.history, ...after.history], log)).toEqual([]);
-      expect(after.history.filter(({ outcome }) => outcome.told === 'nothing').map(inWords)).toEqual([]);
-      // What had been written since would have shown: clients knew of it.
-      expect(lost.history.some(({ outcome }) => outcome.told === 'written')).toBe(true);
+      const log = parseEntries(await readChanges(etcd.endpoints[0] as string, keyPrefix));
+      expect(checkHistory([...before.history, ...after.history], log)).toEqual([]);
+      expect(after.history.filter(({ outcome }) => outcome.result === 'no response').map(describeOperation)).toEqual(
+        [],
+      );
+      // Clients have seen writes after the snapshot, so their survival would be noticed.
+      expect(lost.history.some(({ outcome }) => outcome.result === 'written')).toBe(true);
     },
     slowTestMs,
   );
 
   test.each([
-    // A value that has changed may be seen before a revision that has gone back.
+    // A changed value may be noticed before a revision that went back.
     { how: 'as the same cluster', token: undefined, label: 'revision', reasons: 'revision|content' },
     { how: 'as another cluster', token: 'another', label: 'cluster-id', reasons: 'cluster id' },
   ])(
-    '$how, under open watches: they end as expired, nobody gets the old state, and it is counted and told',
+    '$how, with open watches: they end as expired, no client reads the old state, and it is counted and logged',
     async ({ token, label, reasons }) => {
       await make(`kept-${label}`);
       const snapshot = etcd.snapshot(`backup-${label}`);
@@ -102,10 +104,10 @@ restorable(etcdctl ? 'etcd restored from a snapshot' : 'skipped: there is no etc
       const watches = replicas.map(({ watcher }) =>
         watcher.request('GET', `${path}?watch=1&resourceVersion=${lost}`, { quietMs: recoveryMs }),
       );
-      // Each has seen what will be lost.
+      // Each replica has seen a write that will be lost.
       for (const { client } of replicas)
         expect((await client.request('GET', `${path}/lost-${label}`)).status).toBe(200);
-      const countedBefore = await Promise.all(replicas.map(({ client }) => replacements(client, reasons)));
+      const countedBefore = await Promise.all(replicas.map(({ client }) => countReplacements(client, reasons)));
       await etcd.restore(snapshot, token);
       for (const watch of watches) {
         const { body } = await watch;
@@ -121,7 +123,7 @@ restorable(etcdctl ? 'etcd restored from a snapshot' : 'skipped: there is no etc
         expect(present).toBe(200);
         for (const query of ['', '?resourceVersion=0'])
           expect((await client.request('GET', `${path}/lost-${label}${query}`)).status).toBe(404);
-        expect(await replacements(client, reasons)).toBe((countedBefore[at] ?? 0) + 1);
+        expect(await countReplacements(client, reasons)).toBe((countedBefore[at] ?? 0) + 1);
         expect(cluster.log(name)).toContain('etcd was restored, rebuilt or swapped');
         expect((await client.request('GET', '/readyz?verbose')).body).toContain('[+]etcd-history ok');
       }

@@ -6,19 +6,19 @@ import { until } from '../../../base/test/until.ts';
 import { type Client, http1Client, http2Client, type RequestOptions } from './client.ts';
 
 const slowTestMs = 300_000;
-/** Each replica in turn. */
+/** Restarts, of each replica in turn. */
 const restarts = repetitions({ ci: 6, soak: 20 });
 const requestsPerSecond = 200;
-/** Asked for is a rate, and a machine that is busy otherwise may miss a little of it. */
+/** Share of the target rate to reach: a busy machine may miss a little. */
 const reachedShareMin = 0.9;
-/** A replica stops, its launcher waits, and the next one starts. */
+/** Time for a replica to stop, its restart delay, and the start of the next process. */
 const restartMs = 40_000;
-/** Traffic between one replica's return and the next one's end, so that each restart meets clients of both. */
+/** Responses between two restarts, so that each restart affects clients of both replicas. */
 const answersBetween = 100;
 
 const kept = 8;
 const sessions = 2;
-/** Out of a hundred requests, how many open a connection of their own. */
+/** Percentage of requests on new connections. */
 const newConnectionsPercent = 5;
 const http2Percent = 25;
 const paceMs = 5;
@@ -26,13 +26,13 @@ const paceMs = 5;
 const accounts = Array.from({ length: 20 }, (_, at) => `account-${at}`);
 const collection = '/api/v1/namespaces/rolling/serviceaccounts';
 
-/** One request and what became of it. */
-interface Told {
-  readonly by: Lane;
+/** One request and its result. */
+interface RequestRecord {
+  readonly by: ConnectionKind;
   readonly what: string;
   readonly sentMs: number;
   readonly returnedMs: number;
-  /** Undefined when all was as it should be. */
+  /** Undefined for a correct response. */
   readonly fault: string | undefined;
 }
 
@@ -56,18 +56,18 @@ test(
     const seen: { readonly stoppedMs: number; readonly readyMs: number }[] = [];
     try {
       for (let restart = 0; restart < restarts; restart += 1) {
-        const before = load.told.length;
-        await until('traffic', () => load.told.length >= before + answersBetween || undefined, restartMs);
+        const before = load.requests.length;
+        await until('traffic', () => load.requests.length >= before + answersBetween || undefined, restartMs);
         const replica = restart % 2;
         const { pid, url } = running(replica);
-        const said = cluster.log('front').length;
+        const logOffset = cluster.log('front').length;
         const stoppedMs = clock.monotonicMs();
         process.kill(pid, 'SIGTERM');
-        await until('another process in its place', () => running(replica).pid !== pid || undefined, restartMs);
-        const news = `${new URL(url).host} takes new connections`;
+        await until('a new process', () => running(replica).pid !== pid || undefined, restartMs);
+        const message = `${new URL(url).host} takes new connections`;
         await until(
-          'the front to send clients there again',
-          () => cluster.log('front').slice(said).includes(news) || undefined,
+          'the front to use the replica again',
+          () => cluster.log('front').slice(logOffset).includes(message) || undefined,
           restartMs,
         );
         seen.push({ stoppedMs, readyMs: clock.monotonicMs() });
@@ -76,31 +76,31 @@ test(
       await load.stop();
     }
     const tookMs = clock.monotonicMs() - beganMs;
-    expect(load.told.filter(({ fault }) => fault !== undefined)).toEqual([]);
-    expect((load.told.length / tookMs) * 1000).toBeGreaterThan(requestsPerSecond * reachedShareMin);
+    expect(load.requests.filter(({ fault }) => fault !== undefined)).toEqual([]);
+    expect((load.requests.length / tookMs) * 1000).toBeGreaterThan(requestsPerSecond * reachedShareMin);
     for (const { stoppedMs, readyMs } of seen) {
       const meanwhile = new Set(
-        load.told.filter(({ returnedMs }) => returnedMs > stoppedMs && returnedMs < readyMs).map(({ by }) => by),
+        load.requests.filter(({ returnedMs }) => returnedMs > stoppedMs && returnedMs < readyMs).map(({ by }) => by),
       );
       expect([...meanwhile].sort()).toEqual(['HTTP/1.1', 'HTTP/2', 'a new connection']);
     }
-    const slowestMs = Math.max(...load.told.map(({ sentMs, returnedMs }) => returnedMs - sentMs));
+    const slowestMs = Math.max(...load.requests.map(({ sentMs, returnedMs }) => returnedMs - sentMs));
     console.log(
-      `${load.told.length} requests in ${(tookMs / 1000).toFixed(0)} s, the slowest took ${slowestMs.toFixed(0)} ms`,
+      `${load.requests.length} requests in ${(tookMs / 1000).toFixed(0)} s, the slowest took ${slowestMs.toFixed(0)} ms`,
     );
   },
   slowTestMs,
 );
 
-type Lane = 'HTTP/1.1' | 'HTTP/2' | 'a new connection';
+type ConnectionKind = 'HTTP/1.1' | 'HTTP/2' | 'a new connection';
 
-/** Requests at a rate that does not ask how the answers are coming along. */
-function steadyLoad(): { readonly told: readonly Told[]; stop(): Promise<void> } {
+/** Sends requests at a constant rate, independent of responses. */
+function steadyLoad(): { readonly requests: readonly RequestRecord[]; stop(): Promise<void> } {
   const { url } = cluster.pids().front;
   const random = seededRandom(4);
   const idle = Array.from({ length: kept }, () => http1Client(url, cluster));
   const multiplexed = Array.from({ length: sessions }, () => http2Client(url, cluster));
-  const told: Told[] = [];
+  const requests: RequestRecord[] = [];
   const pending = new Set<Promise<void>>();
   const stopping = new AbortController();
 
@@ -108,12 +108,12 @@ function steadyLoad(): { readonly told: readonly Told[]; stop(): Promise<void> }
     const single =
       random.below(100) < newConnectionsPercent ? http1Client(url, cluster, { keepAlive: false }) : undefined;
     const own = single || random.below(100) < http2Percent ? undefined : idle.shift();
-    const lane: Lane = single ? 'a new connection' : own ? 'HTTP/1.1' : 'HTTP/2';
+    const connection: ConnectionKind = single ? 'a new connection' : own ? 'HTTP/1.1' : 'HTTP/2';
     const client = single ?? own ?? multiplexed[random.below(sessions)];
-    const asked = questions[random.below(questions.length)];
-    if (!client || !asked) return;
-    const done = ask(client, lane, asked(accounts[random.below(accounts.length)] ?? '')).then((one) => {
-      told.push(one);
+    const chosen = operations[random.below(operations.length)];
+    if (!client || !chosen) return;
+    const done = sendAndCheck(client, connection, chosen(accounts[random.below(accounts.length)] ?? '')).then((one) => {
+      requests.push(one);
       if (own) idle.push(own);
       single?.close();
       pending.delete(done);
@@ -129,7 +129,7 @@ function steadyLoad(): { readonly told: readonly Told[]; stop(): Promise<void> }
     }
   })();
   return {
-    told,
+    requests,
     stop: async () => {
       stopping.abort();
       await pacing;
@@ -139,7 +139,7 @@ function steadyLoad(): { readonly told: readonly Told[]; stop(): Promise<void> }
   };
 }
 
-interface Question {
+interface Operation {
   readonly method: string;
   readonly path: string;
   readonly options?: RequestOptions;
@@ -151,17 +151,17 @@ interface Sent {
   readonly items?: readonly unknown[];
 }
 
-const get = (name: string): Question => ({
+const get = (name: string): Operation => ({
   method: 'GET',
   path: `${collection}/${name}`,
   fits: ({ metadata }) => metadata?.name === name,
 });
-const list = (): Question => ({
+const list = (): Operation => ({
   method: 'GET',
   path: collection,
   fits: ({ items }) => items?.length === accounts.length,
 });
-const patch = (name: string): Question => ({
+const patch = (name: string): Operation => ({
   ...get(name),
   method: 'PATCH',
   options: {
@@ -169,10 +169,14 @@ const patch = (name: string): Question => ({
     contentType: 'application/merge-patch+json',
   },
 });
-/** As often as they stand here. */
-const questions = [get, get, get, get, patch, patch, list];
+/** Each operation is as frequent as in this list. */
+const operations = [get, get, get, get, patch, patch, list];
 
-async function ask(client: Client, by: Lane, { method, path, options, fits }: Question): Promise<Told> {
+async function sendAndCheck(
+  client: Client,
+  by: ConnectionKind,
+  { method, path, options, fits }: Operation,
+): Promise<RequestRecord> {
   const sentMs = clock.monotonicMs();
   const fault = await client
     .request(method, path, options)

@@ -2,14 +2,17 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 
-/** Where each fsync of a process takes so much longer. */
+/** A process whose fsync calls are slowed down. */
 export interface SlowDisk {
-  /** How it was made slow. */
+  /** How it is slowed down. */
   readonly by: 'strace' | 'pulses';
   stop(): Promise<void>;
 }
 
-/** Where nobody may trace, the process stands still for as long again and again: what it is asked waits alike. */
+/**
+ * Without permission to trace, the process is suspended repeatedly for the same time, which delays its responses
+ * similarly.
+ */
 export async function slowDisk(pid: number, delayMs: number): Promise<SlowDisk> {
   const calls = 'fsync,fdatasync';
   const injected = `inject=${calls}:delay_enter=${delayMs * 1_000}`;
@@ -38,7 +41,7 @@ export async function slowDisk(pid: number, delayMs: number): Promise<SlowDisk> 
 
 function isAttached(tracer: ChildProcess): Promise<boolean> {
   return new Promise((resolve) => {
-    tracer.once('error', () => resolve(false)); // there is no strace
+    tracer.once('error', () => resolve(false)); // strace is not installed
     tracer.once('exit', () => resolve(false));
     tracer.stderr?.on('data', (text) => String(text).includes(' attached') && resolve(true));
   });
@@ -47,7 +50,7 @@ function isAttached(tracer: ChildProcess): Promise<boolean> {
 async function pulse(pid: number, delayMs: number, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     process.kill(pid, 'SIGSTOP');
-    await sleep(clock, delayMs, signal).catch(() => {}); // stopped: it goes on at once
+    await sleep(clock, delayMs, signal).catch(() => {}); // stopped: continue at once
     process.kill(pid, 'SIGCONT');
     await sleep(clock, delayMs / 2, signal).catch(() => {});
   }

@@ -4,13 +4,13 @@ import path from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type Audited, policyOf, serveAudited, startAuditReceiver } from '../audit/audited.ts';
+import { type AuditedServer, policyOf, serveAudited, startAuditReceiver } from '../audit/audited-server.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 const everything = policyOf({ level: 'None', nonResourceURLs: ['*'] }, { level: 'RequestResponse' });
 
 let etcd: RealEtcd;
-let audited: Audited;
+let audited: AuditedServer;
 beforeAll(async () => {
   etcd = await startEtcd();
 });
@@ -34,7 +34,7 @@ test('a throttled log in batch mode loses what its buffer does not hold, and wri
     ],
   });
   const { server, metric } = audited;
-  await Promise.all(Array.from({ length: 50 }, () => server.ask('GET', accounts)));
+  await Promise.all(Array.from({ length: 50 }, () => server.request('GET', accounts)));
   await until(
     'lost events',
     async () => ((await metric('apiserver_audit_error_total{plugin="log"}')) ?? 0) > 0 || undefined,
@@ -54,7 +54,7 @@ test('--audit-log-maxage deletes rotated files that are older', async () => {
   fs.writeFileSync(old, '');
   fs.utimesSync(old, new Date('2026-01-01'), new Date('2026-01-01'));
   const write = async (n: number): Promise<unknown> =>
-    server.ask('POST', `${accounts}?dryRun=All`, { ...large, metadata: { ...large.metadata, name: `large-${n}` } });
+    server.request('POST', `${accounts}?dryRun=All`, { ...large, metadata: { ...large.metadata, name: `large-${n}` } });
   let n = 0;
   await until('a rotation', async () => {
     await Promise.all(Array.from({ length: 20 }, () => write(n++)));
@@ -81,7 +81,7 @@ test('the webhook throttles its batches and removes the objects of large events'
     ],
     files: { 'audit-webhook': receiver.kubeconfig },
   });
-  await audited.server.ask('POST', `${accounts}?of=large`, large);
+  await audited.server.request('POST', `${accounts}?of=large`, large);
   const [event] = await until('the event', () => {
     const found = receiver.events.filter(
       ({ requestURI, stage }) => requestURI.includes('of=large') && stage === 'ResponseComplete',
@@ -90,5 +90,5 @@ test('the webhook throttles its batches and removes the objects of large events'
   });
   expect(event).toMatchObject({ annotations: { 'audit.k8s.io/truncated': 'true' } });
   expect(event?.requestObject).toBeUndefined();
-  await receiver.server.leave();
+  await receiver.server.stop();
 });

@@ -9,13 +9,13 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { serverUsage, type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 
 let etcd: RealEtcd;
 let clients: TestAuthority;
-let server: ServedKinds;
+let server: TestServer;
 const sessions: ClientHttp2Session[] = [];
 
 beforeAll(async () => {
@@ -157,9 +157,9 @@ test('--request-timeout ends a request whose body does not arrive', async () => 
 
 test('--delete-collection-workers deletes a collection with several workers', async () => {
   await serve('--delete-collection-workers=4');
-  for (let n = 0; n < 20; n++) await server.ask('POST', accounts, { metadata: { name: `held-${n}` } });
-  expect((await server.ask('DELETE', accounts)).status).toBe(200);
-  expect((await server.ask('GET', accounts)).body.items).toEqual([]);
+  for (let n = 0; n < 20; n++) await server.request('POST', accounts, { metadata: { name: `held-${n}` } });
+  expect((await server.request('DELETE', accounts)).status).toBe(200);
+  expect((await server.request('GET', accounts)).body.items).toEqual([]);
 });
 
 test('--min-request-timeout bounds a watch without timeoutSeconds', async () => {

@@ -3,12 +3,12 @@ import { afterEach, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { serverUsage, testAuthority } from '../../../certificates/test/test-authority.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 
 let etcd: RealEtcd;
-let server: ServedKinds | undefined;
+let server: TestServer | undefined;
 afterEach(async () => {
   await server?.close();
   server = undefined;
@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 const canCreate = async (): Promise<number | undefined> =>
-  (await server?.ask('POST', accounts, { metadata: { name: 'robot' } }))?.status;
+  (await server?.request('POST', accounts, { metadata: { name: 'robot' } }))?.status;
 
 test('--etcd-cafile, --etcd-certfile and --etcd-keyfile lead to an etcd that requires client certificates', async () => {
   const authority = await testAuthority('etcd');

@@ -5,14 +5,14 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { testAuthority } from '../../../certificates/test/test-authority.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { audience, startIssuer } from '../authentication/issuer.ts';
-import { says, startWebhook } from '../authorization/real-webhook.ts';
-import { asClient, userIn } from '../identities/as-client.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { respondWith, startWebhook } from '../authorization/real-webhook.ts';
+import { openClient, userOf } from '../identities/identity-client.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 
 let etcd: RealEtcd;
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   etcd = await startEtcd();
 });
@@ -32,9 +32,9 @@ test('--requestheader-* flags name the headers of a front proxy', async () => {
     ],
     files: { 'proxies.crt': proxies.certificate },
   });
-  const client = asClient(server, 'HTTP/2', await proxies.issue({ subject: [['CN', 'front']] }));
+  const client = openClient(server, 'HTTP/2', await proxies.issue({ subject: [['CN', 'front']] }));
   const answer = await client.send({ 'x-user': 'ann', 'x-uid': 'u7', 'x-group': 'devs', 'x-more-team': 'blue' });
-  expect(userIn(answer)).toEqual({
+  expect(userOf(answer)).toEqual({
     username: 'ann',
     uid: 'u7',
     groups: ['devs', 'system:authenticated'],
@@ -58,9 +58,9 @@ test('--oidc-username-claim and --oidc-username-prefix make the name of a user',
       '--oidc-username-prefix=people:',
     ],
   });
-  const client = asClient(server, 'HTTP/1.1');
+  const client = openClient(server, 'HTTP/1.1');
   const token = await issuer.sign({ nickname: 'ann' });
-  expect(userIn(await client.send({ authorization: `Bearer ${token}` }))).toMatchObject({ username: 'people:ann' });
+  expect(userOf(await client.send({ authorization: `Bearer ${token}` }))).toMatchObject({ username: 'people:ann' });
   client.close();
   await issuer.close();
 });
@@ -77,12 +77,12 @@ test('--service-account-jwks-uri stands in the discovery document of the issuer'
       `--service-account-jwks-uri=${keys}`,
     ],
   });
-  expect((await server.ask('GET', '/.well-known/openid-configuration')).body).toMatchObject({ jwks_uri: keys });
+  expect((await server.request('GET', '/.well-known/openid-configuration')).body).toMatchObject({ jwks_uri: keys });
 });
 
 test('--authorization-webhook-version and --authorization-webhook-cache-unauthorized-ttl reach the webhook', async () => {
   const webhook = await startWebhook();
-  webhook.answer = says({ allowed: false, denied: true });
+  webhook.answer = respondWith({ allowed: false, denied: true });
   const clients = await testAuthority('clients');
   server = await serveKinds(kinds, {
     etcd,
@@ -95,16 +95,16 @@ test('--authorization-webhook-version and --authorization-webhook-cache-unauthor
     ],
     files: { 'clients.crt': clients.certificate, webhook: webhook.connection() },
   });
-  const client = asClient(server, 'HTTP/2', await clients.issue({ subject: [['CN', 'ann']] }));
+  const client = openClient(server, 'HTTP/2', await clients.issue({ subject: [['CN', 'ann']] }));
   for (let times = 0; times < 2; times++) expect((await client.send({}, accounts)).status).toBe(403);
-  expect(webhook.asked.map(({ apiVersion }) => apiVersion)).toEqual(Array(2).fill('authorization.k8s.io/v1'));
+  expect(webhook.calls.map(({ apiVersion }) => apiVersion)).toEqual(Array(2).fill('authorization.k8s.io/v1'));
   client.close();
-  await webhook.leave();
+  await webhook.stop();
 });
 
 test('--controllers names those that a leader starts', async () => {
   server = await serveKinds(kinds, { etcd, flags: ['--controllers=*,-garbage-collector', '-v=2'] });
-  expect(server.logged.join('\n')).toMatch(
+  expect(server.logLines.join('\n')).toMatch(
     /acquired leadership; starting controllers.*controllers="?namespace-controller,clusterrole-aggregation-controller/,
   );
 });

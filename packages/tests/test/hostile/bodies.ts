@@ -5,7 +5,7 @@ import { randomObject } from '../../../model/test/random-object.ts';
 import { bytesOf, choose, chooseSome } from './choose.ts';
 import { services } from '../../../kinds/test/services.ts';
 
-/** Bodies that look like what the server takes, with something in them that it must not stumble over. */
+/** Bodies that resemble valid ones but contain hostile parts. */
 export interface Body {
   readonly contentType: string;
   readonly bytes: Buffer;
@@ -22,7 +22,7 @@ export function hostileBody(random: Random, name: string): Body {
 export const protobufType = 'application/vnd.kubernetes.protobuf';
 const served = kinds(services);
 
-/** A message of one of the forms, with some of its bytes changed and perhaps its end cut off, or nothing like it. */
+/** A protobuf message with mutated bytes, perhaps truncated, or random bytes. */
 export function protobufBytes(random: Random, name: string): Buffer {
   if (random.below(8) === 0) return Buffer.concat([Buffer.from('k8s\0'), bytesOf(random, random.below(200))]);
   const { schema, kind, apiVersion } = choose(random, [...served, deletion]);
@@ -140,7 +140,7 @@ const templates = (name: string): object[] => [
   },
 ];
 
-/** What may stand in the place of any token of a JSON text. */
+/** Replacements for any token of a JSON text. */
 export const tokens: readonly (() => string)[] = [
   ...[
     'null',
@@ -316,7 +316,7 @@ export const yamlLines: readonly (() => string)[] = [
     () => `x: "${'\\u00e9'.repeat(3_000)}"`,
   ]);
 
-/** Some texts are no UTF-8 at all. */
+/** Makes some texts invalid UTF-8. */
 export function withBrokenBytes(random: Random, bytes: Buffer): Buffer {
   if (random.below(8) !== 0 || bytes.length === 0) return bytes;
   const broken = choose(random, [

@@ -1,11 +1,11 @@
 import type { Random } from '@cluster-apiserver/base';
 
-/** One of several, each as likely as another; for a heavier weight it stands there more than once. */
+/** A random element with equal probability; duplicates increase the weight. */
 export function choose<T>(random: Random, all: readonly T[]): T {
-  return all[random.below(all.length)] as T; // nobody chooses from nothing
+  return all[random.below(all.length)] as T; // never empty
 }
 
-/** From one to `most` of them, in any order and with repetitions. */
+/** One to `most` random elements, in any order and with repetitions. */
 export const chooseSome = <T>(random: Random, all: readonly T[], most: number): T[] =>
   Array.from({ length: 1 + random.below(most) }, () => choose(random, all));
 

@@ -3,7 +3,7 @@ import { encodeProtobuf, type ObjectSchema } from '@cluster-apiserver/model';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type OpenPipeline, openPipeline } from '../../../pipeline/test/open-pipeline.ts';
 
-/** Values within one another, as deep as clients like. The bound is told, and the end of the stack is never reached. */
+/** Deeply nested values: the limit is reported, and the stack never overflows. */
 
 const levels = 5_000;
 const accounts = '/api/v1/namespaces/n/serviceaccounts';
@@ -28,7 +28,7 @@ const account = (more: string, metadata = ''): string =>
 const owned = (fields: string): string =>
   `"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":${fields}}]`;
 
-/** A value that is so deep. */
+/** Values of a given depth. */
 const shapes: Readonly<Record<string, (depth: number) => string>> = {
   lists: (depth) => '['.repeat(depth) + ']'.repeat(depth),
   'lists with a number that a double does not hold': (depth) =>
@@ -37,7 +37,7 @@ const shapes: Readonly<Record<string, (depth: number) => string>> = {
   maps: (depth) => `${'{"f:a":'.repeat(depth)}{}${'}'.repeat(depth)}`,
 };
 
-/** Where a value can be. */
+/** Positions of the value in an object. */
 const places: Readonly<Record<string, (value: string) => string>> = {
   'a field that no kind has': (value) => account(`"unknown":${value}`),
   'a list': (value) => account(`"secrets":${value}`),
@@ -49,7 +49,7 @@ const places: Readonly<Record<string, (value: string) => string>> = {
 
 const operation = (value: string, path: string): string => `[{"op":"add","path":"${path}","value":${value}}]`;
 
-/** How it comes. */
+/** Requests that contain the object. */
 const requests: Readonly<Record<string, readonly [method: string, path: string, type: string]>> = {
   POST: ['POST', `${accounts}?dryRun=All`, json],
   'POST of YAML': ['POST', `${accounts}?dryRun=All`, 'application/yaml'],
@@ -70,7 +70,7 @@ async function expectRefused(method: string, path: string, type: string, body: s
   return text;
 }
 
-/** An object as JSON with something deep in fields that its kind does not have: they are dropped and not looked into. */
+/** Whether the value is in an unknown field of a JSON object, which is dropped unread. */
 const isDropped = (request: string, shape: string, place: string): boolean =>
   (request === 'POST' || request === 'PUT') &&
   ((shape === 'lists' && place === 'a field that no kind has') ||
@@ -81,7 +81,7 @@ const cases = Object.keys(requests).flatMap((request) =>
 );
 
 test.each(cases.filter((names) => !isDropped(...names)))(
-  '%s of deep %s in %s is refused by its depth',
+  '%s of deep %s in %s is rejected for its depth',
   async (request, shape, place) => {
     const [method, path, type] = requests[request] as (typeof requests)[string];
     const body = (places[place] as (typeof places)[string])((shapes[shape] as (typeof shapes)[string])(levels));
@@ -91,7 +91,7 @@ test.each(cases.filter((names) => !isDropped(...names)))(
 );
 
 test.each(cases.filter((names) => isDropped(...names)))(
-  '%s of deep %s in %s is no worse than other unknown fields, up to 10,000 levels',
+  '%s of deep %s in %s is treated like other unknown fields, up to 10,000 levels',
   async (request, shape, place) => {
     const [method, path, type] = requests[request] as (typeof requests)[string];
     const ask = async (depth: number, more: string): Promise<string> => {
@@ -108,7 +108,7 @@ test.each(cases.filter((names) => isDropped(...names)))(
 );
 
 describe('a JSON patch', () => {
-  test.each(Object.entries(shapes))('that adds deep %s is refused by their depth', async (_, valueOf) => {
+  test.each(Object.entries(shapes))('that adds deep %s is rejected for its depth', async (_, valueOf) => {
     for (const at of ['/unknown', '/secrets', '/metadata/managedFields/0/fieldsV1'])
       expect(
         await expectRefused('PATCH', target, 'application/json-patch+json', operation(valueOf(levels), at)),
@@ -125,16 +125,16 @@ describe('a JSON patch', () => {
   const grown = [{ op: 'add', path: '/y0', value: {} }, ...moves.slice(0, 150)];
   test.each([
     ['moves', []],
-    ['moves and is copied', [{ op: 'copy', from: '/y75', path: '/z' }]],
+    ['moves and copies', [{ op: 'copy', from: '/y75', path: '/z' }]],
     [
-      'moves and is tested',
+      'moves and tests',
       [
         { op: 'copy', from: '/y75', path: '/z' },
         { op: 'test', path: '/y75', value: {} },
       ],
     ],
-    ['moves into the fields of a manager', [{ op: 'move', from: '/y75', path: '/metadata/managedFields/0/fieldsV1' }]],
-  ])('whose document grows deep by %s is no fault of ours', async (_, more) => {
+    ['moves into managedFields', [{ op: 'move', from: '/y75', path: '/metadata/managedFields/0/fieldsV1' }]],
+  ])('whose document grows deep by %s does not cause an internal error', async (_, more) => {
     const response = await pipeline.ask('PATCH', target, {
       body: Buffer.from(JSON.stringify([...grown, ...more])),
       headers: { 'content-type': 'application/json-patch+json' },
@@ -144,7 +144,7 @@ describe('a JSON patch', () => {
   });
 });
 
-test('the fields of a manager in protobuf are refused by their depth', async () => {
+test('managedFields in protobuf are rejected for their depth', async () => {
   const fieldsV1 = JSON.parse((shapes['maps'] as (depth: number) => string)(2_000)) as unknown;
   const entry = { manager: 'm', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1 };
   const body = encodeProtobuf(schema, {
@@ -163,7 +163,7 @@ test('the fields of a manager in protobuf are refused by their depth', async () 
 test.each([
   [99, 'of values', 201],
   [101, 'of values', 422],
-])('fields of a manager of %i levels %s', async (depth, _, status) => {
+])('managedFields of %i levels %s', async (depth, _, status) => {
   await pipeline.ask('DELETE', target);
   const response = await pipeline.ask('POST', accounts, {
     body: Buffer.from(account('', owned((shapes['maps'] as (depth: number) => string)(depth)))),

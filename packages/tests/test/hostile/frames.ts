@@ -1,4 +1,4 @@
-/** HTTP/2 by the frame: Node's own client is too polite to send what should not be sent. */
+/** Encodes HTTP/2 frames: Node's client refuses to send invalid ones. */
 export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 export const frames = {
@@ -37,7 +37,7 @@ export const goaway = (): Buffer => frame(frames.goaway, 0, 0, Buffer.alloc(8));
 
 export type Field = readonly [name: string, value: string];
 
-/** Header fields as HPACK literals: no table, no Huffman code. */
+/** Encodes header fields as HPACK literals, without table and Huffman code. */
 export const literals = (fields: readonly Field[]): Buffer =>
   Buffer.concat(fields.flatMap(([name, value]) => [Buffer.from([0]), lengthAndBytes(name), lengthAndBytes(value)]));
 
@@ -50,10 +50,10 @@ function lengthAndBytes(text: string): Buffer {
   return Buffer.concat([Buffer.from([...length, rest]), bytes]);
 }
 
-/** The last of what is sent: whoever answers it has read all that came before. */
+/** The final frame: a response to it shows that the server has read all earlier frames. */
 export const lastPing = ping(Buffer.from('hostile!'));
 
-/** Whether a server has answered the last ping, or announced its end. */
+/** Whether the server has acknowledged the final ping or sent GOAWAY. */
 export function isFinished(received: Buffer): boolean {
   for (let at = 0; received.length - at >= headBytes; ) {
     const end = at + headBytes + received.readUIntBE(at, 3);

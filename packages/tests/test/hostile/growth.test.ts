@@ -3,12 +3,11 @@ import type { Kind, KubeObject } from '@cluster-apiserver/model';
 import { StepCounter } from './step-count.ts';
 
 /**
- * Everything that reads, changes or writes what a client sends takes time in proportion to it. Each case runs on an
- * input of its worst form and on one eight times as large, and the steps are counted: a second is as long as the
- * machine is busy, a step is a step.
+ * All processing of client input takes time proportional to its size. Each case runs on its worst input and on one
+ * eight times as large, and counts steps, because time depends on the load of the machine.
  */
 
-// Opened before the code is loaded: what V8 has compiled before is not counted block by block.
+// Opened before the code is loaded: V8 does not count blocks of code that it compiled earlier.
 const counter = new StepCounter(/\/packages\/(?!tests\/test\/hostile\/step-count)|\/js-yaml\/|\/protobufjs\//);
 const model = await import('@cluster-apiserver/model');
 const cel = await import('@cluster-apiserver/expressions');
@@ -19,25 +18,25 @@ afterAll(() => counter.close());
 
 const smallest = 400;
 const factor = 8;
-/** Eight times as much, and a logarithm for what is sorted; what grows with the square takes 64 times as long. */
+/** Eight times the steps, with room for the logarithm of sorting; quadratic growth takes 64 times. */
 const growthMax = 12;
 
 const leastSteps = 10;
 
-/** The input is made outside of what is counted. */
+/** Inputs are created outside of the measurement. */
 type Case = readonly [what: string, prepare: (n: number) => () => unknown];
 
 function growth(prepare: Case[1], from = smallest): number {
   const work = [from, factor * from].map(prepare) as [() => unknown, () => unknown];
-  quietly(work[0]); // what is made once and kept
-  const [small, large] = work.map((run) => counter.steps(() => quietly(run))) as [number, number];
-  // Less than this, and what is looked at was not counted.
+  runIgnoringErrors(work[0]); // warm-up of caches
+  const [small, large] = work.map((run) => counter.steps(() => runIgnoringErrors(run))) as [number, number];
+  // Fewer steps mean that the code under test was not counted.
   expect(small).toBeGreaterThan(leastSteps);
   return large / small;
 }
 
-/** Whatever is refused has been read as far. */
-function quietly(run: () => unknown): void {
+/** An input that is rejected has been read just as far. */
+function runIgnoringErrors(run: () => unknown): void {
   try {
     run();
   } catch (error) {
@@ -65,7 +64,7 @@ const secrets = (n: number, from = 0): object[] => numbers(n).map((i) => ({ name
 const empty = account({ uid: undefined });
 const writer = { manager: 'm', apiVersion: 'v1', time: '2026-01-01T00:00:00Z' };
 const applier = { ...writer, force: true };
-const owned = (n: number, perEntry = 1): object[] =>
+const ownedEntries = (n: number, perEntry = 1): object[] =>
   numbers(n).map((i) => ({
     manager: `m${i}`,
     operation: i % 2 ? 'Apply' : 'Update',
@@ -168,7 +167,7 @@ const decoders: readonly Case[] = [
   ],
   ['entries of a list', (n) => decode({ secrets: secrets(n) })],
   ['unknown fields in entries', (n) => decode({ secrets: numbers(n).map(() => ({ x: 1 })) })],
-  ['managed fields', (n) => decode({ metadata: { managedFields: owned(n) } })],
+  ['managed fields', (n) => decode({ metadata: { managedFields: ownedEntries(n) } })],
 ];
 function decode(value: object): () => unknown {
   return () => model.decode(schema, value, () => {});
@@ -189,8 +188,8 @@ const protobuf: readonly Case[] = [
         },
       }),
   ],
-  ['managed fields', (n) => readBack({ metadata: { managedFields: owned(n) } })],
-  ['one large set of fields', (n) => readBack({ metadata: { managedFields: owned(1, n) } })],
+  ['managed fields', (n) => readBack({ metadata: { managedFields: ownedEntries(n) } })],
+  ['one large set of fields', (n) => readBack({ metadata: { managedFields: ownedEntries(1, n) } })],
 ];
 function readBack(value: object): () => unknown {
   const object = model.decode(schema, { kind: 'ServiceAccount', apiVersion: 'v1', ...value }, () => {}) as KubeObject;
@@ -286,7 +285,7 @@ const patches: readonly Case[] = [
 function strategic(target: object, patch: object): () => unknown {
   return () => model.applyStrategicMergePatch(schema, target, patch);
 }
-/** A patch of `count` operations: where each of them may take as long as the document is large, their number is bounded. */
+/** A patch of `count` operations: their number is limited because each may take time proportional to the document. */
 function operations(n: number, operation: (i: number) => object, count = n): () => unknown {
   const document = {
     list: numbers(n),
@@ -308,18 +307,24 @@ const fieldSets: readonly Case[] = [
   ],
   [
     'of an update that changes all',
-    (n) => updated(account({ managedFields: owned(1, n) }, { secrets: secrets(n) }), { secrets: secrets(n, n) }),
+    (n) => updated(account({ managedFields: ownedEntries(1, n) }, { secrets: secrets(n) }), { secrets: secrets(n, n) }),
   ],
-  ['of an object with many owners', (n) => updated(account({ managedFields: owned(n) }, { secrets: secrets(n) }), {})],
+  [
+    'of an object with many owners',
+    (n) => updated(account({ managedFields: ownedEntries(n) }, { secrets: secrets(n) }), {}),
+  ],
   [
     'with many owners that the client sends',
-    (n) => updated(account({}, {}), { metadata: { managedFields: owned(n) } }),
+    (n) => updated(account({}, {}), { metadata: { managedFields: ownedEntries(n) } }),
   ],
-  ['with many fields that the client sends', (n) => updated(account({}), { metadata: { managedFields: owned(1, n) } })],
+  [
+    'with many fields that the client sends',
+    (n) => updated(account({}), { metadata: { managedFields: ownedEntries(1, n) } }),
+  ],
   [
     'of labels',
     (n) =>
-      updated(account({ managedFields: owned(1) }), {
+      updated(account({ managedFields: ownedEntries(1) }), {
         metadata: {
           labels: mapOf(
             n,
@@ -337,7 +342,7 @@ const fieldSets: readonly Case[] = [
     'of an apply over many owners',
     (n) => () =>
       apply(
-        account({ managedFields: owned(n) }, { secrets: secrets(n) }),
+        account({ managedFields: ownedEntries(n) }, { secrets: secrets(n) }),
         account({ uid: undefined }, { secrets: secrets(n).map((entry) => ({ ...entry, namespace: 'x' })) }),
       ),
   ],
@@ -345,7 +350,7 @@ const fieldSets: readonly Case[] = [
     'of an apply that conflicts with many owners',
     (n) => () => {
       const live = account(
-        { managedFields: owned(n, 2) },
+        { managedFields: ownedEntries(n, 2) },
         { secrets: secrets(n).map((s) => ({ ...s, namespace: 'y' })) },
       );
       try {
@@ -360,12 +365,12 @@ const fieldSets: readonly Case[] = [
     (n) => () => {
       const configuration = account({ uid: undefined }, { secrets: secrets(n) });
       const annotations = { [kubectlAnnotation]: JSON.stringify(configuration) };
-      const live = account({ annotations, managedFields: owned(1, n) }, { secrets: secrets(n) });
+      const live = account({ annotations, managedFields: ownedEntries(1, n) }, { secrets: secrets(n) });
       const applied = model.readApplied(schema, configuration, () => {});
       runSync(model.applyAsKubectlDid(schema, live, empty, applied, { ...applier, manager: 'kubectl' }));
     },
   ],
-  ['compared', (n) => () => model.sameOwnership(owned(n), owned(n))],
+  ['compared', (n) => () => model.sameOwnership(ownedEntries(n), ownedEntries(n))],
   ['nested deeply', (n) => updated(account({}), { metadata: { managedFields: nested(n) } })],
 ];
 function updated(live: KubeObject, change: { readonly metadata?: object; readonly secrets?: object[] }): () => unknown {
@@ -373,7 +378,7 @@ function updated(live: KubeObject, change: { readonly metadata?: object; readonl
   return () => runSync(model.managedFieldsAfterUpdate(schema, live, next, writer));
 }
 function nested(n: number): object[] {
-  return [{ ...owned(1)[0], fieldsV1: JSON.parse(`${'{"f:a":'.repeat(n)}{}${'}'.repeat(n)}`) as object }];
+  return [{ ...ownedEntries(1)[0], fieldsV1: JSON.parse(`${'{"f:a":'.repeat(n)}{}${'}'.repeat(n)}`) as object }];
 }
 
 const selectors: readonly Case[] = [
@@ -496,7 +501,7 @@ const serialisers: readonly Case[] = [
           ),
         }),
     ],
-    ['managed fields', (n: number) => account({ managedFields: owned(n) })],
+    ['managed fields', (n: number) => account({ managedFields: ownedEntries(n) })],
     ['fields nested deeply', (n: number) => account({ managedFields: nested(n) })],
     ['a long text', (n: number) => account({ annotations: { a: ' a\u2028'.repeat(n) } })],
   ].flatMap(([what, make]): Case[] => {
@@ -518,7 +523,10 @@ function withObject(object: KubeObject, write: (object: KubeObject) => unknown):
   return () => write(object);
 }
 
-/** Rules over claims that whoever asks for a login chooses. `distinct` alone is left to the budget: see 0012. */
+/**
+ * Rules over claims that a user of the identity provider controls. `distinct` is limited only by the cost budget, see
+ * 0012.
+ */
 const expressions: readonly Case[] = [
   ['reading the claims', (n) => evaluate('true', { list: numbers(n), map: mapOf(n, (i) => `k${i}`, String) })],
   ...[
@@ -582,32 +590,32 @@ const all: Readonly<Record<string, readonly Case[]>> = {
 };
 
 describe.each(Object.keys(all))('%s', (group) => {
-  test.each(all[group] as Case[])('%s: takes time in proportion to what a client sends', (_, prepare) => {
+  test.each(all[group] as Case[])('%s: takes time proportional to the input', (_, prepare) => {
     expect(growth(prepare)).toBeLessThan(growthMax);
   });
 });
 
-/** What grows with the square takes very long where the others begin, and shows here as well. */
+/** Quadratic growth takes very long with the sizes of the other cases, and is visible with fewer elements. */
 const smallestSquare = 100;
 
-describe('the counter sees', () => {
+describe('the counter detects', () => {
   test.each<Case>([
     [
-      'a search through a list for each entry, as strategic merge once did it',
+      'a linear search for each entry, as strategic merge once did',
       (n) => {
         const [before, change] = [secrets(n), secrets(n)] as { name: string }[][];
         return () => change?.map(({ name }) => before?.findIndex((entry) => JSON.stringify(entry.name) === name));
       },
     ],
     [
-      'a list that is asked for each of its entries',
+      'a list that is searched with includes',
       (n) => {
         const terms = numbers(n).map(String);
         return () => terms.filter((term) => !terms.includes(`${term}x`));
       },
     ],
     [
-      'sets that are copied to be extended',
+      'sets that are copied for each addition',
       (n) => () => numbers(n).reduce((sum, value) => new Set([...sum, value]), new Set<number>()),
     ],
   ])('%s', (_, prepare) => {

@@ -9,7 +9,7 @@ const values = [
   ...[200, 201, 204, 304, 404, 409, 418, 429, 503, 504].map((status) => [':status', `${status}`] as const),
   ['content-type', 'application/json;as=Table;g=meta.k8s.io;v=v1'],
   ['warning', '299 - "unknown field \\"a\\\\b\\""'],
-  // All but controls, and without a blank at either end.
+  // All characters except controls, without leading or trailing spaces.
   ['x-all', String.fromCharCode(...Array.from({ length: 95 }, (_, at) => 33 + at)).replace('\x7f', '')],
   ['x-upper-half', String.fromCharCode(...Array.from({ length: 128 }, (_, at) => 128 + at))],
   ['x-long', 'v'.repeat(5_000)],
@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => void server.close());
 
 test.each(values.map(([name, value], at) => [name, value, at] as const))(
-  'the library that servers use says %s: %s, and it is understood',
+  "the encoding of servers' HTTP/2 library is decoded: %s: %s",
   async (name, value, at) => {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
     const noTable = frame(frames.settings, 0, 0, Buffer.from([0, 1, 0, 0, 0, 0]));
@@ -53,7 +53,7 @@ test.each(values.map(([name, value], at) => [name, value, at] as const))(
   },
 );
 
-/** The payload of the first HEADERS frame that is there as a whole. */
+/** The payload of the first complete HEADERS frame. */
 function headersIn(received: Buffer): Buffer | undefined {
   for (let at = 0; received.length - at >= 9; ) {
     const end = at + 9 + received.readUIntBE(at, 3);
@@ -64,10 +64,10 @@ function headersIn(received: Buffer): Buffer | undefined {
 }
 
 test.each([
-  ['an index that is of the dynamic table', [0xbe]],
-  ['a string that is cut off', [0x00, 0x05, 0x61]],
-  ['padding that is not all ones', [0x00, 0x81, 0x00, 0x00]],
-  ['an integer without an end', [0x7f, 0xff, 0xff, 0xff, 0xff, 0xff]],
+  ['an index into the dynamic table', [0xbe]],
+  ['a truncated string', [0x00, 0x05, 0x61]],
+  ['invalid padding', [0x00, 0x81, 0x00, 0x00]],
+  ['an unterminated integer', [0x7f, 0xff, 0xff, 0xff, 0xff, 0xff]],
 ])('%s is an error', (_, bytes) => {
   expect(() => decodeHeaderBlock(Buffer.from(bytes))).toThrow('HPACK');
 });

@@ -1,6 +1,6 @@
 /**
- * Decodes HPACK header blocks of a server that was told to use no dynamic table (SETTINGS_HEADER_TABLE_SIZE 0).
- * Throws on anything else, so a block that depends on a table is reported as malformed.
+ * Decodes HPACK header blocks of a server that was told not to use a dynamic table (SETTINGS_HEADER_TABLE_SIZE 0).
+ * Throws otherwise, so a block that depends on a table is reported as malformed.
  */
 import type { Field } from './frames.ts';
 
@@ -32,20 +32,20 @@ export function decodeHeaderBlock(block: Buffer): Field[] {
     at += length;
     return huffman ? decodeHuffman(bytes) : bytes.toString('latin1');
   };
-  const indexed = (index: number): Field => {
+  const indexedField = (index: number): Field => {
     const field = staticTable[index - 1];
     if (!field) throw new Error(`HPACK index ${index} refers to the dynamic table`);
     return field;
   };
   const literal = (prefixBits: number): Field => {
     const index = integer(prefixBits);
-    const name = index === 0 ? text() : indexed(index)[0];
+    const name = index === 0 ? text() : indexedField(index)[0];
     return [name, text()];
   };
 
   while (at < block.length) {
     const first = block[at] ?? 0;
-    if (first & 0x80) fields.push(indexed(integer(7)));
+    if (first & 0x80) fields.push(indexedField(integer(7)));
     else if (first & 0x40) fields.push(literal(6));
     else if (first & 0x20)
       integer(5); // dynamic table size update
@@ -79,7 +79,7 @@ const staticTable: readonly Field[] = [
 
 /**
  * Characters by the length of their codes (RFC 7541, appendix B). The code is canonical: codes of equal length are
- * consecutive in the order of the characters. Control characters, whose codes are longer, are in no response.
+ * consecutive in the order of the characters. Control characters, whose codes are longer, never occur in responses.
  */
 const codeLengths: Readonly<Record<number, readonly number[]>> = {
   ...Object.fromEntries(
@@ -141,7 +141,7 @@ function decodeHuffman(bytes: Buffer): string {
       } else if (length > codeBitsMax) throw new Error('HPACK Huffman code of a control character');
     }
   }
-  // What is left is padding: the most significant bits of the end-of-string code, all ones.
+  // The rest is padding: the most significant bits of the end-of-string code, all ones.
   if (length > 7 || code !== (1 << length) - 1) throw new Error('HPACK Huffman padding is invalid');
   return decoded;
 }

@@ -15,39 +15,39 @@ const raw = (kind: string, pieces: readonly Buffer[], method?: string, end: RawC
   method,
 });
 
-/** One request that frames itself as it should. */
+/** One well-framed request. */
 const single: Make = (random, token) => {
   const request = hostileRequest(random, token);
-  return raw('a request', [written(random, request)], request.method);
+  return raw('a request', [encodeRequest(random, request)], request.method);
 };
 
-/** The answer to HEAD cannot be told from an answer that was cut off, unless it is known to be one. */
+/** Not HEAD: its response cannot be distinguished from a truncated one. */
 const notHead = (random: Random, token: string): Request => {
   const request = hostileRequest(random, token);
   return request.method === 'HEAD' ? { ...request, method: 'GET' } : request;
 };
 
-/** Nobody promises an answer to each: the first that is refused ends the connection for those behind it. */
+/** Not every request gets a response: the first rejected one ends the connection. */
 const pipelined: Make = (random, token) =>
   raw('pipelined requests', [
-    Buffer.concat(Array.from({ length: 2 + random.below(6) }, () => written(random, notHead(random, token)))),
+    Buffer.concat(Array.from({ length: 2 + random.below(6) }, () => encodeRequest(random, notHead(random, token)))),
   ]);
 
-/** Cut at any place, with or without a word of farewell. */
-const cut: Make = (random, token) => {
+/** Truncated at any position, with or without a closing message. */
+const truncated: Make = (random, token) => {
   const whole = Buffer.concat(pipelined(random, token).pieces);
   return raw('cut off', [whole.subarray(0, random.below(whole.length))], undefined, choose(random, ['shut', 'tear']));
 };
 
-/** In pieces, and torn when the last has left. */
-const torn: Make = (random, token) => {
-  const whole = written(random, hostileRequest(random, token));
+/** In pieces, and reset after the last one. */
+const resetInPieces: Make = (random, token) => {
+  const whole = encodeRequest(random, hostileRequest(random, token));
   const at = random.below(whole.length);
   return raw('torn in the midst', [whole.subarray(0, at), whole.subarray(at)], undefined, 'tear');
 };
 
 const changedBytes: Make = (random, token) => {
-  const whole = Buffer.from(written(random, notHead(random, token)));
+  const whole = Buffer.from(encodeRequest(random, notHead(random, token)));
   for (let changes = 1 + random.below(8); changes > 0; changes -= 1)
     whole[random.below(whole.length)] = random.below(256);
   return raw('changed bytes', [whole]);
@@ -61,7 +61,7 @@ const notTls: Make = (random, token) => ({
   pieces: [
     choose(random, [
       bytesOf(random, 300),
-      written(random, hostileRequest(random, token)),
+      encodeRequest(random, hostileRequest(random, token)),
       Buffer.from([0x16, 3, 1, 0xff, 0xff, 1, 0, 0, 0]),
     ]),
   ],
@@ -69,8 +69,8 @@ const notTls: Make = (random, token) => ({
   method: undefined,
 });
 
-/** A message that two parsers could read in two ways, with one behind it that only one of them would see. */
-const smuggled: Make = (random, token) => {
+/** A message with ambiguous framing, followed by a request that only one of two parsers would see. */
+const ambiguousFraming: Make = (random, token) => {
   const known = `Authorization: Bearer ${token}\r\n`;
   const hidden = `DELETE /api/v1/namespaces/hostile/serviceaccounts HTTP/1.1\r\nHost: x\r\n${known}\r\n`;
   const head = `${choose(random, requestLines)}${choose(random, hosts)}${known}${chooseSome(random, framings, 3).join('')}\r\n`;
@@ -81,10 +81,21 @@ const smuggled: Make = (random, token) => {
 
 export const http1Cases: readonly Make[] = [
   ...[single, single, single, single, single, single, single, single, pipelined, pipelined],
-  ...[cut, cut, torn, changedBytes, changedBytes, smuggled, smuggled, smuggled, noise, notTls],
+  ...[
+    truncated,
+    truncated,
+    resetInPieces,
+    changedBytes,
+    changedBytes,
+    ambiguousFraming,
+    ambiguousFraming,
+    ambiguousFraming,
+    noise,
+    notTls,
+  ],
 ];
 
-export function written(random: Random, { method, target, headers, body }: Request): Buffer {
+export function encodeRequest(random: Random, { method, target, headers, body }: Request): Buffer {
   const chunked = body !== undefined && random.below(4) === 0;
   const lines = [
     `${method} ${target} HTTP/1.1`,

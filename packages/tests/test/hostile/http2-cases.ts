@@ -26,14 +26,14 @@ const raw = (kind: string, pieces: readonly Buffer[], end: RawCase['end'] = 'shu
   method: undefined,
 });
 
-/** Several requests at once that only their content makes hostile. */
+/** Several concurrent well-framed requests with hostile content. */
 const polite: Make = (random, token) => ({
   kind: 'requests over HTTP/2',
   over: 'h2 client',
   requests: Array.from({ length: 1 + random.below(4) }, () => hostileRequest(random, token)),
 });
 
-/** The headers of a request with something among them that HTTP/2 does not allow. */
+/** Request headers with a field that HTTP/2 forbids. */
 const badHeaders: Make = (random, token) => {
   const fields = [...fieldsOf(hostileRequest(random, token))];
   for (const field of chooseSome(random, badFields, 3)) fields.splice(random.below(fields.length + 1), 0, field);
@@ -65,7 +65,7 @@ const changedFrames: Make = (random, token) => {
   return raw('changed bytes over HTTP/2', [whole]);
 };
 
-/** Many streams that are opened, and given up at once or never used. */
+/** Many streams that are opened and reset at once, or never used. */
 const streams: Make = (random, token) => {
   const block = literals(fieldsOf({ ...hostileRequest(random, token), method: 'GET', body: undefined }));
   const ids = Array.from({ length: 50 + random.below(300) }, (_, at) => at * 2 + 1);
@@ -86,7 +86,7 @@ const streams: Make = (random, token) => {
   );
 };
 
-/** A body that does not keep to its declared length, or is left unfinished. */
+/** A body that differs from its declared length, or is unfinished. */
 const badBodies: Make = (random, token) => {
   const request = hostileRequest(random, token);
   const content = request.body?.bytes.subarray(0, 16_000) ?? Buffer.from('{}');
@@ -176,11 +176,11 @@ const badFields: readonly Field[] = [
 
 const badBlocks = [
   Buffer.from([0x80]), // index 0
-  Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]), // far behind the table
-  Buffer.from([0x3f, 0xe1, 0xff, 0xff, 0x7f]), // a table larger than was offered
-  Buffer.from([0x00, 0x85, 0xff, 0xff, 0xff, 0xff, 0xff]), // Huffman code that is none
-  Buffer.from([0x00, 0x7f, 0xff]), // a number that breaks off
-  Buffer.from([0x82, 0x84, 0x87]), // no authority, no path of ours
+  Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]), // far beyond the table
+  Buffer.from([0x3f, 0xe1, 0xff, 0xff, 0x7f]), // a table larger than allowed
+  Buffer.from([0x00, 0x85, 0xff, 0xff, 0xff, 0xff, 0xff]), // an invalid Huffman code
+  Buffer.from([0x00, 0x7f, 0xff]), // a truncated integer
+  Buffer.from([0x82, 0x84, 0x87]), // no authority, and an unknown path
   Buffer.alloc(0),
 ];
 
@@ -189,10 +189,10 @@ const badFrameSequences: readonly ((block: Buffer) => Buffer)[] = [
   () => data(1, Buffer.from('{}'), 0),
   () => data(7, Buffer.from('x'), 1),
   () => data(0, Buffer.from('x'), 0),
-  () => frame(frames.data, 8, 1, Buffer.from([200, 1, 2])), // more padding than there is frame
+  () => frame(frames.data, 8, 1, Buffer.from([200, 1, 2])), // more padding than the frame has
   (block) => headers(2, block, 5),
   (block) => headers(0, block, 5),
-  (block) => headers(5, block, 0), // never ended
+  (block) => headers(5, block, 0), // unfinished
   (block) => Buffer.concat([headers(9, block.subarray(0, 10), 0), continuation(9, block.subarray(10), 4)]),
   (block) =>
     Buffer.concat([headers(11, block, 0), ...new Array<Buffer>(300).fill(continuation(11, Buffer.alloc(0), 0))]),
@@ -208,9 +208,9 @@ const badFrameSequences: readonly ((block: Buffer) => Buffer)[] = [
   () => frame(frames.windowUpdate, 0, 0, Buffer.alloc(3)),
   () => frame(frames.settings, 0, 0, Buffer.alloc(5)),
   () => frame(frames.settings, 1, 0, Buffer.alloc(6)),
-  () => frame(frames.settings, 0, 0, Buffer.from([0, 4, 0xff, 0xff, 0xff, 0xff])), // a window beyond all bounds
-  () => frame(frames.settings, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0])), // a window of nothing
-  () => frame(frames.settings, 0, 0, Buffer.from([0, 5, 0, 0, 0, 1])), // frames of a byte
+  () => frame(frames.settings, 0, 0, Buffer.from([0, 4, 0xff, 0xff, 0xff, 0xff])), // an oversized window
+  () => frame(frames.settings, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0])), // an empty window
+  () => frame(frames.settings, 0, 0, Buffer.from([0, 5, 0, 0, 0, 1])), // frames of one byte
   () => Buffer.concat(new Array<Buffer>(500).fill(settings())),
   () => Buffer.concat(new Array<Buffer>(500).fill(ping(Buffer.alloc(8)))),
   () => ping(Buffer.alloc(7)),
@@ -220,5 +220,5 @@ const badFrameSequences: readonly ((block: Buffer) => Buffer)[] = [
   () => frame(frames.pushPromise, 4, 1, one),
   () => goaway(),
   () => frame(0xee, 0xff, 3, Buffer.from('unknown')),
-  () => frame(frames.data, 0, 1, Buffer.alloc(17_000)), // larger than was offered
+  () => frame(frames.data, 0, 1, Buffer.alloc(17_000)), // larger than allowed
 ];

@@ -1,4 +1,4 @@
-/** HTTP/2 on a raw TLS socket: a client that sends what it wants, and reads what comes with few bytes of memory. */
+/** HTTP/2 on a raw TLS socket: a client that can send anything, and reads with little memory. */
 import { connect, type TLSSocket } from 'node:tls';
 import { type Field, frame, frames, headers, literals, preface } from './frames.ts';
 import { decodeHeaderBlock } from './hpack.ts';
@@ -9,26 +9,26 @@ export interface Http2Target {
 }
 
 export interface Http2Options {
-  /** What the server may send on each stream before the client extends the window. */
+  /** Initial window of each stream. */
   readonly windowBytes?: number;
-  /** Receives every frame of the server, after the connection itself has looked at it. */
+  /** Called for every frame of the server, after the connection has processed it. */
   readonly onFrame?: (type: number, flags: number, stream: number, payload: Buffer) => void;
-  /** Receives the header fields of every response. */
+  /** Called with the header fields of every response. */
   readonly onHeaders?: (stream: number, fields: readonly Field[], ended: boolean) => void;
 }
 
-/** The largest that a window may be (RFC 9113, section 6.9.1). */
+/** Maximum window size (RFC 9113, section 6.9.1). */
 const windowBytesMax = 2 ** 31 - 1;
-/** Of every connection, until it is extended. */
+/** Initial window of every connection. */
 const connectionWindowBytes = 65_535;
-/** Streams per connection until the server says otherwise. */
+/** Concurrent streams until the server announces a limit. */
 const streamsMaxDefault = 100;
 const settingIds = { headerTableSize: 1, enablePush: 2, maxConcurrentStreams: 3, initialWindowSize: 4 } as const;
 
 export class Http2Connection {
   readonly socket: TLSSocket;
   readonly closed: Promise<void>;
-  /** As the server announced it. */
+  /** The limit that the server announced. */
   streamsMax = streamsMaxDefault;
   goaway = false;
   bytesRead = 0;
@@ -82,14 +82,14 @@ export class Http2Connection {
     return !this.socket.destroyed && this.socket.writable;
   }
 
-  /** The id of a new stream. */
+  /** Returns the id of a new stream. */
   newStream(): number {
     const stream = this.#nextStream;
     this.#nextStream += 2;
     return stream;
   }
 
-  /** Sends the header fields of a request and returns its stream; the body, if any, is left to the caller. */
+  /** Sends the header fields of a request and returns its stream; the caller sends the body, if any. */
   request(fields: readonly Field[], { ended = true } = {}): number {
     const stream = this.newStream();
     this.write([requestHeaders(stream, literals(fields), ended)]);
@@ -134,7 +134,7 @@ export class Http2Connection {
 
   #unreturnedBytes = 0;
 
-  /** Keeps the connection readable for ever; a single stream never receives as much as its window allows. */
+  /** Keeps the connection readable; a single stream never receives as much as its window allows. */
   #extendConnectionWindow(bytes: number): void {
     this.#unreturnedBytes += bytes;
     if (this.#unreturnedBytes < windowBytesMax / 4) return;
@@ -154,7 +154,7 @@ export class Http2Connection {
   }
 }
 
-/** A block that cannot be decoded becomes a field that no judge accepts. */
+/** A malformed block becomes a field that no check accepts. */
 function fieldsOf(block: Buffer): Field[] {
   try {
     return decodeHeaderBlock(block);

@@ -3,24 +3,24 @@ import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { encodeProtobuf, formatYaml, type TypeNames } from '@cluster-apiserver/model';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
-import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
+import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
 
 /**
- * Every kind of write of a large object, on two servers: for one no time passes, so that each write is one step; for the
- * other each step takes longer than a turn of the event loop should. Both have to answer the same.
+ * Every kind of write of a large object, on two servers: on one no time passes, so each write is one step; on the other
+ * each step exceeds the time slice. Both must return the same responses.
  */
 const nowMs = Date.UTC(2026, 0, 1);
 const timeless: Clock = { ...systemClock, now: () => nowMs, monotonicMs: () => 0 };
 
-/** More than a slice of long work. */
+/** Longer than a time slice. */
 const stepMs = 10;
-/** Answers that are given while a write goes on. Each stands for a turn of the event loop that was free for others. */
+/** Responses to other requests during a write. Each shows a turn of the event loop that was free. */
 const answersMin = 2;
 
 let turns = 0;
 let slow: Clock;
-let plain: InMemory;
-let sliced: InMemory;
+let plain: InMemoryServer;
+let sliced: InMemoryServer;
 
 beforeEach(async () => {
   let ms = 0;
@@ -41,7 +41,7 @@ afterEach(async () => {
   await Promise.all([plain.close(), sliced.close()]);
 });
 
-/** Enough for a body of more than 32 KiB, and what is stored is twice as much. */
+/** Enough for a body of more than 32 KiB and a stored value of twice that. */
 const count = 3_000;
 const accounts = '/api/v1/namespaces/default/serviceaccounts';
 const events = '/api/v1/namespaces/default/events';
@@ -259,8 +259,8 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
 };
 
-const send = (server: InMemory, { method, target, body, type }: Request): Promise<ApiResponse> =>
-  server.ask(method, target, body, type);
+const send = (server: InMemoryServer, { method, target, body, type }: Request): Promise<ApiResponse> =>
+  server.request(method, target, body, type);
 
 async function answerOf(answer: Promise<ApiResponse>): Promise<{ readonly status: number; readonly text: string }> {
   const { status, body } = await answer;
@@ -275,19 +275,19 @@ async function bytesOf(body: ApiResponse['body']): Promise<Buffer> {
     for await (const piece of body.flow()) pieces.push(piece);
     return Buffer.concat(pieces);
   }
-  throw new TypeError('a body of another form');
+  throw new TypeError('an unexpected kind of body');
 }
 
-async function prepare(server: InMemory, before: readonly Request[]): Promise<void> {
+async function prepare(server: InMemoryServer, before: readonly Request[]): Promise<void> {
   const made = request('POST', accounts, 'json', account({}, { name: 'polite' }));
   for (const one of [made, ...before]) expect((await send(server, one)).status).toBeLessThan(300);
-  // What is written is in memory for the next, as it is a moment later for every client.
-  expect((await answerOf(server.ask('GET', polite))).status).toBe(200);
+  // Wait until the write has reached the watch cache, as it does a moment later for every client.
+  expect((await answerOf(server.request('GET', polite))).status).toBe(200);
 }
 
 describe.each(Object.keys(cases))('%s', (group) => {
   test.each(cases[group] as Case[])(
-    '%s lets others be served and answers as if it had not',
+    '%s lets other requests be served and gets the same response',
     async (_, before, write, status) => {
       await Promise.all([prepare(plain, before), prepare(sliced, before)]);
       const expected = await answerOf(send(plain, write));
@@ -295,7 +295,7 @@ describe.each(Object.keys(cases))('%s', (group) => {
       const answer = answerOf(send(sliced, write)).finally(() => (isOver = true));
       let answers = 0;
       while (!isOver) {
-        expect((await sliced.ask('GET', `${polite}?resourceVersion=0`)).status).toBe(200);
+        expect((await sliced.request('GET', `${polite}?resourceVersion=0`)).status).toBe(200);
         if (!isOver) answers++;
         await new Promise(setImmediate);
       }

@@ -1,4 +1,4 @@
-/** Whatever a client makes the server log, again and again, is a bounded number of lines. */
+/** Whatever a client makes the server log repeatedly, the number of lines is bounded. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import https from 'node:https';
@@ -7,9 +7,9 @@ import { buffer } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import { kinds } from '@cluster-apiserver/kinds';
 import { putRaw } from '../etcd.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
-let server: ServedKinds;
+let server: TestServer;
 let agent: https.Agent;
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 const corruptKey = '/registry/serviceaccounts/team/corrupt';
@@ -17,7 +17,7 @@ const corruptKey = '/registry/serviceaccounts/team/corrupt';
 beforeAll(async () => {
   server = await serveKinds(kinds, { errorsExpected: true });
   agent = new https.Agent({ keepAlive: true, maxSockets: 20, ca: server.certificate });
-  await server.ask('POST', accounts, { metadata: { name: 'whole' } });
+  await server.request('POST', accounts, { metadata: { name: 'whole' } });
   await putRaw(server.etcd.endpoints[0] as string, corruptKey, Buffer.from('{"metadata":{"name":"x"}}'));
 });
 afterAll(async () => {
@@ -38,7 +38,7 @@ async function sendBytes(bytes: Buffer, overTls: boolean): Promise<void> {
   const socket = overTls
     ? connectTls({ host, port: Number(port), rejectUnauthorized: false })
     : connect(Number(port), host);
-  socket.on('error', () => {}); // whatever the server does to it
+  socket.on('error', () => {}); // the server may reset the connection
   socket.end(bytes);
   socket.resume();
   await once(socket, 'close');
@@ -47,9 +47,9 @@ async function sendBytes(bytes: Buffer, overTls: boolean): Promise<void> {
 const admin = (): Record<string, string> => ({ authorization: `Bearer ${server.token}` });
 const forged = `x.${Buffer.from('{"iss":"https://elsewhere"}').toString('base64url')}.y`;
 
-/** More than the log writes of one message at once. */
+/** More than the burst of lines that the log writes for one message. */
 const times = 250;
-/** The burst, those of the seconds that a slow machine needs, and what was left out. */
+/** The burst, the lines of the seconds that a slow machine needs, and the summary of suppressed lines. */
 const linesMax = 160;
 
 test.each<[string, (nth: number) => Promise<unknown>, string | undefined]>([
@@ -64,38 +64,42 @@ test.each<[string, (nth: number) => Promise<unknown>, string | undefined]>([
     'authentication failed',
   ],
   ['no tokens', async (nth) => expect(await send('GET', `${accounts}/${nth}`, {})).toBe(401), undefined],
-  ['two names to impersonate', (nth) => send('GET', accounts, { ...admin(), 'impersonate-uid': `${nth}` }), undefined],
   [
-    'reads of an object that cannot be read',
+    'an impersonated uid without a user',
+    (nth) => send('GET', accounts, { ...admin(), 'impersonate-uid': `${nth}` }),
+    undefined,
+  ],
+  [
+    'reads of an unreadable object',
     async () => expect(await send('GET', `${accounts}/corrupt`, admin())).toBe(500),
     'internal error',
   ],
-  ['lists with an object that cannot be read', (nth) => send('GET', `${accounts}?a=${nth}`, admin()), 'internal error'],
+  ['lists with an unreadable object', (nth) => send('GET', `${accounts}?a=${nth}`, admin()), 'internal error'],
   ['paths that do not exist', (nth) => send('GET', `/nowhere/${nth}`, admin()), undefined],
-  ['refused writes', (nth) => send('PUT', `${accounts}/x${nth}`, admin()), undefined],
-  ['bytes that are no TLS', (nth) => sendBytes(Buffer.from(`GET /${nth} HTTP/1.1\r\n\r\n`), false), undefined],
-  ['bytes that are no HTTP', (nth) => sendBytes(Buffer.from(`${nth} \0\r\n\r\n`), true), undefined],
+  ['rejected writes', (nth) => send('PUT', `${accounts}/x${nth}`, admin()), undefined],
+  ['bytes that are not TLS', (nth) => sendBytes(Buffer.from(`GET /${nth} HTTP/1.1\r\n\r\n`), false), undefined],
+  ['bytes that are not HTTP', (nth) => sendBytes(Buffer.from(`${nth} \0\r\n\r\n`), true), undefined],
   ['connections that are closed at once', () => sendBytes(Buffer.alloc(0), false), undefined],
-])('%s, again and again, are a bounded number of lines', async (_, act, message) => {
-  const before = server.logged.length;
+])('repeated %s cause a bounded number of log lines', async (_, act, message) => {
+  const before = server.logLines.length;
   for (let sent = 0; sent < times; sent += 10)
     await Promise.all(Array.from({ length: 10 }, (_value, nth) => act(sent + nth)));
-  // The garbage collector finds the corrupt object in its own time, and on a busy machine requests are slow.
-  const lines = server.logged.slice(before).filter((line) => !/garbage collection|"slow re/.test(line));
+  // The garbage collector reports the corrupt object at its own pace, and requests are slow on a busy machine.
+  const lines = server.logLines.slice(before).filter((line) => !/garbage collection|"slow re/.test(line));
   expect(lines.length).toBeLessThan(linesMax);
   for (const line of lines) expect(line).toContain(message ?? 'no line at all');
-  // A line is a line, whatever stands in it.
+  // Each entry is exactly one line, whatever it contains.
   for (const line of lines) expect(line.indexOf('\n')).toBe(line.length - 1);
 });
 
-test('health checks that fail, again and again, are a bounded number of lines', async () => {
-  const before = server.logged.length;
+test('repeated failing health checks cause a bounded number of log lines', async () => {
+  const before = server.logLines.length;
   const [member] = server.etcd.members;
   await member?.signal('SIGSTOP');
   const probes = Array.from({ length: times }, () => send('GET', '/readyz', admin()));
   expect(new Set(await Promise.all(probes))).toEqual(new Set([500]));
   await member?.signal('SIGCONT');
-  const lines = server.logged.slice(before).filter((line) => line.includes('health check failed'));
+  const lines = server.logLines.slice(before).filter((line) => line.includes('health check failed'));
   expect(lines.length).toBeGreaterThan(0);
   expect(lines.length).toBeLessThan(linesMax);
 });

@@ -1,15 +1,18 @@
-/** Numbers of clients around 2^31, 2^53, 2^63 and 2^64, wherever there is one: refused or understood, and no fault of ours. */
+/**
+ * Client-supplied numbers around 2^31, 2^53, 2^63 and 2^64 in every place: rejected or understood, and never an
+ * internal error.
+ */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
-import { type Place, places, whole } from '../answers/places.ts';
+import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
+import { type ServedResource, servedResources, validObject } from '../responses/resources.ts';
 
-let server: InMemory;
+let server: InMemoryServer;
 beforeEach(async () => {
   server = await serveInMemory();
 });
 afterEach(() => server.close());
 
-/** As they stand in a query or a body: a number of JavaScript would have rounded them already. */
+/** As strings, because JavaScript numbers would be rounded. */
 const whole64 = ['2147483648', '9007199254740993', '9223372036854775807', '-9007199254740993', '-9223372036854775808'];
 const beyond64 = ['9223372036854775808', '-9223372036854775809', '18446744073709551616', '1e400', `1${'0'.repeat(40)}`];
 const numbers = [...whole64, ...beyond64, '-0', '1.5', '1e3'];
@@ -21,12 +24,12 @@ const merge = 'application/merge-patch+json';
 const strategic = 'application/strategic-merge-patch+json';
 const apply = 'application/apply-patch+yaml';
 
-/** A number in the place of a text: `"NUMBER"` becomes the number itself. */
+/** Encodes JSON with a number in place of `"NUMBER"`. */
 const inJson = (value: object, number: string): string => JSON.stringify(value).replaceAll('"NUMBER"', number);
 const continueAt = (number: string): string =>
   Buffer.from(`{"v":"meta.k8s.io/v1","rv":${number},"start":"a\\u0000"}`).toString('base64url');
 
-const inQuery = ({ path }: Place): readonly ((given: string) => Request)[] => [
+const inQuery = ({ path }: ServedResource): readonly ((given: string) => Request)[] => [
   (given) => ['GET', `${path}?limit=${given}`],
   (given) => ['GET', `${path}?timeoutSeconds=${given}`],
   (given) => ['GET', `${path}?resourceVersion=${given}&timeout=100ms`],
@@ -47,7 +50,7 @@ const inQuery = ({ path }: Place): readonly ((given: string) => Request)[] => [
   (given) => ['PUT', `${path}/${given}`, '{}'],
 ];
 
-const inBodies = (place: Place): readonly ((number: string) => Request)[] => {
+const inBodies = (place: ServedResource): readonly ((number: string) => Request)[] => {
   const { path } = place;
   const ofEvents = place.kind === 'Event' ? [place.apiVersion === 'v1' ? 'count' : 'deprecatedCount'] : [];
   const members: readonly object[] = [
@@ -60,7 +63,7 @@ const inBodies = (place: Place): readonly ((number: string) => Request)[] => {
     ...ofEvents.map((name) => ({ [name]: 'NUMBER' })),
     ...ofEvents.map(() => ({ series: { count: 'NUMBER' } })),
   ];
-  const bodies = members.map((member) => ({ ...whole(place), ...member }));
+  const bodies = members.map((member) => ({ ...validObject(place), ...member }));
   return [
     ...bodies.map(
       (body) =>
@@ -93,13 +96,13 @@ const inBodies = (place: Place): readonly ((number: string) => Request)[] => {
   ];
 };
 
-/** Asked by version or with little time: the answer may be that its time was over. */
+/** A request with a resourceVersion or a short timeout may time out. */
 const mayBeLate = (target: string): boolean => /resourceVersion=|timeout|continue=/.test(target);
 
 async function expectUnderstoodOrRefused(requests: readonly Request[]): Promise<void> {
   const answers = await Promise.all(
     requests.map(async ([method, target, body, type]) => {
-      const { status } = await server.ask(method, target, body, type);
+      const { status } = await server.request(method, target, body, type);
       return { method, target, body, status };
     }),
   );
@@ -108,9 +111,9 @@ async function expectUnderstoodOrRefused(requests: readonly Request[]): Promise<
   expect(server.faults).toEqual([]);
 }
 
-describe.each(places)('$apiVersion $kind', (place) => {
+describe.each(servedResources)('$apiVersion $kind', (place) => {
   beforeEach(async () => {
-    await server.ask('POST', place.path, JSON.stringify(whole(place)));
+    await server.request('POST', place.path, JSON.stringify(validObject(place)));
   });
 
   test.each([...numbers, ...noNumbers])('%s in each parameter', async (given) => {
@@ -120,26 +123,26 @@ describe.each(places)('$apiVersion $kind', (place) => {
 
   test.each(numbers)('%s in each body', async (number) => {
     await expectUnderstoodOrRefused(inBodies(place).map((request) => request(number)));
-    // Whatever was taken can be read in every form.
+    // Every accepted object can be read in every encoding.
     for (const type of ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'])
       await expectUnderstoodOrRefused([['GET', place.path, '', type]]);
   });
 
-  test.each(beyond64)('%s is refused where 64 bits are kept', async (number) => {
-    const generation = inJson({ ...whole(place), metadata: { name: 'y', generation: 'NUMBER' } }, number);
-    expect((await server.ask('POST', place.path, generation)).status).toBe(400);
+  test.each(beyond64)('%s is rejected in 64-bit fields', async (number) => {
+    const generation = inJson({ ...validObject(place), metadata: { name: 'y', generation: 'NUMBER' } }, number);
+    expect((await server.request('POST', place.path, generation)).status).toBe(400);
     const options = `{"gracePeriodSeconds":${number}}`;
-    expect((await server.ask('DELETE', `${place.path}/x`, options)).status).toBe(400);
+    expect((await server.request('DELETE', `${place.path}/x`, options)).status).toBe(400);
   });
 
-  test.each(whole64)('%s is kept to its last digit where 64 bits are kept', async (number) => {
-    const body = inJson({ ...whole(place), metadata: { name: 'kept', generation: 'NUMBER' } }, number);
-    const created = await server.ask('POST', place.path, body);
+  test.each(whole64)('%s is kept exactly in 64-bit fields', async (number) => {
+    const body = inJson({ ...validObject(place), metadata: { name: 'kept', generation: 'NUMBER' } }, number);
+    const created = await server.request('POST', place.path, body);
     if (created.status !== 201) return expect([created.status, number.startsWith('-')]).toEqual([422, true]);
-    const read = await server.ask('GET', `${place.path}/kept`);
+    const read = await server.request('GET', `${place.path}/kept`);
     const text = Buffer.isBuffer(read.body) || typeof read.body === 'string' ? read.body.toString() : '';
     expect(text).toContain('"name":"kept"');
-    // The server sets it, or keeps what it was given; another number it never is.
+    // The server sets the generation or keeps the given one, never another number.
     expect(text.match(/"generation":(-?\d+)/)?.[1] ?? number).toBe(number);
   });
 });

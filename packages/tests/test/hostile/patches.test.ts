@@ -2,19 +2,19 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import { repetitions } from '../../../base/test/soak.ts';
-import { type InMemory, serveInMemory } from '../serve-in-memory.ts';
+import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
 import { choose, chooseSome } from './choose.ts';
 
-// What random patches mean is compared with models where patches are made, in `model`. Here they go the whole way through
-// the server, in memory: some are taken, the others are told why not, and none is a fault of ours.
+// The package `model` compares the results of random patches with reference implementations. Here patches pass through
+// the whole server in memory: it accepts them or reports why not, and never fails internally.
 
 const seed = 6;
 const patchesOfEachType = repetitions({ ci: 2_500, soak: 10_000 });
 const patienceMs = 180_000;
-/** The object begins anew so often: what patches have made of it is patched on until then. */
+/** Patches applied to an object before it is recreated. */
 const patchesOfOne = 20;
 
-let server: InMemory;
+let server: InMemoryServer;
 
 beforeAll(async () => {
   server = await serveInMemory({ random: seededRandom(seed) });
@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-const ask = (...request: Parameters<InMemory['ask']>): Promise<ApiResponse> => server.ask(...request);
+const request = (...request: Parameters<InMemoryServer['request']>): Promise<ApiResponse> => server.request(...request);
 
 const rbac = 'rbac.authorization.k8s.io/v1';
 const places = [
@@ -34,7 +34,7 @@ const places = [
 ] as const;
 type Place = (typeof places)[number];
 
-/** What an object begins as. */
+/** The initial object. */
 const whole = ({ apiVersion, kind }: Place): object => ({
   apiVersion,
   kind,
@@ -57,7 +57,7 @@ const fieldsOf: Readonly<Record<string, object>> = {
   [`RoleBinding of ${rbac}`]: { roleRef: { kind: 'Role', name: 'r' }, subjects: [{ kind: 'User', name: 'u' }] },
 };
 
-/** Each type with what a random patch of it is. */
+/** Random patches by type. */
 const types: Readonly<Record<string, (random: Random, place: Place) => unknown>> = {
   'application/json-patch+json': (random) =>
     Array.from({ length: 1 + random.below(2) }, () => {
@@ -170,7 +170,7 @@ const directives = [
   '$deleteFromPrimitiveList/finalizers',
 ];
 
-/** Most of it has the form of an object, so that it is not all refused for the first thing that is wrong. */
+/** Mostly resembles an object, so that not every patch is rejected for its first error. */
 function objectLike(random: Random, also: readonly string[] = []): object {
   const metadata = fill(random, [...metadataNames, ...also], 3, metadataValue);
   const rest = fill(random, [...names, ...also], 2, value);
@@ -224,7 +224,7 @@ function anything(random: Random, depth: number): unknown {
     : fill(random, [...keys, ...names, ...metadataNames, ...directives], 3, below);
 }
 
-/** A place for an operation, and a value that often fits there. */
+/** A path for an operation, and a value that often fits there. */
 type Pointed = readonly [path: string, value: unknown];
 
 function inMetadata(random: Random): Pointed {
@@ -247,7 +247,7 @@ function anywhere(random: Random): Pointed {
 }
 
 test.each(Object.entries(types))(
-  `${patchesOfEachType} random patches of type %s are taken or told what is wrong, and none is a fault of ours`,
+  `${patchesOfEachType} random patches of type %s are accepted or rejected with a reason, never with an internal error`,
   async (type, patch) => {
     const random = seededRandom(seed);
     const answers = new Map<number, number>();
@@ -255,19 +255,19 @@ test.each(Object.entries(types))(
     for (let at = 0; at < patchesOfEachType; at += 1) {
       const place = places[Math.floor(at / patchesOfOne) % places.length] as Place;
       if (at % patchesOfOne === 0) {
-        await ask('PATCH', `${place.path}/x`, '{"metadata":{"finalizers":null}}', 'application/merge-patch+json');
-        await ask('DELETE', `${place.path}/x`);
-        expect((await ask('POST', place.path, JSON.stringify(whole(place)))).status).toBe(201);
+        await request('PATCH', `${place.path}/x`, '{"metadata":{"finalizers":null}}', 'application/merge-patch+json');
+        await request('DELETE', `${place.path}/x`);
+        expect((await request('POST', place.path, JSON.stringify(whole(place)))).status).toBe(201);
       }
       const body = JSON.stringify(patch(random, place));
       const query = type.includes('apply')
         ? `?fieldManager=${choose(random, ['m', 'o'])}&force=${random.below(2) === 0}`
         : '';
-      const { status } = await ask('PATCH', `${place.path}/x${query}`, body, type);
+      const { status } = await request('PATCH', `${place.path}/x${query}`, body, type);
       answers.set(status, (answers.get(status) ?? 0) + 1);
       if (![200, 201, 400, 404, 409, 422].includes(status)) unexpected.push({ at, status, body });
       if (at % patchesOfOne === patchesOfOne - 1) {
-        const { status } = await ask('GET', place.path);
+        const { status } = await request('GET', place.path);
         if (status !== 200) unexpected.push({ at, status, body: 'a list' });
       }
     }
@@ -276,7 +276,7 @@ test.each(Object.entries(types))(
       unexpected: [],
       faults: [],
     });
-    expect(answers.get(200)).toBeGreaterThan(patchesOfEachType / 20); // else most would only have shown that they are refused
+    expect(answers.get(200)).toBeGreaterThan(patchesOfEachType / 20); // otherwise nearly all patches are rejected
   },
   patienceMs,
 );

@@ -25,7 +25,7 @@ import {
 } from '@cluster-apiserver/model';
 import { kinds } from '@cluster-apiserver/kinds';
 
-/** To us these are names like any other, wherever a client's word is looked up. */
+/** Names of Object.prototype are ordinary keys wherever client input is looked up. */
 const names = Object.getOwnPropertyNames(Object.prototype);
 
 const kind = kinds({ eventLifetimeSeconds: 3600, serviceAccountTokens: undefined }).find(
@@ -41,7 +41,7 @@ const writer = { manager: 'm', apiVersion: 'v1', time: '2026-01-01T00:00:00Z' };
 describe.each(names)('%s', (name) => {
   const plain = own([[name, 'x']]);
 
-  test('is a key in JSON, YAML and protobuf, there and back', () => {
+  test('is an ordinary key in JSON, YAML and protobuf, in both directions', () => {
     const object = account(plain);
     expect(object.metadata.annotations).toEqual(plain);
     expect(parseJson(encodeStored(object)).value).toEqual(object);
@@ -52,13 +52,13 @@ describe.each(names)('%s', (name) => {
     expect(parseYaml(`${name}: 1\n`).faults).toEqual([]);
   });
 
-  test('is a field that no kind has', () => {
+  test('is an unknown field of every kind', () => {
     const unknown: string[] = [];
     decode(schema, own([[name, 1]]), (path) => unknown.push(path));
     expect(unknown).toEqual([name]);
   });
 
-  test('is a member to every patch', () => {
+  test('is an ordinary member for every patch type', () => {
     const empty = account({});
     const before = { ...empty, metadata: { ...empty.metadata, annotations: {} } };
     const patch = { metadata: { annotations: plain } };
@@ -78,12 +78,12 @@ describe.each(names)('%s', (name) => {
     expect(() => applyStrategicMergePatch(schema, before, { $patch: name })).toThrow('unknown $patch directive');
   });
 
-  test('is a key of an entry of a list', () => {
+  test('is an ordinary merge key of a list entry', () => {
     const merged = applyStrategicMergePatch(schema, { secrets: [{ name: 'a' }] }, { secrets: [{ name }, { name }] });
     expect((merged as { secrets: unknown }).secrets).toEqual([{ name }, { name: 'a' }]);
   });
 
-  test('is a label that an object has or has not', () => {
+  test('is an ordinary label in selectors', () => {
     const many = names.map((one) => `!x${one.replaceAll('_', '')}`).join(',');
     if (name.startsWith('_')) {
       expect(() => parseLabelSelector(name)).toThrow(SelectorSyntaxError);
@@ -96,7 +96,7 @@ describe.each(names)('%s', (name) => {
     }
   });
 
-  test('is no field of a selector, and a value like any other', () => {
+  test('is not a selectable field, and an ordinary value', () => {
     expect(() => parseFieldSelector(`${name}=x`, kind)).toThrow(SelectorSyntaxError);
     const matches = fieldMatcher(parseFieldSelector(`metadata.name=${name}`, kind));
     expect([name, 'other'].map((one) => matches({ name: one, namespace: '', fields: undefined }))).toEqual([
@@ -105,7 +105,7 @@ describe.each(names)('%s', (name) => {
     ]);
   });
 
-  test('is a field that somebody owns', () => {
+  test('is an ordinary owned field', () => {
     const empty = canonical({ kind: 'ServiceAccount', apiVersion: 'v1', metadata: {} });
     const live = account({});
     const next = { ...account(plain), metadata: { annotations: plain } as never };
@@ -121,6 +121,6 @@ describe.each(names)('%s', (name) => {
   });
 });
 
-test('nothing of this has changed what all objects inherit', () => {
+test('none of this has changed Object.prototype', () => {
   expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(names);
 });

@@ -2,7 +2,7 @@ import type { Random } from '@cluster-apiserver/base';
 import { type Body, hostileBody } from './bodies.ts';
 import { choose, chooseSome } from './choose.ts';
 
-/** A request that is complete and frames itself as it should, with something hostile in each of its parts. */
+/** A complete, well-framed request with hostile content in each of its parts. */
 export interface Request {
   readonly method: string;
   readonly target: string;
@@ -13,15 +13,15 @@ export interface Request {
 export function hostileRequest(random: Random, token: string): Request {
   const method = choose(random, methods);
   const sendsBody = method !== 'GET' && method !== 'HEAD' && random.below(6) !== 0;
-  // A few names, so that requests meet what others have left.
+  // Few names, so that requests meet objects of earlier ones.
   const name = `n${random.below(6)}`;
   const target = `${random.below(3) === 0 ? hostilePath(random) : plainPath(random, method, name)}${random.below(2) === 0 ? hostileQuery(random) : ''}`;
   const headers = random.below(2) === 0 ? chooseSome(random, hostileHeaders, 3).map((header) => header()) : [];
-  const known = random.below(20) !== 0;
+  const knownPaths = random.below(20) !== 0;
   return {
     method,
     target,
-    headers: [...(known ? [['authorization', `Bearer ${token}`] as const] : []), ...headers],
+    headers: [...(knownPaths ? [['authorization', `Bearer ${token}`] as const] : []), ...headers],
     body: sendsBody ? hostileBody(random, name) : undefined,
   };
 }

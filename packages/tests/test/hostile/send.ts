@@ -2,8 +2,8 @@ import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { systemClock as clock } from '@cluster-apiserver/base';
-import { type HttpAnswer, readAnswers, wrongWith } from './answers.ts';
-import type { Case, PoliteCase, RawCase } from './case.ts';
+import { type HttpResponse, parseResponses, responseFault } from './http1-responses.ts';
+import type { Case, WellFormedCase, RawCase } from './case.ts';
 import { lastPing, isFinished } from './frames.ts';
 import type { Request } from './requests.ts';
 
@@ -12,14 +12,14 @@ export interface Target {
   readonly ca: Buffer;
 }
 
-/** How long a frame may be waited for that never comes, because what we sent made another frame swallow our ping. */
+/** How long to wait for a frame that never comes, because an invalid frame made the server ignore the ping. */
 const pingMs = 1_000;
-/** A session that we broke may stay open for as long as a slow reader; whether it ends at all is asked afterwards, of the server. */
+/** A broken session may stay open as long as a slow reader; the server is asked afterwards whether it ends. */
 const brokenMs = 2_000;
-/** Beyond every time limit that the server has for a client that has shut its side. */
+/** Longer than every time limit of the server for a client that has closed its side. */
 const hangMs = 20_000;
 
-/** Does what a case says, and tells what the server did wrong. */
+/** Executes a case and returns the server's faults. */
 export const send = (one: Case, target: Target): Promise<readonly string[]> =>
   one.over === 'h2 client' ? sendPolitely(one, target) : sendRaw(one, target);
 
@@ -35,7 +35,7 @@ function sendRaw(one: RawCase, { port, ca }: Target): Promise<readonly string[]>
       socket.destroy();
     });
     let cancelPing = (): void => {};
-    const shut = (): void => {
+    const endConnection = (): void => {
       cancelPing();
       socket.end();
       if (one.over === 'h2') cancelPing = clock.after(brokenMs, () => socket.destroy());
@@ -47,7 +47,7 @@ function sendRaw(one: RawCase, { port, ca }: Target): Promise<readonly string[]>
           ? isFinished(Buffer.concat(received))
           : one.method && isAnswered(Buffer.concat(received), one.method)
       )
-        shut();
+        endConnection();
     });
     let reset = false;
     socket.on('error', () => (reset = true));
@@ -57,40 +57,40 @@ function sendRaw(one: RawCase, { port, ca }: Target): Promise<readonly string[]>
       cancelPing();
       resolve(hung ? [`nothing happened for ${hangMs} ms`] : faultsIn(one, Buffer.concat(received), reset));
     });
-    const talk = async (): Promise<void> => {
+    const writePieces = async (): Promise<void> => {
       for (const piece of one.pieces) await new Promise((left) => socket.write(piece, left));
       if (one.end === 'tear') socket.destroy();
       else if (one.over !== 'h2') {
-        if (!one.method) shut();
+        if (!one.method) endConnection();
       } else {
         socket.write(lastPing);
-        cancelPing = clock.after(pingMs, shut);
+        cancelPing = clock.after(pingMs, endConnection);
       }
     };
-    socket.once(one.over === 'tcp' ? 'connect' : 'secureConnect', () => void talk());
+    socket.once(one.over === 'tcp' ? 'connect' : 'secureConnect', () => void writePieces());
   });
 }
 
-/** Whether the answer is there, or one has begun that goes on until its client leaves. */
+/** Whether the response is complete, or is an endless one that has begun. */
 function isAnswered(received: Buffer, method: string): boolean {
-  const { answers, rest } = readAnswers(received, method);
+  const { answers, rest } = parseResponses(received, method);
   return rest === 'nothing' ? answers.some(({ status }) => status >= 200) : rest === 'begun' && isWatch(answers);
 }
 
-const isWatch = (answers: readonly HttpAnswer[]): boolean =>
+const isWatch = (answers: readonly HttpResponse[]): boolean =>
   answers.at(-1)?.status === 200 && answers.at(-1)?.headers.get('transfer-encoding') === 'chunked';
 
 function faultsIn({ over, end, method }: RawCase, received: Buffer, reset: boolean): string[] {
-  // What a client of HTTP/2 would see is looked at by the polite one; whoever tears a connection sees nothing.
+  // HTTP/2 responses are checked by the well-formed cases; a client that resets its connection reads none.
   if (over !== 'http/1.1' || end === 'tear') return [];
-  const { answers, rest } = readAnswers(received, method);
+  const { answers, rest } = parseResponses(received, method);
   const whole = rest === 'begun' ? answers.slice(0, -1) : answers;
   const faults = whole.flatMap(
-    ({ status, headers, body }) => wrongWith(status, headers.get('content-type'), body) ?? [],
+    ({ status, headers, body }) => responseFault(status, headers.get('content-type'), body) ?? [],
   );
-  // A watch has no end of its own; everything else has.
+  // Only a watch is endless.
   const watching = rest === 'begun' && isWatch(answers);
-  // What is sent behind a message that ends the connection resets it, and the kernel throws away what was not read yet.
+  // Bytes after a message that ends the connection cause a reset, and the kernel discards unread data.
   const lost = rest === 'begun' && reset && method === undefined;
   if (rest !== 'nothing' && !watching && !lost)
     faults.push(`${rest} at the end of ${JSON.stringify(received.toString('latin1').slice(-500))}`);
@@ -99,19 +99,19 @@ function faultsIn({ over, end, method }: RawCase, received: Buffer, reset: boole
   return faults;
 }
 
-async function sendPolitely({ requests }: PoliteCase, { port, ca }: Target): Promise<readonly string[]> {
+async function sendPolitely({ requests }: WellFormedCase, { port, ca }: Target): Promise<readonly string[]> {
   const session = connectHttp2(`https://127.0.0.1:${port}`, { ca });
-  session.on('error', () => {}); // each request hears of it as well
+  session.on('error', () => {}); // each request also gets this error
   try {
-    const faults = await Promise.all(requests.map((request) => ask(session, request)));
+    const faults = await Promise.all(requests.map((request) => sendRequest(session, request)));
     return faults.filter((fault) => fault !== undefined);
   } finally {
     session.destroy();
   }
 }
 
-/** A watch never ends, so a client has heard enough of it when it has begun. */
-function ask(
+/** A watch is endless, so its beginning suffices. */
+function sendRequest(
   session: ReturnType<typeof connectHttp2>,
   { method, target, headers, body }: Request,
 ): Promise<string | undefined> {
@@ -126,13 +126,13 @@ function ask(
     try {
       stream = session.request(fields, { endStream: body === undefined });
     } catch {
-      return resolve(undefined); // Node does not send such headers
+      return resolve(undefined); // Node refuses to send such headers
     }
     const pieces: Buffer[] = [];
     let head: IncomingHttpHeaders | undefined;
     const done = (): void => {
       cancelHang();
-      const wrong = head && wrongWith(Number(head[':status']), head['content-type'], Buffer.concat(pieces));
+      const wrong = head && responseFault(Number(head[':status']), head['content-type'], Buffer.concat(pieces));
       resolve(wrong && `${wrong} (${method} ${target})`);
     };
     const cancelHang = clock.after(hangMs, () => {
@@ -144,8 +144,8 @@ function ask(
       if (got['content-length'] === undefined && got[':status'] === 200) stream.destroy();
     });
     stream.on('data', (piece: Buffer) => pieces.push(piece));
-    stream.on('error', () => {}); // its end says the same
-    // An answered stream whose body nobody wanted never closes in Node's client.
+    stream.on('error', () => {}); // 'close' follows
+    // In Node's client, a stream never closes unless its response body is read.
     stream.on('end', done);
     stream.on('close', done);
     if (body) stream.end(body.bytes);

@@ -1,4 +1,4 @@
-/** The process under attack, as the kernel and its own metrics see it. */
+/** The state of the server process, from the kernel and its own metrics. */
 import fs from 'node:fs';
 import { once } from 'node:events';
 import https from 'node:https';
@@ -13,7 +13,7 @@ export interface ProcessState {
   readonly descriptors: number;
 }
 
-/** Files of a cluster that the toolchain has started. */
+/** Files of a cluster that the toolchain started. */
 export interface ClusterFiles {
   readonly ca: string;
   readonly token: string;
@@ -34,25 +34,25 @@ export const clusterFiles = (home: string): ClusterFiles => ({
   log: () => fs.readFileSync(path.join(home, 'logs', 'replica-1.log'), 'utf8'),
 });
 
-/** The launcher writes this form. */
+/** Written by the launcher. */
 const pidsIn = (home: string): Pids => JSON.parse(fs.readFileSync(path.join(home, 'pids.json'), 'utf8')) as Pids;
 
-/** Undefined when the process has ended. */
-export function stateOf(pid: number): ProcessState | undefined {
+/** Returns undefined if the process has ended. */
+export function readProcessState(pid: number): ProcessState | undefined {
   try {
     const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8');
     const resident = /VmRSS:\s+(\d+) kB/.exec(status)?.[1];
-    if (resident === undefined) return undefined; // it has ended, and nobody has waited for it yet
+    if (resident === undefined) return undefined; // a zombie process
     return {
       residentMiB: Number(resident) / 1_024,
       descriptors: fs.readdirSync(`/proc/${pid}/fd`).length,
     };
   } catch {
-    return undefined; // no such process any more
+    return undefined; // the process does not exist
   }
 }
 
-/** One request on a connection of its own; undefined when there is no answer in time. */
+/** One request on a new connection; undefined without a response in time. */
 export async function probe(
   { ca, token, replica }: ClusterFiles,
   target: string,
@@ -63,7 +63,7 @@ export async function probe(
     ca: fs.readFileSync(ca),
     headers: { authorization: `Bearer ${fs.readFileSync(token, 'utf8').trim()}`, ...headers },
   });
-  request.on('error', () => {}); // of a response that has begun; before that, `once` rejects
+  request.on('error', () => {}); // errors after the response has begun; before that, `once` rejects
   const cancel = clock.after(probeTimeoutMs, () => request.destroy(new Error('timeout')));
   try {
     const [response] = (await once(request, 'response')) as [IncomingMessage];
@@ -71,25 +71,25 @@ export async function probe(
     for await (const piece of response) pieces.push(piece as Buffer);
     return { status: response.statusCode ?? 0, body: Buffer.concat(pieces).toString() };
   } catch {
-    return undefined; // the caller asks again, or reports that there was no answer
+    return undefined; // the caller retries or reports the failure
   } finally {
     cancel();
   }
 }
 
-/** A list of everything takes seconds on a busy machine. */
+/** A list of all objects takes seconds on a busy machine. */
 const probeTimeoutMs = 30_000;
-/** The launcher starts a process again after ten seconds at the latest, and it then reads all objects. */
+/** The launcher restarts a process within ten seconds, and it then loads all objects. */
 const readyMs = 120_000;
 
-export const untilReady = (files: ClusterFiles): Promise<true> =>
+export const waitUntilReady = (files: ClusterFiles): Promise<true> =>
   until('the replica', async () => (await probe(files, '/readyz'))?.status === 200 || undefined, readyMs);
 
-/** prom-client's sampling interval, which each of its samples contains. */
+/** prom-client's sampling interval, included in each sample. */
 const lagSamplingMs = 10;
 
-/** The longest delay of the event loop since the last call: the server begins anew each time it is asked. */
-export async function longestTurnMs(files: ClusterFiles): Promise<number | undefined> {
+/** The longest event loop delay since the previous call: reading the metric resets it. */
+export async function longestEventLoopDelayMs(files: ClusterFiles): Promise<number | undefined> {
   const metrics = (await probe(files, '/metrics'))?.body ?? '';
   const lag = /^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(metrics)?.[1];
   return lag === undefined ? undefined : Math.max(0, Number(lag) * 1_000 - lagSamplingMs);

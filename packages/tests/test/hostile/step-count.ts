@@ -1,16 +1,16 @@
 import { Session } from 'node:inspector';
 
 /**
- * Counts the steps of a piece of work: how often V8 entered each function and each block of our code and of the readers
- * that we use, and what built-in functions may have looked at. So the growth of a cost is seen without a clock.
- * Functions that were compiled before the counter was opened are not seen, so open it first and import afterwards.
- * Not seen either: backtracking inside a regular expression, and object spread.
+ * Counts the steps of a computation: how often V8 entered each function and each block of our code and of our parsers,
+ * and how many elements built-in functions may have visited. This shows the growth of a cost without a clock.
+ * Functions that were compiled before the counter was opened are not counted, so open it before importing them. Not
+ * counted either: backtracking in regular expressions, and object spread.
  */
 export class StepCounter {
   readonly #session = new Session();
   readonly #counted: RegExp;
 
-  /** Which scripts count, by their URL. */
+  /** `counted` selects the scripts to count by URL. */
   constructor(counted: RegExp) {
     this.#counted = counted;
     this.#session.connect();
@@ -20,7 +20,7 @@ export class StepCounter {
 
   steps(work: () => unknown): number {
     const builtins = new Builtins();
-    this.#take(); // sets all counts to 0
+    this.#take(); // resets all counts
     try {
       work();
     } finally {
@@ -45,7 +45,7 @@ export class StepCounter {
 
   #post(method: string, parameters: object = {}): unknown {
     let answer: unknown;
-    // Without a protocol on the other side of a socket the answer comes at once.
+    // The session is in-process, so it responds synchronously.
     this.#session.post(method, parameters, (error, result) => {
       if (error) throw error;
       answer = result;
@@ -60,7 +60,7 @@ interface ScriptCoverage {
 }
 
 type Method = (this: unknown, ...given: unknown[]) => unknown;
-/** What a call may have looked at. */
+/** The number of elements that a call may have visited. */
 type Cost = (self: unknown, given: readonly unknown[], result: unknown) => number;
 
 const length: Cost = (self) => (self as { length: number }).length;
@@ -68,7 +68,7 @@ const resultLength: Cost = (_, __, result) => (result as { length: number } | un
 const foundAt: Cost = (self, given, result) =>
   (result as number) < 0 ? (self as string).length - Number(given[1] ?? 0) : (result as number) - Number(given[1] ?? 0);
 
-/** Functions of the language that walk through what they are given, as a step for each thing that they may look at. */
+/** Built-in functions that iterate over their arguments, counted as one step per visited element. */
 class Builtins {
   steps = 0;
   readonly #restores: (() => void)[] = [];

@@ -1,4 +1,4 @@
-/** Who a caller is by the certificate of the connection: real TLS, real certificates, the server as it is assembled. */
+/** Client certificate authentication: real TLS and certificates against the assembled server. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import {
@@ -8,8 +8,8 @@ import {
   type Wanted,
 } from '../../../certificates/test/test-authority.ts';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { asClient, type Client, protocols, type Shown, userIn } from './as-client.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { openClient, type Client, protocols, type ClientCertificate, userOf } from './identity-client.ts';
 
 const ann: Wanted = {
   subject: [
@@ -26,7 +26,7 @@ const annKnown = { username: 'ann', groups: ['devs', 'system:authenticated', 'ü
 
 let clients: TestAuthority;
 let proxies: TestAuthority;
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   clients = await testAuthority('clients');
   proxies = await testAuthority('proxies');
@@ -45,49 +45,49 @@ const opened: Client[] = [];
 afterAll(() => opened.forEach((client) => client.close()));
 
 describe.each(protocols)('over %s', (protocol) => {
-  const as = (shown?: Shown): Client => {
-    const client = asClient(server, protocol, shown);
+  const clientWith = (shown?: ClientCertificate): Client => {
+    const client = openClient(server, protocol, shown);
     opened.push(client);
     return client;
   };
 
-  test('a client is the one whom its certificate names, for every request of the connection', async () => {
-    const client = as(await clients.issue(ann));
-    expect(userIn(await client.send())).toEqual(annKnown);
-    expect(userIn(await client.send())).toEqual(annKnown);
+  test("a client is authenticated as its certificate's subject for every request of the connection", async () => {
+    const client = clientWith(await clients.issue(ann));
+    expect(userOf(await client.send())).toEqual(annKnown);
+    expect(userOf(await client.send())).toEqual(annKnown);
   });
 
-  test('authorities between are found in what the client shows', async () => {
+  test("intermediate certificates in the client's chain are used", async () => {
     const lower = await (await clients.intermediate('a')).intermediate('b');
-    expect(userIn(await as(await lower.issue(ann)).send())).toEqual(annKnown);
+    expect(userOf(await clientWith(await lower.issue(ann)).send())).toEqual(annKnown);
   });
 
-  test('a client without a certificate can have a token, or is nobody', async () => {
-    const client = as();
+  test('a client without a certificate can use a token, or is unauthenticated', async () => {
+    const client = clientWith();
     expect((await client.send()).status).toBe(401);
-    expect(userIn(await client.send({ authorization: `Bearer ${server.token}` }))).toMatchObject({ username: 'admin' });
+    expect(userOf(await client.send({ authorization: `Bearer ${server.token}` }))).toMatchObject({ username: 'admin' });
   });
 
-  test('a uid in the certificate is the uid of the user', async () => {
+  test('the uid in the certificate becomes the uid of the user', async () => {
     const { chain, privateKey } = await clients.issue({ subject: [...ann.subject, ['1.3.6.1.4.1.57683.2', 'u7']] });
-    expect(userIn(await as({ chain, privateKey }).send())).toEqual({ ...annKnown, uid: 'u7' });
+    expect(userOf(await clientWith({ chain, privateKey }).send())).toEqual({ ...annKnown, uid: 'u7' });
   });
 
-  test('the certificate counts before a token, and a token where it does not count', async () => {
+  test('a valid certificate takes precedence over a token, and a token over an invalid certificate', async () => {
     const withToken = { authorization: `Bearer ${server.token}` };
-    expect(userIn(await as(await clients.issue(ann)).send(withToken))).toEqual(annKnown);
-    const expired = as(await clients.issue({ ...ann, validHours: [-2, -1] }));
-    expect(userIn(await expired.send(withToken))).toMatchObject({ username: 'admin' });
+    expect(userOf(await clientWith(await clients.issue(ann)).send(withToken))).toEqual(annKnown);
+    const expired = clientWith(await clients.issue({ ...ann, validHours: [-2, -1] }));
+    expect(userOf(await expired.send(withToken))).toMatchObject({ username: 'admin' });
     expect((await expired.send({ authorization: 'Bearer wrong' })).status).toBe(401);
   });
 
-  test.each<[string, () => Promise<Shown>]>([
+  test.each<[string, () => Promise<ClientCertificate>]>([
     ['that has expired', () => clients.issue({ ...ann, validHours: [-2, -1] })],
     ['that is not valid yet', () => clients.issue({ ...ann, validHours: [1, 2] })],
-    ['for servers', () => clients.issue({ ...ann, usages: [serverUsage] })],
-    ['of another authority of the same name', async () => (await testAuthority('clients')).issue(ann)],
+    ['for server authentication', () => clients.issue({ ...ann, usages: [serverUsage] })],
+    ['of another CA with the same name', async () => (await testAuthority('clients')).issue(ann)],
     [
-      'that has signed itself',
+      'that is self-signed',
       async () => {
         const own = await testAuthority('own', { ...ann, authority: false });
         return { ...own, chain: own.certificate };
@@ -105,10 +105,10 @@ describe.each(protocols)('over %s', (protocol) => {
           ],
         }),
     ],
-    ['of a front proxy, where no user is named', () => proxies.issue({ subject: [['CN', 'front']] })],
-  ])('a certificate %s is nobody, and nobody is let in with it', async (_, issue) => {
-    const told = await as(await issue()).send();
-    expect(told).toMatchObject({ status: 401, body: { reason: 'Unauthorized', message: 'Unauthorized' } });
+    ['of a front proxy without a user header', () => proxies.issue({ subject: [['CN', 'front']] })],
+  ])('a certificate %s does not authenticate', async (_, issue) => {
+    const response = await clientWith(await issue()).send();
+    expect(response).toMatchObject({ status: 401, body: { reason: 'Unauthorized', message: 'Unauthorized' } });
   });
 
   describe('X-Remote-*, X-Forwarded-*', () => {
@@ -126,28 +126,30 @@ describe.each(protocols)('over %s', (protocol) => {
       extra: { 'acme.com/project': ['one', 'two'], scopes: ['all'] },
     };
 
-    test('a proxy with a certificate of its own says who it is', async () => {
-      const client = as(await proxies.issue({ subject: [['CN', 'other front']] }));
-      expect(userIn(await client.send(named))).toEqual(bob);
-      expect(userIn(await client.send({ 'X-Remote-User': 'eve' }))).toEqual({
+    test('a proxy with its own certificate sets the user', async () => {
+      const client = clientWith(await proxies.issue({ subject: [['CN', 'other front']] }));
+      expect(userOf(await client.send(named))).toEqual(bob);
+      expect(userOf(await client.send({ 'X-Remote-User': 'eve' }))).toEqual({
         username: 'eve',
         groups: ['system:authenticated'],
       });
     });
 
-    test('the headers of everybody else are nothing', async () => {
+    test('the headers of all other clients are ignored', async () => {
       const forwarded = {
         'x-forwarded-user': 'root',
         'x-forwarded-for': '127.0.0.1',
         'x-forwarded-groups': 'system:masters',
       };
       const spoofed = { ...named, ...forwarded, 'x-remote-group': 'system:masters' };
-      expect(userIn(await as(await clients.issue(ann)).send(spoofed))).toEqual(annKnown);
-      expect(userIn(await as(await clients.issue({ subject: [['CN', 'front']] })).send(spoofed))).toMatchObject({
-        username: 'front',
-        groups: ['system:authenticated'],
-      });
-      expect((await as().send(spoofed)).status).toBe(401);
+      expect(userOf(await clientWith(await clients.issue(ann)).send(spoofed))).toEqual(annKnown);
+      expect(userOf(await clientWith(await clients.issue({ subject: [['CN', 'front']] })).send(spoofed))).toMatchObject(
+        {
+          username: 'front',
+          groups: ['system:authenticated'],
+        },
+      );
+      expect((await clientWith().send(spoofed)).status).toBe(401);
       const strangers = [
         proxies.issue({ subject: [['CN', 'ann']] }),
         proxies.issue({ subject: [['CN', 'Front']] }),
@@ -162,38 +164,39 @@ describe.each(protocols)('over %s', (protocol) => {
         proxies.issue({ subject: [['CN', 'front']], usages: [serverUsage] }),
         testAuthority('proxies').then((other) => other.issue({ subject: [['CN', 'front']] })),
       ];
-      for (const stranger of await Promise.all(strangers)) expect((await as(stranger).send(spoofed)).status).toBe(401);
+      for (const stranger of await Promise.all(strangers))
+        expect((await clientWith(stranger).send(spoofed)).status).toBe(401);
     });
 
-    test('what a client has smuggled beside the words of the proxy is refused or ignored', async () => {
-      const client = as(await proxies.issue({ subject: [['CN', 'front']] }));
+    test("headers that a client adds to the proxy's are rejected or ignored", async () => {
+      const client = clientWith(await proxies.issue({ subject: [['CN', 'front']] }));
       expect((await client.send({ 'x-remote-user': ['bob', 'root'] })).status).toBe(401);
       expect((await client.send({ ...named, 'x-remote-uid': ['u9', 'u0'] })).status).toBe(401);
       expect((await client.send({ 'x-remote-user': '' })).status).toBe(401);
       expect((await client.send({ 'x-remote-group': 'system:masters' })).status).toBe(401);
       expect((await client.send({ x_remote_user: 'root' })).status).toBe(401);
       const beside = { x_remote_user: 'root', x_remote_group: 'system:masters', 'x-remote-users': 'root' };
-      expect(userIn(await client.send({ ...named, ...beside }))).toEqual(bob);
+      expect(userOf(await client.send({ ...named, ...beside }))).toEqual(bob);
     });
   });
 
-  test('authorities are exchanged while connections are open, and these are judged anew', async () => {
+  test('a CA rotation applies to connections that are already open', async () => {
     const next = await testAuthority('clients');
-    const [before, after] = [as(await clients.issue(ann)), as(await next.issue(ann))];
+    const [before, after] = [clientWith(await clients.issue(ann)), clientWith(await next.issue(ann))];
     expect([(await before.send()).status, (await after.send()).status]).toEqual([201, 401]);
     await server.write('clients.crt', 'not a certificate');
     await server.write('clients.crt', next.certificate);
-    await until('the next authority is believed', async () => userIn(await after.send()), 10_000);
+    await until('the next CA to be trusted', async () => userOf(await after.send()), 10_000);
     expect((await before.send()).status).toBe(401);
     await server.write('clients.crt', clients.certificate + next.certificate);
-    await until('the first one is believed again', async () => userIn(await before.send()), 10_000);
+    await until('the first CA to be trusted again', async () => userOf(await before.send()), 10_000);
     expect((await after.send()).status).toBe(201);
     await server.write('clients.crt', clients.certificate);
-    await until('the next one is gone', async () => (await after.send()).status === 401 || undefined, 10_000);
+    await until('the next CA to be distrusted', async () => (await after.send()).status === 401 || undefined, 10_000);
   });
 });
 
-test('an authority of both kinds needs the names of the proxies', async () => {
+test("a CA for both clients and proxies requires the proxies' names", async () => {
   const flags = ['--client-ca-file=clients.crt', '--requestheader-client-ca-file=proxies.crt'];
   const files = { 'clients.crt': clients.certificate, 'proxies.crt': proxies.certificate + clients.certificate };
   await expect(serveKinds(kinds, { flags, files })).rejects.toThrow(
@@ -201,9 +204,12 @@ test('an authority of both kinds needs the names of the proxies', async () => {
   );
 });
 
-test.each(['--client-ca-file', '--requestheader-client-ca-file'])('%s must hold a certificate', async (flag) => {
-  await expect(serveKinds(kinds, { flags: [`${flag}=empty`], files: { empty: '' } })).rejects.toThrow(
-    `${flag}: empty is not usable: there is no certificate in it`,
-  );
-  await expect(serveKinds(kinds, { flags: [`${flag}=missing`] })).rejects.toThrow(`${flag}: cannot read missing`);
-});
+test.each(['--client-ca-file', '--requestheader-client-ca-file'])(
+  'the file of %s must contain a certificate',
+  async (flag) => {
+    await expect(serveKinds(kinds, { flags: [`${flag}=empty`], files: { empty: '' } })).rejects.toThrow(
+      `${flag}: empty is not usable: there is no certificate in it`,
+    );
+    await expect(serveKinds(kinds, { flags: [`${flag}=missing`] })).rejects.toThrow(`${flag}: cannot read missing`);
+  },
+);

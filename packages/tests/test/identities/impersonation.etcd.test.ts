@@ -1,12 +1,12 @@
-/** Acting for somebody else, as the headers come over both protocols. */
+/** Impersonation headers over HTTP/1.1 and HTTP/2. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { asClient, type Client, protocols, userIn } from './as-client.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { openClient, type Client, protocols, userOf } from './identity-client.ts';
 
 let clients: TestAuthority;
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   clients = await testAuthority('clients');
   const files = { 'clients.crt': clients.certificate };
@@ -21,21 +21,21 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
   let send: Client['send'];
   let sendAsAnn: Client['send'];
   beforeAll(async () => {
-    const master = asClient(server, protocol);
-    const ann = asClient(server, protocol, await clients.issue({ subject: [['CN', 'ann']] }));
+    const master = openClient(server, protocol);
+    const ann = openClient(server, protocol, await clients.issue({ subject: [['CN', 'ann']] }));
     opened.push(master, ann);
     send = (headers, path) => master.send({ authorization: `Bearer ${server.token}`, ...headers }, path);
     sendAsAnn = ann.send;
   });
 
-  test('make who may the one whom they name, line by line', async () => {
-    const told = await send({
+  test('impersonate the named user with every header line', async () => {
+    const response = await send({
       'Impersonate-User': 'bøb',
       'IMPERSONATE-GROUP': ['devs, ops', 'qa'],
       'impersonate-uid': 'u7',
       'Impersonate-Extra-Acme.com%2Fproject': ['one', 'two'],
     });
-    expect(userIn(told)).toEqual({
+    expect(userOf(response)).toEqual({
       username: 'bøb',
       uid: 'u7',
       groups: ['devs, ops', 'qa', 'system:authenticated'],
@@ -43,15 +43,15 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
     });
   });
 
-  test('make a service account with its groups', async () => {
+  test('impersonate a service account with its groups', async () => {
     const name = 'system:serviceaccount:team:robot';
-    expect(userIn(await send({ 'impersonate-user': name }))).toEqual({
+    expect(userOf(await send({ 'impersonate-user': name }))).toEqual({
       username: name,
       groups: ['system:serviceaccounts', 'system:serviceaccounts:team', 'system:authenticated'],
     });
   });
 
-  test('count for what comes behind: the one whom they name has no rights of the caller', async () => {
+  test('apply to authorization: the impersonated user has no permissions of the caller', async () => {
     const events = '/api/v1/namespaces/a/events';
     expect(await send({ 'impersonate-user': 'bob' }, events)).toMatchObject({
       status: 403,
@@ -62,8 +62,8 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
     expect((await send({ 'impersonate-user': 'system:anonymous' })).status).toBe(403);
   });
 
-  test('refuse who may not, with what is missing', async () => {
-    // A service account with groups of choice is for the classic right alone.
+  test('are rejected without permission, with the missing one', async () => {
+    // Only unconstrained impersonation permission allows other groups for a service account.
     const robot = { 'impersonate-user': 'system:serviceaccount:team:robot', 'impersonate-group': 'devs' };
     expect(await sendAsAnn(robot)).toMatchObject({
       status: 403,
@@ -82,7 +82,7 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
             'selfsubjectreviews.authentication.k8s.io is forbidden: User "ann" cannot impersonate-on:user-info:create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope',
         },
       });
-    expect(userIn(await sendAsAnn())).toMatchObject({ username: 'ann' });
+    expect(userOf(await sendAsAnn())).toMatchObject({ username: 'ann' });
   });
 
   test.each<[string, Record<string, string | string[]>]>([
@@ -91,15 +91,15 @@ describe.each(protocols)('Impersonation headers over %s', (protocol) => {
     ['an empty user', { 'impersonate-user': '' }],
     ['an empty group', { 'impersonate-user': 'bob', 'impersonate-group': ['devs', ''] }],
     ['underscores', { impersonate_user: 'bob' }],
-    ['a name that nobody knows', { 'impersonate-user': 'bob', 'impersonate-role': 'root' }],
-  ])('%s are a bad request, whoever sends them', async (_, headers) => {
+    ['an unknown header', { 'impersonate-user': 'bob', 'impersonate-role': 'root' }],
+  ])('with %s are a bad request from every user', async (_, headers) => {
     for (const one of [send, sendAsAnn])
       expect(await one(headers)).toMatchObject({ status: 400, body: { reason: 'BadRequest' } });
   });
 
-  test('are looked at only when it is known who sends them', async () => {
-    const nobody = asClient(server, protocol);
-    opened.push(nobody);
-    expect((await nobody.send({ 'impersonate-user': 'bob' })).status).toBe(401);
+  test('are evaluated only after authentication', async () => {
+    const anonymous = openClient(server, protocol);
+    opened.push(anonymous);
+    expect((await anonymous.send({ 'impersonate-user': 'bob' })).status).toBe(401);
   });
 });

@@ -1,4 +1,4 @@
-/** What the server can be asked about users and their rights. The recorded answers are in the conformance kit. */
+/** Reviews of users and their permissions. The conformance kit has the recorded responses. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -6,19 +6,19 @@ import https from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { kinds, reviews, type ReviewServices } from '@cluster-apiserver/kinds';
 import { decode, encodeProtobuf, parseProtobuf, type Review } from '@cluster-apiserver/model';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   server = await serveKinds(kinds);
 });
 afterAll(() => server.close());
 
-const all: readonly Review[] = reviews({} as ReviewServices); // their declarations, which nobody asks
+const all: readonly Review[] = reviews({} as ReviewServices); // only their declarations are used
 const pathOf = ({ apiVersion, namespaced, plural }: Review): string =>
   `/apis/${apiVersion}${namespaced ? '/namespaces/a' : ''}/${plural}`;
 const resource = { namespace: 'a', verb: 'list', resource: 'events' };
-/** A question that has an answer. */
+/** A valid request for each kind. */
 const questions: Readonly<Record<string, object>> = {
   TokenReview: { token: 'x' },
   SelfSubjectReview: {},
@@ -32,24 +32,25 @@ describe.each(all.map((review) => [review.kind, review] as const))('%s', (kind, 
   const names = { kind, apiVersion: review.apiVersion };
   const question = kind === 'SelfSubjectReview' ? names : { ...names, spec: questions[kind] };
 
-  test('is answered alike whether it is asked as JSON, YAML or protobuf', async () => {
+  test('has the same response to JSON, YAML and protobuf', async () => {
     const path = pathOf(review);
-    const asJson = await server.ask('POST', path, question);
+    const asJson = await server.request('POST', path, question);
     expect(asJson).toMatchObject({ status: 201, body: names });
     expect(asJson.body).toHaveProperty('status');
-    const asYaml = await server.ask('POST', path, JSON.stringify(question), 'application/yaml');
+    const asYaml = await server.request('POST', path, JSON.stringify(question), 'application/yaml');
     const bytes = encodeProtobuf(review.schema, question);
     const asProtobuf = parseProtobuf(await sendProtobuf(path, bytes), () => review.schema).value as typeof asJson.body;
     const decoded = decode(review.schema, asProtobuf, () => {});
     for (const { spec, status } of [asYaml.body, decoded]) expect({ spec, status }).toEqual(statusOf(asJson.body));
   });
 
-  test('is there to be created, and for nothing else', async () => {
+  test('supports only create', async () => {
     const path = pathOf(review);
-    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) expect((await server.ask(method, path)).status).toBe(405);
-    expect((await server.ask('GET', `${path}/x`)).status).toBe(404);
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE'])
+      expect((await server.request(method, path)).status).toBe(405);
+    expect((await server.request('GET', `${path}/x`)).status).toBe(404);
     const elsewhere = review.namespaced ? path.replace('/namespaces/a', '') : path.replace('/v1', '/v1/namespaces/a');
-    expect((await server.ask('POST', elsewhere, question)).status).toBe(404);
+    expect((await server.request('POST', elsewhere, question)).status).toBe(404);
   });
 
   test.each([
@@ -57,7 +58,7 @@ describe.each(all.map((review) => [review.kind, review] as const))('%s', (kind, 
     ['application/json;as=Table;v=v1beta1;g=meta.k8s.io', 406],
     ['application/json;as=Table;v=v1;g=meta.k8s.io, application/json', 201],
     ['application/json;as=Table;v=v1;g=meta.k8s.io,*/*', 201],
-  ])('has no table: the Accept header %s is answered %i', async (accept, status) => {
+  ])('has no table: the Accept header %s gets status %i', async (accept, status) => {
     const response = await send(pathOf(review), Buffer.from(JSON.stringify(question)), 'application/json', accept);
     const body = JSON.parse((await buffer(response)).toString());
     expect([response.statusCode, body]).toMatchObject([
@@ -66,15 +67,17 @@ describe.each(all.map((review) => [review.kind, review] as const))('%s', (kind, 
     ]);
   });
 
-  test('of another kind or with unknown fields is refused or warned of, as everything is', async () => {
+  test('is validated like other objects: another kind is rejected, unknown fields cause warnings', async () => {
     const path = pathOf(review);
-    expect((await server.ask('POST', path, { ...question, kind: 'Pod' })).status).toBe(400);
-    expect((await server.ask('POST', path, { ...question, surprise: 1 })).warnings).toHaveLength(1);
-    expect((await server.ask('POST', `${path}?fieldValidation=Strict`, { ...question, surprise: 1 })).status).toBe(400);
+    expect((await server.request('POST', path, { ...question, kind: 'Pod' })).status).toBe(400);
+    expect((await server.request('POST', path, { ...question, surprise: 1 })).warnings).toHaveLength(1);
+    expect((await server.request('POST', `${path}?fieldValidation=Strict`, { ...question, surprise: 1 })).status).toBe(
+      400,
+    );
   });
 });
 
-/** Without who owns which field, which tells the time. */
+/** Without managedFields, which contain the time. */
 const statusOf = ({ spec, status }: Readonly<Record<string, unknown>>): object => ({ spec, status });
 
 async function sendProtobuf(path: string, body: Buffer): Promise<Buffer> {
@@ -96,13 +99,13 @@ describe('an access review', () => {
   const sar = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
   const local = '/apis/authorization.k8s.io/v1/namespaces/a/localsubjectaccessreviews';
   const causes = async (path: string, spec: object, metadata: object = {}): Promise<unknown> => {
-    const { status, body } = await server.ask('POST', path, { metadata, spec });
+    const { status, body } = await server.request('POST', path, { metadata, spec });
     expect(status).toBe(422);
     const { details } = body as unknown as { details: { causes: { field: string; message: string }[] } };
     return details.causes.map(({ field, message }) => `${field}: ${message}`);
   };
 
-  test('is refused with all that is wrong with it', async () => {
+  test('is rejected with all validation errors', async () => {
     const nonResourceAttributes = { path: '/metrics', verb: 'get' };
     expect(await causes(sar, { resourceAttributes: resource, nonResourceAttributes }, { name: 'x' })).toEqual([
       expect.stringMatching(
@@ -123,16 +126,17 @@ describe('an access review', () => {
     ]);
   });
 
-  test('asks the authorizer about the one whom it names, and not about who asks', async () => {
-    const ask = async (spec: object): Promise<unknown> => (await server.ask('POST', sar, { spec })).body['status'];
-    expect(await ask({ user: 'bob', resourceAttributes: resource })).toEqual({ allowed: false });
-    expect(await ask({ groups: ['system:masters'], resourceAttributes: resource })).toEqual({ allowed: true });
+  test('calls the authorizer for the named user, not for the caller', async () => {
+    const review = async (spec: object): Promise<unknown> =>
+      (await server.request('POST', sar, { spec })).body['status'];
+    expect(await review({ user: 'bob', resourceAttributes: resource })).toEqual({ allowed: false });
+    expect(await review({ groups: ['system:masters'], resourceAttributes: resource })).toEqual({ allowed: true });
     const own = { group: 'authorization.k8s.io', resource: 'selfsubjectaccessreviews', verb: 'create' };
-    expect(await ask({ user: 'bob', groups: ['system:authenticated'], resourceAttributes: own })).toMatchObject({
+    expect(await review({ user: 'bob', groups: ['system:authenticated'], resourceAttributes: own })).toMatchObject({
       allowed: true,
       reason: expect.stringContaining('"system:basic-user"'),
     });
-    expect(await ask({ user: 'bob', groups: ['system:unauthenticated'], resourceAttributes: own })).toEqual({
+    expect(await review({ user: 'bob', groups: ['system:unauthenticated'], resourceAttributes: own })).toEqual({
       allowed: false,
     });
   });

@@ -1,4 +1,4 @@
-/** Tokens that somebody else knows: a real webhook behind real TLS, asked by the server as it is assembled. */
+/** Token authentication webhooks: a real webhook behind real TLS, called by the assembled server. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -12,10 +12,11 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
 import { until } from '../../../base/test/until.ts';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
-import { asClient, type Told, userIn } from './as-client.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { openClient, type ClientResponse, userOf } from './identity-client.ts';
+import { kubeconfig } from '../kubeconfig.ts';
 
-interface Asked {
+interface ReceivedReview {
   readonly apiVersion: string;
   readonly spec: { readonly token: string; readonly audiences?: readonly string[] };
   readonly authorization: string | undefined;
@@ -26,9 +27,9 @@ let authority: CertificateAuthority;
 let clients: TestAuthority;
 let etcd: RealEtcd;
 let webhook: https.Server;
-let asked: Asked[];
-let answer: (asked: Asked, response: ServerResponse) => void;
-let server: ServedKinds | undefined;
+let calls: ReceivedReview[];
+let answer: (review: ReceivedReview, response: ServerResponse) => void;
+let server: TestServer | undefined;
 
 beforeAll(async () => {
   authority = await createAuthority('webhooks', systemClock, systemRandom());
@@ -37,16 +38,16 @@ beforeAll(async () => {
   const { certificate, privateKey } = await authority.issueForServer({ commonName: 'webhook', hosts: ['127.0.0.1'] });
   webhook = https.createServer(
     { cert: certificate, key: privateKey, ca: clients.certificate, requestCert: true, rejectUnauthorized: false },
-    (request, response) => void told(request, response),
+    (request, response) => void reviewFor(request, response),
   );
   webhook.listen(0, '127.0.0.1');
   await once(webhook, 'listening');
 });
-async function told(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const review = JSON.parse(await text(request)) as Asked;
+async function reviewFor(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const review = JSON.parse(await text(request)) as ReceivedReview;
   const certificate = (request.socket as TLSSocket).getPeerX509Certificate()?.subject;
   const one = { ...review, authorization: request.headers.authorization, certificate };
-  asked.push(one);
+  calls.push(one);
   answer(one, response);
 }
 afterAll(async () => {
@@ -55,16 +56,16 @@ afterAll(async () => {
   await etcd.stop();
 });
 beforeEach(() => {
-  asked = [];
+  calls = [];
 });
 afterEach(async () => {
   await server?.close();
   server = undefined;
 });
 
-const says =
+const respondWith =
   (status: object, kind = 'TokenReview') =>
-  ({ apiVersion }: Asked, response: ServerResponse): void =>
+  ({ apiVersion }: ReceivedReview, response: ServerResponse): void =>
     void response.end(JSON.stringify({ apiVersion, kind, status }));
 const cat = {
   username: 'cat',
@@ -73,22 +74,15 @@ const cat = {
   extra: { scopes: ['purr'], ['__proto__']: ['x'] },
 };
 
-async function serve(flags: readonly string[] = [], user: object = {}): Promise<ServedKinds> {
+async function serve(flags: readonly string[] = [], user: object = {}): Promise<TestServer> {
   const { port } = webhook.address() as AddressInfo;
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${port}/`, 'certificate-authority': 'ca.crt' } }],
-    users: [{ name: 'u', user }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'x',
-  };
+  const config = kubeconfig({ server: `https://127.0.0.1:${port}/`, 'certificate-authority': 'ca.crt' }, user);
   const { chain, privateKey } = await clients.issue({ subject: [['CN', 'apiserver']] });
   server = await serveKinds(kinds, {
     etcd,
     flags: ['--authentication-token-webhook-config-file=/hook/config', ...flags],
     files: {
-      '/hook/config': JSON.stringify(config),
+      '/hook/config': config,
       '/hook/ca.crt': authority.certificate,
       '/hook/own.crt': chain,
       '/hook/own.key': privateKey,
@@ -98,8 +92,8 @@ async function serve(flags: readonly string[] = [], user: object = {}): Promise<
   return server;
 }
 
-async function ask(at: ServedKinds, token: string): Promise<Told> {
-  const client = asClient(at, 'HTTP/1.1');
+async function whoami(at: TestServer, token: string): Promise<ClientResponse> {
+  const client = openClient(at, 'HTTP/1.1');
   try {
     return await client.send({ authorization: `Bearer ${token}` });
   } finally {
@@ -107,23 +101,23 @@ async function ask(at: ServedKinds, token: string): Promise<Told> {
   }
 }
 
-test('who bears a token that the webhook knows is the one whom it names', async () => {
-  answer = says({ authenticated: true, user: cat });
+test('a token that the webhook knows authenticates the user that it returns', async () => {
+  answer = respondWith({ authenticated: true, user: cat });
   const at = await serve();
-  expect(userIn(await ask(at, 'meow'))).toEqual({ ...cat, groups: ['pets', 'system:authenticated'] });
-  expect(asked).toEqual([
+  expect(userOf(await whoami(at, 'meow'))).toEqual({ ...cat, groups: ['pets', 'system:authenticated'] });
+  expect(calls).toEqual([
     { apiVersion: 'authentication.k8s.io/v1beta1', kind: 'TokenReview', spec: { token: 'meow' } },
   ]);
-  expect(userIn(await ask(at, at.token))).toMatchObject({ username: 'admin' });
-  expect(asked).toHaveLength(1);
+  expect(userOf(await whoami(at, at.token))).toMatchObject({ username: 'admin' });
+  expect(calls).toHaveLength(1);
 });
 
-test('it is asked in the version, for the audiences and with the credentials that are configured', async () => {
-  answer = says({ authenticated: true, user: cat, audiences: ['us', 'them'] });
+test('the webhook receives the configured version, audiences and credentials', async () => {
+  answer = respondWith({ authenticated: true, user: cat, audiences: ['us', 'them'] });
   const user = { 'client-certificate': 'own.crt', 'client-key': 'own.key', tokenFile: 'token' };
   const at = await serve(['--authentication-token-webhook-version=v1', '--api-audiences=us,we'], user);
-  expect(userIn(await ask(at, 'meow'))).toMatchObject({ username: 'cat' });
-  expect(asked).toMatchObject([
+  expect(userOf(await whoami(at, 'meow'))).toMatchObject({ username: 'cat' });
+  expect(calls).toMatchObject([
     {
       apiVersion: 'authentication.k8s.io/v1',
       spec: { token: 'meow', audiences: ['us', 'we'] },
@@ -132,110 +126,103 @@ test('it is asked in the version, for the audiences and with the credentials tha
     },
   ]);
   const review = async (audiences: string[]): Promise<unknown> =>
-    (await at.ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token: 'meow', audiences } })).body[
-      'status'
-    ];
+    (await at.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token: 'meow', audiences } }))
+      .body['status'];
   expect(await review(['them', 'others'])).toMatchObject({ authenticated: true, audiences: ['them'] });
   expect(await review(['others'])).toEqual({ user: {}, error: 'invalid bearer token' });
 });
 
-test('credentials are read again when they change', async () => {
-  answer = says({ authenticated: true, user: cat });
+test('credentials are reloaded when they change', async () => {
+  answer = respondWith({ authenticated: true, user: cat });
   const at = await serve(['--authentication-token-webhook-cache-ttl=0s'], { tokenFile: 'token' });
   await at.write('/hook/token', 'new\n');
   await until('the new token', async () => {
-    await ask(at, 'meow');
-    return asked.at(-1)?.authorization === 'Bearer new' ? true : undefined;
+    await whoami(at, 'meow');
+    return calls.at(-1)?.authorization === 'Bearer new' ? true : undefined;
   });
-  expect(asked[0]?.authorization).toMatch(/^Bearer (ours|new)$/);
+  expect(calls[0]?.authorization).toMatch(/^Bearer (ours|new)$/);
 });
 
-test("an answer is remembered, and a token that was nobody's is asked about again", async () => {
-  answer = says({ authenticated: true, user: cat });
+test('responses are cached, and rejected tokens are checked again', async () => {
+  answer = respondWith({ authenticated: true, user: cat });
   const at = await serve();
-  for (let times = 0; times < 3; times++) expect((await ask(at, 'meow')).status).toBe(201);
-  expect(asked).toHaveLength(1);
-  answer = says({ authenticated: false, error: 'a dog' });
-  for (let times = 0; times < 2; times++) expect((await ask(at, 'woof')).status).toBe(401);
-  expect(asked).toHaveLength(3);
+  for (let times = 0; times < 3; times++) expect((await whoami(at, 'meow')).status).toBe(201);
+  expect(calls).toHaveLength(1);
+  answer = respondWith({ authenticated: false, error: 'a dog' });
+  for (let times = 0; times < 2; times++) expect((await whoami(at, 'woof')).status).toBe(401);
+  expect(calls).toHaveLength(3);
 });
 
-test('it is asked each time when nothing is to be remembered', async () => {
-  answer = says({ authenticated: true, user: cat });
+test('the webhook is called for each request without a cache', async () => {
+  answer = respondWith({ authenticated: true, user: cat });
   const at = await serve(['--authentication-token-webhook-cache-ttl=0s']);
-  for (let times = 0; times < 2; times++) expect((await ask(at, 'meow')).status).toBe(201);
-  expect(asked).toHaveLength(2);
+  for (let times = 0; times < 2; times++) expect((await whoami(at, 'meow')).status).toBe(201);
+  expect(calls).toHaveLength(2);
 });
 
-test.each([429, 500, 503, 504])('a status of %d passes, and it is asked again', async (status) => {
+test.each([429, 500, 503, 504])('a status of %d is temporary, and the call is retried', async (status) => {
   answer = (one, response) => {
-    if (asked.length === 1) response.writeHead(status).end();
-    else says({ authenticated: true, user: cat })(one, response);
+    if (calls.length === 1) response.writeHead(status).end();
+    else respondWith({ authenticated: true, user: cat })(one, response);
   };
-  expect(userIn(await ask(await serve(), 'meow'))).toMatchObject({ username: 'cat' });
-  expect(asked).toHaveLength(2);
+  expect(userOf(await whoami(await serve(), 'meow'))).toMatchObject({ username: 'cat' });
+  expect(calls).toHaveLength(2);
 });
 
-test('a connection that breaks off is opened again', async () => {
+test('a broken connection is reopened', async () => {
   answer = (one, response) => {
-    if (asked.length === 1) response.destroy();
-    else says({ authenticated: true, user: cat })(one, response);
+    if (calls.length === 1) response.destroy();
+    else respondWith({ authenticated: true, user: cat })(one, response);
   };
-  expect(userIn(await ask(await serve(), 'meow'))).toMatchObject({ username: 'cat' });
+  expect(userOf(await whoami(await serve(), 'meow'))).toMatchObject({ username: 'cat' });
 });
 
-describe('the door stays closed, and the log says why without the token', () => {
-  test.each<[string, (one: Asked, response: ServerResponse) => void]>([
-    ['a refusal of us', (_, response) => void response.writeHead(403).end()],
-    ['another place', (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end()],
-    ['no JSON', (_, response) => void response.end('meow')],
+describe('authentication fails, and the log states the reason without the token', () => {
+  test.each<[string, (one: ReceivedReview, response: ServerResponse) => void]>([
+    ['a 403', (_, response) => void response.writeHead(403).end()],
+    ['a redirect', (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end()],
+    ['a body that is not JSON', (_, response) => void response.end('meow')],
     ['nothing', (_, response) => void response.end()],
     ['null', (_, response) => void response.end('null')],
-    ['another kind', says({ authenticated: true, user: cat }, 'SubjectAccessReview')],
+    ['another kind', respondWith({ authenticated: true, user: cat }, 'SubjectAccessReview')],
     ['no status', (_, response) => void response.end('{"kind":"TokenReview"}')],
-    ['a user without a name', says({ authenticated: true, user: { groups: ['system:masters'] } })],
-    ['no user', says({ authenticated: true })],
-    ['groups that are none', says({ authenticated: true, user: { ...cat, groups: 'system:masters' } })],
-    ['extra that is none', says({ authenticated: true, user: { ...cat, extra: { a: 'b' } } })],
-    ['too much', (_, response) => void response.end(' '.repeat(2 * 1024 * 1024))],
+    ['a user without a name', respondWith({ authenticated: true, user: { groups: ['system:masters'] } })],
+    ['no user', respondWith({ authenticated: true })],
+    ['groups that are not a list', respondWith({ authenticated: true, user: { ...cat, groups: 'system:masters' } })],
+    ['extra values that are not lists', respondWith({ authenticated: true, user: { ...cat, extra: { a: 'b' } } })],
+    ['too many bytes', (_, response) => void response.end(' '.repeat(2 * 1024 * 1024))],
   ])('on %s', async (_, answers) => {
     answer = answers;
     const at = await serve();
-    expect((await ask(at, 'meow-secret')).status).toBe(401);
-    const log = at.logged.join('\n');
+    expect((await whoami(at, 'meow-secret')).status).toBe(401);
+    const log = at.logLines.join('\n');
     expect(log).toContain('authentication failed');
     expect(log).not.toContain('meow-secret');
   });
 
-  test('on anything but true', async () => {
+  test('on any value but true', async () => {
     for (const authenticated of [undefined, null, 'true', 1, {}]) {
-      answer = says({ authenticated, user: cat });
-      expect((await ask(server ?? (await serve()), 'meow')).status).toBe(401);
+      answer = respondWith({ authenticated, user: cat });
+      expect((await whoami(server ?? (await serve()), 'meow')).status).toBe(401);
     }
   });
 
-  test('on a webhook that another authority vouches for', async () => {
-    answer = says({ authenticated: true, user: cat });
+  test('on an untrusted CA', async () => {
+    answer = respondWith({ authenticated: true, user: cat });
     const other = await createAuthority('webhooks', systemClock, systemRandom());
     const { port } = webhook.address() as AddressInfo;
-    const config = {
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${port}/`, 'certificate-authority': 'ca' } }],
-      contexts: [{ name: 'x', context: { cluster: 'c' } }],
-      'current-context': 'x',
-    };
+    const config = kubeconfig({ server: `https://127.0.0.1:${port}/`, 'certificate-authority': 'ca' });
     server = await serveKinds(kinds, {
       etcd,
       flags: ['--authentication-token-webhook-config-file=config'],
-      files: { config: JSON.stringify(config), ca: other.certificate },
+      files: { config, ca: other.certificate },
     });
-    expect((await ask(server, 'meow')).status).toBe(401);
-    expect(asked).toEqual([]);
+    expect((await whoami(server, 'meow')).status).toBe(401);
+    expect(calls).toEqual([]);
   });
 });
 
-test('a config that cannot be used is told by its flag', async () => {
+test('an invalid kubeconfig is reported with its flag', async () => {
   const flags = ['--authentication-token-webhook-config-file=config'];
   await expect(serveKinds(kinds, { etcd, flags, files: { config: 'kind: Config' } })).rejects.toThrow(
     /--authentication-token-webhook-config-file: apiVersion: expected v1/,

@@ -8,19 +8,19 @@ describeWithKubectl('kubectl asks', () => {
   });
   afterAll(() => kubectl.close());
 
-  test('who it is, for itself and as somebody else', async () => {
-    expect(rows(await kubectl.says('auth whoami'))).toContainEqual(['Username', 'admin']);
-    expect(rows(await kubectl.says('auth whoami --as=bob --as-group=devs --as-uid=u7')).slice(1)).toEqual([
+  test('whoami, for itself and for an impersonated user', async () => {
+    expect(rows(await kubectl.stdoutOf('auth whoami'))).toContainEqual(['Username', 'admin']);
+    expect(rows(await kubectl.stdoutOf('auth whoami --as=bob --as-group=devs --as-uid=u7')).slice(1)).toEqual([
       ['Username', 'bob'],
       ['UID', 'u7'],
       ['Groups', '[devs', 'system:authenticated]'],
     ]);
   });
 
-  test('what it may do', async () => {
-    expect(await kubectl.says('auth can-i create sa')).toBe('yes\n');
+  test('can-i', async () => {
+    expect(await kubectl.stdoutOf('auth can-i create sa')).toBe('yes\n');
     expect(await kubectl.run('auth can-i create sa --as=bob')).toMatchObject({ code: 1, out: 'no\n' });
-    expect(rows(await kubectl.says('auth can-i --list'))).toContainEqual(['*.*', '[]', '[]', '[*]']);
+    expect(rows(await kubectl.stdoutOf('auth can-i --list'))).toContainEqual(['*.*', '[]', '[]', '[*]']);
     expect(await kubectl.run('get sa --as=bob')).toMatchObject({
       code: 1,
       error: expect.stringContaining('User "bob"'),

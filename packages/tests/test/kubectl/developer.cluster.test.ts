@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { type Cluster, startCluster } from '../cluster.ts';
 import { describeWithKubectl, rows } from './kubectl.ts';
 
-/** Longer than a cluster needs to start on a machine that runs other tests too. */
+/** Longer than the start of a cluster on a machine that runs other tests. */
 const slowTestMs = 120_000;
 
 describeWithKubectl('kubectl as the developer of a local cluster', () => {
@@ -31,7 +31,7 @@ describeWithKubectl('kubectl as the developer of a local cluster', () => {
     expect(kubectl('delete serviceaccount robot').code).toBe(0);
   });
 
-  test('is refused elsewhere, and cannot give itself more', () => {
+  test('is denied elsewhere, and cannot grant itself more permissions', () => {
     for (const [command, refusal] of [
       ['get serviceaccounts -n kube-system', 'cannot list resource "serviceaccounts" in API group "" in the namespace'],
       ['get namespaces', 'cannot list resource "namespaces" in API group "" at the cluster scope'],

@@ -8,36 +8,36 @@ describeWithKubectl('kubectl finds out', () => {
   });
   afterAll(() => kubectl.close());
 
-  test('our version, which it takes for one', async () => {
-    const { serverVersion } = JSON.parse(await kubectl.says('version -o json')) as { serverVersion: object };
+  test("the server's version", async () => {
+    const { serverVersion } = JSON.parse(await kubectl.stdoutOf('version -o json')) as { serverVersion: object };
     expect(serverVersion).toMatchObject({ major: '1', minor: '36' });
   });
 
   test('the kinds with their short names', async () => {
-    const resources = rows(await kubectl.says('api-resources --no-headers'));
+    const resources = rows(await kubectl.stdoutOf('api-resources --no-headers'));
     expect(resources).toContainEqual(['events', 'ev', 'v1', 'true', 'Event']);
     expect(resources).toContainEqual(['events', 'ev', 'events.k8s.io/v1', 'true', 'Event']);
     expect(resources).toContainEqual(['namespaces', 'ns', 'v1', 'false', 'Namespace']);
     expect(resources).toContainEqual(['serviceaccounts', 'sa', 'v1', 'true', 'ServiceAccount']);
-    expect(await kubectl.says('api-resources --api-group=events.k8s.io -o name')).toBe('events.events.k8s.io\n');
-    expect(await kubectl.says('api-resources -o wide')).toContain(
+    expect(await kubectl.stdoutOf('api-resources --api-group=events.k8s.io -o name')).toBe('events.events.k8s.io\n');
+    expect(await kubectl.stdoutOf('api-resources -o wide')).toContain(
       'create,delete,deletecollection,get,list,patch,update,watch',
     );
-    const versions = rows(await kubectl.says('api-versions'));
+    const versions = rows(await kubectl.stdoutOf('api-versions'));
     expect(versions).toEqual(expect.arrayContaining([['events.k8s.io/v1'], ['v1']]));
   });
 
-  test('what the kinds are, in our own words', async () => {
-    const account = await kubectl.says('explain sa');
+  test('the documentation of the kinds', async () => {
+    const account = await kubectl.stdoutOf('explain sa');
     expect(account).toMatch(/^KIND: +ServiceAccount\nVERSION: +v1\n/);
-    // Every field has its text on the line below.
+    // Every field has a description on the next line.
     expect(account).toMatch(/ {2}secrets\t<\[\]ObjectReference>\n {4}Secrets in the same namespace that pods/);
     const fields = account.slice(account.indexOf('FIELDS:'));
     expect(fields.match(/^ {2}\w+\t<.*>\n {4}\w/gm)).toHaveLength(fields.match(/^ {2}\w+\t/gm)?.length ?? 0);
-    const events = await kubectl.says('explain events --recursive');
+    const events = await kubectl.stdoutOf('explain events --recursive');
     expect(events).toMatch(/involvedObject\s<ObjectReference> -required-/);
     expect(events).toMatch(/series\s<EventSeries>\n\s+count\s<integer>/);
-    expect(await kubectl.says('explain events --api-version=events.k8s.io/v1')).toContain(
+    expect(await kubectl.stdoutOf('explain events --api-version=events.k8s.io/v1')).toContain(
       'regarding\t<ObjectReference>',
     );
     expect(await kubectl.run('explain sa.colour')).toMatchObject({
@@ -46,30 +46,30 @@ describeWithKubectl('kubectl finds out', () => {
     });
   });
 
-  test('the same from the older document, which it reads as protobuf', async () => {
-    const account = await kubectl.says('explain sa --output=plaintext-openapiv2');
+  test('the same from OpenAPI 2, which it reads as protobuf', async () => {
+    const account = await kubectl.stdoutOf('explain sa --output=plaintext-openapiv2');
     expect(account).toMatch(/ secrets\t<\[\]Object>\n {5}Secrets in the same namespace that pods/);
-    expect(await kubectl.says('explain ev.series --output=plaintext-openapiv2')).toMatch(/count\t<integer>/);
+    expect(await kubectl.stdoutOf('explain ev.series --output=plaintext-openapiv2')).toMatch(/count\t<integer>/);
   });
 
-  test('what has no kind', async () => {
-    expect(await kubectl.says('get --raw /readyz')).toBe('ok');
-    expect(JSON.parse(await kubectl.says('get --raw /openapi/v3'))).toMatchObject({ paths: { 'api/v1': {} } });
+  test('unknown kinds', async () => {
+    expect(await kubectl.stdoutOf('get --raw /readyz')).toBe('ok');
+    expect(JSON.parse(await kubectl.stdoutOf('get --raw /openapi/v3'))).toMatchObject({ paths: { 'api/v1': {} } });
     expect(await kubectl.run('get --raw /nothing')).toMatchObject({ code: 1 });
   });
 
-  test('where the cluster is, though it misses the services that it wants to name', async () => {
-    // It names those in kube-system that have a label, and the server has no services.
+  test('cluster-info, although the services that it lists do not exist', async () => {
+    // It lists labelled services in kube-system, and the server has no services.
     const { code, error } = await kubectl.run('cluster-info');
     expect([code, error]).toEqual([1, 'error: the server doesn\'t have a resource type "services"\n']);
   });
 
-  test('what has not changed, without being sent it again', async () => {
+  test('unchanged documents without downloading them again', async () => {
     const unchanged = async (): Promise<number> => {
       const counted = /^apiserver_request_total\{verb="GET".*code="304"\} (\d+)$/m;
-      return Number(counted.exec(await kubectl.says('get --raw /metrics'))?.[1] ?? 0);
+      return Number(counted.exec(await kubectl.stdoutOf('get --raw /metrics'))?.[1] ?? 0);
     };
-    await kubectl.says('api-resources');
+    await kubectl.stdoutOf('api-resources');
     const before = await unchanged();
     const { error } = await kubectl.run('api-resources --v=8');
     expect(requests(error)).toEqual(['GET /api?timeout=32s', 'GET /apis?timeout=32s']);
@@ -85,7 +85,7 @@ describeWithKubectl('kubectl finds out', () => {
     ['delete sa direct --wait=false', 'DELETE /api/v1/namespaces/team/serviceaccounts/direct'],
     ['events', 'GET /api/v1/namespaces/team/events?limit=500'],
   ])('%s, with one request and no warning', async (command, sent) => {
-    await kubectl.says('api-resources');
+    await kubectl.stdoutOf('api-resources');
     const { code, error } = await kubectl.run(`${command} --v=8`);
     expect(code).toBe(0);
     expect(requests(error)).toEqual([sent]);
@@ -93,6 +93,6 @@ describeWithKubectl('kubectl finds out', () => {
   });
 });
 
-/** What was asked, as kubectl logs it. */
+/** The requests in kubectl's log. */
 const requests = (log: string): string[] =>
   [...log.matchAll(/ (GET|POST|PUT|PATCH|DELETE) https:\/\/[^/]+(\S+)/g)].map(([, verb, path]) => `${verb} ${path}`);

@@ -7,58 +7,60 @@ describeWithKubectl('kubectl tells events', () => {
     kubectl = await openKubectl();
     const [early, late] = ['2024-01-01T00:00:00Z', '2024-01-02T00:00:00Z'];
     const source = { component: 'clock' };
-    // The first one by name is the last one by time.
-    await kubectl.says(
+    // The first event by name is the last one by time.
+    await kubectl.stdoutOf(
       'create -f -',
       event('a', { lastTimestamp: late, firstTimestamp: early, count: 7, source, message: 'tick' }),
     );
-    await kubectl.says('create -f -', event('b', { lastTimestamp: early, type: 'Warning', message: 'tock' }));
+    await kubectl.stdoutOf('create -f -', event('b', { lastTimestamp: early, type: 'Warning', message: 'tock' }));
   });
   afterAll(() => kubectl.close());
 
-  test('as a table of the server', async () => {
-    expect(rows(await kubectl.says('get events'))).toEqual([
+  test('as a server-side table', async () => {
+    expect(rows(await kubectl.stdoutOf('get events'))).toEqual([
       ['LAST', 'SEEN', 'TYPE', 'REASON', 'OBJECT', 'MESSAGE'],
       [expect.stringMatching(/d$/), 'Normal', 'Woke', 'serviceaccount/robot', 'tick'],
       [expect.stringMatching(/d$/), 'Warning', 'Woke', 'serviceaccount/robot', 'tock'],
     ]);
-    const [heads, first] = rows(await kubectl.says('get events -o wide'));
+    const [heads, first] = rows(await kubectl.stdoutOf('get events -o wide'));
     expect(heads?.slice(5)).toEqual(['SUBOBJECT', 'SOURCE', 'MESSAGE', 'FIRST', 'SEEN', 'COUNT', 'NAME']);
     expect(first?.slice(4)).toEqual(['clock', 'tick', expect.stringMatching(/d$/), '7', 'a']);
   });
 
-  test('sorted by when they happened', async () => {
-    const sorted = rows(await kubectl.says('get events --sort-by=.lastTimestamp --no-headers'));
+  test('sorted by time', async () => {
+    const sorted = rows(await kubectl.stdoutOf('get events --sort-by=.lastTimestamp --no-headers'));
     expect(sorted.map((row) => row.at(-1))).toEqual(['tock', 'tick']);
   });
 
-  test('by its own command, of one object and of one type', async () => {
-    expect(rows(await kubectl.says('events --no-headers')).map((row) => row.at(-1))).toEqual(['tock', 'tick']);
-    expect(await kubectl.says('events')).toMatch(/\(x7 over /);
-    expect(rows(await kubectl.says('events --types=Warning --no-headers')).map((row) => row.at(-1))).toEqual(['tock']);
-    await kubectl.says('create -f -', account('robot'));
-    expect(rows(await kubectl.says('events --for sa/robot --no-headers'))).toHaveLength(2);
+  test('with `kubectl events`, of one object and of one type', async () => {
+    expect(rows(await kubectl.stdoutOf('events --no-headers')).map((row) => row.at(-1))).toEqual(['tock', 'tick']);
+    expect(await kubectl.stdoutOf('events')).toMatch(/\(x7 over /);
+    expect(rows(await kubectl.stdoutOf('events --types=Warning --no-headers')).map((row) => row.at(-1))).toEqual([
+      'tock',
+    ]);
+    await kubectl.stdoutOf('create -f -', account('robot'));
+    expect(rows(await kubectl.stdoutOf('events --for sa/robot --no-headers'))).toHaveLength(2);
     expect(await kubectl.run('events --for sa/other')).toMatchObject({
       code: 0,
       error: expect.stringContaining('No events found'),
     });
   });
 
-  test('by the fields of what they are about', async () => {
+  test('by fields of the involved object', async () => {
     const selected = 'get events -o name --field-selector';
-    expect(await kubectl.says(`${selected} involvedObject.name=robot,type=Warning`)).toBe('event/b\n');
-    expect(await kubectl.says(`${selected} reason!=Woke`)).toBe('');
+    expect(await kubectl.stdoutOf(`${selected} involvedObject.name=robot,type=Warning`)).toBe('event/b\n');
+    expect(await kubectl.stdoutOf(`${selected} reason!=Woke`)).toBe('');
   });
 
-  test('of the newer group, which are the same ones', async () => {
-    expect(await kubectl.says('get events.events.k8s.io -o jsonpath={.items[*].note}')).toBe('tick tock');
+  test('of events.k8s.io, which are the same objects', async () => {
+    expect(await kubectl.stdoutOf('get events.events.k8s.io -o jsonpath={.items[*].note}')).toBe('tick tock');
   });
 
-  test('as they come', async () => {
-    const watch = kubectl.begin('events -n fresh --watch');
+  test('with a watch', async () => {
+    const watch = kubectl.start('events -n fresh --watch');
     const involvedObject = { kind: 'ServiceAccount', name: 'robot', namespace: 'fresh' };
-    await kubectl.says('create -n fresh -f -', event('c', { involvedObject, message: 'ding' }));
-    await watch.saw(/Normal +Woke +ServiceAccount\/robot +ding/);
+    await kubectl.stdoutOf('create -n fresh -f -', event('c', { involvedObject, message: 'ding' }));
+    await watch.waitForOutput(/Normal +Woke +ServiceAccount\/robot +ding/);
     await watch.stop();
   });
 });

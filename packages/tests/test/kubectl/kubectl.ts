@@ -1,5 +1,4 @@
-/** The kubectl of the machine, against the whole server on a real etcd. */
-import { describe } from '@jest/globals';
+/** The machine's kubectl, against the whole server on a real etcd. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -10,39 +9,38 @@ import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
 import { serveKinds } from '../serve-kinds.ts';
+import { describeIf } from '../describe-if.ts';
 
 const found = spawnSync('kubectl', ['version', '--client']).status === 0;
 
-const group = found ? describe : describe.skip;
-
-/** A group of tests that needs kubectl and is skipped where there is none. The end of `npm test` tells how many were. */
+/** A group of tests that is skipped without kubectl. `npm test` prints the number of skipped tests. */
 export function describeWithKubectl(name: string, tests: () => void): void {
-  group(found ? name : `skipped: there is no kubectl on the PATH; ${name}`, tests);
+  describeIf(found, name, 'there is no kubectl on the PATH', tests);
 }
 
 export interface Kubectl {
-  /** Runs a command in the namespace `team`: one text with words between spaces, or words that may have some inside. */
-  run(command: Command, input?: string): Promise<Said>;
-  /** Runs one that must succeed, and gives what it says. */
-  says(command: Command, input?: string): Promise<string>;
-  /** Begins one that goes on until it is told to stop. */
-  begin(command: Command): Running;
-  /** Runs `edit` with a sed script in the place of a human. */
-  edit(command: Command, script: string): Promise<Said>;
+  /** Runs a command in the namespace `team`: a string that is split at spaces, or a list of arguments. */
+  run(command: Command, input?: string): Promise<CommandResult>;
+  /** Runs a command that must succeed, and returns its standard output. */
+  stdoutOf(command: Command, input?: string): Promise<string>;
+  /** Starts a command that runs until stopped. */
+  start(command: Command): Running;
+  /** Runs `edit` with a sed script as the editor. */
+  edit(command: Command, script: string): Promise<CommandResult>;
   close(): Promise<void>;
 }
 
 export type Command = string | readonly string[];
 
-export interface Said {
+export interface CommandResult {
   readonly code: number;
   readonly out: string;
   readonly error: string;
 }
 
 export interface Running {
-  /** Waits until it has said something like this. */
-  saw(pattern: RegExp): Promise<string>;
+  /** Waits for output that matches. */
+  waitForOutput(pattern: RegExp): Promise<string>;
   readonly output: string;
   stop(): Promise<void>;
 }
@@ -53,45 +51,45 @@ export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}
   const scope = new CleanupStack();
   const server = await serveKinds(kinds, options);
   scope.defer('server', () => server.close());
-  // Its home, so that it finds no configuration and no cache but its own.
+  // A separate home isolates kubectl from the user's configuration and cache.
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'kubectl-'));
   scope.defer('home', () => fs.rmSync(home, { recursive: true, force: true }));
   const authority = path.join(home, 'ca.crt');
   fs.writeFileSync(authority, server.certificate);
   const access = [`--server=${server.url}`, `--certificate-authority=${authority}`, `--token=${server.token}`];
 
-  const spawned = (command: Command, environment: Readonly<Record<string, string>> = {}) =>
+  const spawnKubectl = (command: Command, environment: Readonly<Record<string, string>> = {}) =>
     spawn('kubectl', [...access, '--namespace=team', ...wordsOf(command)], {
       env: { PATH: process.env.PATH, HOME: home, ...environment },
     });
-  const end = async (child: ReturnType<typeof spawned>, input: string): Promise<Said> => {
+  const end = async (child: ReturnType<typeof spawnKubectl>, input: string): Promise<CommandResult> => {
     child.stdin.end(input);
     const [out, error, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
     return { code: code as number, out, error };
   };
-  const run: Kubectl['run'] = (command, input = '') => end(spawned(command), input);
+  const run: Kubectl['run'] = (command, input = '') => end(spawnKubectl(command), input);
   return {
     run,
-    says: async (command, input) => {
+    stdoutOf: async (command, input) => {
       const { code, out, error } = await run(command, input);
       if (code !== 0) throw new Error(`kubectl ${wordsOf(command).join(' ')}: ${error}`);
       return out;
     },
-    begin: (command) => {
-      const child = spawned(command);
+    start: (command) => {
+      const child = spawnKubectl(command);
       scope.defer('kubectl', () => ended(child));
       let output = '';
       for (const stream of [child.stdout, child.stderr])
         stream.on('data', (piece: Buffer) => (output += piece.toString()));
       return {
-        saw: (pattern) => until(`${pattern}`, () => (pattern.test(output) ? output : undefined), sawLimitMs),
+        waitForOutput: (pattern) => until(`${pattern}`, () => (pattern.test(output) ? output : undefined), sawLimitMs),
         get output() {
           return output;
         },
         stop: () => ended(child),
       };
     },
-    edit: (command, script) => end(spawned(command, { KUBE_EDITOR: `sed -i ${script}` }), ''),
+    edit: (command, script) => end(spawnKubectl(command, { KUBE_EDITOR: `sed -i ${script}` }), ''),
     close: () => scope.close(),
   };
 }
@@ -105,14 +103,14 @@ async function ended(child: ChildProcess): Promise<void> {
   await exit;
 }
 
-/** The words of each line of a table. */
+/** The words of each row of a table. */
 export const rows = (out: string): string[][] =>
   out
     .trim()
     .split('\n')
     .map((line) => line.trim().split(/\s+/));
 
-/** A service account as it stands in a file. */
+/** A service account manifest. */
 export const account = (name: string, more: Readonly<Record<string, unknown>> = {}): string =>
   JSON.stringify({
     apiVersion: 'v1',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { describeWithKubectl, type Kubectl, openKubectl, rows } from './kubectl.ts';
 
-/** A role and its binding, as a team keeps them in a file. */
+/** The manifest of a role and its binding. */
 const policy = (...verbs: string[]): string =>
   JSON.stringify({
     apiVersion: 'v1',
@@ -33,12 +33,12 @@ describeWithKubectl('with kubectl', () => {
   const can = (question: string): Promise<true> =>
     until(question, async () => (await kubectl.run(`auth can-i ${question}`)).code === 0 || undefined);
 
-  test('a user is limited to what a default role allows in a namespace', async () => {
+  test('a user is limited to the permissions of a default role in a namespace', async () => {
     expect(await kubectl.run('get sa --as=alice')).toMatchObject({ code: 1 });
-    await kubectl.says('create rolebinding alice --clusterrole=edit --user=alice');
+    await kubectl.stdoutOf('create rolebinding alice --clusterrole=edit --user=alice');
     await can('create sa --as=alice');
-    await kubectl.says('create sa robot --as=alice');
-    expect(rows(await kubectl.says('get sa --as=alice'))).toContainEqual(expect.arrayContaining(['robot']));
+    await kubectl.stdoutOf('create sa robot --as=alice');
+    expect(rows(await kubectl.stdoutOf('get sa --as=alice'))).toContainEqual(expect.arrayContaining(['robot']));
     for (const refused of ['get sa -A', 'get clusterroles', 'get roles', 'get sa -n other'])
       expect(await kubectl.run(`${refused} --as=alice`)).toMatchObject({
         code: 1,
@@ -47,27 +47,27 @@ describeWithKubectl('with kubectl', () => {
   });
 
   test('auth can-i --list shows the rules of all bindings', async () => {
-    await kubectl.says('create rolebinding lister --clusterrole=view --user=lister');
+    await kubectl.stdoutOf('create rolebinding lister --clusterrole=view --user=lister');
     await can('list sa --as=lister');
-    const listed = rows(await kubectl.says('auth can-i --list --as=lister'));
+    const listed = rows(await kubectl.stdoutOf('auth can-i --list --as=lister'));
     expect(listed).toContainEqual(['serviceaccounts', '[]', '[]', '[get', 'list', 'watch]']);
     expect(listed).toContainEqual(['selfsubjectreviews.authentication.k8s.io', '[]', '[]', '[create]']);
     expect(listed.flat()).toContain('[/version]');
-    const elsewhere = await kubectl.says('auth can-i --list --as=lister -n other');
+    const elsewhere = await kubectl.stdoutOf('auth can-i --list --as=lister -n other');
     expect(elsewhere).not.toContain('serviceaccounts ');
   });
 
-  test('the admin of a namespace gives what an admin holds, and no more', async () => {
-    await kubectl.says('create rolebinding boss --clusterrole=admin --user=boss');
+  test("the admin of a namespace can grant the admin's permissions, and no more", async () => {
+    await kubectl.stdoutOf('create rolebinding boss --clusterrole=admin --user=boss');
     await can('create roles --as=boss');
-    await kubectl.says('create role watchers --verb=get,watch --resource=events --as=boss');
+    await kubectl.stdoutOf('create role watchers --verb=get,watch --resource=events --as=boss');
     expect(await kubectl.run('create role greedy --verb=* --resource=events --as=boss')).toMatchObject({
       code: 1,
       error: expect.stringMatching(
         /roles\.rbac\.authorization\.k8s\.io "greedy" is forbidden: user "boss" .* is attempting to grant RBAC permissions not currently held:\s+{APIGroups:\[""\], Resources:\["events"\], Verbs:\["\*"\]}/,
       ),
     });
-    await kubectl.says('create rolebinding helper --clusterrole=view --user=helper --as=boss');
+    await kubectl.stdoutOf('create rolebinding helper --clusterrole=view --user=helper --as=boss');
     const bind = await kubectl.run('create rolebinding root --clusterrole=cluster-admin --user=boss --as=boss');
     expect(bind).toMatchObject({ code: 1, error: expect.stringContaining('not currently held') });
     expect(await kubectl.run('create clusterrole c --verb=get --resource=events --as=boss')).toMatchObject({
@@ -76,14 +76,14 @@ describeWithKubectl('with kubectl', () => {
     });
   });
 
-  test('auth reconcile makes roles and bindings, completes them, and gives nobody more than the writer holds', async () => {
-    await kubectl.says('auth reconcile -f -', policy('get'));
+  test("auth reconcile creates and completes roles and bindings, and grants no more than the user's permissions", async () => {
+    await kubectl.stdoutOf('auth reconcile -f -', policy('get'));
     await can('get events --as=x --as-group=readers');
-    await kubectl.says('auth reconcile -f -', policy('list'));
+    await kubectl.stdoutOf('auth reconcile -f -', policy('list'));
     await can('list events --as=x --as-group=readers');
     await can('get events --as=x --as-group=readers');
-    expect(await kubectl.says('auth reconcile -f - --dry-run=client', policy('get'))).toContain('readers');
-    await kubectl.says('create rolebinding chief --clusterrole=admin --user=chief');
+    expect(await kubectl.stdoutOf('auth reconcile -f - --dry-run=client', policy('get'))).toContain('readers');
+    await kubectl.stdoutOf('create rolebinding chief --clusterrole=admin --user=chief');
     await can('patch roles --as=chief');
     const refused = await kubectl.run('auth reconcile -f - --as=chief', policy('dance'));
     expect(refused).toMatchObject({ code: 1, error: expect.stringContaining('not currently held') });

@@ -8,20 +8,20 @@ describeWithKubectl('kubectl and namespaces', () => {
   });
   afterAll(() => kubectl.close());
 
-  test('are made, shown, described and deleted, and waited for until they are gone', async () => {
-    expect(await kubectl.says('create ns crew')).toBe('namespace/crew created\n');
-    expect(rows(await kubectl.says('get ns crew'))).toEqual([
+  test('are created, shown, described and deleted, and deletion can be waited for', async () => {
+    expect(await kubectl.stdoutOf('create ns crew')).toBe('namespace/crew created\n');
+    expect(rows(await kubectl.stdoutOf('get ns crew'))).toEqual([
       ['NAME', 'STATUS', 'AGE'],
       ['crew', 'Active', expect.stringMatching(/^\d+s$/)],
     ]);
-    expect(await kubectl.says('describe ns crew')).toMatch(/Name:\s+crew\n[^]*Status:\s+Active/);
-    await kubectl.says('create sa robot -n crew');
-    await kubectl.says('delete ns crew --wait --timeout=30s');
+    expect(await kubectl.stdoutOf('describe ns crew')).toMatch(/Name:\s+crew\n[^]*Status:\s+Active/);
+    await kubectl.stdoutOf('create sa robot -n crew');
+    await kubectl.stdoutOf('delete ns crew --wait --timeout=30s');
     expect(await kubectl.run('get ns crew')).toMatchObject({ code: 1, error: expect.stringContaining('NotFound') });
-    expect(await kubectl.says('get sa -n crew -o name')).toBe('');
+    expect(await kubectl.stdoutOf('get sa -n crew -o name')).toBe('');
   });
 
-  test('that the system needs stay', async () => {
+  test('of the system cannot be deleted', async () => {
     expect(await kubectl.run('delete ns kube-system')).toMatchObject({
       code: 1,
       error: expect.stringContaining('Forbidden'),

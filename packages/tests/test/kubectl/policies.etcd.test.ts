@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { describeWithKubectl, type Kubectl, openKubectl, rows } from './kubectl.ts';
 
 const apiVersion = 'admissionregistration.k8s.io/v1';
-/** With what the server would fill in: kubectl takes a list that differs in it for a change. */
+/** Includes server defaults: kubectl shows a list that differs in defaults as changed. */
 const rules = [
   { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'], scope: '*' },
 ];
@@ -15,7 +15,7 @@ const webhook = {
   admissionReviewVersions: ['v1'],
 };
 
-/** One object of each kind, with what a table shows of it besides its name and age. */
+/** One object of each kind, and its table columns besides name and age. */
 const objects: readonly { kind: string; fields: object; changed: object; header: string; cells: string }[] = [
   {
     kind: 'ValidatingAdmissionPolicy',
@@ -106,23 +106,25 @@ describeWithKubectl('kubectl and admission', () => {
       const name = `${kind.toLowerCase()}.${apiVersion.split('/')[0]}/one`;
       const object = (more: object): string => JSON.stringify({ apiVersion, kind, metadata: { name: 'one' }, ...more });
       const isWebhook = kind.endsWith('WebhookConfiguration');
-      expect(await kubectl.says('apply -f -', object(fields))).toBe(`${name} created\n`);
-      const [head = '', row = ''] = rows(await kubectl.says(`get ${kind.toLowerCase()}`)).map((row) => row.join(' '));
+      expect(await kubectl.stdoutOf('apply -f -', object(fields))).toBe(`${name} created\n`);
+      const [head = '', row = ''] = rows(await kubectl.stdoutOf(`get ${kind.toLowerCase()}`)).map((row) =>
+        row.join(' '),
+      );
       expect([head, row.replace(/\S+$/, 'AGE')]).toEqual([`NAME ${header} AGE`, `one ${cells} AGE`]);
-      const described = await kubectl.says(`describe ${kind.toLowerCase()} one`);
+      const described = await kubectl.stdoutOf(`describe ${kind.toLowerCase()} one`);
       expect(described).toMatch(/^Name: +one\n/);
       expect(described).toContain(`Kind:         ${kind}`);
       expect(described).toContain(isWebhook ? 'https://hook.example.com/admit\n' : 'Spec:');
-      expect(await kubectl.says('apply -f -', object(fields))).toBe(`${name} unchanged\n`);
-      expect(await kubectl.says('apply -f -', object(changed))).toBe(`${name} configured\n`);
-      expect(await kubectl.says('apply --server-side --force-conflicts -f -', object(fields))).toBe(
+      expect(await kubectl.stdoutOf('apply -f -', object(fields))).toBe(`${name} unchanged\n`);
+      expect(await kubectl.stdoutOf('apply -f -', object(changed))).toBe(`${name} configured\n`);
+      expect(await kubectl.stdoutOf('apply --server-side --force-conflicts -f -', object(fields))).toBe(
         `${name} serverside-applied\n`,
       );
-      const { metadata } = JSON.parse(await kubectl.says(`get ${kind.toLowerCase()} one -o json`)) as {
+      const { metadata } = JSON.parse(await kubectl.stdoutOf(`get ${kind.toLowerCase()} one -o json`)) as {
         metadata: { generation: number };
       };
       expect(metadata.generation).toBeGreaterThanOrEqual(2);
-      expect(await kubectl.says(`delete ${kind.toLowerCase()} one`)).toMatch(/^\S+ "one" deleted\n$/);
+      expect(await kubectl.stdoutOf(`delete ${kind.toLowerCase()} one`)).toMatch(/^\S+ "one" deleted\n$/);
       const mistaken = await kubectl.run(
         'apply -f -',
         object(isWebhook ? { webhooks: [{ name: 'x' }] } : { spec: {} }),
@@ -131,7 +133,7 @@ describeWithKubectl('kubectl and admission', () => {
     },
   );
 
-  test('says what a policy refuses, and what it warns of', async () => {
+  test('shows denials and warnings of policies', async () => {
     const policy = {
       apiVersion,
       kind: 'ValidatingAdmissionPolicy',
@@ -148,13 +150,13 @@ describeWithKubectl('kubectl and admission', () => {
         metadata: { name: 'names' },
         spec: { policyName: 'names', validationActions: actions },
       });
-    await kubectl.says('apply -f -', JSON.stringify(policy));
-    await kubectl.says('apply -f -', binding(['Deny']));
+    await kubectl.stdoutOf('apply -f -', JSON.stringify(policy));
+    await kubectl.stdoutOf('apply -f -', binding(['Deny']));
     const refused = await kubectl.run('create serviceaccount root');
     expect(refused.error).toContain(
       `serviceaccounts "root" is forbidden: ValidatingAdmissionPolicy 'names' with binding 'names' denied request: root is taken`,
     );
-    await kubectl.says('apply -f -', binding(['Warn']));
+    await kubectl.stdoutOf('apply -f -', binding(['Warn']));
     const warned = await kubectl.run('create serviceaccount root');
     expect([warned.code, warned.error]).toEqual([
       0,

@@ -8,20 +8,20 @@ describeWithKubectl('kubectl and roles', () => {
   });
   afterAll(() => kubectl.close());
 
-  const shown = async (command: string): Promise<unknown> => {
-    const { metadata: _, ...fields } = JSON.parse(await kubectl.says(`${command} -o json`)) as { metadata: object };
+  const getObject = async (command: string): Promise<unknown> => {
+    const { metadata: _, ...fields } = JSON.parse(await kubectl.stdoutOf(`${command} -o json`)) as { metadata: object };
     return fields;
   };
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const apiGroup = 'rbac.authorization.k8s.io';
 
-  test('creates each of the four kinds, as they are meant', async () => {
+  test('creates each of the four kinds', async () => {
     expect(
-      await kubectl.says(
+      await kubectl.stdoutOf(
         'create role reader --verb=get --verb=list --resource=events,serviceaccounts/token --resource-name=a',
       ),
     ).toBe('role.rbac.authorization.k8s.io/reader created\n');
-    expect(await shown('get role reader')).toEqual({
+    expect(await getObject('get role reader')).toEqual({
       apiVersion,
       kind: 'Role',
       rules: [
@@ -34,22 +34,22 @@ describeWithKubectl('kubectl and roles', () => {
       ],
     });
 
-    await kubectl.says('create clusterrole prober --verb=get --non-resource-url=/livez,/metrics/*');
-    expect(await shown('get clusterrole prober')).toEqual({
+    await kubectl.stdoutOf('create clusterrole prober --verb=get --non-resource-url=/livez,/metrics/*');
+    expect(await getObject('get clusterrole prober')).toEqual({
       apiVersion,
       kind: 'ClusterRole',
       rules: [{ nonResourceURLs: ['/livez', '/metrics/*'], verbs: ['get'] }],
     });
-    await kubectl.says('create clusterrole all --aggregation-rule=team=blue');
-    expect(await shown('get clusterrole all')).toEqual({
+    await kubectl.stdoutOf('create clusterrole all --aggregation-rule=team=blue');
+    expect(await getObject('get clusterrole all')).toEqual({
       apiVersion,
       kind: 'ClusterRole',
       aggregationRule: { clusterRoleSelectors: [{ matchLabels: { team: 'blue' } }] },
       rules: null,
     });
 
-    await kubectl.says('create rolebinding readers --role=reader --user=jane --serviceaccount=team:robot');
-    expect(await shown('get rolebinding readers')).toEqual({
+    await kubectl.stdoutOf('create rolebinding readers --role=reader --user=jane --serviceaccount=team:robot');
+    expect(await getObject('get rolebinding readers')).toEqual({
       apiVersion,
       kind: 'RoleBinding',
       roleRef: { apiGroup, kind: 'Role', name: 'reader' },
@@ -58,8 +58,8 @@ describeWithKubectl('kubectl and roles', () => {
         { kind: 'ServiceAccount', name: 'robot', namespace: 'team' },
       ],
     });
-    await kubectl.says('create clusterrolebinding probers --clusterrole=prober --group=crew');
-    expect(await shown('get clusterrolebinding probers')).toEqual({
+    await kubectl.stdoutOf('create clusterrolebinding probers --clusterrole=prober --group=crew');
+    expect(await getObject('get clusterrolebinding probers')).toEqual({
       apiVersion,
       kind: 'ClusterRoleBinding',
       roleRef: { apiGroup, kind: 'ClusterRole', name: 'prober' },
@@ -70,34 +70,34 @@ describeWithKubectl('kubectl and roles', () => {
   test('shows them in tables, and describes them', async () => {
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
     const age = expect.stringMatching(/^\d+s$/);
-    expect(rows(await kubectl.says('get roles'))).toEqual([
+    expect(rows(await kubectl.stdoutOf('get roles'))).toEqual([
       ['NAME', 'CREATED', 'AT'],
       ['reader', time],
     ]);
-    expect(rows(await kubectl.says('get clusterroles --no-headers -l !kubernetes.io/bootstrapping'))).toEqual([
+    expect(rows(await kubectl.stdoutOf('get clusterroles --no-headers -l !kubernetes.io/bootstrapping'))).toEqual([
       ['all', time],
       ['prober', time],
     ]);
-    expect(rows(await kubectl.says('get rolebindings'))).toEqual([
+    expect(rows(await kubectl.stdoutOf('get rolebindings'))).toEqual([
       ['NAME', 'ROLE', 'AGE'],
       ['readers', 'Role/reader', age],
     ]);
-    expect(rows(await kubectl.says('get clusterrolebindings -o wide -l !kubernetes.io/bootstrapping'))).toEqual([
+    expect(rows(await kubectl.stdoutOf('get clusterrolebindings -o wide -l !kubernetes.io/bootstrapping'))).toEqual([
       ['NAME', 'ROLE', 'AGE', 'USERS', 'GROUPS', 'SERVICEACCOUNTS'],
       ['probers', 'ClusterRole/prober', age, 'crew'],
     ]);
-    expect(await kubectl.says('describe role reader')).toMatch(/events +\[\] +\[a\] +\[get list\]/);
-    expect(await kubectl.says('describe rolebinding readers')).toMatch(/ServiceAccount +robot +team/);
+    expect(await kubectl.stdoutOf('describe role reader')).toMatch(/events +\[\] +\[a\] +\[get list\]/);
+    expect(await kubectl.stdoutOf('describe rolebinding readers')).toMatch(/ServiceAccount +robot +team/);
   });
 
-  test('adds subjects, changes rules and is refused another role', async () => {
-    expect(await kubectl.says('set subject rolebinding readers --group=crew')).toBe(
+  test('adds subjects, changes rules, and cannot change a roleRef', async () => {
+    expect(await kubectl.stdoutOf('set subject rolebinding readers --group=crew')).toBe(
       'rolebinding.rbac.authorization.k8s.io/readers subjects updated\n',
     );
-    expect(await kubectl.says('get rolebinding readers -o jsonpath={.subjects[*].name}')).toBe('jane robot crew');
+    expect(await kubectl.stdoutOf('get rolebinding readers -o jsonpath={.subjects[*].name}')).toBe('jane robot crew');
     const rule = { apiGroups: [''], resources: ['events'], verbs: ['watch'] };
-    await kubectl.says(['patch', 'role', 'reader', '-p', JSON.stringify({ rules: [rule] })]);
-    expect(await kubectl.says('get role reader -o jsonpath={.rules[*].verbs[*]}')).toBe('watch');
+    await kubectl.stdoutOf(['patch', 'role', 'reader', '-p', JSON.stringify({ rules: [rule] })]);
+    expect(await kubectl.stdoutOf('get role reader -o jsonpath={.rules[*].verbs[*]}')).toBe('watch');
     const other = JSON.stringify({ roleRef: { kind: 'ClusterRole' } });
     expect(await kubectl.run(['patch', 'rolebinding', 'readers', '-p', other])).toMatchObject({
       code: 1,
@@ -105,20 +105,20 @@ describeWithKubectl('kubectl and roles', () => {
     });
   });
 
-  test('explains them in our own words', async () => {
-    expect(await kubectl.says('explain role.rules')).toMatch(
+  test('explains them with our documentation', async () => {
+    expect(await kubectl.stdoutOf('explain role.rules')).toMatch(
       /verbs\t<\[\]string> -required-\n {4}Verbs that are granted/,
     );
-    expect(await kubectl.says('explain clusterrole.aggregationRule.clusterRoleSelectors')).toMatch(
+    expect(await kubectl.stdoutOf('explain clusterrole.aggregationRule.clusterRoleSelectors')).toMatch(
       /matchExpressions\t<\[\]LabelSelectorRequirement>/,
     );
-    expect(await kubectl.says('explain rolebinding --recursive')).toMatch(/roleRef\s<RoleRef> -required-/);
-    expect(await kubectl.says('explain clusterrolebinding.subjects')).toContain(
+    expect(await kubectl.stdoutOf('explain rolebinding --recursive')).toMatch(/roleRef\s<RoleRef> -required-/);
+    expect(await kubectl.stdoutOf('explain clusterrolebinding.subjects')).toContain(
       'GROUP:      rbac.authorization.k8s.io',
     );
   });
 
-  test('applies them by itself and by the server', async () => {
+  test('applies them client-side and server-side', async () => {
     const binding = JSON.stringify({
       apiVersion,
       kind: 'RoleBinding',
@@ -127,10 +127,10 @@ describeWithKubectl('kubectl and roles', () => {
       subjects: [{ apiGroup, kind: 'User', name: 'jane' }],
     });
     const named = 'rolebinding.rbac.authorization.k8s.io/applied';
-    expect(await kubectl.says('apply -f -', binding)).toBe(`${named} created\n`);
-    expect(await kubectl.says('apply -f -', binding)).toBe(`${named} unchanged\n`);
-    expect(await kubectl.says('apply --server-side -f -', binding)).toBe(`${named} serverside-applied\n`);
+    expect(await kubectl.stdoutOf('apply -f -', binding)).toBe(`${named} created\n`);
+    expect(await kubectl.stdoutOf('apply -f -', binding)).toBe(`${named} unchanged\n`);
+    expect(await kubectl.stdoutOf('apply --server-side -f -', binding)).toBe(`${named} serverside-applied\n`);
     expect(await kubectl.run('diff -f -', binding)).toMatchObject({ code: 0, out: '' });
-    expect(await kubectl.says('delete rolebinding applied')).toBe(`${named.replace('/', ' "')}" deleted\n`);
+    expect(await kubectl.stdoutOf('delete rolebinding applied')).toBe(`${named.replace('/', ' "')}" deleted\n`);
   });
 });

@@ -8,9 +8,9 @@ describeWithKubectl('kubectl reads', () => {
   let kubectl: Kubectl;
   beforeAll(async () => {
     kubectl = await openKubectl();
-    await kubectl.says('create -f -', account('robot', { metadata: { labels: { colour: 'red' } } }));
-    await kubectl.says('create -f -', account('other', { secrets: [{ name: 'a' }] }));
-    await kubectl.says('create -n elsewhere -f -', account('third', { metadata: { labels: { colour: 'red' } } }));
+    await kubectl.stdoutOf('create -f -', account('robot', { metadata: { labels: { colour: 'red' } } }));
+    await kubectl.stdoutOf('create -f -', account('other', { secrets: [{ name: 'a' }] }));
+    await kubectl.stdoutOf('create -n elsewhere -f -', account('third', { metadata: { labels: { colour: 'red' } } }));
   });
   afterAll(() => kubectl.close());
 
@@ -26,7 +26,7 @@ describeWithKubectl('kubectl reads', () => {
     ['by JSONPath', 'get sa -o jsonpath={.items[*].metadata.name}', /^other robot$/],
     ['by a template', 'get sa -o go-template={{range.items}}{{.metadata.name}};{{end}}', /^other;robot;$/],
     [
-      'by columns of our own choice',
+      'by custom columns',
       'get sa -o custom-columns=N:.metadata.name,C:.metadata.labels.colour',
       /^N +C\nother +<none>\nrobot +red\n$/,
     ],
@@ -41,30 +41,30 @@ describeWithKubectl('kubectl reads', () => {
       /^elsewhere +third.*\nteam +other.*\nteam +robot.*\n$/,
     ],
     ['of all namespaces by a label', 'get sa -A -l colour=red --no-headers', /^elsewhere +third.*\nteam +robot.*\n$/],
-    ['what may be absent', 'get sa nobody --ignore-not-found', /^$/],
+    ['that may be missing', 'get sa nobody --ignore-not-found', /^$/],
     [
       'as it comes',
       'get --raw /api/v1/namespaces/team/serviceaccounts?limit=1',
       /^\{"kind":"ServiceAccountList",.*"name":"other"/,
     ],
-  ])('accounts %s', async (_, command, said) => {
-    expect(await kubectl.says(command)).toMatch(said);
+  ])('accounts %s', async (_, command, output) => {
+    expect(await kubectl.stdoutOf(command)).toMatch(output);
   });
 
-  test('several kinds in one answer', async () => {
-    await kubectl.says('create -n both -f -', account('robot'));
-    await kubectl.says(
+  test('several kinds in one command', async () => {
+    await kubectl.stdoutOf('create -n both -f -', account('robot'));
+    await kubectl.stdoutOf(
       'create -n both -f -',
       event('e', { involvedObject: { kind: 'ServiceAccount', name: 'robot', namespace: 'both' } }),
     );
-    expect((await kubectl.says('get sa,events -n both -o name')).split('\n')).toEqual([
+    expect((await kubectl.stdoutOf('get sa,events -n both -o name')).split('\n')).toEqual([
       'serviceaccount/robot',
       'event/e',
       '',
     ]);
   });
 
-  test('what is not there, as an error', async () => {
+  test('a missing object, as an error', async () => {
     expect(await kubectl.run('get sa nobody')).toMatchObject({ code: 1, error: expect.stringContaining('(NotFound)') });
     expect(await kubectl.run('get secrets')).toMatchObject({
       code: 1,
@@ -72,51 +72,51 @@ describeWithKubectl('kubectl reads', () => {
     });
   });
 
-  test('an account with the events about it', async () => {
-    await kubectl.says('create -n told -f -', account('robot'));
-    const uid = await kubectl.says('get sa robot -n told -o jsonpath={.metadata.uid}');
-    const involvedObject = { apiVersion: 'v1', kind: 'ServiceAccount', name: 'robot', namespace: 'told', uid };
-    await kubectl.says('create -n told -f -', event('e', { involvedObject, message: 'It opened its eyes' }));
-    const said = await kubectl.says('describe sa robot -n told');
-    expect(said).toMatch(/^Name: +robot\nNamespace: +told\n/);
-    expect(said).toMatch(/ Normal +Woke +<unknown> +It opened its eyes\n$/);
+  test('an account with its events', async () => {
+    await kubectl.stdoutOf('create -n quiet -f -', account('robot'));
+    const uid = await kubectl.stdoutOf('get sa robot -n quiet -o jsonpath={.metadata.uid}');
+    const involvedObject = { apiVersion: 'v1', kind: 'ServiceAccount', name: 'robot', namespace: 'quiet', uid };
+    await kubectl.stdoutOf('create -n quiet -f -', event('e', { involvedObject, message: 'It opened its eyes' }));
+    const output = await kubectl.stdoutOf('describe sa robot -n quiet');
+    expect(output).toMatch(/^Name: +robot\nNamespace: +quiet\n/);
+    expect(output).toMatch(/ Normal +Woke +<unknown> +It opened its eyes\n$/);
   });
 
-  test('a watch: what is there as a table, and then what changes', async () => {
-    const watch = kubectl.begin('get sa -n seen -w');
-    await kubectl.says('create sa first -n seen');
-    await watch.saw(/^NAME +AGE\nfirst +\d+s\n/);
-    await kubectl.says('label sa first -n seen colour=blue');
-    // A second row, and the columns are named once.
-    expect(rows(await watch.saw(/(first.*\n){2}/)).map(([name]) => name)).toEqual(['NAME', 'first', 'first']);
+  test('a watch: existing objects as a table, then changes', async () => {
+    const watch = kubectl.start('get sa -n seen -w');
+    await kubectl.stdoutOf('create sa first -n seen');
+    await watch.waitForOutput(/^NAME +AGE\nfirst +\d+s\n/);
+    await kubectl.stdoutOf('label sa first -n seen colour=blue');
+    // The header is printed once.
+    expect(rows(await watch.waitForOutput(/(first.*\n){2}/)).map(([name]) => name)).toEqual(['NAME', 'first', 'first']);
     await watch.stop();
   });
 
-  test('a watch alone, with the sort of each event', async () => {
-    await kubectl.says('create sa before -n alone');
-    const watch = kubectl.begin('get sa -n alone --watch-only --output-watch-events');
-    // It says nothing before the first event, so nobody can know when it has begun.
+  test('a watch without the list, with event types', async () => {
+    await kubectl.stdoutOf('create sa before -n alone');
+    const watch = kubectl.start('get sa -n alone --watch-only --output-watch-events');
+    // It prints nothing before the first event, so its start cannot be observed.
     let times = 0;
     await until(
       'the watch',
       async () => {
-        await kubectl.says(`annotate sa before -n alone --overwrite times=${(times += 1)}`);
+        await kubectl.stdoutOf(`annotate sa before -n alone --overwrite times=${(times += 1)}`);
         return watch.output.includes('MODIFIED') || undefined;
       },
       watchLimitMs,
     );
-    await kubectl.says('delete sa before -n alone');
-    expect(await watch.saw(/DELETED +before/)).not.toContain('ADDED');
+    await kubectl.stdoutOf('delete sa before -n alone');
+    expect(await watch.waitForOutput(/DELETED +before/)).not.toContain('ADDED');
     await watch.stop();
   });
 
   test('a watch of one name, as YAML', async () => {
-    await kubectl.says('create sa one -n yaml');
-    const watch = kubectl.begin('get sa one -n yaml -w -o yaml');
-    await watch.saw(/name: one\n/);
-    await kubectl.says('create sa two -n yaml');
-    await kubectl.says('label sa one -n yaml colour=green');
-    expect(await watch.saw(/colour: green\n/)).not.toContain('name: two');
+    await kubectl.stdoutOf('create sa one -n yaml');
+    const watch = kubectl.start('get sa one -n yaml -w -o yaml');
+    await watch.waitForOutput(/name: one\n/);
+    await kubectl.stdoutOf('create sa two -n yaml');
+    await kubectl.stdoutOf('label sa one -n yaml colour=green');
+    expect(await watch.waitForOutput(/colour: green\n/)).not.toContain('name: two');
     await watch.stop();
   });
 });

@@ -12,22 +12,22 @@ describeWithKubectl('kubectl asks for tokens', () => {
       files: { signing },
       flags: ['--service-account-issuer=https://cluster.example', '--service-account-signing-key-file=signing'],
     });
-    await kubectl.says('create sa robot');
+    await kubectl.stdoutOf('create sa robot');
   });
   afterAll(() => kubectl.close());
 
-  test('with which it is the account', async () => {
-    const token = await kubectl.says('create token robot --duration=20m');
-    expect(rows(await kubectl.says(`auth whoami --token=${token.trim()}`))).toContainEqual([
+  test('that authenticates as the account', async () => {
+    const token = await kubectl.stdoutOf('create token robot --duration=20m');
+    expect(rows(await kubectl.stdoutOf(`auth whoami --token=${token.trim()}`))).toContainEqual([
       'Username',
       'system:serviceaccount:team:robot',
     ]);
   });
 
   test.each([
-    ['bound to what is not there', '--bound-object-kind=Secret --bound-object-name=none', 'secrets "none" not found'],
+    ['bound to a missing object', '--bound-object-kind=Secret --bound-object-name=none', 'secrets "none" not found'],
     ['for a minute', '--duration=1m', 'may not specify a duration less than 10 minutes'],
-  ])('and gets none %s', async (_which, flags, error) => {
+  ])('but not %s', async (_which, flags, error) => {
     expect(await kubectl.run(`create token robot ${flags}`)).toMatchObject({
       code: 1,
       error: expect.stringContaining(error),

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type AdmissionWebhooks, labels, says, startAdmissionWebhooks } from '../admission/admission-webhook.ts';
+import {
+  type AdmissionWebhooks,
+  respondWithLabel,
+  respondWith,
+  startAdmissionWebhooks,
+} from '../admission/admission-webhook.ts';
 import { describeWithKubectl, type Kubectl, openKubectl, rows } from './kubectl.ts';
 
 describeWithKubectl('kubectl and admission webhooks', () => {
@@ -10,7 +15,7 @@ describeWithKubectl('kubectl and admission webhooks', () => {
   });
   afterAll(async () => {
     await kubectl.close();
-    await hooks.server.leave();
+    await hooks.server.stop();
   });
 
   const apiVersion = 'admissionregistration.k8s.io/v1';
@@ -27,37 +32,37 @@ describeWithKubectl('kubectl and admission webhooks', () => {
         hooks.webhook('a', { rules: [] }),
         hooks.webhook('b', { rules: [] }),
       );
-      expect(await kubectl.says('create -f -', content)).toBe(`${named}/first created\n`);
-      expect(await kubectl.says('apply --server-side --force-conflicts -f -', content)).toBe(
+      expect(await kubectl.stdoutOf('create -f -', content)).toBe(`${named}/first created\n`);
+      expect(await kubectl.stdoutOf('apply --server-side --force-conflicts -f -', content)).toBe(
         `${named}/first serverside-applied\n`,
       );
-      expect(rows(await kubectl.says(`get ${kind}`))).toEqual([
+      expect(rows(await kubectl.stdoutOf(`get ${kind}`))).toEqual([
         ['NAME', 'WEBHOOKS', 'AGE'],
         ['first', '2', age],
       ]);
-      expect(await kubectl.says(`get ${kind} first -o jsonpath={.webhooks[*].failurePolicy}`)).toBe('Fail Fail');
-      expect(await kubectl.says(`describe ${kind} first`)).toMatch(/Timeout Seconds: +10/);
-      expect(await kubectl.says(`explain ${kind}.webhooks`)).toContain(
+      expect(await kubectl.stdoutOf(`get ${kind} first -o jsonpath={.webhooks[*].failurePolicy}`)).toBe('Fail Fail');
+      expect(await kubectl.stdoutOf(`describe ${kind} first`)).toMatch(/Timeout Seconds: +10/);
+      expect(await kubectl.stdoutOf(`explain ${kind}.webhooks`)).toContain(
         'clientConfig\t<WebhookClientConfig> -required-',
       );
-      expect(await kubectl.says(`delete ${kind} first`)).toBe(`${named} "first" deleted\n`);
+      expect(await kubectl.stdoutOf(`delete ${kind} first`)).toBe(`${named} "first" deleted\n`);
     }
   });
 
-  test('shows denials, warnings and changes of webhooks', async () => {
+  test('shows denials, warnings and patches of webhooks', async () => {
     const rules = [{ operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['serviceaccounts'] }];
     const label = hooks.webhook('label', { rules });
     const no = hooks.webhook('no', { rules, objectSelector: { matchLabels: { bad: 'yes' } } });
-    await kubectl.says('create -f -', configuration('MutatingWebhookConfiguration', 'm', label));
-    await kubectl.says('create -f -', configuration('ValidatingWebhookConfiguration', 'v', no));
+    await kubectl.stdoutOf('create -f -', configuration('MutatingWebhookConfiguration', 'm', label));
+    await kubectl.stdoutOf('create -f -', configuration('ValidatingWebhookConfiguration', 'v', no));
     for (const kind of ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration'])
-      await kubectl.says(`get ${kind}`);
-    hooks.answers.set('label', labels('seen'));
-    hooks.answers.set('no', says({ allowed: false, status: { message: 'so bad' }, warnings: ['mind this'] }));
+      await kubectl.stdoutOf(`get ${kind}`);
+    hooks.handlers.set('label', respondWithLabel('seen'));
+    hooks.handlers.set('no', respondWith({ allowed: false, status: { message: 'so bad' }, warnings: ['mind this'] }));
 
-    await kubectl.says('create serviceaccount good');
-    expect(await kubectl.says('get serviceaccount good -o jsonpath={.metadata.labels}')).toBe('{"seen":"yes"}');
-    hooks.answers.set('label', labels('bad'));
+    await kubectl.stdoutOf('create serviceaccount good');
+    expect(await kubectl.stdoutOf('get serviceaccount good -o jsonpath={.metadata.labels}')).toBe('{"seen":"yes"}');
+    hooks.handlers.set('label', respondWithLabel('bad'));
     expect(await kubectl.run('create serviceaccount bad')).toMatchObject({
       code: 1,
       error: expect.stringMatching(
@@ -65,6 +70,6 @@ describeWithKubectl('kubectl and admission webhooks', () => {
       ),
     });
     expect(await kubectl.run('create serviceaccount bad --dry-run=server')).toMatchObject({ code: 1 });
-    await kubectl.says('delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all');
+    await kubectl.stdoutOf('delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all');
   });
 });

@@ -1,4 +1,4 @@
-/** The built server and its standard error: however it is read, the server serves, and ends when it is told to. */
+/** The built server's standard error: whatever its reader does, the server keeps serving and terminates on request. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,10 +11,10 @@ import { type Client, http1Client } from '../fault/client.ts';
 
 const program = path.resolve(import.meta.dirname, '..', '..', '..', 'server', 'dist', 'main.js');
 const token = 'secret';
-/** More than a pipe, what is being written and what may wait hold together. */
+/** More than the pipe, the current write and the queue can hold together. */
 const floodRequests = 6_000;
 const connections = 20;
-/** Ends are awaited for so long, of a process that no one reads. */
+/** Time limit for the end of a process whose output is not read. */
 const endMs = 20_000;
 
 let etcd: RealEtcd;
@@ -39,7 +39,7 @@ interface Running {
   client(): Client;
 }
 
-/** Starts a server whose standard error is what a test gives it, and returns when it is ready. */
+/** Starts a server with the given standard error, and returns when it is ready. */
 async function start(stderr: number | 'pipe', flags: readonly string[]): Promise<Running> {
   const [port] = await freePorts(1);
   const tokens = path.join(home, 'tokens');
@@ -76,7 +76,7 @@ async function start(stderr: number | 'pipe', flags: readonly string[]): Promise
   return { child, client };
 }
 
-/** Makes the server log more than nobody reads; each request is answered all the same. */
+/** Makes the server log more than unread buffers can hold; each request still gets a response. */
 async function flood({ client }: Running): Promise<void> {
   let sent = 0;
   await Promise.all(
@@ -91,23 +91,23 @@ async function flood({ client }: Running): Promise<void> {
   );
 }
 
-async function omitted({ client }: Running, reason: string): Promise<number> {
+async function droppedLines({ client }: Running, reason: string): Promise<number> {
   const { body } = await client().request('GET', '/metrics');
   return Number(new RegExp(`^apiserver_log_lines_omitted_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(body)?.[1]);
 }
 
-async function endedWith({ child }: Running): Promise<number | null> {
+async function waitForExit({ child }: Running): Promise<number | null> {
   const exit = once(child, 'exit');
   child.kill('SIGTERM');
   const late = new Promise<never>((_, reject) => {
-    const timer = setTimeout(() => reject(new Error(`the process was there ${endMs} ms after SIGTERM`)), endMs);
+    const timer = setTimeout(() => reject(new Error(`the process was still running ${endMs} ms after SIGTERM`)), endMs);
     void exit.then(() => clearTimeout(timer));
   });
   const [code] = await Promise.race([exit, late]);
   return code as number | null;
 }
 
-/** Both ends of a pipe that has no other holders. */
+/** Both ends of a pipe without other holders. */
 function openPipe(): { readonly read: number; readonly write: number } {
   const fifo = path.join(home, 'fifo');
   execFileSync('mkfifo', [fifo]);
@@ -115,7 +115,7 @@ function openPipe(): { readonly read: number; readonly write: number } {
   return { read, write: fs.openSync(fifo, 'w') };
 }
 
-/** What is in a pipe now. */
+/** The current content of a pipe. */
 function drain(descriptor: number): string {
   const pieces: Buffer[] = [];
   const piece = Buffer.alloc(65_536);
@@ -131,12 +131,12 @@ function drain(descriptor: number): string {
   return Buffer.concat(pieces).toString();
 }
 
-test('a pipe that nobody reads delays nobody, costs bounded memory, and is told of once it is read', async () => {
+test('an unread pipe delays no request, uses bounded memory, and later receives the count of dropped lines', async () => {
   const pipe = openPipe();
   const server = await start(pipe.write, ['--v=2', '--shutdown-delay-duration=0s']);
   fs.closeSync(pipe.write);
   await flood(server);
-  expect(await omitted(server, 'backlog')).toBeGreaterThan(0);
+  expect(await droppedLines(server, 'backlog')).toBeGreaterThan(0);
   let text = '';
   const client = server.client();
   await until('the line about missing lines', async () => {
@@ -145,20 +145,20 @@ test('a pipe that nobody reads delays nobody, costs bounded memory, and is told 
     return /log\] "log lines dropped" count=\d+\n/.test(text) ? true : undefined;
   });
   for (const line of text.trimEnd().split('\n').slice(0, -1)) expect(line).toMatch(/^[IWE]\d{4} .*\] ".*"/);
-  expect(await endedWith(server)).toBe(0);
+  expect(await waitForExit(server)).toBe(0);
   fs.closeSync(pipe.read);
 });
 
-test.each(['a pipe', 'a socket'])('%s that is full does not keep the process from ending', async (kind) => {
+test.each(['a pipe', 'a socket'])('%s that is full does not prevent the process from exiting', async (kind) => {
   const pipe = kind === 'a pipe' ? openPipe() : undefined;
-  // Node gives a child a socket for 'pipe', and nobody reads that one.
+  // For 'pipe', Node creates a socket, which is not read here.
   const server = await start(pipe?.write ?? 'pipe', ['--v=2', '--shutdown-delay-duration=0s']);
   await flood(server);
-  expect(await endedWith(server)).toBe(0);
+  expect(await waitForExit(server)).toBe(0);
   if (pipe) for (const descriptor of Object.values(pipe)) fs.closeSync(descriptor);
 });
 
-test.each(['a pipe', 'a socket'])('%s whose reader is gone costs its lines and nothing else', async (kind) => {
+test.each(['a pipe', 'a socket'])('%s without a reader loses lines and has no other effect', async (kind) => {
   const pipe = kind === 'a pipe' ? openPipe() : undefined;
   const server = await start(pipe?.write ?? 'pipe', ['--v=2', '--shutdown-delay-duration=0s']);
   if (pipe) for (const descriptor of Object.values(pipe)) fs.closeSync(descriptor);
@@ -166,9 +166,9 @@ test.each(['a pipe', 'a socket'])('%s whose reader is gone costs its lines and n
   const client = server.client();
   await until('lost lines', async () => {
     expect((await client.request('GET', '/version')).status).toBe(200);
-    return (await omitted(server, 'output_error')) > 0 || undefined;
+    return (await droppedLines(server, 'output_error')) > 0 || undefined;
   });
-  expect(await endedWith(server)).toBe(0);
+  expect(await waitForExit(server)).toBe(0);
 });
 
 test('JSON lines are JSON, from the first to the last', async () => {
@@ -177,7 +177,7 @@ test('JSON lines are JSON, from the first to the last', async () => {
   const server = await start(descriptor, ['--v=2', '--logging-format=json', '--shutdown-delay-duration=0s']);
   fs.closeSync(descriptor);
   expect((await server.client().request('GET', '/version')).status).toBe(200);
-  expect(await endedWith(server)).toBe(0);
+  expect(await waitForExit(server)).toBe(0);
   const entries = fs
     .readFileSync(file, 'utf8')
     .trimEnd()

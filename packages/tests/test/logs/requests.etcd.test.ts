@@ -1,13 +1,13 @@
-/** What the log says of requests, with the whole server and a real etcd. */
+/** Request log lines of the whole server with a real etcd. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import https from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
-let server: ServedKinds;
+let server: TestServer;
 let agent: https.Agent;
 let seen: number;
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
@@ -15,14 +15,14 @@ const accounts = '/api/v1/namespaces/team/serviceaccounts';
 beforeAll(async () => {
   server = await serveKinds(kinds, { flags: ['--v=2', '--anonymous-auth=false'], errorsExpected: true });
   agent = new https.Agent({ keepAlive: true, ca: server.certificate });
-  await server.ask('POST', accounts, { metadata: { name: 'first' } });
+  await server.request('POST', accounts, { metadata: { name: 'first' } });
 });
 afterAll(async () => {
   agent.destroy();
   await server.close();
 });
 afterEach(() => {
-  seen = server.logged.length;
+  seen = server.logLines.length;
 });
 
 async function send(method: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<number> {
@@ -34,13 +34,13 @@ async function send(method: string, path: string, headers: Readonly<Record<strin
   return response.statusCode;
 }
 
-/** Lines with this message since the last test; they are written when the response has been sent. */
+/** Waits for the line with this message and audit ID; it is written after the response was sent. */
 const lineOf = (auditId: string, message = 'HTTP'): Promise<string> =>
   until(`the line of ${auditId}`, () =>
-    server.logged.slice(seen).find((line) => line.includes(`] "${message}" `) && line.includes(`"${auditId}"`)),
+    server.logLines.slice(seen).find((line) => line.includes(`] "${message}" `) && line.includes(`"${auditId}"`)),
   );
 
-describe('At --v=2 each request has a line', () => {
+describe('At --v=2 the log has a line for a request', () => {
   test.each<[string, string, string, Readonly<Record<string, string>>, RegExp]>([
     [
       'that is read',
@@ -65,30 +65,30 @@ describe('At --v=2 each request has a line', () => {
     ],
     ['of a document', 'GET', '/version', {}, /verb="get" URI="\/version" .* user="admin" resp=200/],
     [
-      'of nobody',
+      'without credentials',
       'GET',
       accounts,
       { authorization: 'Bearer made-up' },
       /verb="list" [^\n]*srcIP="127\.0\.0\.1" resource="serviceaccounts" resp=401/,
     ],
     [
-      'of somebody without rights',
+      'without permission',
       'GET',
       accounts,
       { 'impersonate-user': 'bob' },
       /user="bob" impersonator="admin" .*resp=403/,
     ],
-    ['that finds nothing', 'GET', `${accounts}/none`, {}, /resp=404/],
-    ['of a method that is not served', 'OPTIONS', '/version', {}, /verb="options" .*resp=405/],
-    ['with a path that is none', 'GET', '/a%zz', {}, /verb="get" URI="\/a%zz" .*resp=400/],
+    ['for a missing object', 'GET', `${accounts}/none`, {}, /resp=404/],
+    ['with an unsupported method', 'OPTIONS', '/version', {}, /verb="options" .*resp=405/],
+    ['with an invalid path', 'GET', '/a%zz', {}, /verb="get" URI="\/a%zz" .*resp=400/],
   ])('%s', async (name, method, path, headers, line) => {
     const auditId = `line-${name.replaceAll(' ', '-')}`;
     await send(method, path, { 'audit-id': auditId, ...headers });
     expect(await lineOf(auditId)).toMatch(line);
-    expect(server.logged.filter((one) => one.includes(auditId) && one.includes('"HTTP"'))).toHaveLength(1);
+    expect(server.logLines.filter((one) => one.includes(auditId) && one.includes('"HTTP"'))).toHaveLength(1);
   });
 
-  test('that writes, with what it waited for', async () => {
+  test('that writes, with the times that it waited', async () => {
     const auditId = 'line-write';
     const body = JSON.stringify({ metadata: { name: 'second' } });
     const headers = { authorization: `Bearer ${server.token}`, 'audit-id': auditId, 'content-length': body.length };
@@ -101,15 +101,15 @@ describe('At --v=2 each request has a line', () => {
     expect(line).not.toContain('userAgent');
   });
 
-  test('that watches, when it is over', async () => {
+  test('that watches, at its end', async () => {
     const auditId = 'line-watch';
     await send('GET', `${accounts}?watch=1&timeoutSeconds=1`, { 'audit-id': auditId });
     const line = await lineOf(auditId);
     expect(line).toMatch(/verb="watch" URI="[^"]*\?watch=1&timeoutSeconds=1" latency="1\d{3}\.\d+ms"/);
-    expect(server.logged.filter((one) => one.includes('"slow re') && one.includes(auditId))).toEqual([]);
+    expect(server.logLines.filter((one) => one.includes('"slow re') && one.includes(auditId))).toEqual([]);
   });
 
-  test('that its client gave up', async () => {
+  test('that its client canceled', async () => {
     const auditId = 'line-aborted';
     const request = https.request(`${server.url}${accounts}?watch=1`, {
       agent: new https.Agent({ ca: server.certificate }),
@@ -123,11 +123,11 @@ describe('At --v=2 each request has a line', () => {
   });
 });
 
-test('what a client sends forges no line and shows no secret', async () => {
+test('client input can neither forge lines nor expose secrets', async () => {
   const auditId = 'line-forged';
   await send('GET', `/a%0aE0101?token=hush1&access_token=hush2&hush3&limit=1&Bearer%20hush4=x`, {
     'audit-id': auditId,
-    // Node's client sends no control characters but a tab, and these two bytes, which are one in UTF-8.
+    // Node's client sends no control characters except tabs, and these two bytes, which are one character in UTF-8.
     'user-agent': 'a" user="admin"\t\u00c2\u009b2J Bearer hush5hush',
     authorization: `Bearer ${server.token}`,
   });
@@ -140,7 +140,7 @@ test('what a client sends forges no line and shows no secret', async () => {
   expect(line).not.toContain(server.token);
 });
 
-test('a slow request says what it waited for, whatever the verbosity', async () => {
+test('a slow request is logged with the times that it waited at any verbosity', async () => {
   const quiet = await serveKinds(kinds, { etcd: server.etcd });
   try {
     const [member] = server.etcd.members;
@@ -153,16 +153,16 @@ test('a slow request says what it waited for, whatever the verbosity', async () 
     clearTimeout(resume);
     await member?.signal('SIGCONT');
     response.resume();
-    const line = await until('the line', () => quiet.logged.find((one) => one.includes('"slow-read"')));
+    const line = await until('the line', () => quiet.logLines.find((one) => one.includes('"slow-read"')));
     expect(line).toMatch(/^I\d{4} .* http\] "slow request" verb="get" .*resp=200 .*storage="\d{3,}\.\d{3}ms"/);
-    expect(quiet.logged.filter((one) => one.includes('"HTTP"'))).toEqual([]);
+    expect(quiet.logLines.filter((one) => one.includes('"HTTP"'))).toEqual([]);
   } finally {
     await quiet.close();
   }
 });
 
 describe('/statusz, /flagz and /', () => {
-  test.each(['/statusz', '/flagz', '/'])('%s is served to who may read it, and nobody else', async (path) => {
+  test.each(['/statusz', '/flagz', '/'])('%s is served only with permission', async (path) => {
     expect(await send('GET', path)).toBe(200);
     expect(await send('GET', path, { authorization: '' })).toBe(401);
     expect(await send('GET', path, { 'impersonate-user': 'bob' })).toBe(403);
@@ -174,7 +174,7 @@ describe('/statusz, /flagz and /', () => {
     expect(await send('GET', '/', monitoring)).toBe(403);
   });
 
-  test('the flags are those that are in force', async () => {
+  test('/flagz shows the effective flags', async () => {
     const accept = 'application/json;v=v1beta1;g=config.k8s.io;as=Flagz';
     const request = https.request(`${server.url}/flagz`, {
       agent,
@@ -193,8 +193,8 @@ describe('/statusz, /flagz and /', () => {
     });
   });
 
-  test('/ lists them', async () => {
-    const { body } = await server.ask('GET', '/');
+  test('/ lists the paths', async () => {
+    const { body } = await server.request('GET', '/');
     expect((body as unknown as { paths: readonly string[] }).paths).toEqual(
       expect.arrayContaining([
         '/api/v1',
@@ -210,7 +210,7 @@ describe('/statusz, /flagz and /', () => {
   });
 });
 
-test('lines that were not written are counted', async () => {
+test('dropped lines are counted', async () => {
   const response = await server.open('GET', '/metrics');
   const text = (await buffer(response)).toString();
   for (const reason of ['rate_limit', 'backlog', 'output_error'])

@@ -1,4 +1,4 @@
-/** A server with everything configured that has metrics of its own, and some load for it. */
+/** A server that configures everything with metrics, and a load for it. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -11,12 +11,12 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { startPlugin } from '../../../storage/test/kms-plugin.ts';
 import { configuration as authentication } from '../authentication/configuration.ts';
 import { configuration as authorization } from '../authorization/configuration.ts';
-import { configuration as encryption, keyed, plugins } from '../encryption/configuration.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { configuration as encryption, provider, kmsProviders } from '../encryption/configuration.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
 
-export interface ConfiguredServer extends ServedKinds {
-  /** Sends some requests of each verb, good ones and bad ones. */
+export interface ConfiguredServer extends TestServer {
+  /** Sends valid and invalid requests of each verb. */
   load(): Promise<void>;
   scrape(path?: string, headers?: Readonly<Record<string, string>>): Promise<Scraped>;
 }
@@ -49,7 +49,7 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
       '--tracing-config-file=tracing.json',
     ],
     files: {
-      'encryption.yaml': encryption(...plugins('v2', socket, 'vault'), keyed('aesgcm', 'one')),
+      'encryption.yaml': encryption(...kmsProviders('v2', socket, 'vault'), provider('aesgcm', 'one')),
       'authentication.yaml': authentication({ anonymous: { enabled: true, conditions: [{ path: '/livez' }] } }),
       'authorization.yaml': authorization({ type: 'RBAC', name: 'rbac' }, { type: 'ABAC', name: 'abac' }),
       'policies.jsonl': JSON.stringify({ ...policy, spec: { user: 'robot', namespace: 'team', resource: '*' } }),
@@ -90,24 +90,24 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 
-async function sendLoad({ ask, open, url, certificate }: ServedKinds): Promise<void> {
+async function sendLoad({ request, open, url, certificate }: TestServer): Promise<void> {
   const watch = await open('GET', `${accounts}?watch=true&timeoutSeconds=600`);
-  const told = once(watch, 'data');
+  const firstEvent = once(watch, 'data');
   const account = (name: string): object => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } });
-  for (const name of ['a', 'b', 'c']) await ask('POST', accounts, account(name));
-  await told;
+  for (const name of ['a', 'b', 'c']) await request('POST', accounts, account(name));
+  await firstEvent;
   watch.destroy();
-  await ask('POST', `${accounts}?dryRun=All`, account('d'));
-  await ask('GET', `${accounts}/a`);
-  await ask('GET', `${accounts}/none`);
-  await ask('GET', accounts);
-  await ask('GET', '/api/v1/serviceaccounts');
-  await ask('PUT', `${accounts}/a`, account('a'));
-  await ask('PATCH', `${accounts}/a`, { metadata: { labels: { x: 'y' } } }, 'application/merge-patch+json');
+  await request('POST', `${accounts}?dryRun=All`, account('d'));
+  await request('GET', `${accounts}/a`);
+  await request('GET', `${accounts}/none`);
+  await request('GET', accounts);
+  await request('GET', '/api/v1/serviceaccounts');
+  await request('PUT', `${accounts}/a`, account('a'));
+  await request('PATCH', `${accounts}/a`, { metadata: { labels: { x: 'y' } } }, 'application/merge-patch+json');
   const applied = { ...account('e'), metadata: { name: 'e' } };
-  await ask('PATCH', `${accounts}/e?fieldManager=m`, applied, 'application/apply-patch+yaml');
-  await ask('DELETE', `${accounts}/a`);
-  await ask('DELETE', accounts);
+  await request('PATCH', `${accounts}/e?fieldManager=m`, applied, 'application/apply-patch+yaml');
+  await request('DELETE', `${accounts}/a`);
+  await request('DELETE', accounts);
   for (const path of ['/livez', '/readyz?verbose', '/version', '/nowhere']) (await open('GET', path)).resume();
   const stranger = https.get(`${url}${accounts}`, { ca: certificate, agent: false });
   const [refused] = (await once(stranger, 'response')) as [IncomingMessage];

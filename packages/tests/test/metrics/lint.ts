@@ -1,9 +1,9 @@
-/** What `promtool check metrics` says of metrics. */
+/** Runs `promtool check metrics`. */
 import { spawnSync } from 'node:child_process';
 import type { DeclaredMetric } from '@cluster-apiserver/telemetry';
 
-/** Upstream's names that break Prometheus's rules for names. Dashboards for kube-apiserver know them as they are. */
-export const brokenNames: readonly { readonly name: string; readonly because: string }[] = [
+/** Upstream metric names that violate Prometheus' naming rules. Dashboards for kube-apiserver depend on them. */
+export const nonconformingNames: readonly { readonly name: string; readonly because: string }[] = [
   ...['apiserver_admission_webhook_fail_open_count', 'apiserver_admission_webhook_rejection_count'].map((name) => ({
     name,
     because: 'a counter should end in `_total`, and `_count` is for histograms',
@@ -14,7 +14,7 @@ export const brokenNames: readonly { readonly name: string; readonly because: st
   })),
 ];
 
-/** One sample of each metric, because those without any are not looked at. */
+/** One sample of each metric, because promtool ignores metrics without samples. */
 export const exampleOf = (metrics: readonly DeclaredMetric[]): string =>
   metrics
     .map(({ name, help, type, labels, buckets }) => {
@@ -30,7 +30,7 @@ export const exampleOf = (metrics: readonly DeclaredMetric[]): string =>
     })
     .join('');
 
-/** Its complaints, each as `metric complaint`. */
+/** promtool's findings, each as `metric finding`. */
 export function lint(promtool: string, text: string): readonly string[] {
   const { stdout, stderr, error } = spawnSync(promtool, ['check', 'metrics'], { input: text, encoding: 'utf8' });
   if (error) throw error;

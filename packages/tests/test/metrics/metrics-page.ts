@@ -1,6 +1,6 @@
 /**
- * docs/metrics.md, made of what a server declares. To write it anew after a change that is meant:
- * `npm test -- metrics-page` says what has changed, and
+ * Generates docs/metrics.md from the declared metrics. After an intended change:
+ * `npm test -- metrics-page` shows the difference, and
  * `node --conditions=source packages/tests/test/metrics/metrics-page.ts` writes the page.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Server } from '@cluster-apiserver/server';
 import type { DeclaredMetric } from '@cluster-apiserver/telemetry';
 import { serveConfigured } from './configured-server.ts';
-import { brokenNames } from './lint.ts';
+import { nonconformingNames } from './lint.ts';
 
 const file = join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'metrics.md');
 
@@ -36,7 +36,7 @@ ${tableOf(metrics['/metrics/slis'])}
 
 \`promtool check metrics\` finds nothing to complain about but the following, which are upstream's names. In OpenMetrics these counters have the type \`unknown\`, because that format would change their names.
 
-${brokenNames.map(({ name, because }) => `- \`${name}\`: ${because}`).join('\n')}
+${nonconformingNames.map(({ name, because }) => `- \`${name}\`: ${because}`).join('\n')}
 
 ## Buckets
 

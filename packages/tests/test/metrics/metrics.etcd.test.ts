@@ -1,8 +1,9 @@
-/** What operators scrape, of a server with everything configured. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+/** Metrics of a server with everything configured. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type ConfiguredServer, serveConfigured } from './configured-server.ts';
-import { brokenNames, exampleOf, lint } from './lint.ts';
+import { nonconformingNames, exampleOf, lint } from './lint.ts';
 import { pageOf, writtenPage } from './metrics-page.ts';
+import { describeIf } from '../describe-if.ts';
 
 const startMs = 60_000;
 const openMetrics = { accept: 'application/openmetrics-text;version=1.0.0' };
@@ -14,18 +15,15 @@ beforeAll(async () => {
 }, startMs);
 afterAll(() => server.close());
 
-test('docs/metrics.md has what the server declares; its head says how to write it anew', () => {
+test('docs/metrics.md is up to date; its head explains how to regenerate it', () => {
   expect(writtenPage()).toBe(pageOf(server.metrics));
 });
 
-test.each(['/metrics', '/metrics/slis'] as const)(
-  '%s has all metrics that are declared, and no others',
-  async (path) => {
-    const { text } = await server.scrape(path);
-    const names = Array.from(text.matchAll(/^# TYPE (\S+)/gm), ([, name = '']) => name).sort();
-    expect(names).toEqual(server.metrics[path].map(({ name }) => name).sort());
-  },
-);
+test.each(['/metrics', '/metrics/slis'] as const)('%s has exactly the declared metrics', async (path) => {
+  const { text } = await server.scrape(path);
+  const names = Array.from(text.matchAll(/^# TYPE (\S+)/gm), ([, name = '']) => name).sort();
+  expect(names).toEqual(server.metrics[path].map(({ name }) => name).sort());
+});
 
 test.each([
   [undefined, 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores'],
@@ -35,7 +33,7 @@ test.each([
     'text/plain;version=0.0.4,application/openmetrics-text;q=0.5',
     'text/plain; version=0.0.4; charset=utf-8; escaping=underscores',
   ],
-  // Of Prometheus.
+  // The Accept header of Prometheus.
   [
     'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
     'application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores',
@@ -44,11 +42,11 @@ test.each([
     'application/openmetrics-text;version=9.0.0,text/plain;q=0.5',
     'text/plain; version=0.0.4; charset=utf-8; escaping=underscores',
   ],
-])('who accepts %s gets %s', async (accept, contentType) => {
+])('Accept: %s gets %s', async (accept, contentType) => {
   expect((await server.scrape('/metrics', { ...(accept && { accept }) })).contentType).toBe(contentType);
 });
 
-test('OpenMetrics has the same samples, whole, and an end', async () => {
+test('OpenMetrics has the same samples, complete, and the end marker', async () => {
   const namesIn = (text: string): string[] =>
     [...new Set(Array.from(text.matchAll(/^(\w+)[{ ]/gm), ([, name = '']) => name))].sort();
   const [{ text }, open] = [await server.scrape(), await server.scrape('/metrics', openMetrics)];
@@ -56,7 +54,7 @@ test('OpenMetrics has the same samples, whole, and an end', async () => {
   expect(namesIn(open.text)).toEqual(namesIn(text));
 });
 
-test('a request of a recorded trace is an exemplar in OpenMetrics, and text has none', async () => {
+test('a sampled request is an exemplar in OpenMetrics, and not in the text format', async () => {
   const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
   await server.scrape('/version', { traceparent: `00-${traceId}-00f067aa0ba902b7-01` });
   await server.scrape('/version', { traceparent: `00-${'5'.repeat(32)}-00f067aa0ba902b7-00` });
@@ -66,26 +64,25 @@ test('a request of a recorded trace is an exemplar in OpenMetrics, and text has 
   expect((await server.scrape()).text).not.toContain(' # {');
 });
 
-test('a long scrape is compressed for who accepts that', async () => {
+test('a scrape is compressed if the client accepts it', async () => {
   const { text } = await server.scrape('/metrics', { 'accept-encoding': 'gzip' });
   expect(Buffer.from(text, 'latin1').subarray(0, 1)).toEqual(Buffer.from([0x1f]));
 });
 
 const promtool = process.env.PROMTOOL_BIN;
-const checked = promtool ? describe : describe.skip;
-checked(promtool ? 'promtool' : 'skipped: there is no promtool', () => {
+describeIf(promtool !== undefined, 'promtool', 'there is no promtool', () => {
   const complaints = (text: string): readonly string[] => lint(promtool ?? '', text);
-  const about = new RegExp(`^(${brokenNames.map(({ name }) => name).join('|')}) `);
+  const about = new RegExp(`^(${nonconformingNames.map(({ name }) => name).join('|')}) `);
 
-  test('finds nothing wrong in a scrape but names that are those of upstream', async () => {
+  test('accepts a scrape except for names of upstream', async () => {
     for (const path of ['/metrics', '/metrics/slis'])
       expect(complaints((await server.scrape(path)).text).filter((line) => !about.test(line))).toEqual([]);
   });
 
-  test('complains of exactly these names', () => {
+  test('rejects exactly these names', () => {
     const found = complaints(exampleOf([...server.metrics['/metrics'], ...server.metrics['/metrics/slis']]));
     expect([...new Set(found.map((line) => line.slice(0, line.indexOf(' '))))].sort()).toEqual(
-      brokenNames.map(({ name }) => name).sort(),
+      nonconformingNames.map(({ name }) => name).sort(),
     );
   });
 });

@@ -1,11 +1,21 @@
-/** Rules, alerts and dashboard of deploy/monitoring, against promtool, a real server and a real Prometheus. */
+/** Rules, alerts and dashboard of deploy/monitoring, checked by promtool, a real server and a real Prometheus. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { type ConfiguredServer, serveConfigured } from './configured-server.ts';
-import { alerts, groupedBy, panelQueries, rules, ruleFiles, ruleTests, runbooks, selectorsIn } from './monitoring.ts';
+import {
+  alerts,
+  labelsGroupedBy,
+  panelQueries,
+  rules,
+  ruleFiles,
+  ruleTests,
+  runbooks,
+  selectorsIn,
+} from './monitoring.ts';
 import { type Prometheus, startPrometheus } from './prometheus.ts';
+import { describeIf } from '../describe-if.ts';
 
 const slowMs = 120_000;
 
@@ -21,7 +31,7 @@ const queries = [
   ...rules.map(({ alert, record, expr }) => [alert ?? record ?? '', expr] as const),
 ];
 
-test.each(queries)('%s asks for metrics and labels that there are', (_, query) => {
+test.each(queries)('%s uses existing metrics and labels', (_, query) => {
   const declared = new Map(
     [...server.metrics['/metrics'], ...server.metrics['/metrics/slis']].map((metric) => [metric.name, metric]),
   );
@@ -32,8 +42,8 @@ test.each(queries)('%s asks for metrics and labels that there are', (_, query) =
   for (const { name, labels } of selectors) {
     if (name === 'up') continue;
     if (recorded.has(name)) {
-      // Its labels are those of the rule that records it.
-      for (const label of groupedBy(rules.find(({ record }) => record === name)?.expr ?? '')) known.add(label);
+      // A recorded metric has the labels of its rule.
+      for (const label of labelsGroupedBy(rules.find(({ record }) => record === name)?.expr ?? '')) known.add(label);
       continue;
     }
     const metric = declared.get(name) ?? declared.get(name.replace(/_(bucket|sum|count)$/, ''));
@@ -42,15 +52,15 @@ test.each(queries)('%s asks for metrics and labels that there are', (_, query) =
     expect({ name, unknown: labels.filter((label) => !own.includes(label)) }).toEqual({ name, unknown: [] });
     for (const label of own) known.add(label);
   }
-  expect(groupedBy(query).filter((label) => !known.has(label))).toEqual([]);
+  expect(labelsGroupedBy(query).filter((label) => !known.has(label))).toEqual([]);
 });
 
-test('each alert has a section in the runbooks, and each section an alert', () => {
+test('each alert has a runbook section, and each section an alert', () => {
   const sections = Array.from(runbooks().matchAll(/^## (.+)$/gm), ([, title = '']) => title);
   expect(sections.sort()).toEqual([...new Set(alerts.map(({ alert = '' }) => alert))].sort());
 });
 
-test('each alert leads to its section', () => {
+test('each alert links to its section', () => {
   for (const { alert = '', annotations = {} } of alerts)
     expect(annotations).toEqual({
       summary: expect.stringMatching(/\.$/),
@@ -59,7 +69,7 @@ test('each alert leads to its section', () => {
     });
 });
 
-test('links inside of the runbooks lead to sections', () => {
+test('links within the runbooks are valid', () => {
   const text = runbooks();
   const sections = new Set(Array.from(text.matchAll(/^## (.+)$/gm), ([, title = '']) => title.toLowerCase()));
   const targets = Array.from(text.matchAll(/\]\(#([^)]+)\)/g), ([, target = '']) => target);
@@ -76,14 +86,13 @@ test('each alert has a test in which it fires', () => {
 
 const { PROMTOOL_BIN: promtool, PROMETHEUS_BIN: program } = process.env;
 
-const checked = promtool ? describe : describe.skip;
-checked(promtool ? 'promtool' : 'skipped: there is no promtool', () => {
+describeIf(promtool !== undefined, 'promtool', 'there is no promtool', () => {
   const run = (...args: readonly string[]): { status: number | null; output: string } => {
     const { status, stdout, stderr } = spawnSync(promtool ?? '', args, { encoding: 'utf8' });
     return { status, output: `${stdout}${stderr}` };
   };
 
-  test('finds nothing wrong with the rules', () => {
+  test('accepts the rules', () => {
     const { status, output } = run('check', 'rules', ...ruleFiles);
     expect({ status, output }).toEqual({ status: 0, output: expect.stringContaining('SUCCESS') });
   });
@@ -98,12 +107,11 @@ checked(promtool ? 'promtool' : 'skipped: there is no promtool', () => {
   );
 });
 
-const scraped = program ? describe : describe.skip;
-scraped(program ? 'Prometheus' : 'skipped: there is no Prometheus', () => {
+describeIf(program !== undefined, 'Prometheus', 'there is no Prometheus', () => {
   let prometheus: Prometheus;
   beforeAll(async () => {
     prometheus = await startPrometheus(program ?? '', server);
-    // Rates need two scrapes, and a change between them.
+    // Rates need two scrapes with a change in between.
     await until(
       'recorded rates',
       async () => {
@@ -117,18 +125,18 @@ scraped(program ? 'Prometheus' : 'skipped: there is no Prometheus', () => {
   }, slowMs);
   afterAll(() => prometheus.stop());
 
-  test.each(panelQueries)('$panel: there is something to show for $query', async ({ query }) => {
+  test.each(panelQueries)('$panel: $query has a result', async ({ query }) => {
     const { text } = await server.scrape();
-    // Nothing was ever cut off, dropped or rejected by a webhook, and so there is nothing to show for that.
+    // These events never happened here, so their queries have no result.
     const isMissing = selectorsIn(query).some(
       ({ name }) => !name.includes(':') && name !== 'up' && !new RegExp(`^${name}[{ ]`, 'm').test(text),
     );
-    // Recordings build on each other, so the last of them take some evaluations.
+    // Recording rules depend on each other, so the last need several evaluations.
     if (!isMissing) await until(query, async () => ((await prometheus.query(query)).length > 0 ? true : undefined));
     else await prometheus.query(query);
   });
 
-  test('all rules are evaluated without a fault, and nothing is alerted', async () => {
+  test('all rules are evaluated without an error, and no alert fires', async () => {
     interface Evaluated {
       readonly name: string;
       readonly health: string;
@@ -145,7 +153,7 @@ scraped(program ? 'Prometheus' : 'skipped: there is no Prometheus', () => {
     expect(evaluated.filter(({ state }) => state === 'firing')).toEqual([]);
   });
 
-  test('exemplars of requests whose trace is recorded are kept', async () => {
+  test('exemplars of sampled requests are stored', async () => {
     const found = await until('an exemplar', async () => {
       const exemplars = await prometheus.api<readonly object[]>('query_exemplars', {
         query: 'apiserver_request_sli_duration_seconds_bucket',

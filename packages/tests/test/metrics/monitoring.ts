@@ -1,4 +1,4 @@
-/** What deploy/monitoring asks of a server, read from its files. */
+/** The queries and rules of deploy/monitoring, read from its files. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseYaml } from '@cluster-apiserver/model';
@@ -35,7 +35,7 @@ interface Panel {
   readonly targets?: readonly { readonly expr: string }[];
 }
 
-/** The queries of the dashboard, with a value for each of its variables. */
+/** The dashboard's queries with a value for each variable. */
 export const panelQueries: readonly { readonly panel: string; readonly query: string }[] = filesIn(
   'grafana',
   '.json',
@@ -52,15 +52,15 @@ export const panelQueries: readonly { readonly panel: string; readonly query: st
   ),
 );
 
-/** The metrics of a query, each with the labels that it is asked for. All of them have a selector. */
+/** The metrics of a query with the labels that it selects. All of them have a selector. */
 export const selectorsIn = (query: string): { readonly name: string; readonly labels: readonly string[] }[] =>
   Array.from(query.matchAll(/([a-z_][\w:]*)\{([^}]*)\}/g), ([, name = '', selector = '']) => ({
     name,
     labels: Array.from(selector.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g), ([, label = '']) => label),
   }));
 
-/** The labels by which a query sums up or matches. */
-export const groupedBy = (query: string): string[] =>
+/** The labels by which a query aggregates or matches. */
+export const labelsGroupedBy = (query: string): string[] =>
   Array.from(query.matchAll(/\b(?:by|on|ignoring) \(([^)]*)\)/g), ([, labels = '']) => labels.split(',')).flatMap(
     (labels) => labels.map((label) => label.trim()),
   );

@@ -1,4 +1,4 @@
-/** A Prometheus that scrapes a server each second, with the rules of deploy/monitoring. */
+/** A Prometheus that scrapes a server every second, with the rules of deploy/monitoring. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,17 +6,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '../../../base/test/until.ts';
 import { freePorts } from '../../../storage/test/real-etcd.ts';
-import type { ServedKinds } from '../serve-kinds.ts';
+import type { TestServer } from '../serve-kinds.ts';
 import { ruleFiles } from './monitoring.ts';
 
 export interface Prometheus {
-  /** Asks its API, and gives the data. */
+  /** Queries its API and returns the data. */
   api<Data>(path: string, parameters?: Readonly<Record<string, string>>): Promise<Data>;
   query(query: string): Promise<readonly object[]>;
   stop(): Promise<void>;
 }
 
-export async function startPrometheus(program: string, { url, certificate, token }: ServedKinds): Promise<Prometheus> {
+export async function startPrometheus(program: string, { url, certificate, token }: TestServer): Promise<Prometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'prometheus-'));
   const at = (name: string): string => join(folder, name);
   writeFileSync(at('ca.crt'), certificate);

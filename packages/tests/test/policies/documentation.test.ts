@@ -1,4 +1,4 @@
-/** What operators copy from the documentation works. */
+/** The examples of docs/admission.md work. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -17,17 +17,17 @@ beforeAll(async () => {
     ['shop', { 'example.com/cost-center': '42' }],
     ['kube-system', {}],
   ] as const)
-    await server.ask('POST', '/api/v1/namespaces', { metadata: { name, labels } });
+    await server.request('POST', '/api/v1/namespaces', { metadata: { name, labels } });
 });
 afterAll(() => server.close());
 
-test('the policies of the page on admission do what it says', async () => {
+test('the policies of docs/admission.md behave as documented', async () => {
   const kinds: string[] = [];
   for (const text of files) {
     const object = parseYaml(text).value as { readonly kind: string }; // each file is an object
     kinds.push(object.kind);
     const plural = `${object.kind.toLowerCase()}s`.replace('policys', 'policies');
-    expect((await server.ask('POST', `${registration}/${plural}`, object)).status).toBe(201);
+    expect((await server.request('POST', `${registration}/${plural}`, object)).status).toBe(201);
   }
   expect(kinds).toEqual([
     'ValidatingAdmissionPolicy',
@@ -36,7 +36,7 @@ test('the policies of the page on admission do what it says', async () => {
     'MutatingAdmissionPolicyBinding',
   ]);
   const create = (namespace: string, annotations?: object): Promise<PolicyAnswer> =>
-    server.ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts?dryRun=All`, {
+    server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts?dryRun=All`, {
       metadata: { name: 'a', annotations },
     });
   const refused = await create('shop');

@@ -8,10 +8,10 @@ beforeAll(async () => {
     ['red', { team: 'red' }],
     ['blue', { team: 'blue' }],
   ] as const)
-    await server.ask('POST', '/api/v1/namespaces', { metadata: { name, labels } });
+    await server.request('POST', '/api/v1/namespaces', { metadata: { name, labels } });
 });
 afterAll(async () => {
-  expect(server.faults).toEqual([]);
+  expect(server.internalErrors).toEqual([]);
   await server.close();
 });
 
@@ -28,7 +28,7 @@ const newEvent = {
   reportingInstance: 'i',
 };
 
-/** Dry runs that each rule is tried with. */
+/** Dry runs for each rule. */
 const writes = {
   account: ['POST', `${accounts('red')}?dryRun=All`, { metadata: { name: 'a', labels: { app: 'web' } } }],
   'blue account': ['POST', `${accounts('blue')}?dryRun=All`, { metadata: { name: 'b' } }],
@@ -57,7 +57,7 @@ const rule = (changes: object): object => ({
 });
 const everything = rule({ apiGroups: ['*'], apiVersions: ['*'], resources: ['*'] });
 
-async function denied(matchConstraints: object): Promise<Write[]> {
+async function deniedWrites(matchConstraints: object): Promise<Write[]> {
   const end = await server.enforce('validating', {
     matchConstraints,
     validations: [{ expression: 'false', message: 'no' }],
@@ -65,7 +65,7 @@ async function denied(matchConstraints: object): Promise<Write[]> {
   try {
     const found: Write[] = [];
     for (const [name, [method, path, body]] of Object.entries(writes)) {
-      const { status, body: answer } = await server.ask(method, path, body);
+      const { status, body: answer } = await server.request(method, path, body);
       if (status === 422 && answer.message?.includes('denied request: no')) found.push(name as Write);
       else expect([name, status]).toEqual([name, method === 'DELETE' ? 200 : 201]);
     }
@@ -76,17 +76,17 @@ async function denied(matchConstraints: object): Promise<Write[]> {
 }
 
 const all = Object.keys(writes) as Write[];
-const except = (...left: Write[]): Write[] => all.filter((name) => !left.includes(name));
+const allExcept = (...left: Write[]): Write[] => all.filter((name) => !left.includes(name));
 
-describe('a policy is asked about', () => {
+describe('a policy matches', () => {
   test.each<[string, object, Write[]]>([
     ['everything', { resourceRules: [everything] }, all],
     ['one resource', { resourceRules: [rule({})] }, ['account', 'blue account']],
-    ['all resources of a group', { resourceRules: [rule({ resources: ['*'] })] }, except('cluster role')],
+    ['all resources of a group', { resourceRules: [rule({ resources: ['*'] })] }, allExcept('cluster role')],
     [
       'all resources of a group, in its own versions alone',
       { matchPolicy: 'Exact', resourceRules: [rule({ resources: ['*'] })] },
-      except('cluster role', 'new event'),
+      allExcept('cluster role', 'new event'),
     ],
     [
       'all resources of another group',
@@ -102,42 +102,42 @@ describe('a policy is asked about', () => {
     ],
     ['operations', { resourceRules: [rule({ operations: ['UPDATE', 'CREATE'] })] }, ['account', 'blue account']],
     [
-      'what lies in namespaces',
+      'namespaced objects',
       { resourceRules: [{ ...everything, scope: 'Namespaced' }] },
       ['account', 'blue account', 'event', 'new event'],
     ],
     [
-      'what lies in none, namespaces among it',
+      'cluster-scoped objects, including namespaces',
       { resourceRules: [{ ...everything, scope: 'Cluster' }] },
       ['namespace', 'cluster role', 'deletion of a namespace'],
     ],
     ['no subresource', { resourceRules: [rule({ resources: ['serviceaccounts/token'] })] }, []],
     ['equivalent resources', { resourceRules: [rule({ resources: ['events'] })] }, ['event', 'new event']],
     [
-      'equivalent resources, the other way round',
+      'equivalent resources in the other direction',
       { resourceRules: [rule({ apiGroups: ['events.k8s.io'], resources: ['events'] })] },
       ['event', 'new event'],
     ],
     [
-      'the exact resource',
+      'only the exact resource',
       { matchPolicy: 'Exact', resourceRules: [rule({ apiGroups: ['events.k8s.io'], resources: ['events'] })] },
       ['new event'],
     ],
     ['names', { resourceRules: [rule({ resourceNames: ['b', 'x'] })] }, ['blue account']],
     [
-      'what is not excluded',
+      'resources that are not excluded',
       { resourceRules: [everything], excludeResourceRules: [rule({ resources: ['events', 'namespaces'] })] },
       ['account', 'blue account', 'cluster role'],
     ],
     [
-      'what is not excluded exactly',
+      'resources that are not excluded by an exact rule',
       { matchPolicy: 'Exact', resourceRules: [everything], excludeResourceRules: [rule({ resources: ['events'] })] },
-      except('event'),
+      allExcept('event'),
     ],
     [
-      'namespaces with a label, and what lies in none',
+      'objects in namespaces with a label, and cluster-scoped objects',
       { resourceRules: [everything], namespaceSelector: { matchLabels: { team: 'red' } } },
-      except('blue account', 'deletion of a namespace'),
+      allExcept('blue account', 'deletion of a namespace'),
     ],
     [
       'a namespace by its name',
@@ -163,11 +163,11 @@ describe('a policy is asked about', () => {
       ['blue account'],
     ],
   ])('%s', async (_, constraints, expected) => {
-    expect(await denied(constraints)).toEqual(expected);
+    expect(await deniedWrites(constraints)).toEqual(expected);
   });
 
   test.each<[string, object | undefined, Write[]]>([
-    ['leaves it as wide as it is', undefined, ['account', 'blue account']],
+    ['does not restrict it without matchResources', undefined, ['account', 'blue account']],
     ['narrows it by namespaces', { namespaceSelector: { matchLabels: { team: 'blue' } } }, ['blue account']],
     ['narrows it by rules', { resourceRules: [rule({ resourceNames: ['a'] })] }, ['account']],
     ['cannot widen it', { resourceRules: [everything] }, ['account', 'blue account']],
@@ -179,23 +179,25 @@ describe('a policy is asked about', () => {
     );
     const found: string[] = [];
     for (const [name, [method, path, body]] of Object.entries(writes))
-      if ((await server.ask(method, path, body)).status === 422) found.push(name);
+      if ((await server.request(method, path, body)).status === 422) found.push(name);
     await end();
     expect(found).toEqual(expected);
   });
 
-  test('nothing of the kinds of admission: who locked everybody out comes back in this way', async () => {
+  test('no admission objects, so that a policy that locks everyone out can be removed', async () => {
     const end = await server.enforce('validating', {
       matchConstraints: { resourceRules: [everything] },
       validations: [{ expression: 'false' }],
     });
-    expect((await server.ask('POST', accounts('red'), { metadata: { name: 'x' } })).status).toBe(422);
+    expect((await server.request('POST', accounts('red'), { metadata: { name: 'x' } })).status).toBe(422);
     await end();
-    expect((await server.ask('POST', `${accounts('red')}?dryRun=All`, { metadata: { name: 'x' } })).status).toBe(201);
+    expect((await server.request('POST', `${accounts('red')}?dryRun=All`, { metadata: { name: 'x' } })).status).toBe(
+      201,
+    );
   });
 
-  test('updates by the labels before and after', async () => {
-    await server.ask('POST', accounts('red'), { metadata: { name: 'labelled', labels: { app: 'api' } } });
+  test('updates by the labels of both objects', async () => {
+    await server.request('POST', accounts('red'), { metadata: { name: 'labelled', labels: { app: 'api' } } });
     const one = `${accounts('red')}/labelled?dryRun=All`;
     const end = await server.enforce('validating', {
       matchConstraints: { resourceRules: [rule({})], objectSelector: { matchLabels: { app: 'api' } } },
@@ -204,7 +206,9 @@ describe('a policy is asked about', () => {
     const merge = 'application/merge-patch+json';
     const statuses: number[] = [];
     for (const labels of [{ app: 'api' }, { app: null }])
-      statuses.push((await server.ask('PATCH', one, { metadata: { labels, annotations: { a: 'b' } } }, merge)).status);
+      statuses.push(
+        (await server.request('PATCH', one, { metadata: { labels, annotations: { a: 'b' } } }, merge)).status,
+      );
     await end();
     expect(statuses).toEqual([422, 422]);
   });
@@ -216,9 +220,9 @@ describe('a policy is asked about', () => {
     });
     const body = { status: { conditions: [] } };
     const merge = 'application/merge-patch+json';
-    expect((await server.ask('PATCH', `${core}/red/status?dryRun=All`, body, merge)).status).toBe(422);
+    expect((await server.request('PATCH', `${core}/red/status?dryRun=All`, body, merge)).status).toBe(422);
     const labelled = { metadata: { labels: { a: 'b' } } };
-    expect((await server.ask('PATCH', `${core}/red?dryRun=All`, labelled, merge)).status).toBe(200);
+    expect((await server.request('PATCH', `${core}/red?dryRun=All`, labelled, merge)).status).toBe(200);
     await end();
   });
 });

@@ -2,22 +2,22 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { openPolicyServer, type PolicyAnswer, type PolicyServer } from './policy-server.ts';
 
-/** Comes after the policies, and is what other mutating plugins are to them. */
+/** A mutating plugin that runs after the policies. */
 let later: NonNullable<AdmissionPlugin['mutate']> = ({ object }) => object;
 let server: PolicyServer;
 beforeAll(async () => {
   server = await openPolicyServer({
     authorizer: { authorize: () => ({ verdict: 'allow' }) },
-    later: [{ name: 'Later', mutate: (context) => later(context) }],
+    laterPlugins: [{ name: 'Later', mutate: (context) => later(context) }],
   });
-  for (const name of ['a', 'b']) await server.ask('POST', '/api/v1/namespaces', { metadata: { name } });
+  for (const name of ['a', 'b']) await server.request('POST', '/api/v1/namespaces', { metadata: { name } });
   for (const name of ['one', 'two'])
-    await server.ask('POST', '/api/v1/namespaces/b/serviceaccounts', {
+    await server.request('POST', '/api/v1/namespaces/b/serviceaccounts', {
       metadata: { name, labels: { role: 'params' } },
     });
 });
 afterAll(async () => {
-  expect(server.faults).toEqual([]);
+  expect(server.internalErrors).toEqual([]);
   await server.close();
 });
 let ends: (() => Promise<void>)[] = [];
@@ -41,8 +41,8 @@ const original = {
   automountServiceAccountToken: true,
 };
 const create = (object: object = original): Promise<PolicyAnswer> =>
-  server.ask('POST', '/api/v1/namespaces/a/serviceaccounts?dryRun=All', object);
-/** The part of the object that a mutation may have changed, or the answer. */
+  server.request('POST', '/api/v1/namespaces/a/serviceaccounts?dryRun=All', object);
+/** The parts of the object that mutations change, or the error. */
 const outcomeOf = ({ status, body }: PolicyAnswer): unknown => {
   if (status >= 300) return `${status} ${body.reason} ${(body.message ?? '').replace(/^.*?denied request: /s, '')}`;
   const { labels, annotations, finalizers, ownerReferences } = body.metadata;
@@ -65,7 +65,7 @@ describe('an apply configuration', () => {
     ['replaces in a map', 'Object{metadata: Object.metadata{labels: {"app": "api"}}}', { labels: { app: 'api' } }],
     ['makes a map', 'Object{metadata: Object.metadata{annotations: {"a": "b"}}}', { annotations: { a: 'b' } }],
     [
-      'adds to a set what is not in it',
+      'adds a new element to a set',
       'Object{metadata: Object.metadata{finalizers: ["e.com/b", "e.com/a"]}}',
       { finalizers: ['e.com/a', 'e.com/b'] },
     ],
@@ -74,7 +74,7 @@ describe('an apply configuration', () => {
       'Object{metadata: Object.metadata{labels: {"of": object.metadata.name}}}',
       { labels: { app: 'web', of: 'new' } },
     ],
-    ['leaves out what is optional', 'Object{?automountServiceAccountToken: optional.none()}', {}],
+    ['omits optional fields', 'Object{?automountServiceAccountToken: optional.none()}', {}],
     ['changes nothing', 'Object{}', {}],
   ])('%s', async (_, expression, expected) => {
     await enforce({ mutations: [apply(expression)] });
@@ -90,22 +90,22 @@ describe('an apply configuration', () => {
       `${typed} .automountServiceAccountToken: expected boolean, got &{no}`,
     ],
     [
-      'of a list that has one owner',
+      'of an atomic list',
       'Object{secrets: [Object.secrets{name: "t"}]}',
       'error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .secrets[0]',
     ],
     [
-      'of an entry without its key',
+      'of a list entry without its key',
       'Object{metadata: Object.metadata{ownerReferences: [Object.metadata.ownerReferences{name: "b"}]}}',
       `${typed} .metadata.ownerReferences: element 0: associative list with keys has an element that omits all key fields ["uid"] (and doesn't have default values for any key fields)`,
     ],
     [
-      'of an element twice',
+      'with a duplicate element',
       'Object{metadata: Object.metadata{finalizers: ["e.com/b", "e.com/b"]}}',
       `${typed} .metadata.finalizers: duplicate entries for key [="e.com/b"]`,
     ],
     [
-      'of a type that stands in another place',
+      'of a type of another field',
       'Object{metadata: Object.secrets{name: "b"}}',
       `expression 'Object{metadata: Object.secrets{name: "b"}}' resulted in error: type mismatch: unexpected type name "Object.secrets", expected "Object.metadata", which matches field name path from root Object type`,
     ],
@@ -149,12 +149,12 @@ describe('a JSON patch', () => {
       { labels: { b: 'web', c: 'web' } },
     ],
     [
-      'goes on after a test that holds',
+      'continues after a successful test',
       '[JSONPatch{op: "test", path: "/metadata/labels/app", value: "web"}, JSONPatch{op: "remove", path: "/secrets"}]',
       { secrets: undefined },
     ],
     [
-      'is left out when a test of it fails',
+      'is skipped after a failed test',
       '[JSONPatch{op: "remove", path: "/secrets"}, JSONPatch{op: "test", path: "/metadata/labels/app", value: "api"}]',
       {},
     ],
@@ -169,10 +169,10 @@ describe('a JSON patch', () => {
   });
 
   test.each<[string, string]>([
-    ['of a path that is not there', '[JSONPatch{op: "remove", path: "/nothing/at/all"}]'],
+    ['of a missing path', '[JSONPatch{op: "remove", path: "/nothing/at/all"}]'],
     ['of an unknown operation', '[JSONPatch{op: "change", path: "/secrets"}]'],
-    ['that makes an object of a wrong type', '[JSONPatch{op: "replace", path: "/secrets", value: "none"}]'],
-  ])('%s is refused, or left out', async (_, expression) => {
+    ['that makes a field the wrong type', '[JSONPatch{op: "replace", path: "/secrets", value: "none"}]'],
+  ])('%s is rejected, or ignored', async (_, expression) => {
     await enforce({ mutations: [patch(expression)] });
     expect(outcomeOf(await create())).toMatch(/^403 Invalid /);
     for (const end of ends) await end();
@@ -186,13 +186,13 @@ describe('policies', () => {
   const count = (key: string): object => label(key, `string(int(object.metadata.labels[?"${key}"].orValue("0")) + 1)`);
   const copies = label('seen', '(object.metadata.labels[?"late"].orValue("no"))');
 
-  test('act in the order of their names, each on what those before have made', async () => {
+  test('are applied in the order of their names, each to the result of the previous', async () => {
     await enforce({ mutations: [label('a', '"1"')] });
     await enforce({ mutations: [label('b', 'object.metadata.labels["a"] + "2"')] });
     expect(outcomeOf(await create())).toMatchObject({ labels: { a: '1', b: '12' } });
   });
 
-  test('act once for each binding and parameter', async () => {
+  test('are applied once for each binding and parameter', async () => {
     await enforce(
       {
         paramKind: { apiVersion: 'v1', kind: 'ServiceAccount' },
@@ -207,8 +207,8 @@ describe('policies', () => {
 
   test.each<[string, string, object]>([
     ['a later policy changed the object', 'IfNeeded', { seen: 'yes' }],
-    ['it never acts again', 'Never', { seen: 'no' }],
-  ])('see again what others have made: %s', async (_, reinvocationPolicy, expected) => {
+    ['never with reinvocationPolicy Never', 'Never', { seen: 'no' }],
+  ])('are reinvoked: %s', async (_, reinvocationPolicy, expected) => {
     await enforce({ reinvocationPolicy, mutations: [copies] });
     await enforce({ mutations: [label('late', '"yes"')] });
     expect(outcomeOf(await create())).toMatchObject({ labels: expected });
@@ -217,14 +217,14 @@ describe('policies', () => {
   test.each<[string, string, string]>([
     ['IfNeeded', 'yes', '2'],
     ['Never', 'no', '1'],
-  ])('that act again %s see what a later plugin has made', async (reinvocationPolicy, seen, times) => {
+  ])('with reinvocationPolicy %s see the changes of a later plugin', async (reinvocationPolicy, seen, times) => {
     later = ({ object }) =>
       object && { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, late: 'yes' } } };
     await enforce({ reinvocationPolicy, mutations: [copies, count('times')] });
     expect(outcomeOf(await create())).toMatchObject({ labels: { seen, times } });
   });
 
-  test('act when their conditions hold, and say what is wrong with these', async () => {
+  test('are applied if their conditions are true, and report failing conditions', async () => {
     const matchConditions = [{ name: 'c', expression: 'object.metadata.name != "new"' }];
     await enforce({ matchConditions, mutations: [label('a', '"1"')] });
     expect(outcomeOf(await create())).toEqual(unchanged);
@@ -237,7 +237,7 @@ describe('policies', () => {
     );
   });
 
-  test('that fail are told together, the first by its name', async () => {
+  test('that fail are reported together, the first by its name', async () => {
     const failing = { mutations: [apply('Object{nothing: 1}')] };
     await enforce(failing);
     await enforce({ ...failing, paramKind: { apiVersion: 'example.com/v1', kind: 'Limit' } });
@@ -249,17 +249,17 @@ describe('policies', () => {
     );
   });
 
-  test('change what an update writes, and who wrote it shows nothing of it', async () => {
+  test('change an update without changing its field manager', async () => {
     const path = '/api/v1/namespaces/a/serviceaccounts';
-    await server.ask('POST', path, { metadata: { name: 'updated' } });
+    await server.request('POST', path, { metadata: { name: 'updated' } });
     await enforce({ mutations: [label('a', '"1"')] });
     const merge = 'application/merge-patch+json';
-    const { body } = await server.ask('PATCH', `${path}/updated`, { metadata: { annotations: { b: 'c' } } }, merge);
+    const { body } = await server.request('PATCH', `${path}/updated`, { metadata: { annotations: { b: 'c' } } }, merge);
     expect(body.metadata.labels).toEqual({ a: '1' });
-    expect((await server.ask('GET', `${path}/updated`)).body.metadata.labels).toEqual({ a: '1' });
+    expect((await server.request('GET', `${path}/updated`)).body.metadata.labels).toEqual({ a: '1' });
   });
 
-  test('see events in the version that their rules name, and both versions show what they made', async () => {
+  test('see events in the version of their rules, and both versions show the changes', async () => {
     const path = 'namespaces/a/events';
     const rules = [
       { apiGroups: ['events.k8s.io'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['events'] },
@@ -269,28 +269,33 @@ describe('policies', () => {
       mutations: [apply('Object{note: object.note + "!", reportingController: "e.com/p"}')],
     });
     const event = { metadata: { name: 'e' }, involvedObject: { namespace: 'a', name: 'x' }, message: 'hello' };
-    const created = await server.ask('POST', `/api/v1/${path}`, event);
+    const created = await server.request('POST', `/api/v1/${path}`, event);
     expect([created.status, created.body['message'], created.body['reportingComponent']]).toEqual([
       201,
       'hello!',
       'e.com/p',
     ]);
-    expect((await server.ask('GET', `/apis/events.k8s.io/v1/${path}/e`)).body['note']).toBe('hello!');
+    expect((await server.request('GET', `/apis/events.k8s.io/v1/${path}/e`)).body['note']).toBe('hello!');
   });
 
-  test('may not move an object', async () => {
+  test('cannot change the namespace of an object', async () => {
     const path = '/api/v1/namespaces/a/serviceaccounts';
-    await server.ask('POST', path, { metadata: { name: 'stays' } });
+    await server.request('POST', path, { metadata: { name: 'stays' } });
     await enforce({ mutations: [apply('Object{metadata: Object.metadata{name: "moved"}}')] });
     const merge = 'application/merge-patch+json';
-    const { status, body } = await server.ask('PATCH', `${path}/stays`, { metadata: { labels: { a: 'b' } } }, merge);
+    const { status, body } = await server.request(
+      'PATCH',
+      `${path}/stays`,
+      { metadata: { labels: { a: 'b' } } },
+      merge,
+    );
     expect([status, body.details?.causes]).toEqual([
       422,
       [expect.objectContaining({ field: 'metadata.name' }), expect.objectContaining({ field: 'metadata.name' })],
     ]);
   });
 
-  test('that never end are ended', async () => {
+  test('with endless expressions are aborted', async () => {
     const digits = '[0,1,2,3,4,5,6,7,8,9]';
     const endless = `${Array.from({ length: 7 }, (_, i) => `${digits}.all(x${i}, `).join('')}true${')'.repeat(7)}`;
     await enforce({ mutations: [apply(`${endless} ? Object{} : Object{}`)] });

@@ -1,4 +1,4 @@
-/** All kinds with admission policies in force behind the whole pipeline, without a socket and without etcd. */
+/** All kinds with active admission policies behind the whole pipeline, without sockets and etcd. */
 import { type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import {
   type Admission,
@@ -23,22 +23,22 @@ import {
 } from '@cluster-apiserver/policies';
 import { getCached, type Resource } from '@cluster-apiserver/registry';
 import type { Store } from '@cluster-apiserver/storage';
-import { textOf, warningsOf } from '../answers/places.ts';
+import { textOf, warningsOf } from '../responses/resources.ts';
 import { openPipeline } from '../../../pipeline/test/open-pipeline.ts';
 
 export interface PolicyServer {
-  ask(method: string, path: string, body?: object, type?: string): Promise<PolicyAnswer>;
-  /** Puts a policy into force, and gives what takes it out of force again. */
+  request(method: string, path: string, body?: object, type?: string): Promise<PolicyAnswer>;
+  /** Activates a policy and returns a function that deactivates it. */
   enforce(type: PolicyType, spec: object, bindingSpec?: object): Promise<() => Promise<void>>;
-  /** What policies have told the audit since the last look. */
+  /** Audit annotations of policies since the previous call. */
   takeAnnotations(): readonly string[];
-  /** What policies have counted since the last look: expressions, and match conditions. */
+  /** Metrics of policies since the previous call: expressions and match conditions. */
   takeCounted(): readonly string[];
-  /** Who asks from now on. */
+  /** The user of the following requests. */
   user: UserInfo;
   readonly store: Store;
-  /** Internal errors that were reported. */
-  readonly faults: unknown[];
+  /** Reported internal errors. */
+  readonly internalErrors: unknown[];
   close(): Promise<void>;
 }
 
@@ -63,11 +63,11 @@ export interface PolicyAnswer {
 export interface PolicyServerOptions {
   readonly clock?: Clock;
   readonly authorizer?: Authorizer;
-  /** Besides those that the server serves. */
+  /** Kinds besides those of the server. */
   readonly moreKinds?: readonly Kind[];
-  /** Plugins that come after the mutating policies. */
-  readonly later?: readonly AdmissionPlugin[];
-  /** Answers the calls of all webhooks. */
+  /** Plugins after the mutating policies. */
+  readonly laterPlugins?: readonly AdmissionPlugin[];
+  /** Handles the calls of all webhooks. */
   readonly webhook?: HttpsClient['send'];
   readonly fromFiles?: {
     readonly validating?: StaticSource<StaticPolicies>;
@@ -82,32 +82,32 @@ const bindingsOf = {
   mutating: 'mutatingadmissionpolicybindings',
 } as const;
 
-const everybody: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
+const allowAll: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
 const nobodyElse: Authorizer = { authorize: () => ({ verdict: 'noOpinion' }) };
 
 export async function openPolicyServer({
   clock = systemClock,
   authorizer = nobodyElse,
-  later = [],
+  laterPlugins: later = [],
   moreKinds = [],
-  webhook = () => Promise.reject(new Error('no webhook is there')),
+  webhook = () => Promise.reject(new Error('unexpected webhook call')),
   fromFiles = {},
 }: PolicyServerOptions = {}): Promise<PolicyServer> {
-  let inForce: Admission = admission([]);
+  let activePlugins: Admission = admission([]);
   let user: UserInfo = { name: 'alice', groups: ['system:authenticated'] };
   let annotations: string[] = [];
   const annotate = (key: string, value: string): void => void annotations.push(`${key}=${value}`);
   const checks = {
-    authorizer: everybody,
+    authorizer: allowAll,
     admission: {
-      mutate: (context: Parameters<Admission['mutate']>[0]) => inForce.mutate({ ...context, annotate }),
-      validate: (context: Parameters<Admission['validate']>[0]) => inForce.validate({ ...context, annotate }),
+      mutate: (context: Parameters<Admission['mutate']>[0]) => activePlugins.mutate({ ...context, annotate }),
+      validate: (context: Parameters<Admission['validate']>[0]) => activePlugins.validate({ ...context, annotate }),
     },
   };
   const pipeline = await openPipeline({
     clock,
     kinds: [...kinds({ eventLifetimeSeconds: 3_600 }), ...moreKinds],
-    routes: { checks, mayDeleteUnreadable: everybody },
+    routes: { checks, mayDeleteUnreadable: allowAll },
     chain: { authenticator: { authenticate: () => user } },
   });
   const { resources, faults } = pipeline;
@@ -129,7 +129,7 @@ export async function openPolicyServer({
     environment,
     measures: {
       conditions,
-      checked: (...what: readonly unknown[]) => count('checked', ...what.slice(0, -1)), // but for the time
+      checked: (...what: readonly unknown[]) => count('checked', ...what.slice(0, -1)), // without the duration
     },
     compileFailed,
   });
@@ -172,15 +172,15 @@ export async function openPolicyServer({
     },
     refresh: async (call) => resourceOf(policiesOf.validating).collection.waitUntilFresh(undefined, call),
   });
-  inForce = admission([rights, mutating, mutatingWebhooks, ...later, validating, validatingWebhooks]);
+  activePlugins = admission([rights, mutating, mutatingWebhooks, ...later, validating, validatingWebhooks]);
 
-  const ask: PolicyServer['ask'] = async (method, path, body, type = 'application/json') => {
+  const ask: PolicyServer['request'] = async (method, path, body, type = 'application/json') => {
     const message = { body: body ? JSON.stringify(body) : '', headers: { 'content-type': type } };
     return readAnswer(await pipeline.ask(method, path, message));
   };
   let policies = 0;
   return {
-    ask,
+    request: ask,
     enforce: async (type, spec, bindingSpec = {}) => {
       const name = `p${++policies}`;
       const actions = type === 'validating' && { validationActions: ['Deny'] };
@@ -210,7 +210,7 @@ export async function openPolicyServer({
       user = next;
     },
     store: pipeline.store,
-    faults,
+    internalErrors: faults,
     close: async () => {
       for (const plugin of [mutating, mutatingWebhooks, validating, validatingWebhooks]) plugin.close();
       await pipeline.close();
@@ -218,7 +218,7 @@ export async function openPolicyServer({
   };
 }
 
-/** Matches creates and updates of service accounts unless something else is said. */
+/** Matches creates and updates of service accounts by default. */
 const withDefaults = (type: PolicyType, spec: object): object => ({
   matchConstraints: {
     resourceRules: [

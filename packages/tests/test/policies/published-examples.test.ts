@@ -1,4 +1,4 @@
-/** The examples of the Kubernetes documentation on admission policies, by what they do there. */
+/** The admission policy examples of the Kubernetes documentation, by topic. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   defineKind,
@@ -37,7 +37,7 @@ const deploymentSpec = object(
   {},
 );
 
-/** As much of the kinds of the examples as they look at. */
+/** The parts of the kinds that the examples use. */
 const kindOf = (group: string, kind: string, fields: Parameters<typeof defineKind>[0]['fields']): Kind =>
   defineKind({
     group,
@@ -68,18 +68,18 @@ let server: PolicyServer;
 beforeAll(async () => {
   server = await openPolicyServer({ moreKinds, authorizer: { authorize: () => ({ verdict: 'allow' }) } });
   for (const environment of ['test', 'prod'])
-    await server.ask('POST', '/api/v1/namespaces', { metadata: { name: environment, labels: { environment } } });
+    await server.request('POST', '/api/v1/namespaces', { metadata: { name: environment, labels: { environment } } });
   for (const [namespace, maxReplicas] of [
     ['test', 3],
     ['prod', 100],
   ] as const)
-    await server.ask('POST', `/apis/rules.example.com/v1/namespaces/${namespace}/replicalimits`, {
+    await server.request('POST', `/apis/rules.example.com/v1/namespaces/${namespace}/replicalimits`, {
       metadata: { name: 'replica-limit', labels: { kind: 'limit' } },
       maxReplicas,
     });
 });
 afterAll(async () => {
-  expect(server.faults).toEqual([]);
+  expect(server.internalErrors).toEqual([]);
   await server.close();
 });
 let ends: (() => Promise<void>)[] = [];
@@ -104,11 +104,11 @@ const validate = async (spec: object, binding?: object): Promise<void> =>
   void ends.push(await server.enforce('validating', { ...onDeployments, ...spec }, binding));
 
 const deploy = (namespace: string, spec: object, metadata: object = {}): Promise<PolicyAnswer> =>
-  server.ask('POST', `/apis/apps/v1/namespaces/${namespace}/deployments?dryRun=All`, {
+  server.request('POST', `/apis/apps/v1/namespaces/${namespace}/deployments?dryRun=All`, {
     metadata: { name: 'web', ...metadata },
     spec,
   });
-const shortOf = ({ status, body }: PolicyAnswer): string =>
+const summaryOf = ({ status, body }: PolicyAnswer): string =>
   status < 300 ? 'admitted' : `${body.reason}: ${(body.message ?? '').replace(/^.*?denied request: /s, '')}`;
 
 describe('a limit of replicas', () => {
@@ -121,7 +121,7 @@ describe('a limit of replicas', () => {
       { validations: [{ expression: 'object.spec.replicas <= 5' }] },
       { matchResources: { namespaceSelector: { matchLabels: { environment: 'test' } } } },
     );
-    expect(shortOf(await deploy(namespace, { replicas }))).toBe(expected);
+    expect(summaryOf(await deploy(namespace, { replicas }))).toBe(expected);
   });
 
   const limit = {
@@ -144,7 +144,7 @@ describe('a limit of replicas', () => {
     ],
     ['by name, of the namespace', { name: 'replica-limit' }, 'prod', 4, 'admitted'],
     [
-      'by name, of one namespace for all',
+      'by name, in one namespace for all',
       { name: 'replica-limit', namespace: 'test' },
       'prod',
       4,
@@ -159,7 +159,7 @@ describe('a limit of replicas', () => {
     ],
   ])('as a parameter, %s: %j in %s, %i replicas', async (_, paramRef, namespace, replicas, expected) => {
     await validate(limit, { paramRef: { parameterNotFoundAction: 'Deny', ...paramRef } });
-    expect(shortOf(await deploy(namespace, { replicas }))).toBe(expected);
+    expect(summaryOf(await deploy(namespace, { replicas }))).toBe(expected);
   });
 
   test('with null parameters by default', async () => {
@@ -167,7 +167,7 @@ describe('a limit of replicas', () => {
       { expression: 'params != null', message: 'params missing but required to bind to this policy' },
     ];
     await validate({ ...limit, validations });
-    expect(shortOf(await deploy('test', { replicas: 1 }))).toBe(
+    expect(summaryOf(await deploy('test', { replicas: 1 }))).toBe(
       'Invalid: params missing but required to bind to this policy',
     );
   });
@@ -175,7 +175,7 @@ describe('a limit of replicas', () => {
   test.each([
     [50, 'admitted', []],
     [51, 'admitted', ['high-replica-count=Deployment spec.replicas set to 51']],
-  ])('that the audit tells: %i', async (replicas, expected, annotations) => {
+  ])('with an audit annotation: %i', async (replicas, expected, annotations) => {
     await validate(
       {
         failurePolicy: 'Fail',
@@ -189,7 +189,7 @@ describe('a limit of replicas', () => {
       },
       { validationActions: ['Audit'] },
     );
-    expect(shortOf(await deploy('test', { replicas }))).toBe(expected);
+    expect(summaryOf(await deploy('test', { replicas }))).toBe(expected);
     expect(server.takeAnnotations().map((one) => one.replace(/^p\d+\//, ''))).toEqual(annotations);
   });
 });
@@ -205,7 +205,7 @@ describe('variables', () => {
       variables: [{ name: 'foo', expression }],
       validations: [{ expression: "variables.foo == 'bar'" }],
     });
-    expect(shortOf(await deploy('test', { metadata: { labels } }))).toBe(expected);
+    expect(summaryOf(await deploy('test', { metadata: { labels } }))).toBe(expected);
   });
 
   test.each([
@@ -245,7 +245,7 @@ describe('variables', () => {
       ],
     });
     const containers = [{ name: 'a', image }];
-    expect(shortOf(await deploy(namespace, { template: { spec: { containers } } }, { labels }))).toBe(expected);
+    expect(summaryOf(await deploy(namespace, { template: { spec: { containers } } }, { labels }))).toBe(expected);
   });
 });
 
@@ -274,7 +274,7 @@ test.each([
   server.user = { name: user, groups };
   const answer = await deploy('test', {}, { name });
   server.user = before;
-  expect(shortOf(answer)).toBe(expected);
+  expect(summaryOf(answer)).toBe(expected);
 });
 
 test.each([
@@ -296,10 +296,10 @@ test.each([
   "authorizer.path('/healthz').check('get').allowed()",
   "authorizer.group('apps').resource('deployments').subresource('status').namespace('test').name('backend').check('create').reason() == ''",
   'oldObject == null || object.spec.replicas >= oldObject.spec.replicas',
-])('the expression %s is taken', async (expression) => {
-  const isUnknown = expression.includes('serviceAccount'); // a resource without a group: kept as published
+])('the expression %s is accepted', async (expression) => {
+  const isUnknown = expression.includes('serviceAccount'); // kept as published: a resource without a group
   const body = { metadata: { name: 'taken' }, spec: { ...onDeployments, validations: [{ expression }] } };
-  const { status } = await server.ask('POST', `${registration}/validatingadmissionpolicies?dryRun=All`, body);
+  const { status } = await server.request('POST', `${registration}/validatingadmissionpolicies?dryRun=All`, body);
   expect(status).toBe(isUnknown ? 422 : 201);
 });
 
@@ -315,13 +315,13 @@ describe('a sidecar', () => {
   ];
   const create = async (spec: object): Promise<unknown> => {
     const path = '/api/v1/namespaces/test/pods?dryRun=All';
-    return (await server.ask('POST', path, { metadata: { name: 'p' }, spec })).body['spec'];
+    return (await server.request('POST', path, { metadata: { name: 'p' }, spec })).body['spec'];
   };
 
   test.each<[string, object, object]>([
     ['is added', { initContainers: [{ name: 'a' }] }, { initContainers: [{ name: 'a' }, proxy] }],
     [
-      'that is there stays as it is',
+      'is not added twice',
       { initContainers: [{ name: 'mesh-proxy', image: 'own' }] },
       { initContainers: [{ name: 'mesh-proxy', image: 'own' }] },
     ],
@@ -334,7 +334,7 @@ describe('a sidecar', () => {
     expect(await create(spec)).toEqual(expected);
   });
 
-  test('by apply configuration needs lists without one owner', async () => {
+  test('by apply configuration requires lists that are not atomic', async () => {
     const expression = `Object{spec: Object.spec{initContainers: [Object.spec.initContainers{name: "mesh-proxy", image: "mesh/proxy:v1.0.0", restartPolicy: "Always"}]}}`;
     const mutations = [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression } }];
     ends.push(
@@ -346,15 +346,15 @@ describe('a sidecar', () => {
   });
 });
 
-test('a label is added even where there are none', async () => {
+test('a label is added even to an object without labels', async () => {
   const expression = `(!has(object.metadata.labels) ? [JSONPatch{op: "add", path: "/metadata/labels", value: {}}] : []) + [JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("example.com/environment"), value: "test"}]`;
   const mutations = [{ patchType: 'JSONPatch', jsonPatch: { expression } }];
   ends.push(await server.enforce('mutating', { ...onPods, mutations }));
-  const { body } = await server.ask('POST', '/api/v1/namespaces/test/pods?dryRun=All', { metadata: { name: 'p' } });
+  const { body } = await server.request('POST', '/api/v1/namespaces/test/pods?dryRun=All', { metadata: { name: 'p' } });
   expect(body.metadata.labels).toEqual({ 'example.com/environment': 'test' });
 });
 
-/** The same ideas, with the kinds that this server stores. */
+/** The same examples with the kinds of this server. */
 describe('on service accounts, events, namespaces and roles', () => {
   const rule = (resources: string, operations = ['CREATE'], apiGroups = ['']): object => ({
     matchConstraints: { resourceRules: [{ apiGroups, apiVersions: ['v1'], operations, resources: [resources] }] },
@@ -378,7 +378,7 @@ describe('on service accounts, events, namespaces and roles', () => {
       "Invalid: failed expression: 'team' in object.metadata.?labels.orValue({})",
     ],
     [
-      'required labels that are there',
+      'required labels that are present',
       { ...rule('serviceaccounts'), validations: [{ expression: "'team' in object.metadata.?labels.orValue({})" }] },
       accounts,
       labeled({ team: 'web' }),
@@ -401,14 +401,14 @@ describe('on service accounts, events, namespaces and roles', () => {
       'Forbidden: name web-1 does not follow the pattern',
     ],
     [
-      'a bound of a number',
+      'a limit of a number',
       { ...rule('events'), validations: [{ expression: 'object.count <= 10', message: 'too many' }] },
       `${namespace}/events`,
       event(11),
       'Invalid: too many',
     ],
     [
-      'a number within its bound',
+      'a number within its limit',
       { ...rule('events'), validations: [{ expression: 'object.count <= 10', message: 'too many' }] },
       `${namespace}/events`,
       event(10),
@@ -425,7 +425,7 @@ describe('on service accounts, events, namespaces and roles', () => {
       'Invalid: no wildcards',
     ],
     [
-      'what a user may do elsewhere',
+      'a permission of the user in another namespace',
       {
         ...rule('serviceaccounts'),
         validations: [
@@ -440,7 +440,7 @@ describe('on service accounts, events, namespaces and roles', () => {
       'admitted',
     ],
     [
-      'who may break the glass',
+      'a break-glass user',
       {
         ...rule('serviceaccounts'),
         matchConditions: [
@@ -458,11 +458,11 @@ describe('on service accounts, events, namespaces and roles', () => {
     ],
   ])('%s', async (_, spec, path, object, expected) => {
     await validate(spec);
-    expect(shortOf(await server.ask('POST', `${path}?dryRun=All`, object))).toBe(expected);
+    expect(summaryOf(await server.request('POST', `${path}?dryRun=All`, object))).toBe(expected);
   });
 
-  test('fields that may not change, and objects that may not be deleted', async () => {
-    await server.ask('POST', accounts, { metadata: { name: 'fixed' }, automountServiceAccountToken: false });
+  test('immutable fields, and objects that cannot be deleted', async () => {
+    await server.request('POST', accounts, { metadata: { name: 'fixed' }, automountServiceAccountToken: false });
     await validate({
       ...rule('serviceaccounts', ['UPDATE', 'DELETE']),
       validations: [
@@ -475,9 +475,9 @@ describe('on service accounts, events, namespaces and roles', () => {
       ],
     });
     const change = { automountServiceAccountToken: true };
-    const patched = await server.ask('PATCH', `${accounts}/fixed`, change, 'application/merge-patch+json');
-    expect(shortOf(patched)).toBe('Invalid: immutable');
-    expect(shortOf(await server.ask('DELETE', `${accounts}/fixed`))).toBe('Invalid: stays');
+    const patched = await server.request('PATCH', `${accounts}/fixed`, change, 'application/merge-patch+json');
+    expect(summaryOf(patched)).toBe('Invalid: immutable');
+    expect(summaryOf(await server.request('DELETE', `${accounts}/fixed`))).toBe('Invalid: stays');
   });
 
   test.each<[string[], string, number, number]>([
@@ -486,13 +486,13 @@ describe('on service accounts, events, namespaces and roles', () => {
     [['Warn', 'Audit'], 'admitted', 1, 1],
     [['Deny', 'Audit'], 'Invalid: no label', 0, 1],
   ])(
-    'a trial run: %j is %s, with %i warnings and %i annotations',
-    async (validationActions, expected, warned, told) => {
+    'a trial of actions: %j is %s, with %i warnings and %i annotations',
+    async (validationActions, expected, warned, annotated) => {
       const validations = [{ expression: 'has(object.metadata.labels)', message: 'no label' }];
       await validate({ ...rule('serviceaccounts'), validations }, { validationActions });
-      const answer = await server.ask('POST', `${accounts}?dryRun=All`, { metadata: { name: 'a' } });
-      expect(shortOf(answer)).toBe(expected);
-      expect([answer.warnings.length, server.takeAnnotations().length]).toEqual([warned, told]);
+      const answer = await server.request('POST', `${accounts}?dryRun=All`, { metadata: { name: 'a' } });
+      expect(summaryOf(answer)).toBe(expected);
+      expect([answer.warnings.length, server.takeAnnotations().length]).toEqual([warned, annotated]);
     },
   );
 });

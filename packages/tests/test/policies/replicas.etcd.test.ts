@@ -1,9 +1,12 @@
-/** Policies by two replicas over one etcd: in force at once where they were written, and a moment later on the other. */
+/**
+ * Policies with two replicas on one etcd: active immediately at the replica of the write, and a moment later at the
+ * other.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
-import { type Answer, type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type ApiResponse, type TestServer, serveKinds } from '../serve-kinds.ts';
 
 const registration = '/apis/admissionregistration.k8s.io/v1';
 const policies = `${registration}/validatingadmissionpolicies`;
@@ -24,8 +27,8 @@ const binding = (name: string): object => ({
 const denying = (message: string): object => ({ validations: [{ expression: 'false', message }] });
 
 let etcd: RealEtcd;
-let server: ServedKinds;
-let other: ServedKinds;
+let server: TestServer;
+let other: TestServer;
 beforeAll(async () => {
   etcd = await startEtcd();
   server = await serveKinds(kinds, { etcd });
@@ -37,11 +40,11 @@ afterAll(async () => {
   await etcd.stop();
 });
 
-const write = (through: ServedKinds): Promise<Answer> =>
-  through.ask('POST', `${accounts}?dryRun=All`, { metadata: { name: 'a' } });
-const messageOf = ({ body }: Answer): string => String(body['message'] ?? '').replace(/^.*denied request: /s, '');
+const write = (through: TestServer): Promise<ApiResponse> =>
+  through.request('POST', `${accounts}?dryRun=All`, { metadata: { name: 'a' } });
+const messageOf = ({ body }: ApiResponse): string => String(body['message'] ?? '').replace(/^.*denied request: /s, '');
 
-test('a policy that changes while both replicas write is obeyed by the one at once, by the other soon', async () => {
+test('a policy that changes under load applies immediately at one replica, and soon at the other', async () => {
   const faults: string[] = [];
   let acknowledged: string | undefined;
   let isOver = false;
@@ -52,44 +55,47 @@ test('a policy that changes while both replicas write is obeyed by the one at on
       if (before !== undefined && before === acknowledged && found !== before) faults.push(`${found}, not ${before}`);
     }
   };
-  const keepsOtherBusy = async (): Promise<void> => {
+  const writeThroughOther = async (): Promise<void> => {
     while (!isOver) await write(other);
   };
-  await server.ask('POST', policies, policy('changing', denying('at first')));
-  await server.ask('POST', bindings, binding('changing'));
-  const work = [writing(), writing(), keepsOtherBusy()];
+  await server.request('POST', policies, policy('changing', denying('at first')));
+  await server.request('POST', bindings, binding('changing'));
+  const work = [writing(), writing(), writeThroughOther()];
   for (let round = 0; round < 15; round++) {
     const message = `round ${round}`;
     acknowledged = undefined;
-    await server.ask('PATCH', `${policies}/changing`, { spec: denying(message) }, merge);
+    await server.request('PATCH', `${policies}/changing`, { spec: denying(message) }, merge);
     acknowledged = message;
-    await until('the other replica obeys', async () => messageOf(await write(other)) === message || undefined);
+    await until(
+      'the other replica to apply the policy',
+      async () => messageOf(await write(other)) === message || undefined,
+    );
   }
   acknowledged = undefined;
-  await server.ask('DELETE', `${bindings}/changing`);
+  await server.request('DELETE', `${bindings}/changing`);
   acknowledged = '';
   expect((await write(server)).status).toBe(201);
-  await until('the other replica admits', async () => (await write(other)).status === 201 || undefined);
+  await until('the other replica to admit', async () => (await write(other)).status === 201 || undefined);
   isOver = true;
   await Promise.all(work);
   expect(faults).toEqual([]);
-  await server.ask('DELETE', `${policies}/changing`);
+  await server.request('DELETE', `${policies}/changing`);
 });
 
-test('a replica that begins obeys from its first write on', async () => {
-  await server.ask('POST', policies, policy('before', denying('stored before')));
-  await server.ask('POST', bindings, binding('before'));
+test('a starting replica applies policies from its first write on', async () => {
+  await server.request('POST', policies, policy('before', denying('stored before')));
+  await server.request('POST', bindings, binding('before'));
   const late = await serveKinds(kinds, { etcd });
   try {
     expect(messageOf(await write(late))).toBe('stored before');
   } finally {
     await late.close();
-    await server.ask('DELETE', `${bindings}/before`);
-    await server.ask('DELETE', `${policies}/before`);
+    await server.request('DELETE', `${bindings}/before`);
+    await server.request('DELETE', `${policies}/before`);
   }
 });
 
-test('authorizers answer expressions of policies, and always allowed paths are no rights', async () => {
+test('authorizer checks in expressions use the authorizers, and always-allowed paths are not permissions', async () => {
   const validations = [
     { expression: "authorizer.path('/healthz').check('get').allowed()", message: 'masters may' },
     {
@@ -97,24 +103,24 @@ test('authorizers answer expressions of policies, and always allowed paths are n
       message: 'others may not',
     },
   ];
-  await server.ask('POST', policies, policy('asking', { validations }));
-  await server.ask('POST', bindings, binding('asking'));
+  await server.request('POST', policies, policy('asking', { validations }));
+  await server.request('POST', bindings, binding('asking'));
   expect(messageOf(await write(server))).toBe('others may not');
-  await server.ask('DELETE', `${bindings}/asking`);
-  await server.ask('DELETE', `${policies}/asking`);
+  await server.request('DELETE', `${bindings}/asking`);
+  await server.request('DELETE', `${policies}/asking`);
 });
 
-describe('the types of a policy', () => {
+describe('type checks of a policy', () => {
   const statusOf = (name: string): Promise<object> =>
     until(`${name} is checked`, async () => {
-      const { body } = await server.ask('GET', `${policies}/${name}`);
+      const { body } = await server.request('GET', `${policies}/${name}`);
       const status = body['status'] as { readonly observedGeneration?: number };
       return status.observedGeneration === body.metadata.generation ? status : undefined;
     });
 
-  test('are checked once for each generation', async () => {
+  test('run once for each generation', async () => {
     const spec = { validations: [{ expression: 'object.metadata.nam == "a"' }, { expression: 'object.secrets == 1' }] };
-    await server.ask('POST', policies, policy('checked', spec));
+    await server.request('POST', policies, policy('checked', spec));
     expect(await statusOf('checked')).toEqual({
       observedGeneration: 1,
       typeChecking: {
@@ -131,19 +137,19 @@ describe('the types of a policy', () => {
       },
     });
     const right = { validations: [{ expression: 'object.metadata.name == "a"' }] };
-    await server.ask('PATCH', `${policies}/checked`, { spec: right }, merge);
+    await server.request('PATCH', `${policies}/checked`, { spec: right }, merge);
     expect(await statusOf('checked')).toEqual({ observedGeneration: 2, typeChecking: {} });
   });
 
-  test('are written as in a cluster: who updates by the version of the create is told of the conflict', async () => {
-    const created = (await server.ask('POST', policies, policy('early', { validations: [{ expression: 'true' }] })))
+  test('are written like in Kubernetes: an update with the resourceVersion of the creation gets a conflict', async () => {
+    const created = (await server.request('POST', policies, policy('early', { validations: [{ expression: 'true' }] })))
       .body;
     await statusOf('early');
     const path = `${policies}/early/status`;
     const update = { ...created, status: { observedGeneration: 1 } };
-    expect((await server.ask('PUT', path, update)).status).toBe(409);
-    expect((await server.ask('PATCH', path, { status: { observedGeneration: 1 } }, merge)).status).toBe(200);
+    expect((await server.request('PUT', path, update)).status).toBe(409);
+    expect((await server.request('PATCH', path, { status: { observedGeneration: 1 } }, merge)).status).toBe(200);
     const { resourceVersion: _, ...metadata } = created.metadata;
-    expect((await server.ask('PUT', path, { ...update, metadata })).status).toBe(200);
+    expect((await server.request('PUT', path, { ...update, metadata })).status).toBe(200);
   });
 });

@@ -7,16 +7,16 @@ let decide: (question: AccessQuestion) => AccessDecision | Promise<AccessDecisio
 beforeAll(async () => {
   server = await openPolicyServer({ authorizer: { authorize: (question) => decide(question) } });
   for (const name of ['a', 'elsewhere'])
-    await server.ask('POST', '/api/v1/namespaces', { metadata: { name, labels: { team: name } } });
+    await server.request('POST', '/api/v1/namespaces', { metadata: { name, labels: { team: name } } });
   for (const [namespace, name, labels] of [
     ['a', 'limits', { role: 'params' }],
     ['a', 'more', { role: 'params' }],
     ['elsewhere', 'limits', { role: 'params', of: 'elsewhere' }],
   ] as const)
-    await server.ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name, labels } });
+    await server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name, labels } });
 });
 afterAll(async () => {
-  expect(server.faults).toEqual([]);
+  expect(server.internalErrors).toEqual([]);
   await server.close();
 });
 beforeEach(() => {
@@ -33,9 +33,9 @@ const enforce = async (spec: object, binding?: object): Promise<void> =>
   void ends.push(await server.enforce('validating', spec, binding));
 
 const create = (metadata: object = { name: 'new' }, query = '?dryRun=All'): Promise<PolicyAnswer> =>
-  server.ask('POST', `/api/v1/namespaces/a/serviceaccounts${query}`, { metadata });
-/** What a client learns, without the name of the policy. */
-const shortOf = ({ status, body }: PolicyAnswer): string =>
+  server.request('POST', `/api/v1/namespaces/a/serviceaccounts${query}`, { metadata });
+/** The response without the name of the policy. */
+const summaryOf = ({ status, body }: PolicyAnswer): string =>
   status < 300 ? 'admitted' : `${status} ${body.reason} ${(body.message ?? '').replace(/^.*?denied request: /s, '')}`;
 
 describe('an expression', () => {
@@ -57,13 +57,13 @@ describe('an expression', () => {
     ["authorizer.requestResource.check('delete').allowed()", 'admitted'],
   ])('%s: %s', async (expression, expected) => {
     await enforce({ validations: [{ expression }] });
-    expect(shortOf(await create())).toBe(expected);
+    expect(summaryOf(await create())).toBe(expected);
   });
 
-  test.each(['later', 'refused later'])('waits for an authorizer that answers %s', async (when) => {
-    const asked: AccessQuestion[] = [];
+  test.each(['later', 'refused later'])('waits for an authorizer that responds %s', async (when) => {
+    const checks: AccessQuestion[] = [];
     decide = async (question) => {
-      asked.push(question);
+      checks.push(question);
       await new Promise((resolve) => setImmediate(resolve));
       return { verdict: when === 'later' ? 'allow' : 'noOpinion' };
     };
@@ -71,23 +71,23 @@ describe('an expression', () => {
       variables: [{ name: 'mayGet', expression: "authorizer.requestResource.check('get').allowed()" }],
       validations: [{ expression: 'variables.mayGet' }, { expression: 'variables.mayGet || false' }],
     });
-    expect(shortOf(await create())).toBe(
+    expect(summaryOf(await create())).toBe(
       when === 'later' ? 'admitted' : '422 Invalid failed expression: variables.mayGet',
     );
-    expect(asked.filter(({ verb }) => verb === 'get')).toHaveLength(1);
+    expect(checks.filter(({ verb }) => verb === 'get')).toHaveLength(1);
   });
 
-  test('has no answer where the authorizer is not ready', async () => {
+  test('fails while the authorizer is not ready', async () => {
     decide = async () => ({ verdict: 'notReady' });
     await enforce({ validations: [{ expression: "authorizer.requestResource.check('get').allowed()" }] });
     expect((await create()).status).toBeGreaterThanOrEqual(500);
   });
 
-  test('that costs too much fails, and so do all policies of the request once they cost too much together', async () => {
+  test('that is too expensive fails, and so do all policies of a request that are too expensive together', async () => {
     const digits = '[0,1,2,3,4,5,6,7,8,9]';
     const endless = `${Array.from({ length: 7 }, (_, i) => `${digits}.all(x${i}, `).join('')}true${')'.repeat(7)}`;
     await enforce({ validations: Array.from({ length: 12 }, () => ({ expression: endless })) });
-    expect(shortOf(await create())).toMatch(/^422 Invalid .*cost/s);
+    expect(summaryOf(await create())).toMatch(/^422 Invalid .*cost/s);
     await enforce({ validations: [{ expression: 'true' }] });
     const { body } = await create();
     expect(body.details?.causes).toHaveLength(1);
@@ -106,13 +106,13 @@ describe('a denial', () => {
       '413 RequestEntityTooLarge no',
     ],
     [
-      'with a message that is computed',
+      'with a message expression',
       { ...denies, messageExpression: '"not " + object.metadata.name' },
       '422 Invalid not new',
     ],
     ['whose message fails', { ...denies, message: 'no', messageExpression: 'string(object.a.b)' }, '422 Invalid no'],
     ['whose message is empty', { ...denies, message: 'no', messageExpression: '"  "' }, '422 Invalid no'],
-    ['whose message has lines', { ...denies, message: 'no', messageExpression: '"a\\nb"' }, '422 Invalid no'],
+    ['whose message has several lines', { ...denies, message: 'no', messageExpression: '"a\\nb"' }, '422 Invalid no'],
     [
       'whose message is too long',
       { ...denies, message: 'no', messageExpression: 'string(object.metadata.annotations["long"])' },
@@ -120,7 +120,7 @@ describe('a denial', () => {
     ],
   ])('%s', async (_, validation, expected) => {
     await enforce({ validations: [validation] });
-    expect(shortOf(await create({ name: 'new', annotations: { long: 'y'.repeat(6_000) } }))).toBe(expected);
+    expect(summaryOf(await create({ name: 'new', annotations: { long: 'y'.repeat(6_000) } }))).toBe(expected);
   });
 
   test('names the object, the policy and the binding', async () => {
@@ -132,11 +132,11 @@ describe('a denial', () => {
     );
   });
 
-  test('of the first policy by name counts, and every policy is asked', async () => {
+  test('of the first policy by name is returned, and every policy is evaluated', async () => {
     await enforce({ validations: [{ expression: 'false', message: 'first' }] });
     await enforce({ validations: [{ expression: 'false', message: 'second' }] }, { validationActions: ['Warn'] });
     const answer = await create();
-    expect([shortOf(answer), answer.warnings.length]).toEqual(['422 Invalid first', 1]);
+    expect([summaryOf(answer), answer.warnings.length]).toEqual(['422 Invalid first', 1]);
   });
 });
 
@@ -151,14 +151,14 @@ describe('the actions of a binding', () => {
   ])('%j: %s, with %i warnings and %i annotations', async (validationActions, answer, warnings, annotations) => {
     await enforce(spec, { validationActions });
     const found = await create();
-    expect([shortOf(found), found.warnings.length, server.takeAnnotations().length]).toEqual([
+    expect([summaryOf(found), found.warnings.length, server.takeAnnotations().length]).toEqual([
       answer,
       warnings,
       annotations,
     ]);
   });
 
-  test('tell what failed', async () => {
+  test('report what failed', async () => {
     await enforce(
       { validations: [{ expression: 'true' }, { expression: 'false', message: 'no' }] },
       { validationActions: ['Audit', 'Warn'] },
@@ -179,7 +179,7 @@ describe('failurePolicy', () => {
     ['an error', failing, undefined, "422 Invalid expression 'object.a.b == 1' resulted in error: no such key: a"],
     ['an error that is ignored', { ...failing, failurePolicy: 'Ignore' }, undefined, 'admitted'],
     [
-      'a validation that fails, which is no error',
+      'a failed validation, which is not an error',
       { validations: [{ expression: 'false' }], failurePolicy: 'Ignore' },
       undefined,
       '422 Invalid failed expression: false',
@@ -198,12 +198,12 @@ describe('failurePolicy', () => {
     ],
   ])('%s', async (_, spec, binding, expected) => {
     await enforce(spec, binding);
-    expect(shortOf(await create())).toBe(expected);
+    expect(summaryOf(await create())).toBe(expected);
   });
 });
 
 describe('match conditions', () => {
-  const named = (...expressions: string[]): object[] =>
+  const namedConditions = (...expressions: string[]): object[] =>
     expressions.map((expression, index) => ({ name: `c${index}`, expression }));
   test.each<[string, string[], string]>([
     ['all hold', ['true', "object.metadata.name == 'new'"], '422 Invalid failed expression: false'],
@@ -221,15 +221,15 @@ describe('match conditions', () => {
       '422 Invalid failed expression: false',
     ],
   ])('%s', async (_, conditions, expected) => {
-    await enforce({ matchConditions: named(...conditions), validations: [{ expression: 'false' }] });
-    expect(shortOf(await create())).toBe(expected);
+    await enforce({ matchConditions: namedConditions(...conditions), validations: [{ expression: 'false' }] });
+    expect(summaryOf(await create())).toBe(expected);
   });
 
-  test('that do not hold or fail keep the policy from annotating', async () => {
+  test('that are false or fail prevent annotations', async () => {
     const auditAnnotations = [{ key: 'k', valueExpression: '"v"' }];
     for (const condition of ['false', 'object.a.b == 1'])
-      await enforce({ matchConditions: named(condition), failurePolicy: 'Ignore', auditAnnotations });
-    expect([shortOf(await create()), server.takeAnnotations()]).toEqual(['admitted', []]);
+      await enforce({ matchConditions: namedConditions(condition), failurePolicy: 'Ignore', auditAnnotations });
+    expect([summaryOf(await create()), server.takeAnnotations()]).toEqual(['admitted', []]);
   });
 });
 
@@ -243,7 +243,7 @@ describe('audit annotations', () => {
   ])('%s', async (_, valueExpression, values, answer) => {
     await enforce({ auditAnnotations: [{ key: 'k', valueExpression }] });
     const found = await create({ name: 'new', annotations: { long: 'y'.repeat(11_000) } });
-    expect([shortOf(found), server.takeAnnotations().map((one) => one.replace(/^p\d+\/k=/, ''))]).toEqual([
+    expect([summaryOf(found), server.takeAnnotations().map((one) => one.replace(/^p\d+\/k=/, ''))]).toEqual([
       answer,
       values,
     ]);
@@ -257,14 +257,14 @@ describe('audit annotations', () => {
       },
       { paramRef: { selector: { matchLabels: { role: 'params' } }, parameterNotFoundAction: 'Deny' } },
     );
-    expect(shortOf(await create())).toBe('admitted');
+    expect(summaryOf(await create())).toBe('admitted');
     expect(server.takeAnnotations().map((one) => one.replace(/^p\d+\/k=/, ''))).toEqual(['limits, more']);
   });
 });
 
 describe('parameters', () => {
   const paramKind = { apiVersion: 'v1', kind: 'ServiceAccount' };
-  const shows = (expression: string): object => ({
+  const auditAnnotation = (expression: string): object => ({
     paramKind,
     validations: [{ expression: 'false', messageExpression: expression }],
   });
@@ -272,21 +272,17 @@ describe('parameters', () => {
   const noBinding = undefined;
   const ref = (changes: object): object => ({ paramRef: { parameterNotFoundAction: 'Deny', ...changes } });
   test.each<[string, object | undefined, string]>([
-    ['that the binding does not name are null', noBinding, '422 Invalid null'],
+    ['without a paramRef are null', noBinding, '422 Invalid null'],
     ['by name are in the namespace of the request', ref({ name: 'limits' }), '422 Invalid a/limits'],
     ['by name and namespace', ref({ name: 'limits', namespace: 'elsewhere' }), '422 Invalid elsewhere/limits'],
-    [
-      'by labels: each of them is tried',
-      ref({ selector: { matchLabels: { role: 'params' } } }),
-      '422 Invalid a/limits',
-    ],
+    ['by labels: each is evaluated', ref({ selector: { matchLabels: { role: 'params' } } }), '422 Invalid a/limits'],
     [
       'by labels and namespace',
       ref({ selector: { matchLabels: { of: 'elsewhere' } }, namespace: 'elsewhere' }),
       '422 Invalid elsewhere/limits',
     ],
     [
-      'that are not there deny',
+      'that are missing deny',
       ref({ name: 'none' }),
       '422 Invalid failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction',
     ],
@@ -295,15 +291,15 @@ describe('parameters', () => {
       ref({ selector: { matchLabels: { role: 'none' } } }),
       '422 Invalid failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction',
     ],
-    ['that are not there leave the binding out', ref({ name: 'none', parameterNotFoundAction: 'Allow' }), 'admitted'],
+    ['that are missing skip the binding', ref({ name: 'none', parameterNotFoundAction: 'Allow' }), 'admitted'],
   ])('%s', async (_, binding, expected) => {
-    await enforce(shows(found), binding);
-    expect(shortOf(await create())).toBe(expected);
+    await enforce(auditAnnotation(found), binding);
+    expect(summaryOf(await create())).toBe(expected);
   });
 
   test.each<[string, object, object, string]>([
     [
-      'in a namespace, for what lies in none',
+      'in a namespace, for cluster-scoped objects',
       paramKind,
       { name: 'limits' },
       '422 Invalid failed to configure binding: cannot use namespaced paramRef in policy binding that matches cluster-scoped resources',
@@ -329,12 +325,12 @@ describe('parameters', () => {
       { paramRef: { parameterNotFoundAction: 'Deny', ...paramRef } },
     );
     const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles?dryRun=All';
-    expect(shortOf(await server.ask('POST', path, { metadata: { name: 'r' }, rules: [] }))).toBe(expected);
+    expect(summaryOf(await server.request('POST', path, { metadata: { name: 'r' }, rules: [] }))).toBe(expected);
   });
 });
 
 describe('deletions', () => {
-  test('are validated with the old object, one by one and as a collection', async () => {
+  test('are validated with the old object, individually and as a collection', async () => {
     const path = '/api/v1/namespaces/elsewhere/serviceaccounts';
     await enforce({
       matchConstraints: {
@@ -344,7 +340,7 @@ describe('deletions', () => {
       },
       validations: [{ expression: 'object == null && oldObject.metadata.name != "limits"', message: 'kept' }],
     });
-    expect(shortOf(await server.ask('DELETE', `${path}/limits`))).toBe('422 Invalid kept');
-    expect(shortOf(await server.ask('DELETE', path))).toBe('422 Invalid kept');
+    expect(summaryOf(await server.request('DELETE', `${path}/limits`))).toBe('422 Invalid kept');
+    expect(summaryOf(await server.request('DELETE', path))).toBe('422 Invalid kept');
   });
 });

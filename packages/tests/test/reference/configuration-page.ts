@@ -5,7 +5,7 @@ import { code, generated, table } from './markdown.ts';
 
 export const examples = join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'examples', 'configuration');
 
-/** By kind, which flags and files name such a file, and the example that shows it. */
+/** For each kind, the flags and files that refer to it, and its example. */
 const uses: Readonly<Record<string, { readonly namedBy: string; readonly example: string }>> = {
   AuthenticationConfiguration: { namedBy: '`--authentication-config`', example: 'authentication.yaml' },
   EgressSelectorConfiguration: { namedBy: '`--egress-selector-config-file`', example: 'egress-selector.yaml' },
@@ -41,7 +41,7 @@ const uses: Readonly<Record<string, { readonly namedBy: string; readonly example
   },
 };
 
-/** docs/configuration.md, of the declarations of the kinds and the examples beside it. */
+/** Generates docs/configuration.md from the declared kinds and their examples. */
 export const configurationPage = (): string => `# Configuration files
 
 ${generated('packages/tests/test/reference/configuration-page.ts')}
@@ -68,7 +68,7 @@ ${readFileSync(join(examples, example), 'utf8')}\`\`\`
 `;
 }
 
-/** Every field below a schema, by its path. */
+/** All fields of a schema by path. */
 function fieldsOf(schema: Schema, path: string): readonly (readonly string[])[] {
   if (schema.type === 'array') return fieldsOf(schema.items, `${path}[]`);
   if (schema.type !== 'object') return [];
@@ -100,6 +100,6 @@ function meaningOf(schema: Schema): string {
   return `${schema.description ?? ''}${oneOf}`;
 }
 
-/** The examples that are configuration files of their own, without those in directories. */
+/** The examples that are complete configuration files, without those in directories. */
 export const exampleFiles = (): readonly string[] =>
   readdirSync(examples, { withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [entry.name] : []));

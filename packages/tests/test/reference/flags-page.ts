@@ -1,7 +1,7 @@
 import { flagGroups } from '@cluster-apiserver/server';
 import { code, generated, table } from './markdown.ts';
 
-/** docs/flags.md, of the declarations of the flags. */
+/** Generates docs/flags.md from the declared flags. */
 export const flagsPage = (): string => `# Flags
 
 ${generated('packages/tests/test/reference/flags-page.ts')}

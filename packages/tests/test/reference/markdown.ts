@@ -1,4 +1,4 @@
-/** A row of a table, whose cells may hold anything. */
+/** A table row; cells are escaped. */
 const row = (...cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
 

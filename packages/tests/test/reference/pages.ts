@@ -1,6 +1,4 @@
-/**
- * The generated references in docs. To write them anew after a change that is meant: `npm run reference`.
- */
+/** The generated reference pages of docs. After an intended change: `npm run reference`. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { argv } from 'node:process';

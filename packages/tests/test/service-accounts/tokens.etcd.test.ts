@@ -1,4 +1,4 @@
-/** Tokens of service accounts over two replicas: asked for, used, ended, and believed by others. */
+/** Service account tokens with two replicas: issued, used, invalidated, and verified by other services. */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -11,7 +11,7 @@ import { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtV
 import { startProxy } from '../../../storage/test/tcp-proxy.ts';
 import { freePorts, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds, type ServeOptions } from '../serve-kinds.ts';
+import { type TestServer, serveKinds, type TestServerOptions } from '../serve-kinds.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 const whoami = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
@@ -23,11 +23,11 @@ const newKey = (): string => pem(generateKeyPairSync('ec', { namedCurve: 'P-256'
 let etcd: RealEtcd;
 let port: number;
 let issuer: string;
-let first: ServedKinds;
-let second: ServedKinds;
+let first: TestServer;
+let second: TestServer;
 let key: string;
 
-const serve = (more: Partial<ServeOptions> = {}, flags: readonly string[] = []): Promise<ServedKinds> =>
+const serve = (more: Partial<TestServerOptions> = {}, flags: readonly string[] = []): Promise<TestServer> =>
   serveKinds(kinds, {
     etcd,
     files: { signing: key, others: key },
@@ -54,15 +54,21 @@ afterAll(async () => {
   await etcd.stop();
 });
 
-interface Told {
+interface ReceivedResponse {
   readonly status: number;
   readonly text: string;
 }
 
-async function as(token: string, server: ServedKinds, method: string, path: string, body?: object): Promise<Told> {
+async function as(
+  token: string,
+  server: TestServer,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<ReceivedResponse> {
   const request = https.request(`${server.url}${path}`, {
     method,
-    agent: false, // kept connections would hold up the end of their server
+    agent: false, // kept connections would delay the server's shutdown
     ca: server.certificate,
     headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
   });
@@ -71,24 +77,24 @@ async function as(token: string, server: ServedKinds, method: string, path: stri
   return { status: answer.statusCode ?? 0, text: await text(answer) };
 }
 
-const use = (token: string, server: ServedKinds): Promise<Told> => as(token, server, 'POST', whoami, {});
+const use = (token: string, server: TestServer): Promise<ReceivedResponse> => as(token, server, 'POST', whoami, {});
 
 interface Issued {
   readonly spec: { readonly audiences: readonly string[]; readonly expirationSeconds: number };
   readonly status: { readonly token: string; readonly expirationTimestamp: string };
 }
 
-async function issue(server: ServedKinds, name: string, spec: object = {}): Promise<string> {
-  const { status, body } = await server.ask('POST', `${accounts}/${name}/token`, { spec });
+async function issue(server: TestServer, name: string, spec: object = {}): Promise<string> {
+  const { status, body } = await server.request('POST', `${accounts}/${name}/token`, { spec });
   expect(status).toBe(201);
   return (body as unknown as Issued).status.token;
 }
 
-const create = (server: ServedKinds, name: string, metadata: object = {}): ReturnType<ServedKinds['ask']> =>
-  server.ask('POST', accounts, { metadata: { name, ...metadata } });
+const create = (server: TestServer, name: string, metadata: object = {}): ReturnType<TestServer['request']> =>
+  server.request('POST', accounts, { metadata: { name, ...metadata } });
 
 describe('a token', () => {
-  test('of an account that was created at one replica a moment ago works at the other', async () => {
+  test('of an account that one replica has just created works at the other', async () => {
     for (let round = 0; round < 30; round++) {
       const name = `young-${round}`;
       const { uid } = (await create(first, name)).body.metadata;
@@ -103,7 +109,7 @@ describe('a token', () => {
     }
   });
 
-  test('may do nothing that was not allowed to its account', async () => {
+  test('has only the permissions of its account', async () => {
     await create(first, 'humble');
     expect(await as(await issue(first, 'humble'), first, 'GET', accounts)).toMatchObject({
       status: 403,
@@ -111,32 +117,40 @@ describe('a token', () => {
     });
   });
 
-  test('ends with its account, at once where it was deleted and soon elsewhere', async () => {
+  test('becomes invalid with its account, immediately at the replica of the deletion and soon at others', async () => {
     await create(first, 'gone');
     const token = await issue(first, 'gone');
     for (const server of [first, second]) expect(await use(token, server)).toMatchObject({ status: 201 });
-    await first.ask('DELETE', `${accounts}/gone`);
+    await first.request('DELETE', `${accounts}/gone`);
     expect(await use(token, first)).toMatchObject({ status: 401 });
-    await until('the other replica knows', async () => (await use(token, second)).status === 401 || undefined, 5_000);
+    await until(
+      'the other replica to reject the token',
+      async () => (await use(token, second)).status === 401 || undefined,
+      5_000,
+    );
   });
 
-  test('of an account that is gone costs etcd one read, however often it is used', async () => {
-    const askedOfEtcd = async (): Promise<number> => {
+  test('of a deleted account costs etcd one read, however often it is used', async () => {
+    const countEtcdReads = async (): Promise<number> => {
       const { text } = await as(second.token, second, 'GET', '/metrics');
       return Number(/^etcd_client_attempts_total\{outcome="answered"\} (\d+)$/m.exec(text)?.[1]);
     };
     await create(first, 'spent');
     const token = await issue(first, 'spent');
-    await first.ask('DELETE', `${accounts}/spent`);
-    await until('the other replica knows', async () => (await use(token, second)).status === 401 || undefined, 5_000);
-    const before = await askedOfEtcd();
+    await first.request('DELETE', `${accounts}/spent`);
+    await until(
+      'the other replica to reject the token',
+      async () => (await use(token, second)).status === 401 || undefined,
+      5_000,
+    );
+    const before = await countEtcdReads();
     const uses = 200;
     for (let used = 0; used < uses; used++) expect(await use(token, second)).toMatchObject({ status: 401 });
-    // A replica asks now and then on its own behalf, too.
-    expect((await askedOfEtcd()) - before).toBeLessThan(uses / 10);
+    // A replica also sends a few reads of its own.
+    expect((await countEtcdReads()) - before).toBeLessThan(uses / 10);
   });
 
-  test('is judged by what is stored where the watch of a replica is behind', async () => {
+  test("is checked against etcd if the replica's watch lags behind", async () => {
     const proxy = await startProxy(etcd.endpoints[0] as string);
     const behind = await serve({ etcd: { ...etcd, endpoints: [proxy.endpoint] } });
     proxy.delayMs = 300;
@@ -144,12 +158,12 @@ describe('a token', () => {
     const token = await issue(first, 'late');
     const { status, text } = await use(token, behind);
     expect([status, JSON.parse(text)]).toMatchObject([201, { status: { userInfo: { uid } } }]);
-    await first.ask('DELETE', `${accounts}/late`);
+    await first.request('DELETE', `${accounts}/late`);
     await create(first, 'late');
-    // It still knows the account of before, or none.
+    // This replica still has the old account, or none.
     expect(await use(await issue(first, 'late'), behind)).toMatchObject({ status: 201 });
     await until(
-      'the end of the old account',
+      'the old account to be deleted',
       async () => (await use(token, behind)).status === 401 || undefined,
       5_000,
     );
@@ -158,10 +172,10 @@ describe('a token', () => {
     await proxy.close();
   });
 
-  test('is worth nothing to an account that was created anew under the same name', async () => {
+  test('is invalid for a recreated account with the same name', async () => {
     await create(first, 'anew');
     const before = await issue(first, 'anew');
-    await first.ask('DELETE', `${accounts}/anew`);
+    await first.request('DELETE', `${accounts}/anew`);
     await create(second, 'anew');
     const after = await issue(second, 'anew');
     for (const server of [first, second]) {
@@ -170,33 +184,37 @@ describe('a token', () => {
     }
   });
 
-  test('still works while finalizers hold its account, for as long as that takes to notice', async () => {
+  test('stays valid for a bounded time while finalizers keep its account', async () => {
     await create(first, 'held', { finalizers: ['example.com/wait'] });
     const token = await issue(first, 'held');
-    await first.ask('DELETE', `${accounts}/held`);
+    await first.request('DELETE', `${accounts}/held`);
     expect(await use(token, first)).toMatchObject({ status: 201 });
-    await first.ask('PATCH', `${accounts}/held`, '{"metadata":{"finalizers":null}}', 'application/merge-patch+json');
+    await first.request(
+      'PATCH',
+      `${accounts}/held`,
+      '{"metadata":{"finalizers":null}}',
+      'application/merge-patch+json',
+    );
     expect(await use(token, first)).toMatchObject({ status: 401 });
   });
 
-  test('for somebody else is refused here, and shown to be good for him by a review', async () => {
+  test('for another audience is rejected here, and a review confirms it for that audience', async () => {
     await create(first, 'guest');
     const token = await issue(first, 'guest', { audiences: ['vault'] });
     expect(await use(token, first)).toMatchObject({ status: 401 });
     const review = async (audiences: readonly string[]): Promise<unknown> =>
-      (await second.ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token, audiences } })).body[
-        'status'
-      ];
+      (await second.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token, audiences } }))
+        .body['status'];
     expect(await review(['vault', 'x'])).toMatchObject({ authenticated: true, audiences: ['vault'] });
     expect(await review(['x'])).not.toHaveProperty('authenticated', true);
   });
 
-  test('leaves no trace in logs, metrics and answers', async () => {
+  test('does not appear in logs, metrics and responses', async () => {
     await create(first, 'quiet');
     const tokens = [await issue(first, 'quiet'), await issue(first, 'quiet', { audiences: ['x'] })];
     const answers = await Promise.all(tokens.flatMap((token) => [use(token, first), use(`${token}x`, first)]));
     const metrics = await as(first.token, first, 'GET', '/metrics');
-    const seen = [...first.logged, ...answers.map(({ text }) => text), metrics.text].join('\n');
+    const seen = [...first.logLines, ...answers.map(({ text }) => text), metrics.text].join('\n');
     for (const token of tokens) for (const part of token.split('.').slice(1)) expect(seen).not.toContain(part);
     expect(seen).toContain('the token is for other audiences');
   });
@@ -205,9 +223,9 @@ describe('a token', () => {
 describe('a request for a token', () => {
   beforeAll(() => create(first, 'asking'));
 
-  test('is answered with what was given, as YAML too', async () => {
+  test("returns the issued token's properties, as YAML too", async () => {
     const body = formatYaml({ spec: { audiences: ['x'], expirationSeconds: 900 } });
-    const answer = await first.ask('POST', `${accounts}/asking/token`, body, 'application/yaml');
+    const answer = await first.request('POST', `${accounts}/asking/token`, body, 'application/yaml');
     const { spec, status } = answer.body as unknown as Issued;
     expect(spec).toEqual({ audiences: ['x'], expirationSeconds: 900 });
     const { exp = 0, iat = 0 } = decodeJwt(status.token);
@@ -215,18 +233,18 @@ describe('a request for a token', () => {
     expect(Date.parse(status.expirationTimestamp)).toBe(exp * 1000);
   });
 
-  test('that asks for more time than there is, is told what it was given', async () => {
+  test('with too long a lifetime returns the shorter one', async () => {
     const strict = await serve({}, ['--service-account-max-token-expiration=2h', '--api-audiences=us,them']);
-    const answer = await strict.ask('POST', `${accounts}/asking/token`, { spec: { expirationSeconds: 7201 } });
+    const answer = await strict.request('POST', `${accounts}/asking/token`, { spec: { expirationSeconds: 7201 } });
     expect(answer.body['spec']).toEqual({ audiences: ['us', 'them'], expirationSeconds: 7200 });
     expect(answer.warnings).toEqual(['299 - "requested expiration of 7201 seconds shortened to 7200 seconds"']);
     await strict.close();
   });
 
-  test('finds nothing to ask where nothing signs', async () => {
+  test('gets 404 without a signing key', async () => {
     const mute = await serveKinds(kinds, { etcd });
-    expect((await mute.ask('POST', `${accounts}/asking/token`, {})).status).toBe(404);
-    const { resources } = (await mute.ask('GET', '/api/v1')).body as unknown as { resources: { name: string }[] };
+    expect((await mute.request('POST', `${accounts}/asking/token`, {})).status).toBe(404);
+    const { resources } = (await mute.request('GET', '/api/v1')).body as unknown as { resources: { name: string }[] };
     expect(resources.map(({ name }) => name)).not.toContain('serviceaccounts/token');
     expect((await as(mute.token, mute, 'GET', '/openid/v1/jwks')).status).toBe(404);
     await mute.close();
@@ -234,7 +252,7 @@ describe('a request for a token', () => {
 });
 
 describe('keys', () => {
-  test('are exchanged without one token refused, and what was signed with withdrawn ones counts no more', async () => {
+  test('are rotated without a rejected token, and tokens of removed keys become invalid', async () => {
     await create(first, 'rotated');
     const old = await issue(first, 'rotated');
     const next = newKey();
@@ -256,27 +274,35 @@ describe('keys', () => {
     );
     const last = await issue(first, 'rotated');
     for (const server of [first, second]) await server.write('others', next);
-    await until('the old key is forgotten', async () => (await use(old, second)).status === 401 || undefined, 10_000);
+    await until(
+      'tokens of the old key to be rejected',
+      async () => (await use(old, second)).status === 401 || undefined,
+      10_000,
+    );
     expect(await use(last, second)).toMatchObject({ status: 201 });
     key = next;
   });
 
-  test('that cannot be used leave the old ones in service, and are told to the log', async () => {
+  test('that are invalid keep the previous ones active, and are logged', async () => {
     const server = await serve({ errorsExpected: true });
     await create(server, 'steady');
     const token = await issue(server, 'steady');
     await server.write('signing', 'hush');
-    const told = await until('the log', () => server.logged.find((line) => line.includes('cannot reload')), 10_000);
-    expect(told).toContain('--service-account-signing-key-file: signing: there is no private key in it');
-    expect(told).not.toContain('hush');
+    const logLine = await until(
+      'the log',
+      () => server.logLines.find((line) => line.includes('cannot reload')),
+      10_000,
+    );
+    expect(logLine).toContain('--service-account-signing-key-file: signing: there is no private key in it');
+    expect(logLine).not.toContain('hush');
     expect(await use(token, server)).toMatchObject({ status: 201 });
     expect(await use(await issue(server, 'steady'), server)).toMatchObject({ status: 201 });
     await server.close();
   });
 });
 
-describe('somebody outside', () => {
-  test('who knows nothing but the issuer believes the tokens that are for him', async () => {
+describe('another service', () => {
+  test('that only knows the issuer can verify tokens for its audience', async () => {
     await create(first, 'traveller');
     const token = await issue(second, 'traveller', { audiences: ['vault'] });
     const own = await issue(first, 'traveller');
@@ -298,7 +324,7 @@ describe('somebody outside', () => {
     await expect(jwtVerify(own, keys, { issuer: claimed, audience: 'vault' })).rejects.toThrow('aud');
   });
 
-  test('may keep the documents for an hour, and must have a name unless the operator says otherwise', async () => {
+  test('may cache the documents for an hour, and must authenticate unless configured otherwise', async () => {
     const token = await issue(first, 'traveller');
     const answered = async (path: string, more: object = {}): Promise<IncomingMessage> => {
       const request = https.request(`${first.url}${path}`, { agent: false, ca: first.certificate, ...more });
@@ -321,7 +347,7 @@ describe('somebody outside', () => {
     }
   });
 
-  test('finds no documents of an issuer that is no URL, whose tokens work nevertheless', async () => {
+  test('finds no documents of an issuer that is not a URL, whose tokens still work', async () => {
     const named = await serveKinds(kinds, {
       etcd,
       files: { signing: key },

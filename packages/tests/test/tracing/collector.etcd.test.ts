@@ -1,5 +1,5 @@
-/** The OpenTelemetry Collector as it is, built by packages/toolchain/collector.mjs, takes our traces. */
-import { describe, expect, test } from '@jest/globals';
+/** The real OpenTelemetry Collector, built by packages/toolchain/collector.mjs, accepts our traces. */
+import { expect, test } from '@jest/globals';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -8,13 +8,14 @@ import path from 'node:path';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
 import { freePorts, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { million, serveTraced } from './traced.ts';
+import { million, serveTraced } from './traced-server.ts';
+import { describeIf } from '../describe-if.ts';
 
 const built = path.resolve(import.meta.dirname, '../../../../.cache/otel-collector/otel-collector');
 const program = process.env['OTEL_COLLECTOR_BIN'] ?? built;
 const isThere = fs.existsSync(program);
 
-/** What the collector writes: OTLP as JSON, one batch in each line. */
+/** The collector's output: OTLP as JSON, one batch per line. */
 interface Batch {
   readonly resourceSpans: readonly {
     readonly resource: { readonly attributes: readonly Attribute[] };
@@ -32,12 +33,12 @@ interface Attribute {
   readonly value: { readonly stringValue?: string };
 }
 
-(isThere ? describe : describe.skip)(
-  isThere
-    ? 'The OpenTelemetry Collector'
-    : 'skipped: there is no OpenTelemetry Collector in .cache or OTEL_COLLECTOR_BIN',
+describeIf(
+  isThere,
+  'The OpenTelemetry Collector',
+  'there is no OpenTelemetry Collector in .cache or OTEL_COLLECTOR_BIN',
   () => {
-    test('writes down the trace of a request', async () => {
+    test('receives the trace of a request', async () => {
       const scope = new CleanupStack();
       const home = fs.mkdtempSync(path.join(os.tmpdir(), 'collector-'));
       scope.defer('files', () => fs.rmSync(home, { recursive: true }));
@@ -50,7 +51,7 @@ interface Attribute {
         scope.defer('etcd', () => etcd.stop());
         const server = await serveTraced({ endpoint, samplingRatePerMillion: million }, { etcd });
         scope.defer('server', () => server.close());
-        expect((await server.ask('GET', '/api/v1/namespaces/default/serviceaccounts')).status).toBe(200);
+        expect((await server.request('GET', '/api/v1/namespaces/default/serviceaccounts')).status).toBe(200);
         const { resource, scopeSpans } = await until('the trace', () => batchWithList(file));
         const spans = scopeSpans.flatMap((one) => one.spans);
         const service = resource.attributes.find(({ key }) => key === 'service.name');
@@ -70,12 +71,12 @@ const list = 'GET /api/v1/namespaces/{:namespace}/serviceaccounts';
 function batchWithList(file: string): Batch['resourceSpans'][number] | undefined {
   const lines = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n') : [];
   return lines
-    .slice(0, -1) // the last one may be half written
+    .slice(0, -1) // the last line may be incomplete
     .flatMap((line) => (JSON.parse(line) as Batch).resourceSpans)
     .find(({ scopeSpans }) => scopeSpans.some(({ spans }) => spans.some(({ name }) => name === list)));
 }
 
-/** Returns what ends it, once it listens. */
+/** Returns a function that stops the collector, once it listens. */
 async function startCollector(endpoint: string, file: string): Promise<() => Promise<void>> {
   const configuration = {
     receivers: { otlp: { protocols: { grpc: { endpoint } } } },
@@ -88,13 +89,13 @@ async function startCollector(endpoint: string, file: string): Promise<() => Pro
   const collector: ChildProcess = spawn(program, ['--config', `yaml:${JSON.stringify(configuration)}`], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let said = '';
+  let output = '';
   collector.stderr?.setEncoding('utf8').on('data', (piece: string) => {
-    said += piece;
+    output += piece;
   });
   await until('the collector', () => {
-    if (collector.exitCode !== null) throw new Error(said);
-    return said.includes('Everything is ready') || undefined;
+    if (collector.exitCode !== null) throw new Error(output);
+    return output.includes('Everything is ready') || undefined;
   });
   return async () => {
     const exited = once(collector, 'exit');

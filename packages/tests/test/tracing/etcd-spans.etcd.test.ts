@@ -1,20 +1,21 @@
-/** etcd has spans of its own, which become a part of our traces. */
-import { describe, expect, test } from '@jest/globals';
+/** etcd's own spans join our traces. */
+import { expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { until } from '../../../base/test/until.ts';
 import { startEtcd } from '../../../storage/test/real-etcd.ts';
 import { startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
-import { ask } from '../authentication/caller.ts';
-import { million, serveTraced, spansOf } from './traced.ts';
+import { sendRequest } from '../authentication/send-request.ts';
+import { million, serveTraced, spansOf } from './traced-server.ts';
+import { describeIf } from '../describe-if.ts';
 
-/** Since etcd 3.5; 3.6 has dropped the first word. */
+/** Supported since etcd 3.5; 3.6 removed the prefix "experimental". */
 const { stdout, stderr } = spawnSync(process.env['ETCD_BIN'] ?? 'etcd', ['--help'], { encoding: 'utf8' });
 const [, experimental] = /--(experimental-|)enable-distributed-tracing\b/.exec(`${stdout}${stderr}`) ?? [];
 const canTrace = experimental !== undefined;
 
-(canTrace ? describe : describe.skip)(canTrace ? 'etcd' : 'skipped: this etcd has no tracing', () => {
-  test('takes its part in the trace of a write', async () => {
+describeIf(canTrace, 'etcd', 'this etcd has no tracing', () => {
+  test('adds its span to the trace of a write', async () => {
     const scope = new CleanupStack();
     try {
       const receiver = await startReceiver();
@@ -32,7 +33,7 @@ const canTrace = experimental !== undefined;
         headers: { 'audit-id': 'with-etcd' },
         body: '{"metadata":{"name":"a"}}',
       };
-      expect((await ask(server, server.token, request)).status).toBe(201);
+      expect((await sendRequest(server, server.token, request)).status).toBe(201);
       const own = (await spansOf(receiver, 'with-etcd')).find(({ name }) => name === 'etcd create');
       const span = await until('the span of etcd', () =>
         receiver.spans.find(({ parentSpanId }) => parentSpanId === own?.spanId),

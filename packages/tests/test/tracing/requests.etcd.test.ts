@@ -2,40 +2,30 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '../../../base/test/until.ts';
 import { canary } from '../../../storage/test/leaks.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type OtlpReceiver, type ReceivedSpan, startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
-import { type Asked, ask } from '../authentication/caller.ts';
-import type { ServedKinds } from '../serve-kinds.ts';
-import { million, requestSpan, serveTraced, spansOf, treeOf } from './traced.ts';
+import type { ReceivedSpan } from '../../../telemetry/test/otlp-receiver.ts';
+import { type RequestOptions, sendRequest } from '../authentication/send-request.ts';
+import type { TestServer } from '../serve-kinds.ts';
+import { requestSpan, serveTraced, startTracedServer, spansOf, treeOf } from './traced-server.ts';
 
-let etcd: RealEtcd;
-let receiver: OtlpReceiver;
-let server: ServedKinds;
-beforeAll(async () => {
-  [etcd, receiver] = await Promise.all([startEtcd(), startReceiver()]);
-  server = await serveTraced({ endpoint: receiver.address, samplingRatePerMillion: million }, { etcd });
-});
-afterAll(async () => {
-  await server.close();
-  await receiver.stop();
-  await etcd.stop();
-});
+const { etcd, receiver, server } = await startTracedServer();
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
-let asked = 0;
-const newAuditId = (): string => `trace-${++asked}`;
+let requestCount = 0;
+const newAuditId = (): string => `trace-${++requestCount}`;
 
-/** The spans of a request, the request's own first. */
-async function traced(request: Asked & { readonly token?: string | undefined }): Promise<readonly ReceivedSpan[]> {
+/** The spans of a request, starting with the request's own. */
+async function traced(
+  request: RequestOptions & { readonly token?: string | undefined },
+): Promise<readonly ReceivedSpan[]> {
   const auditId = newAuditId();
   const { token } = 'token' in request ? request : server;
-  await ask(server, token, { ...request, headers: { 'audit-id': auditId, ...request.headers } });
+  await sendRequest(server, token, { ...request, headers: { 'audit-id': auditId, ...request.headers } });
   return spansOf(receiver, auditId);
 }
-const requestIn = (spans: readonly ReceivedSpan[]): ReceivedSpan => spans[0] as ReceivedSpan; // spansOf waits for it
+const requestIn = (spans: readonly ReceivedSpan[]): ReceivedSpan => spans[0] as ReceivedSpan; // spansOf waits for this span
 const names = (spans: readonly ReceivedSpan[]): string[] => treeOf(spans, ({ name }) => name);
 
-describe('The stages of a request are', () => {
+describe('The spans of a request are', () => {
   const collection = '/api/v1/namespaces/{:namespace}/serviceaccounts';
   const object = `${collection}/{:name}`;
   const body = JSON.stringify({ metadata: { name: 'a' } });
@@ -44,7 +34,7 @@ describe('The stages of a request are', () => {
   const barrier = ['  read barrier', '    etcd head'];
   const admitted = ['  mutating admission', '  validating admission'];
 
-  test.each<[string, Asked, string, readonly string[]]>([
+  test.each<[string, RequestOptions, string, readonly string[]]>([
     [
       'of a create in a new namespace',
       { method: 'POST', path: accounts, body },
@@ -83,7 +73,7 @@ describe('The stages of a request are', () => {
     response.destroy();
   });
 
-  test('within the time of the request', async () => {
+  test('within the duration of the request', async () => {
     const [request, ...stages] = (await traced({ path: accounts })) as [ReceivedSpan, ...ReceivedSpan[]];
     for (const stage of stages) {
       expect(stage.startNanos).toBeGreaterThanOrEqual(request.startNanos);
@@ -93,8 +83,8 @@ describe('The stages of a request are', () => {
   });
 });
 
-describe('The span of a request says', () => {
-  test('what was asked for, by the conventions of OpenTelemetry', async () => {
+describe('The span of a request has', () => {
+  test("the request's attributes by the semantic conventions of OpenTelemetry", async () => {
     const headers = { 'user-agent': 'curl/8.0' };
     const spans = await traced({ path: `${accounts}?limit=5&resourceVersion=0&labelSelector=${canary}`, headers });
     const { kind, attributes, resource, isFailed } = requestIn(spans);
@@ -124,9 +114,9 @@ describe('The span of a request says', () => {
     });
   });
 
-  test('where etcd was asked', async () => {
+  test('the address of the etcd member', async () => {
     const head = (await traced({ path: `${accounts}/none` })).find(({ name }) => name === 'etcd head');
-    const { hostname, port } = new URL(etcd.endpoints[0] as string); // an etcd has a member
+    const { hostname, port } = new URL(etcd.endpoints[0] as string); // every etcd has a member
     expect(head?.kind).toBe('client');
     expect(head?.attributes).toEqual({
       'db.system.name': 'etcd',
@@ -137,19 +127,19 @@ describe('The span of a request says', () => {
     });
   });
 
-  test.each<[string, Asked & { token?: string | undefined }, number, string]>([
-    ['nobody', { path: accounts, token: undefined }, 401, 'authentication'],
-    ['somebody unknown', { path: accounts, token: 'unknown' }, 401, 'authentication'],
-    ['somebody without the right', { path: accounts, headers: { 'impersonate-user': 'eve' } }, 403, 'impersonation'],
-    ['a path that cannot be read', { path: '/api/%zz' }, 400, ''],
-    ['what is not there', { path: `${accounts}/none` }, 404, 'authorization'],
-  ])('that the request of %s was refused', async (_, request, code, stage) => {
+  test.each<[string, RequestOptions & { token?: string | undefined }, number, string]>([
+    ['an anonymous user', { path: accounts, token: undefined }, 401, 'authentication'],
+    ['an invalid token', { path: accounts, token: 'unknown' }, 401, 'authentication'],
+    ['a user without permission', { path: accounts, headers: { 'impersonate-user': 'eve' } }, 403, 'impersonation'],
+    ['an invalid path', { path: '/api/%zz' }, 400, ''],
+    ['a missing object', { path: `${accounts}/none` }, 404, 'authorization'],
+  ])('the status of a rejected request: %s', async (_, request, code, stage) => {
     const spans = await traced(request);
     expect(requestIn(spans).attributes['http.response.status_code']).toBe(code);
     expect(names(spans)).toContain(stage === '' ? 'GET' : `  ${stage}`);
   });
 
-  test('nothing that is secret, and nothing long', async () => {
+  test('neither secrets nor long values', async () => {
     const path = `/api/v1/namespaces/team/serviceaccounts/x?fieldManager=${canary}&timeout=${canary}&watch=${canary}`;
     const headers = { cookie: canary, 'x-secret': canary, 'user-agent': 'a'.repeat(3_000) };
     const body = JSON.stringify({ metadata: { name: 'x', annotations: { canary } } });
@@ -164,44 +154,46 @@ describe('The span of a request says', () => {
   });
 });
 
-describe('A caller who comes with a trace', () => {
+describe('A client that sends a trace context', () => {
   const context = (flags: string) => ({
     traceparent: `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-${flags}`,
     tracestate: 'vendor=1',
   });
   const caller = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
-  let others: ServedKinds; // records nothing by itself
+  let others: TestServer; // does not sample by itself
   beforeAll(async () => {
     others = await serveTraced({ endpoint: receiver.address }, { etcd });
   });
   afterAll(() => others.close());
 
-  const sent = async (to: ServedKinds, token: string | undefined, flags: string): Promise<string> => {
+  const sendWithContext = async (to: TestServer, token: string | undefined, flags: string): Promise<string> => {
     const auditId = newAuditId();
-    await ask(to, token, { path: '/readyz', headers: { 'audit-id': auditId, ...context(flags) } });
+    await sendRequest(to, token, { path: '/readyz', headers: { 'audit-id': auditId, ...context(flags) } });
     return auditId;
   };
 
-  test('has the request sampled as a part of it if he is a master', async () => {
-    const spans = await spansOf(receiver, await sent(others, others.token, '01'));
+  test('has the request sampled as part of its trace if it is an administrator', async () => {
+    const spans = await spansOf(receiver, await sendWithContext(others, others.token, '01'));
     const { traceId, parentSpanId, traceState, links } = requestIn(spans);
     expect([traceId, parentSpanId, traceState, links]).toEqual([caller.traceId, caller.spanId, 'vendor=1', []]);
     expect(names(spans).slice(1)).toEqual(['  authentication', '  authorization']);
   });
 
-  test('has it sampled in a trace of our own, with a link, if he is not', async () => {
-    const { traceId, parentSpanId, links } = requestIn(await spansOf(receiver, await sent(server, undefined, '01')));
+  test('has it sampled in a separate trace with a link otherwise', async () => {
+    const { traceId, parentSpanId, links } = requestIn(
+      await spansOf(receiver, await sendWithContext(server, undefined, '01')),
+    );
     expect(traceId).not.toBe(caller.traceId);
     expect([parentSpanId, links]).toEqual(['', [caller]]);
   });
 
-  test.each<[string, () => ServedKinds, boolean, string]>([
-    ['cannot force it where nothing is sampled', () => others, false, '01'],
-    ['can forbid it if he is a master', () => server, true, '00'],
+  test.each<[string, () => TestServer, boolean, string]>([
+    ['cannot force sampling otherwise', () => others, false, '01'],
+    ['can prevent sampling if it is an administrator', () => server, true, '00'],
   ])('%s', async (_, to, isMaster, flags) => {
-    const unsampled = await sent(to(), isMaster ? to().token : undefined, flags);
-    // What is sampled after it has come, and so would it have.
-    await spansOf(receiver, await sent(to(), to().token, '01'));
+    const unsampled = await sendWithContext(to(), isMaster ? to().token : undefined, flags);
+    // The trace of a later request has arrived, so this one would have, too.
+    await spansOf(receiver, await sendWithContext(to(), to().token, '01'));
     expect(requestSpan(receiver, unsampled)).toBeUndefined();
   });
 });

@@ -7,14 +7,14 @@ import { type Cluster, startCluster } from '../cluster.ts';
 import { until } from '../../../base/test/until.ts';
 import { memberAt } from '../etcd.ts';
 import { type Client, http1Client } from '../fault/client.ts';
-import { judge } from '../fault/judge.ts';
-import { entriesOf, keyPrefix, mixedLoad } from '../fault/mixed-load.ts';
-import { replicaBack } from '../fault/replica-back.ts';
-import { type Compactor, keepCompacting } from './compactor.ts';
-import { judgeStreams } from './judge-streams.ts';
-import { http1Wire, http2Wire } from './open-watch.ts';
-import { record, type Recorder } from './recorder.ts';
-import { type LogEntry, sightsOf } from './sights.ts';
+import { checkHistory } from '../fault/check-history.ts';
+import { parseEntries, keyPrefix, mixedLoad } from '../fault/mixed-load.ts';
+import { waitForReplicaRestart } from '../fault/replica-restart.ts';
+import { type Compactor, startCompactor } from './compactor.ts';
+import { checkStreams } from './check-streams.ts';
+import { http1Transport, http2Transport } from './open-watch.ts';
+import { startRecorder, type Recorder } from './recorder.ts';
+import { type LogEntry, selectVisibleEvents } from './visible-events.ts';
 import type { ApiObject } from './view.ts';
 import { startWatcher, type Watcher } from './watcher.ts';
 import { type WatcherKind, watcherKinds } from './watcher-kinds.ts';
@@ -24,16 +24,16 @@ const seed = 5;
 
 const deliveredEventsMin = repetitions({ ci: 200_000, soak: 1_000_000 });
 const compactionIntervalMs = 200;
-/** Not fewer than there are replicas: one that was never killed still knows the beginning. */
+/** At least the number of replicas: a replica that was never killed still has the whole history. */
 const rounds = repetitions({ ci: 3, soak: 6 });
-/** Between one fault and the next: so much is asked and answered, and each watcher of everything is told of so much. */
+/** Responses, and events to each watcher of everything, between two faults. */
 const answersBetween = 150;
-/** Far beyond an election, and the start of a member or a replica on a busy machine. */
+/** Much longer than an election or the start of a member or a replica on a busy machine. */
 const recoveryMs = 60_000;
-/** The million events of a soak take minutes. */
+/** A soak delivers a million events, which takes minutes. */
 const campaignMs = 400_000;
 
-/** Writes are what all watchers multiply: a few a second keep a small machine busy. */
+/** Every write is delivered to many watchers: a few per second keep a small machine busy. */
 const thinkMs = 20;
 const clientsEach = 2;
 
@@ -68,23 +68,23 @@ beforeAll(async () => {
 afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
 
 test(
-  'through faults and forgetting, watchers are told everything, once, in order and rightly, and readers nothing that is over',
+  'through faults and compactions, watchers receive every event once, in order and with the right content, and lists are never outdated',
   async () => {
     const random = seededRandom(seed);
-    const recorder = record(etcd.endpoints, keyPrefix);
+    const recorder = startRecorder(etcd.endpoints, keyPrefix);
     scope.defer('recorder', () => recorder.stop());
     const load = mixedLoad(clients, random, { thinkMs });
-    await until('something that was written', () => recorder.revision > 0 || undefined, recoveryMs);
-    const compactor = keepCompacting(etcd.endpoints, recorder, compactionIntervalMs);
+    await until('a recorded write', () => recorder.revision > 0 || undefined, recoveryMs);
+    const compactor = startCompactor(etcd.endpoints, recorder, compactionIntervalMs);
     scope.defer('compactor', () => compactor.stop());
     const watchers = startWatchers(random, recorder);
     const leave = async (): Promise<void> => void (await Promise.all(watchers.map((watcher) => watcher.stop())));
     scope.defer('watchers', leave);
-    const delivered = (): number => watchers.reduce((sum, { deliveredEvents }) => sum + deliveredEvents, 0);
+    const deliveredEvents = (): number => watchers.reduce((sum, { deliveredEvents }) => sum + deliveredEvents, 0);
     const beganMs = clock.monotonicMs();
     const answers = async (count: number): Promise<void> => {
       const enough = load.history.length + count;
-      await until(`${count} more answers`, () => load.history.length >= enough || undefined, recoveryMs);
+      await until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);
     };
     try {
       for (let round = 0; round < rounds; round += 1) {
@@ -92,41 +92,41 @@ test(
           await answers(answersBetween);
           await fault(round);
         }
-        await forgotten(compactor);
+        await waitForCompaction(compactor);
       }
-      await until('enough events', () => delivered() >= deliveredEventsMin || undefined, campaignMs);
+      await until('enough events', () => deliveredEvents() >= deliveredEventsMin || undefined, campaignMs);
     } finally {
       await load.stop();
     }
     const lastWritten = Math.max(
-      ...load.history.map(({ outcome }) => (outcome.told === 'written' ? outcome.revision : 0)),
+      ...load.history.map(({ outcome }) => (outcome.result === 'written' ? outcome.revision : 0)),
     );
     await until('the record of the last write', () => recorder.revision >= lastWritten || undefined, recoveryMs);
-    const late = await laggards(watchers, logOf(recorder));
+    const late = await waitForWatchers(watchers, logOf(recorder));
     await compactor.stop();
     await leave();
     await recorder.stop();
 
     const log = logOf(recorder);
-    // Not only what is recorded moves it on: leaders and leases do, too.
+    // Leader elections and leases also advance the revision.
     const members = await Promise.all(etcd.endpoints.map(memberAt));
     const headRevision = Math.max(...members.map((member) => member?.revision ?? 0));
-    const truth = { log, headRevision, compactions: compactor.asked };
+    const truth = { log, headRevision, compactions: compactor.requests };
     const violations = [
-      ...judgeStreams(
+      ...checkStreams(
         watchers.map(({ stream }) => stream),
         truth,
       ),
-      ...judge(load.history, entriesOf(recorder.changes), compactor.asked),
+      ...checkHistory(load.history, parseEntries(recorder.changes), compactor.requests),
     ];
     const endings = Map.groupBy(
       watchers.flatMap(({ stream }) => stream.segments),
       ({ ending }) => ending.how,
     );
-    const outcomes = Map.groupBy(load.history, ({ outcome }) => outcome.told);
+    const outcomes = Map.groupBy(load.history, ({ outcome }) => outcome.result);
     console.log(
       [
-        `seed ${seed}: ${delivered()} events to ${watchers.length} watchers in ${((clock.monotonicMs() - beganMs) / 1000).toFixed(0)} s`,
+        `seed ${seed}: ${deliveredEvents()} events to ${watchers.length} watchers in ${((clock.monotonicMs() - beganMs) / 1000).toFixed(0)} s`,
         `${log.length} writes, ${load.history.length} requests, ${compactor.done} compactions`,
         `watches by ending: ${counts(endings)}; requests by outcome: ${counts(outcomes)}`,
         `${violations.length} violations`,
@@ -135,8 +135,8 @@ test(
     );
     expect({ seed, violations: violations.slice(0, 20) }).toEqual({ seed, violations: [] });
     expect(late).toEqual([]);
-    expect(delivered()).toBeGreaterThanOrEqual(deliveredEventsMin);
-    // That much was forgotten shows to whoever comes too late.
+    expect(deliveredEvents()).toBeGreaterThanOrEqual(deliveredEventsMin);
+    // Clients with an old revision notice the compaction.
     for (const client of replicaClients) {
       const { body } = await client.request(
         'GET',
@@ -150,13 +150,13 @@ test(
 );
 
 function startWatchers(random: Random, recorder: Recorder): readonly Watcher[] {
-  const wires = { 'HTTP/1.1': http1Wire(cluster), 'HTTP/2': http2Wire(cluster) };
+  const wires = { 'HTTP/1.1': http1Transport(cluster), 'HTTP/2': http2Transport(cluster) };
   for (const wire of Object.values(wires)) scope.defer('wire', () => wire.close());
   const { front, replicas } = cluster.pids();
   const urls = {
     replicas: replicas.map(({ url }) => url),
     'the front': [front.url],
-    'lines that are cut': clientLines.map(({ endpoint }) => endpoint.replace('http:', 'https:')),
+    'cut connections': clientLines.map(({ endpoint }) => endpoint.replace('http:', 'https:')),
   };
   const start = (kind: WatcherKind, at: number): Watcher =>
     startWatcher(`${kind.what} ${at}`, kind, {
@@ -164,19 +164,19 @@ function startWatchers(random: Random, recorder: Recorder): readonly Watcher[] {
       wire: wires[kind.protocol],
       client: () => pick(random, replicaClients),
       url: () => pick(random, urls[kind.through]),
-      newest: () => recorder.revision,
+      latestRevision: () => recorder.revision,
     });
   return watcherKinds.flatMap((kind) => Array.from({ length: kind.count }, (_, at) => start(kind, at)));
 }
 
-/** Whoever has not been told everything although nothing hinders it. */
-async function laggards(watchers: readonly Watcher[], log: readonly LogEntry[]): Promise<string[]> {
+/** Waits until all watchers have received everything; returns those that have not. */
+async function waitForWatchers(watchers: readonly Watcher[], log: readonly LogEntry[]): Promise<string[]> {
   const due = new Map(
-    [...new Set(watchers.map(({ stream }) => stream.view))].map((view) => [view, sightsOf(log, view)]),
+    [...new Set(watchers.map(({ stream }) => stream.view))].map((view) => [view, selectVisibleEvents(log, view)]),
   );
   const late = (): Watcher[] =>
     watchers.filter(({ stream, revision }) => revision < (due.get(stream.view)?.events.at(-1)?.revision ?? 0));
-  // The judge, who comes next, says more about whoever is late than a wait in vain.
+  // The checker reports missing events better than a timeout would.
   await until('the last events', () => late().length === 0 || undefined, recoveryMs).catch(() => {});
   return late().map(({ stream }) => stream.watcher);
 }
@@ -185,26 +185,26 @@ const logOf = ({ changes }: Recorder): LogEntry[] =>
   changes.map(({ revision, key, value }) => ({
     revision,
     key: key.slice(keyPrefix.length),
-    object: value === undefined ? undefined : (JSON.parse(value) as ApiObject), // stored by the server as it serves it
+    object: value === undefined ? undefined : (JSON.parse(value) as ApiObject), // the stored encoding equals the served one
   }));
 
-// Each fault is done when it is seen to have happened.
+// Each fault waits until its effect is visible.
 
-const cutFromEtcd = (): Promise<void> => cut(lines);
-const cutFromClients = (): Promise<void> => cut(clientLines);
+const cutFromEtcd = (): Promise<void> => cutConnections(lines);
+const cutFromClients = (): Promise<void> => cutConnections(clientLines);
 
-async function cut(lines: readonly TcpProxy[]): Promise<void> {
+async function cutConnections(lines: readonly TcpProxy[]): Promise<void> {
   const accepted = (): number => lines.reduce((sum, line) => sum + line.accepted, 0);
   const before = accepted();
   for (const line of lines) line.cut();
-  await until('somebody to come again', () => accepted() > before || undefined, recoveryMs);
+  await until('a client to reconnect', () => accepted() > before || undefined, recoveryMs);
 }
 
 async function killReplica(round: number): Promise<void> {
   const at = round % cluster.pids().replicas.length;
   const { pid } = cluster.pids().replicas[at] ?? { pid: 0 };
   process.kill(pid, 'SIGKILL');
-  await replicaBack(cluster, at, pid);
+  await waitForReplicaRestart(cluster, at, pid);
 }
 
 async function killLeader(): Promise<void> {
@@ -214,8 +214,8 @@ async function killLeader(): Promise<void> {
   await leader.start();
 }
 
-/** A compaction or two since now. */
-async function forgotten(compactor: Compactor): Promise<void> {
+/** Waits for one or two compactions. */
+async function waitForCompaction(compactor: Compactor): Promise<void> {
   const enough = compactor.done + 2;
   await until('compactions', () => compactor.done >= enough || undefined, recoveryMs);
 }
@@ -223,4 +223,4 @@ async function forgotten(compactor: Compactor): Promise<void> {
 const counts = (groups: ReadonlyMap<string, readonly unknown[]>): string =>
   [...groups].map(([name, all]) => `${name} ${all.length}`).join(', ');
 
-const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // none is empty
+const pick = <T>(random: Random, some: readonly T[]): T => some[random.below(some.length)] as T; // never empty

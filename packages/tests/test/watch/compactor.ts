@@ -4,38 +4,41 @@ import type { Compaction } from '../fault/history.ts';
 import type { Recorder } from './recorder.ts';
 
 export interface Compactor {
-  /** All that were asked for, whether the answer came or not. */
-  readonly asked: readonly Compaction[];
-  /** How many were answered. */
+  /** All requested compactions, with or without a response. */
+  readonly requests: readonly Compaction[];
+  /** Number of acknowledged compactions. */
   readonly done: number;
   stop(): Promise<void>;
 }
 
-/** Makes etcd forget, time and again, all that it knew the time before: the life of a revision is one to two intervals. */
-export function keepCompacting(members: readonly string[], recorder: Recorder, intervalMs: number): Compactor {
-  const asked: Compaction[] = [];
+/**
+ * Periodically compacts etcd to the revision of the previous round, so a revision stays available for one to two
+ * intervals.
+ */
+export function startCompactor(members: readonly string[], recorder: Recorder, intervalMs: number): Compactor {
+  const requests: Compaction[] = [];
   const stopping = new AbortController();
   let done = 0;
   const loop = (async () => {
     let seen = 0;
     for (let turn = 0; !stopping.signal.aborted; turn += 1) {
-      // Never more than is recorded, lest the truth itself be forgotten.
+      // Only recorded revisions may be compacted.
       const target = seen;
       seen = recorder.revision;
-      if (target > (asked.at(-1)?.revision ?? 0)) {
-        asked.push({ revision: target, askedMs: clock.monotonicMs() });
+      if (target > (requests.at(-1)?.revision ?? 0)) {
+        requests.push({ revision: target, requestedMs: clock.monotonicMs() });
         try {
           await compact(members[turn % members.length] as string, target);
           done += 1;
         } catch {
-          // A member that is down or without a leader; it may have happened all the same, and the next one comes soon.
+          // The member is down or has no leader. The compaction may still have happened, and the next one follows soon.
         }
       }
       await sleep(clock, intervalMs);
     }
   })();
   return {
-    asked,
+    requests,
     get done() {
       return done;
     },

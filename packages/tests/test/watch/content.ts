@@ -2,17 +2,17 @@ import { hash } from 'node:crypto';
 import type { ApiObject } from './view.ts';
 
 /**
- * A digest of an object as clients are to get it: what is stored, with a resourceVersion. The order of its fields is of
- * no meaning in JSON, so it makes no difference here.
+ * A digest of an object as clients receive it: the stored object with a resourceVersion. Independent of field order,
+ * which has no meaning in JSON.
  */
 export const contentOf = (object: ApiObject, revision: number): string =>
   hash(
     'sha1',
-    JSON.stringify({ ...object, metadata: { ...object.metadata, resourceVersion: `${revision}` } }, inOrder),
+    JSON.stringify({ ...object, metadata: { ...object.metadata, resourceVersion: `${revision}` } }, sortKeys),
     'base64',
   );
 
-const inOrder = (_: string, value: unknown): unknown =>
+const sortKeys = (_: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
     : value;

@@ -2,20 +2,20 @@ import { contentOf } from './content.ts';
 import { type Delivered, initialEndNames } from './streams.ts';
 import type { ApiObject } from './view.ts';
 
-/** What a line of a watch says: an event, or the code of the status that ends it; 0 for what cannot be understood. */
+/** A line of a watch: an event, or the code of the Status that ends it; 0 for an invalid line. */
 export type Frame = Delivered | { readonly error: number; readonly text: string };
 
-/** Most watchers are told the same, byte for byte, and at about the same time. */
+/** Most watchers receive identical bytes at about the same time, so parsed lines are cached. */
 const remembered = new Map<string, Frame>();
 const rememberedMax = 20_000;
 
-/** Two watchers that are told the same get the same object. */
+/** Parses a line; equal lines return the same object. */
 export function readFrame(line: string): Frame {
   let frame = remembered.get(line);
   if (!frame) {
     if (remembered.size >= rememberedMax) remembered.clear();
-    // Lines are kept as bytes in characters, which is cheap to compare and is undone here.
-    remembered.set(line, (frame = understood(Buffer.from(line, 'latin1').toString())));
+    // Lines are stored as latin1 strings, which are cheap to compare, and decoded here.
+    remembered.set(line, (frame = parseFrame(Buffer.from(line, 'latin1').toString())));
   }
   return frame;
 }
@@ -28,7 +28,7 @@ interface Sent {
   };
 }
 
-function understood(text: string): Frame {
+function parseFrame(text: string): Frame {
   try {
     return frameOf(JSON.parse(text) as Sent, text);
   } catch {

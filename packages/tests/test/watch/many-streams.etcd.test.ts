@@ -3,23 +3,22 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '../../../base/test/until.ts';
-import { type ServedKinds, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
-// Clients written in Go put all their watches on one connection of HTTP/2: whoever does not read one of them must not
-// hold up the others.
+// Go clients open all watches on one HTTP/2 connection: an unread watch must not block the others.
 
 const connections = 10;
 const watchesEach = 100;
 const stoppedEach = 5;
 const events = 20;
-/** All of them together are more than the window of a stream, so that one who does not read them is waited for. */
+/** Together larger than the stream window, so an unread watch is blocked by flow control. */
 const eventBytes = 5_000;
 const slowTestMs = 180_000;
 const limitMs = 120_000;
 
 const path = '/api/v1/namespaces/many/serviceaccounts';
 const scope = new CleanupStack();
-let server: ServedKinds;
+let server: TestServer;
 beforeAll(async () => {
   server = await serveKinds(kinds);
   scope.defer('server', () => server.close());
@@ -27,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => scope.close());
 
 test(
-  '1,000 watches on 10 connections are all told everything, though some of them are not read',
+  '1,000 watches on 10 connections receive all events, although some of them are not read',
   async () => {
     const sessions = await Promise.all(Array.from({ length: connections }, () => openSession()));
     const watches = sessions.flatMap((session) => Array.from({ length: watchesEach }, () => new Watch(session)));
@@ -39,12 +38,16 @@ test(
 
     const names = Array.from({ length: events }, (_, at) => `robot-${at}`);
     for (const name of names) await create(name);
-    await until('everything', () => reading.every(({ told }) => told.length === events) || undefined, limitMs);
-    for (const { told } of reading) expect(told).toEqual(names);
-    for (const { told } of stopped) expect(told.length).toBeLessThan(events);
+    await until(
+      'everything',
+      () => reading.every(({ eventNames }) => eventNames.length === events) || undefined,
+      limitMs,
+    );
+    for (const { eventNames } of reading) expect(eventNames).toEqual(names);
+    for (const { eventNames } of stopped) expect(eventNames.length).toBeLessThan(events);
 
-    // A place on each connection becomes free, and is as good as new. As Go's client does, it is taken behind a ping:
-    // Node counts a stream that was reset until it has read everything that came with the reset.
+    // One stream on each connection becomes free and can be reused. Like Go's client, wait for a ping first: Node
+    // counts a reset stream until it has read everything before the reset.
     for (const [at, session] of sessions.entries()) {
       watches[at * watchesEach + watchesEach - 1]?.close();
       await new Promise((answered) => session.ping(answered));
@@ -52,13 +55,17 @@ test(
     }
 
     for (const watch of stopped) watch.goOn();
-    await until('the rest', () => stopped.every(({ told }) => told.length === events) || undefined, limitMs);
-    for (const { told } of stopped) expect(told).toEqual(names);
+    await until(
+      'the rest',
+      () => stopped.every(({ eventNames }) => eventNames.length === events) || undefined,
+      limitMs,
+    );
+    for (const { eventNames } of stopped) expect(eventNames).toEqual(names);
   },
   slowTestMs,
 );
 
-/** A connection as Go opens one: there is much room on it, and little for each stream. */
+/** A connection with Go's flow-control windows: large for the connection, small for each stream. */
 async function openSession(): Promise<ClientHttp2Session> {
   const session = connect(server.url, { ca: server.certificate });
   scope.defer('session', () => session.destroy());
@@ -81,13 +88,13 @@ function statusOf(session: ClientHttp2Session, target: string): Promise<number> 
 
 async function create(name: string): Promise<void> {
   const metadata = { name, annotations: { note: 'a'.repeat(eventBytes) } };
-  const { status } = await server.ask('POST', path, { apiVersion: 'v1', kind: 'ServiceAccount', metadata });
+  const { status } = await server.request('POST', path, { apiVersion: 'v1', kind: 'ServiceAccount', metadata });
   expect(status).toBe(201);
 }
 
 class Watch {
   begun = false;
-  readonly told: string[] = [];
+  readonly eventNames: string[] = [];
   readonly #stream: ClientHttp2Stream;
   #line = '';
 
@@ -113,6 +120,6 @@ class Watch {
   #read(piece: Buffer): void {
     const lines = `${this.#line}${piece.toString('latin1')}`.split('\n');
     this.#line = lines.pop() ?? '';
-    for (const line of lines) this.told.push(/"name":"(robot-\d+)"/.exec(line)?.[1] ?? line);
+    for (const line of lines) this.eventNames.push(/"name":"(robot-\d+)"/.exec(line)?.[1] ?? line);
   }
 }

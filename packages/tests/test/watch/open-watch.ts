@@ -2,55 +2,55 @@ import { type ClientHttp2Session, connect, type ClientHttp2Stream } from 'node:h
 import https from 'node:https';
 import type { Credentials } from '../fault/client.ts';
 
-/** A request whose answer has no end of its own. */
+/** A watch request. */
 export interface OpenWatch {
-  /** Breaks it off without a word to anybody. */
-  leave(): void;
+  /** Destroys the connection or the stream. */
+  abort(): void;
 }
 
-export interface Listener {
+export interface WatchListener {
   status(code: number, retryAfter: string | undefined): void;
-  /** Without the end of the line. */
+  /** Without the line feed. */
   line(text: string): void;
-  /** Called once, whoever ended it. */
-  ended(): void;
+  /** Called once, whichever side ended the watch. */
+  closed(): void;
 }
 
-/** How watchers reach the server. */
-export interface Wire {
-  open(url: string, path: string, listener: Listener): OpenWatch;
+/** A protocol for watches. */
+export interface WatchTransport {
+  open(url: string, path: string, listener: WatchListener): OpenWatch;
   close(): void;
 }
 
-/** A connection for every watch. */
-export function http1Wire({ ca, token }: Credentials): Wire {
+/** HTTP/1.1 with one connection per watch. */
+export function http1Transport({ ca, token }: Credentials): WatchTransport {
   const agent = new https.Agent({ ca, keepAlive: false });
   return {
     open: (url, path, listener) => {
       const request = https.get(`${url}${path}`, { agent, headers: { authorization: `Bearer ${token}` } });
-      // Both the request and its answer tell of a broken connection by an error; that it ended is all there is to know.
+      // A broken connection causes errors of both the request and the response; 'close' suffices.
       request.on('error', () => {});
-      request.on('close', () => listener.ended());
+      request.on('close', () => listener.closed());
       request.on('response', (response) => {
         listener.status(response.statusCode ?? 0, response.headers['retry-after']);
         response.on('error', () => {});
         response.on('data', linesInto(listener));
       });
-      return { leave: () => request.destroy() };
+      return { abort: () => request.destroy() };
     },
     close: () => agent.destroy(),
   };
 }
 
-/** All watches of one server on one connection, and another when that one has ended or is to be left. */
-export function http2Wire({ ca, token }: Credentials): Wire {
+/** HTTP/2 with one connection per server for all watches, replaced when it ends or after GOAWAY. */
+export function http2Transport({ ca, token }: Credentials): WatchTransport {
   const sessions = new Map<string, ClientHttp2Session>();
   const sessionTo = (url: string): ClientHttp2Session => {
     const known = sessions.get(url);
     if (known && !known.closed && !known.destroyed) return known;
     const session = connect(url, { ca });
     sessions.set(url, session);
-    session.on('error', () => {}); // every watch on it hears of it as well
+    session.on('error', () => {}); // each watch on it also ends
     session.on('goaway', () => {
       if (sessions.get(url) === session) sessions.delete(url);
     });
@@ -60,20 +60,20 @@ export function http2Wire({ ca, token }: Credentials): Wire {
     open: (url, path, listener) => {
       const stream: ClientHttp2Stream = sessionTo(url).request({ ':path': path, authorization: `Bearer ${token}` });
       stream.on('error', () => {});
-      stream.on('close', () => listener.ended());
+      stream.on('close', () => listener.closed());
       stream.on('response', (headers) => {
         listener.status(Number(headers[':status']), headers['retry-after']);
-        // Not before: what comes in one packet with the head would be told of first.
+        // Registered after the headers, because data of the same packet must not be delivered earlier.
         stream.on('data', linesInto(listener));
       });
-      return { leave: () => stream.close() };
+      return { abort: () => stream.close() };
     },
     close: () => sessions.forEach((session) => session.destroy()),
   };
 }
 
-/** Bytes become characters one by one: whoever reads a line for the first time knows what they mean. */
-function linesInto(listener: Listener): (piece: Buffer) => void {
+/** Decodes bytes as latin1; readFrame decodes them when it parses a line for the first time. */
+function linesInto(listener: WatchListener): (piece: Buffer) => void {
   let rest = '';
   return (piece) => {
     const lines = (rest + piece.toString('latin1')).split('\n');

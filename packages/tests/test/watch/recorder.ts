@@ -1,31 +1,31 @@
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { type Change, changesFrom } from '../etcd.ts';
+import { type Change, streamChanges } from '../etcd.ts';
 
-/** The truth while it happens: what etcd itself says is written, heard from every member, so that any may die. */
+/** Records all changes from every etcd member, so that any member may fail. */
 export interface Recorder {
   readonly changes: readonly Change[];
-  /** Everything up to here is recorded; what is older may be forgotten by etcd. */
+  /** All changes up to this revision are recorded; etcd may compact older ones. */
   readonly revision: number;
   stop(): Promise<void>;
 }
 
-/** Between two attempts to hear a member that is down. */
+/** Delay between connection attempts to a member that is down. */
 const retryMs = 100;
 
-export function record(members: readonly string[], prefix: string): Recorder {
+export function startRecorder(members: readonly string[], prefix: string): Recorder {
   const changes: Change[] = [];
   const stopping = new AbortController();
   const newest = (): number => changes.at(-1)?.revision ?? 0;
   const listeners = members.map(async (url) => {
     while (!stopping.signal.aborted) {
       try {
-        for await (const told of changesFrom(url, prefix, newest() + 1, stopping.signal)) {
-          // Every member tells all of it in the same order, and none divides a revision: whoever is first is believed.
+        for await (const batch of streamChanges(url, prefix, newest() + 1, stopping.signal)) {
+          // Every member sends all changes in the same order and does not split revisions, so the first one counts.
           const known = newest();
-          changes.push(...told.filter(({ revision }) => revision > known));
+          changes.push(...batch.filter(({ revision }) => revision > known));
         }
       } catch {
-        // The member is down or we stop. That nothing is lost meanwhile is seen by the judge: a gap has no owner.
+        // The member is down or the recorder stops. The checker would notice a gap as events without a write.
       }
       if (!stopping.signal.aborted) await sleep(clock, retryMs);
     }

@@ -1,8 +1,8 @@
 import type { View } from './view.ts';
 
 /**
- * What watchers were told, written down while it happens and judged when all is over. Revisions are the resourceVersions
- * that were read, and contents are digests, so that a million events are a million pointers to the same few objects.
+ * Everything that watchers received, recorded during a test and checked afterwards. Revisions are resourceVersions, and
+ * contents are digests, so that a million events are a million references to the same few objects.
  */
 export interface Stream {
   readonly watcher: string;
@@ -11,21 +11,21 @@ export interface Stream {
   readonly segments: readonly Segment[];
 }
 
-export type Listing = Listed | { readonly nonsense: string };
+export type Listing = Listed | { readonly invalid: string };
 
-/** One list, as whoever watches after it needs it. */
+/** One list, as the start of a watch. */
 interface Listed {
-  /** A revision that was there before anybody asked: without a resourceVersion nothing older may be told. */
+  /** A revision that existed before the request: without a resourceVersion, nothing older may be returned. */
   readonly notBefore: number;
   readonly revision: number;
-  /** The content of each object there was, by `namespace/name`. */
+  /** The content of each object by `namespace/name`. */
   readonly items: ReadonlyMap<string, string>;
 }
 
-/** One answer to one watch. */
+/** One watch request with its response. */
 export interface Segment {
   readonly opening: Opening;
-  /** Whether it asked for bookmarks. */
+  /** Whether it requested bookmarks. */
   readonly bookmarks: boolean;
   readonly events: readonly Delivered[];
   readonly ending: Ending;
@@ -34,32 +34,32 @@ export interface Segment {
 export type Opening =
   /** Changes after a revision. */
   | { readonly from: 'a revision'; readonly revision: number }
-  /** What there is, as objects added, and the changes after that. */
+  /** The current objects as ADDED events, then changes. */
   | { readonly from: 'the present'; readonly notBefore: number }
-  /** The same with a bookmark in between, which says where the one ends and the other begins. */
+  /** The same with a bookmark between the initial events and the changes. */
   | { readonly from: 'initial events'; readonly notBefore: number };
 
 export interface Delivered {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
-  /** `namespace/name`; of no meaning in a bookmark. */
+  /** `namespace/name`; unused for bookmarks. */
   readonly key: string;
   readonly revision: number;
   readonly content: string;
-  /** In a bookmark: under how many of its names it says that the initial events end here. */
+  /** For bookmarks: the number of annotations that mark the end of the initial events. */
   readonly initialEnds: number;
 }
 
-/** The end of the initial events is said under the name of upstream and under that of the specification. */
+/** Annotations that mark the end of the initial events: upstream's and the specification's. */
 export const initialEndNames = ['k8s.io/initial-events-end', 'platform.io/initial-events-end'] as const;
 
 export type Ending =
-  /** By us, while the server would have gone on. */
+  /** Ended by the client. */
   | { readonly how: 'left' }
-  /** The server ended it, or the connection broke. */
+  /** Ended by the server or a broken connection. */
   | { readonly how: 'cut' }
-  /** 410, as a status or as an event. */
+  /** 410, as a response status or as an error event. */
   | { readonly how: 'expired'; readonly atMs: number }
-  /** 429 or 503 with the time to wait: nothing is lost, whoever comes again goes on where it was. */
+  /** 429 or 503 with Retry-After: nothing is lost, and the watch can be retried. */
   | { readonly how: 'put off' }
-  /** What nothing in the request justifies. */
-  | { readonly how: 'nonsense'; readonly what: string };
+  /** A response that no request justifies. */
+  | { readonly how: 'invalid'; readonly what: string };

@@ -1,14 +1,14 @@
-/** What a watch asks to see. */
+/** The objects that a watch selects. */
 export interface View {
   /** Undefined for all namespaces. */
   readonly namespace?: string;
-  /** How the request says it. */
+  /** Query parameters of the request. */
   readonly query?: Readonly<Record<string, string>>;
-  /** What it means, said again without the server's words. */
-  readonly sees?: (object: ApiObject) => boolean;
+  /** The same selection as a predicate, independent of the server's code. */
+  readonly matches?: (object: ApiObject) => boolean;
 }
 
-/** As much of an object as a view looks at. */
+/** The parts of an object that a view uses. */
 export interface ApiObject {
   readonly kind?: string;
   readonly apiVersion?: string;
@@ -19,7 +19,7 @@ export interface ApiObject {
   };
 }
 
-export const isSeen = ({ namespace, sees }: View, object: ApiObject): boolean =>
+export const isVisible = ({ namespace, matches: sees }: View, object: ApiObject): boolean =>
   (namespace === undefined || object.metadata.namespace === namespace) && (sees?.(object) ?? true);
 
 export const pathOf = ({ namespace, query }: View, more: Readonly<Record<string, string>> = {}): string => {

@@ -1,13 +1,13 @@
 import { colours, namespaces } from '../fault/mixed-load.ts';
 import type { View } from './view.ts';
-import type { Habit } from './watcher.ts';
+import type { WatcherOptions } from './watcher.ts';
 
-/** Who watches in the campaign. Another kind of watcher is another line here. */
-export interface WatcherKind extends Habit {
+/** The watchers of the campaign; each entry is one kind. */
+export interface WatcherKind extends WatcherOptions {
   readonly what: string;
   readonly count: number;
   readonly protocol: 'HTTP/1.1' | 'HTTP/2';
-  readonly through: 'replicas' | 'the front' | 'lines that are cut';
+  readonly through: 'replicas' | 'the front' | 'cut connections';
 }
 
 const everything: View = {};
@@ -17,19 +17,19 @@ const [red, green] = colours;
 const inNamespace: View = { namespace: oneNamespace };
 const inColour: View = {
   query: { labelSelector: `colour=${red}` },
-  sees: ({ metadata }) => metadata.labels?.['colour'] === red,
+  matches: ({ metadata }) => metadata.labels?.['colour'] === red,
 };
 const inColoursOfOneNamespace: View = {
   namespace: otherNamespace,
   query: { labelSelector: `colour notin (${green})` },
-  sees: ({ metadata }) => metadata.labels?.['colour'] !== green,
+  matches: ({ metadata }) => metadata.labels?.['colour'] !== green,
 };
 const byName: View = {
   query: { fieldSelector: 'metadata.name=account-1' },
-  sees: ({ metadata }) => metadata.name === 'account-1',
+  matches: ({ metadata }) => metadata.name === 'account-1',
 };
 
-/** Long enough to be a watcher, short enough to come again a few times. */
+/** Long enough for a watch, short enough for several reconnects. */
 const staysLong = { staysEvents: 5_000 };
 const staysShort = { staysEvents: 150 };
 const withList = { starts: 'with a list', bookmarks: true } as const;
@@ -55,7 +55,7 @@ export const watcherKinds: readonly WatcherKind[] = [
     ...withList,
     ...staysLong,
     ...overHttp1,
-    through: 'lines that are cut',
+    through: 'cut connections',
   },
   {
     what: 'all over HTTP/2, cut',
@@ -64,7 +64,7 @@ export const watcherKinds: readonly WatcherKind[] = [
     ...withList,
     ...staysLong,
     ...overHttp2,
-    through: 'lines that are cut',
+    through: 'cut connections',
   },
   { what: 'all, restless', count: 4, view: everything, ...withList, ...staysShort, ...overHttp1 },
   { what: 'all over HTTP/2, restless', count: 4, view: everything, ...withList, ...staysShort, ...overHttp2 },

@@ -1,47 +1,47 @@
 import { type Random, sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { type Client, NoAnswerError } from '../fault/client.ts';
+import { type Client, NoResponseError } from '../fault/client.ts';
 import { contentOf } from './content.ts';
 import { readFrame } from './frames.ts';
-import type { OpenWatch, Wire } from './open-watch.ts';
+import type { OpenWatch, WatchTransport } from './open-watch.ts';
 import type { Delivered, Ending, Listing, Opening, Segment, Stream } from './streams.ts';
 import { type ApiObject, pathOf, type View } from './view.ts';
 
-/** What a watcher does, time and again. */
-export interface Habit {
+/** The repeated behavior of a watcher. */
+export interface WatcherOptions {
   readonly view: View;
-  /** Where it starts when it knows nothing, or was told that what it knows is too old. */
+  /** How it starts without a known revision, or after 410. */
   readonly starts: 'with a list' | 'with the present' | 'with initial events' | 'at an old revision';
   readonly bookmarks: boolean;
-  /** After about so many events it goes and comes again, elsewhere. */
+  /** Reconnects elsewhere after about so many events. */
   readonly staysEvents: number;
 }
 
-export interface Surroundings {
+export interface WatcherEnvironment {
   readonly random: Random;
-  readonly wire: Wire;
-  /** For lists: a client of any replica. */
+  readonly wire: WatchTransport;
+  /** A client of any replica, for lists. */
   client(): Client;
-  /** Where to watch this time. */
+  /** The URL for the next watch. */
   url(): string;
-  /** A revision that is certainly there by now. */
-  newest(): number;
+  /** A revision that certainly exists. */
+  latestRevision(): number;
 }
 
 export interface Watcher {
   readonly stream: Stream;
   readonly deliveredEvents: number;
-  /** It has been told everything up to here. */
+  /** All events up to this revision were received. */
   readonly revision: number;
   stop(): Promise<void>;
 }
 
-/** Before it comes again to where it was not let in. */
+/** Delay before it retries a failed watch. */
 const retryMs = 50;
-/** How far back an old revision lies at most; etcd forgets about as many between two compactions. */
+/** Maximum age of an old revision, about the revisions between two compactions. */
 const oldRevisions = 60;
 
-export function startWatcher(watcher: string, habit: Habit, surroundings: Surroundings): Watcher {
-  const { random, newest } = surroundings;
+export function startWatcher(watcher: string, habit: WatcherOptions, surroundings: WatcherEnvironment): Watcher {
+  const { random, latestRevision: newest } = surroundings;
   const lists: Listing[] = [];
   const segments: Segment[] = [];
   const stopping = new AbortController();
@@ -50,7 +50,7 @@ export function startWatcher(watcher: string, habit: Habit, surroundings: Surrou
   let current: OpenWatch | undefined;
   let revision = 0;
 
-  /** Where to go on; undefined when a list that was needed did not come. */
+  /** The next start; undefined if a required list failed. */
   const opening = async (): Promise<Opening | undefined> => {
     if (known !== undefined && habit.starts !== 'at an old revision') return { from: 'a revision', revision: known };
     const notBefore = newest();
@@ -62,10 +62,10 @@ export function startWatcher(watcher: string, habit: Habit, surroundings: Surrou
       case 'at an old revision':
         return { from: 'a revision', revision: Math.max(1, notBefore - random.below(oldRevisions)) };
       case 'with a list': {
-        const list = await listed(surroundings.client(), habit.view, notBefore);
+        const list = await readList(surroundings.client(), habit.view, notBefore);
         if (!list) return undefined;
         lists.push(list);
-        return 'nonsense' in list ? undefined : { from: 'a revision', revision: list.revision };
+        return 'invalid' in list ? undefined : { from: 'a revision', revision: list.revision };
       }
     }
   };
@@ -73,25 +73,25 @@ export function startWatcher(watcher: string, habit: Habit, surroundings: Surrou
   const life = (async () => {
     while (!stopping.signal.aborted) {
       const from = await opening();
-      const ending = from && (await watched(from));
+      const ending = from && (await runWatch(from));
       if (ending?.how === 'expired') known = undefined;
       if (ending?.how !== 'left') await sleep(clock, retryMs);
     }
   })();
 
-  function watched(from: Opening): Promise<Ending> {
+  function runWatch(from: Opening): Promise<Ending> {
     const events: Delivered[] = [];
     const stays = 1 + random.below(habit.staysEvents * 2);
     let ending: Ending = { how: 'cut' };
     const leave = (): void => {
       ending = { how: 'left' };
-      current?.leave();
+      current?.abort();
     };
     revision = from.from === 'a revision' ? from.revision : from.notBefore;
-    // The revisions of what comes before the bookmark, or without one of the present, are no places to go on from.
+    // Revisions before the bookmark, or of initial events without one, cannot be resumed from.
     let resumable = from.from === 'a revision';
     known = resumable ? revision : undefined;
-    const told = (event: Delivered): void => {
+    const receive = (event: Delivered): void => {
       events.push(event);
       deliveredEvents += 1;
       if (event.initialEnds > 0) resumable = true;
@@ -106,16 +106,16 @@ export function startWatcher(watcher: string, habit: Habit, surroundings: Surrou
           code = status;
           if (status === 410) ending = expired();
           else if ((status === 429 || status === 503) && retryAfter) ending = { how: 'put off' };
-          else if (status !== 200) ending = { how: 'nonsense', what: `status ${status}` };
+          else if (status !== 200) ending = { how: 'invalid', what: `status ${status}` };
         },
         line: (text) => {
           if (ending.how !== 'cut' || code !== 200) return;
           const frame = readFrame(text);
-          if (!('error' in frame)) told(frame);
+          if (!('error' in frame)) receive(frame);
           else if (frame.error === 410) ending = expired();
-          else ending = { how: 'nonsense', what: frame.text };
+          else ending = { how: 'invalid', what: frame.text };
         },
-        ended: () => {
+        closed: () => {
           segments.push({ opening: from, bookmarks: habit.bookmarks, events, ending });
           resolve(ending);
         },
@@ -134,7 +134,7 @@ export function startWatcher(watcher: string, habit: Habit, surroundings: Surrou
     },
     stop: async () => {
       stopping.abort();
-      current?.leave();
+      current?.abort();
       await life;
     },
   };
@@ -142,7 +142,7 @@ export function startWatcher(watcher: string, habit: Habit, surroundings: Surrou
 
 const expired = (): Ending => ({ how: 'expired', atMs: clock.monotonicMs() });
 
-function queryOf(from: Opening, { bookmarks }: Habit): Record<string, string> {
+function queryOf(from: Opening, { bookmarks }: WatcherOptions): Record<string, string> {
   const query = { watch: 'true', ...(bookmarks && { allowWatchBookmarks: 'true' }) };
   switch (from.from) {
     case 'a revision':
@@ -154,28 +154,28 @@ function queryOf(from: Opening, { bookmarks }: Habit): Record<string, string> {
   }
 }
 
-interface Sent {
+interface ListBody {
   readonly metadata: { readonly resourceVersion: string };
   readonly items: readonly (ApiObject & { readonly metadata: { readonly resourceVersion: string } })[];
 }
 
-/** A replica that is down, or has no store at present, gives none. */
-async function listed(client: Client, view: View, notBefore: number): Promise<Listing | undefined> {
+/** Returns undefined if the replica is down or has no store at present. */
+async function readList(client: Client, view: View, notBefore: number): Promise<Listing | undefined> {
   try {
     const { status, retryAfter, body } = await client.request('GET', pathOf(view));
     if (status === 503 && retryAfter) return undefined;
-    if (status !== 200) return { nonsense: `${status} ${body}` };
-    const { metadata, items } = JSON.parse(body) as Sent;
+    if (status !== 200) return { invalid: `${status} ${body}` };
+    const { metadata, items } = JSON.parse(body) as ListBody;
     const contents = items.map((item): [string, string] => [
       `${item.metadata.namespace}/${item.metadata.name}`,
       contentOf(withType(item), Number(item.metadata.resourceVersion)),
     ]);
     return { notBefore, revision: Number(metadata.resourceVersion), items: new Map(contents) };
   } catch (error) {
-    if (error instanceof NoAnswerError) return undefined;
+    if (error instanceof NoResponseError) return undefined;
     throw error;
   }
 }
 
-/** The items of a list do not say what they are; the list does. */
+/** Adds kind and apiVersion, which list items lack. */
 const withType = (item: ApiObject): ApiObject => ({ kind: 'ServiceAccount', apiVersion: 'v1', ...item });

@@ -1,0 +1,179 @@
+/**
+ * Compares servers under the same load at the same time: on a shared machine no other comparison is reliable. The
+ * servers share core 0; load and etcd use the core of the command, which needs wrk and the bench kit beside the
+ * checkout.
+ */
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { until } from '../../base/test/until.ts';
+import { freePorts } from '../../storage/test/real-etcd.ts';
+import { http1Client } from '../test/fault/client.ts';
+
+const pairs = 5;
+const turns = 30;
+const seconds = 4;
+const connections = 16;
+const serverCore = '0';
+const microsecondsPerTick = 10_000;
+/** Token of a member of system:masters, which fills each server. */
+export const adminToken = 't';
+
+export const thisCheckout = path.resolve(import.meta.dirname, '..', '..', '..');
+const kit = path.resolve(thisCheckout, '..', 'shared', 'bench');
+const run = promisify(execFile);
+
+// An interrupted benchmark also stops its servers.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
+export interface BenchServer {
+  readonly name: string;
+  readonly url: string;
+  readonly ca: Buffer;
+  readonly pid: number;
+  stop(): Promise<unknown>;
+}
+
+export interface BenchServerOptions {
+  readonly name: string;
+  readonly checkout: string;
+  readonly endpoints: readonly string[];
+  /** Directory for the files of the run. */
+  readonly home: string;
+  readonly flags?: readonly string[];
+  /** Lines of the token file besides the administrator's. */
+  readonly users?: readonly string[];
+  /** Options of Node. */
+  readonly nodeOptions?: string;
+}
+
+/** Starts a server with its own etcd prefix, filled by the kit. */
+export async function startBenchServer({
+  name,
+  checkout,
+  endpoints,
+  home,
+  flags = [],
+  users = [],
+  nodeOptions = '',
+}: BenchServerOptions): Promise<BenchServer> {
+  const [port] = await freePorts(1);
+  const tokens = path.join(home, `${name}.tokens`);
+  fs.writeFileSync(tokens, [`${adminToken},admin,,"system:masters"`, ...users, ''].join('\n'));
+  const certificates = path.join(home, name);
+  const main = path.join(checkout, 'packages', 'server', 'src', 'main.ts');
+  // Use the Node options of the program's first line, with the running Node.
+  const [firstLine = ''] = fs.readFileSync(main, 'utf8').split('\n', 1);
+  const node = ['-S', firstLine.replace(/^#!\S+ (-S )?/, ''), '--conditions=source', main];
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: nodeOptions,
+    PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`,
+  };
+  const served = [`--secure-port=${port}`, '--bind-address=127.0.0.1', `--cert-dir=${certificates}`];
+  const stored = [`--etcd-servers=${endpoints.join()}`, `--etcd-prefix=/${name}`];
+  const rest = [`--token-auth-file=${tokens}`, '--controllers=-garbage-collector', ...flags];
+  const log = fs.openSync(path.join(home, `${name}.log`), 'a');
+  const server = spawn('env', [...node, ...served, ...stored, ...rest], { stdio: ['ignore', 'ignore', log], env });
+  fs.closeSync(log);
+  process.once('exit', () => server.kill());
+  const pid = server.pid as number; // undefined only if spawning failed, and then the server never becomes ready
+  const url = `https://127.0.0.1:${port}`;
+  await until('the server', () => isReady(url, path.join(certificates, 'apiserver.crt')));
+  const target = ['--server', url, '--token', adminToken, '--pids', `${pid}`, '--no-pin'];
+  await run(process.execPath, [path.join(kit, 'bench.mjs'), ...target, '--only', 'get-rv0', '--seconds', '1']);
+  execFileSync('taskset', ['-acp', serverCore, `${pid}`]);
+  return {
+    name,
+    url,
+    ca: fs.readFileSync(path.join(certificates, 'apiserver.crt')),
+    pid,
+    stop: () => {
+      const exited = once(server, 'exit');
+      server.kill();
+      return exited;
+    },
+  };
+}
+
+/** Measures both servers under the same load, several times. */
+export async function compare(workload: string, [theirs, ours]: readonly [BenchServer, BenchServer]): Promise<void> {
+  for (let pair = 0; pair < pairs; pair++) {
+    const load = { workload, token: adminToken, seconds };
+    const [one, other] = await Promise.all([costOf(theirs, load), costOf(ours, load)]);
+    console.log(
+      `${workload}: ${theirs.name} ${one.toFixed(1)} us, ${ours.name} ${other.toFixed(1)} us, ${ours.name} by ${theirs.name} ${(other / one).toFixed(3)}`,
+    );
+  }
+}
+
+/**
+ * Alternates requests of two users against one server, in turns so short that the machine's state hardly changes: two
+ * servers differ by a tenth even if they do the same.
+ */
+export async function compareUsers(
+  workload: string,
+  side: BenchServer,
+  [first, second]: readonly [token: string, token: string],
+): Promise<void> {
+  const ratios: number[] = [];
+  const total = { first: 0, second: 0 };
+  for (let turn = 0; turn < turns; turn++) {
+    const one = await costOf(side, { workload, token: first, seconds: 1 });
+    const other = await costOf(side, { workload, token: second, seconds: 1 });
+    total.first += one;
+    total.second += other;
+    ratios.push(other / one);
+  }
+  const [low, median, high] = [0.25, 0.5, 0.75].map((part) =>
+    ratios.toSorted((left, right) => left - right)[Math.floor(turns * part)]?.toFixed(3),
+  );
+  console.log(
+    `${workload}, ${side.name}: ${(total.first / turns).toFixed(1)} us and ${(total.second / turns).toFixed(1)} us, ratio ${median} (half of ${turns} turns between ${low} and ${high})`,
+  );
+}
+
+async function isReady(url: string, certificate: string): Promise<true | undefined> {
+  if (!fs.existsSync(certificate)) return undefined;
+  const client = http1Client(url, { ca: fs.readFileSync(certificate), token: adminToken });
+  const answer = await client.request('GET', '/readyz').catch(() => undefined);
+  client.close();
+  return answer?.status === 200 ? true : undefined;
+}
+
+export interface Load {
+  readonly workload: string;
+  /** Token of the user who sends the requests. */
+  readonly token: string;
+  readonly seconds: number;
+}
+
+/** Puts a server under load and returns its requests per second. */
+export async function applyLoad(
+  { url }: Pick<BenchServer, 'url'>,
+  { workload, token, seconds }: Load,
+): Promise<number> {
+  const script = ['-s', path.join(kit, 'wrk.lua'), url, '--', token, workload];
+  const { stdout } = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}`, ...script]);
+  return Number(/RESULT (\S+)/.exec(stdout)?.[1]);
+}
+
+/** Processor microseconds per request. */
+async function costOf(side: BenchServer, load: Load): Promise<number> {
+  const { pid } = side;
+  const before = usedTicks(pid);
+  const perSecond = await applyLoad(side, load);
+  return ((usedTicks(pid) - before) * microsecondsPerTick) / (perSecond * load.seconds);
+}
+
+/** User and system time are fields 14 and 15. The name before them may contain anything but the last parenthesis. */
+function usedTicks(pid: number): number {
+  const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const [user, kernel] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13);
+  return Number(user) + Number(kernel);
+}

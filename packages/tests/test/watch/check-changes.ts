@@ -1,0 +1,65 @@
+import type { VisibleEvents } from './visible-events.ts';
+import type { Delivered } from './streams.ts';
+
+export interface ChangeRules {
+  readonly sights: VisibleEvents;
+  /** Whether the watch requested bookmarks. */
+  readonly bookmarks: boolean;
+  readonly headRevision: number;
+}
+
+/** Compares delivered with expected events in parallel. */
+export function checkChanges(
+  events: readonly Delivered[],
+  after: number,
+  { sights, bookmarks, headRevision }: ChangeRules,
+): { violations: string[]; revision: number; caughtUp: boolean } {
+  const wanted = sights.events;
+  const first = sights.after(after);
+  const violations: string[] = [];
+  const skipped = new Set<number>();
+  let next = first;
+  let revision = after;
+  for (const event of events) {
+    if (event.type === 'BOOKMARK') {
+      const ahead = wanted[next];
+      if (!bookmarks) violations.push(`bookmark not requested: ${nameOf(event)}`);
+      if (event.initialEnds > 0) violations.push(`no initial events end with ${nameOf(event)}`);
+      if (event.revision < revision) violations.push(`goes back from ${revision}: ${nameOf(event)}`);
+      if (ahead && ahead.revision <= event.revision) violations.push(`ahead of ${nameOf(ahead)}: ${nameOf(event)}`);
+      if (event.revision > headRevision) violations.push(`of the future: ${nameOf(event)}`);
+      revision = Math.max(revision, event.revision);
+      continue;
+    }
+    let at = next;
+    if (!isOf(wanted[at], event)) at = findExpectedEvent(event, sights);
+    const due = wanted[at];
+    if (!due) violations.push(`nothing of that kind happened in view: ${nameOf(event)}`);
+    else if (at < first) violations.push(`from before ${after}: ${nameOf(event)}`);
+    else if (skipped.has(at)) violations.push(`reordered: ${nameOf(event)} after ${revision}`);
+    else if (at < next) violations.push(`doubled: ${nameOf(event)} after ${revision}`);
+    else {
+      for (; next < at; next += 1) {
+        violations.push(`missed: ${nameOf(wanted[next] as Delivered)}, received ${event.revision} instead`);
+        skipped.add(next);
+      }
+      next = at + 1;
+    }
+    if (due && due.type !== event.type) violations.push(`wrong type: ${nameOf(event)} is ${due.type}`);
+    if (due && due.content !== event.content) violations.push(`wrong content: ${nameOf(event)}`);
+    revision = Math.max(revision, event.revision);
+  }
+  return { violations, revision, caughtUp: next === wanted.length };
+}
+
+const isOf = (one: Delivered | undefined, { revision, key }: Delivered): boolean =>
+  one?.revision === revision && one.key === key;
+
+/** The index of the expected event; one revision may contain several keys. */
+function findExpectedEvent(event: Delivered, { events, after }: VisibleEvents): number {
+  const end = after(event.revision);
+  for (let at = after(event.revision - 1); at < end; at += 1) if (isOf(events[at], event)) return at;
+  return -1;
+}
+
+const nameOf = ({ type, key, revision }: Delivered): string => `${type} ${key} at ${revision}`;
