@@ -16,7 +16,7 @@ const seconds = 4;
 const ofPolicies = '/packages/policies/src/';
 
 for (const policies of counts.split(',')) {
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'share-of-policies-'));
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'policy-cpu-share-'));
   const etcd = await startEtcd();
   const nodeOptions = `--cpu-prof --cpu-prof-interval=200 --cpu-prof-dir=${home}`;
   const side = await startBenchServer({

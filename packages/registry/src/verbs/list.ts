@@ -113,6 +113,9 @@ function continuationOf(
 /** Selectors skip objects, so a chunk may need several pages of the store. */
 const pageKeysMin = 500;
 
+/** What is done with a page at once takes about a millisecond for so many objects. */
+const pageKeysMax = 10_000;
+
 /** How many objects are matched before other work gets a turn. */
 const matchedAtOnce = 16;
 
@@ -130,7 +133,8 @@ async function listFromHistory(
   const turns = schedulerOf(clock);
   const items: StoredObject[] = [];
   for (let after = start; ; ) {
-    const pageKeys = limit && (matches ? Math.max(limit, pageKeysMin) : limit);
+    const wanted = Math.max(limit ?? pageKeysMax, matches ? pageKeysMin : 1);
+    const pageKeys = Math.min(wanted, pageKeysMax);
     const page = await collection.listFromStore({ within, after, limit: pageKeys }, revision, call);
     if (!options.readableOnly) requireAllReadable(page.items.flatMap(({ unreadable }) => unreadable ?? []));
     for (const [index, item] of page.items.entries()) {
