@@ -10,7 +10,6 @@ import {
   object,
   string,
   stringMap,
-  subdomainNames,
   time,
 } from '@cluster-apiserver/model';
 
@@ -23,16 +22,10 @@ export const widget = defineKind({
   kind: 'Widget',
   plural: 'widgets',
   singular: 'widget',
-  shortNames: [],
   description: '',
-  names: subdomainNames,
   qualifiedFinalizers: false,
-  createOnReplace: false,
   ownsOthers: false,
   deletedAnswer: 'object',
-  subresources: [],
-  selectableFields: {},
-  unknownSelectorField: (name) => name,
   fields: {
     spec: jsonField(
       object({

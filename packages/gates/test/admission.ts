@@ -1,5 +1,5 @@
 import { callUntil } from '@cluster-apiserver/base';
-import { defineKind, subdomainNames } from '@cluster-apiserver/model';
+import { defineKind } from '@cluster-apiserver/model';
 import type { AdmissionContext } from '../src/index.ts';
 
 const kind = defineKind({
@@ -8,17 +8,11 @@ const kind = defineKind({
   kind: 'Robot',
   plural: 'robots',
   singular: 'robot',
-  shortNames: [],
   description: '',
   fields: {},
-  names: subdomainNames,
   qualifiedFinalizers: false,
-  createOnReplace: false,
   ownsOthers: false,
   deletedAnswer: 'object',
-  subresources: [],
-  selectableFields: {},
-  unknownSelectorField: (name) => name,
 });
 
 /** A write that somebody sends: the creation of a robot, unless it is said otherwise. */

@@ -12,7 +12,6 @@ export const robotKind = defineKind({
   kind: 'Robot',
   plural: 'robots',
   singular: 'robot',
-  shortNames: [],
   description: 'For these tests.',
   fields: {
     about: jsonField(objectReference, 'One owner owns all of it.', 'always'),
@@ -28,12 +27,7 @@ export const robotKind = defineKind({
   },
   names: pathSegmentNames,
   qualifiedFinalizers: false,
-  createOnReplace: false,
   ownsOthers: false,
-  deletedAnswer: 'status',
-  subresources: [],
-  selectableFields: {},
-  unknownSelectorField: (name) => name,
 });
 
 /** A robot in canonical form. */

@@ -1,4 +1,4 @@
-import { defineKind, type Kind, subdomainNames } from '@cluster-apiserver/model';
+import { defineKind, type Kind } from '@cluster-apiserver/model';
 
 /** A kind that has nothing of its own, for tests of what all kinds have. */
 export const robotKind: Kind = defineKind({
@@ -7,15 +7,9 @@ export const robotKind: Kind = defineKind({
   kind: 'Robot',
   plural: 'robots',
   singular: 'robot',
-  shortNames: [],
   description: 'For these tests.',
   fields: {},
-  names: subdomainNames,
   qualifiedFinalizers: false,
-  createOnReplace: false,
   ownsOthers: false,
   deletedAnswer: 'object',
-  subresources: [],
-  selectableFields: {},
-  unknownSelectorField: (name) => name,
 });

@@ -14,7 +14,6 @@ import {
   list,
   type ObjectOf,
   string,
-  subdomainNames,
 } from '@cluster-apiserver/model';
 import { until } from '../../base/test/until.ts';
 import { type TestServer, serveKinds } from './serve-kinds.ts';
@@ -32,15 +31,9 @@ const lamp = defineKind({
   kind: 'Lamp',
   plural: 'lamps',
   singular: 'lamp',
-  shortNames: [],
   description: 'Gives light.',
   fields,
-  names: subdomainNames,
-  qualifiedFinalizers: true,
-  createOnReplace: false,
-  ownsOthers: true,
   deletedAnswer: 'object',
-  subresources: [],
   validate: ({ watts = 0 }) => (watts > 100 ? [invalidValue('watts', watts, 'blows the fuse')] : []),
   selectableFields: { color: ({ color }) => color ?? '' },
   unknownSelectorField: (name) => `lamps have no ${name}`,

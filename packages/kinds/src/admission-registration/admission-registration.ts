@@ -1,4 +1,4 @@
-import { type KubeObject, sameJson, subdomainNames } from '@cluster-apiserver/model';
+import { type KubeObject, sameJson } from '@cluster-apiserver/model';
 
 /** The group of admission policies and webhooks. */
 export const admissionRegistration = { group: 'admissionregistration.k8s.io', version: 'v1' };
@@ -7,18 +7,8 @@ export const admissionRegistration = { group: 'admissionregistration.k8s.io', ve
 export const admissionKind = {
   ...admissionRegistration,
   namespaced: false,
-  shortNames: [],
   categories: ['api-extensions'],
-  names: subdomainNames,
-  qualifiedFinalizers: true,
-  createOnReplace: false,
   replaceNeedsVersion: true,
-  ownsOthers: true,
-  deletedAnswer: 'status',
-  subresources: [],
-  selectableFields: {},
-  unknownSelectorField: (name: string) =>
-    `"${name}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
 } as const;
 
 /** Sets metadata.generation: 1 on a create, and one more with each change of this field. */

@@ -89,8 +89,6 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
     qualifiedFinalizers: false,
     createOnReplace: true,
     ownsOthers: false,
-    deletedAnswer: 'status',
-    subresources: [],
     ...(eventLifetimeSeconds > 0 && { timeToLiveSeconds: eventLifetimeSeconds }),
     validate: (event) => validateEvent(event, 'reportingComponent'),
     columns: eventColumns,

@@ -84,11 +84,7 @@ export const namespace = defineKind({
   description: 'A scope for names: two objects of one kind may have the same name in different namespaces.',
   fields,
   names: labelNames,
-  qualifiedFinalizers: true,
-  createOnReplace: false,
-  ownsOthers: true,
   deletedAnswer: 'object',
-  subresources: [],
   parts: [
     { name: 'finalize', verbs: ['update'], fields: ['spec'], givenOnCreate: true },
     { name: 'status', verbs: ['get', 'patch', 'update'], fields: ['status'], givenOnCreate: false },

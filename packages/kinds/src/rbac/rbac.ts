@@ -9,14 +9,7 @@ export const clusterScoped = { namespaced: false, selectableFields: { 'metadata.
 /** The shared part of the four declarations. */
 export const rbacKind = {
   ...rbac,
-  shortNames: [],
   // A name may be like `system:monitoring`. A prefix is checked like a whole name.
   names: { whole: pathSegment, prefix: pathSegment },
-  qualifiedFinalizers: true,
   createOnReplace: true,
-  ownsOthers: true,
-  deletedAnswer: 'status',
-  subresources: [],
-  unknownSelectorField: (name: string) =>
-    `"${name}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
 } as const;

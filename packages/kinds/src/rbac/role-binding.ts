@@ -15,5 +15,4 @@ export const roleBinding = defineKind({
     'Grants the permissions of a Role in the same namespace, or of a ClusterRole, to users, groups and service accounts. The permissions apply in the namespace of the binding only.',
   validate: (binding, current) =>
     bindingErrors(binding, current, { roleKinds: ['Role', 'ClusterRole'], namespaced: true }),
-  selectableFields: {},
 });

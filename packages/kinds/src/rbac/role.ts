@@ -17,5 +17,4 @@ export const role = defineKind({
   fields,
   validate: ({ rules }) => policyRuleErrors(rules ?? [], { namespaced: true }).all,
   columns: [nameColumn, createdAtColumn],
-  selectableFields: {},
 });

@@ -6,7 +6,6 @@ import {
   list,
   localObjectReference,
   objectReference,
-  subdomainNames,
   type ObjectOf,
 } from '@cluster-apiserver/model';
 import type { KindServices } from '../services.ts';
@@ -45,10 +44,6 @@ export const serviceAccount = ({ serviceAccountTokens }: KindServices): Kind =>
     description:
       'Binds together a name for an identity, a principal that can be authenticated and authorized, and a set of secrets.',
     fields,
-    names: subdomainNames,
-    qualifiedFinalizers: true,
-    createOnReplace: false,
-    ownsOthers: true,
     deletedAnswer: 'object',
     subresources: serviceAccountTokens ? [tokenRequest(serviceAccountTokens)] : [],
     prepare: (account) => (account.secrets ? { ...account, secrets: account.secrets.map(nameOnly) } : account),
@@ -62,9 +57,6 @@ export const serviceAccount = ({ serviceAccountTokens }: KindServices): Kind =>
           (name) =>
             `metadata.annotations[${name}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
         ),
-    selectableFields: {},
-    unknownSelectorField: (name) =>
-      `"${name}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
   });
 
 /**

@@ -15,7 +15,6 @@ import {
   readApplied,
   type StatusError,
   string,
-  subdomainNames,
 } from '@cluster-apiserver/model';
 import { memoryStore, StorageUnavailableError, type Store } from '@cluster-apiserver/storage';
 import {
@@ -52,21 +51,13 @@ const kind: Kind = defineKind({
   kind: 'Robot',
   plural: 'robots',
   singular: 'robot',
-  shortNames: [],
   description: 'For these tests.',
   fields: {
     words: jsonField(listOf(string, 'atomic'), ''),
     parts: jsonField(listOf(objectReference, { key: 'name' }), ''),
     awake: jsonField(boolean, '', 'given'),
   },
-  names: subdomainNames,
-  qualifiedFinalizers: true,
-  createOnReplace: false,
-  ownsOthers: true,
   deletedAnswer: 'object',
-  subresources: [],
-  selectableFields: {},
-  unknownSelectorField: (name) => name,
 });
 
 let wallMs: number;

@@ -12,7 +12,7 @@ const counter = new StepCounter(/\/packages\/(?!tests\/test\/hostile\/step-count
 const model = await import('@cluster-apiserver/model');
 const cel = await import('@cluster-apiserver/expressions');
 const { runSync } = await import('@cluster-apiserver/base');
-const { kinds: kinds } = await import('@cluster-apiserver/kinds');
+const { kinds } = await import('@cluster-apiserver/kinds');
 
 afterAll(() => counter.close());
 

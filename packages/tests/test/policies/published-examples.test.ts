@@ -1,16 +1,6 @@
 /** The admission policy examples of the Kubernetes documentation, by topic. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import {
-  defineKind,
-  jsonField,
-  int32,
-  type Kind,
-  list,
-  object,
-  type Schema,
-  string,
-  subdomainNames,
-} from '@cluster-apiserver/model';
+import { defineKind, jsonField, int32, type Kind, list, object, type Schema, string } from '@cluster-apiserver/model';
 import { openPolicyServer, type PolicyAnswer, type PolicyServer, registration } from './policy-server.ts';
 
 const strings: Schema = { type: 'map', values: string };
@@ -45,18 +35,11 @@ const kindOf = (group: string, kind: string, fields: Parameters<typeof defineKin
     kind,
     plural: `${kind.toLowerCase()}s`,
     singular: kind.toLowerCase(),
-    shortNames: [],
     description: '',
-    namespaced: true,
     fields,
-    names: subdomainNames,
     qualifiedFinalizers: false,
-    createOnReplace: false,
     ownsOthers: false,
     deletedAnswer: 'object',
-    subresources: [],
-    selectableFields: {},
-    unknownSelectorField: (name) => name,
   });
 const moreKinds = [
   kindOf('apps', 'Deployment', { spec: jsonField(deploymentSpec, '') }),

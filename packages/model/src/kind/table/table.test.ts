@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
 import { jsonField, int32 } from '../../schema/schema.ts';
-import { subdomainNames } from '../../validation/names.ts';
 import { type Column, createdAtColumn, nameColumn } from './column.ts';
 import { partialObjectMetadata, partialObjectMetadataList } from './partial-metadata.ts';
 import { tableOf, type TableOptions } from './table.ts';
@@ -17,18 +16,10 @@ const kind = (columns?: readonly Column<Lamp>[]) =>
     kind: 'Lamp',
     plural: 'lamps',
     singular: 'lamp',
-    shortNames: [],
     description: 'Gives light.',
     fields,
-    names: subdomainNames,
-    qualifiedFinalizers: true,
-    createOnReplace: false,
-    ownsOthers: true,
     deletedAnswer: 'object',
-    subresources: [],
     ...(columns && { columns }),
-    selectableFields: {},
-    unknownSelectorField: (name) => name,
   });
 
 const created = '2026-01-01T00:00:00Z';
