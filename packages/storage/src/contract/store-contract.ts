@@ -83,7 +83,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
         },
       };
       const writing = store.create(key('a'), bytes('a'), {}, leaving);
-      // Behind the turn in which it is sent, and before any answer.
+      // After the turn in which it is sent, and before any response.
       await new Promise((resolve) => setImmediate(resolve));
       gone.abort(new Error('the client left'));
       const created = await writing;

@@ -268,7 +268,7 @@ test('a slow leader gets longer timeouts: each write is sent once', async () => 
   await store.create('/slow/begin', Buffer.from('x'), {}, within(5_000));
   const read = async (): Promise<Revision | undefined> =>
     (await store.get('/slow/begin', within(10_000))).stored?.revision;
-  // Beyond the time of an attempt, and within that of a repeated one: the first answers tell how slow it is.
+  // Longer than the timeout of a first attempt, and shorter than that of a later one.
   proxy.delayMs = 500;
   const patient = async <T>(act: () => Promise<T>): Promise<T> =>
     until('an answer', () => act().catch(() => undefined));

@@ -215,7 +215,7 @@ describe('three members', () => {
     }
     writing = false;
     await Promise.all(writers);
-    // Each key was created once and never touched again, so what is there tells of every change.
+    // Each key was written once, so the present keys are all changes.
     const { entries } = await store.list({ prefix: '/killed/' }, within(10_000));
     const stored = entries.map((entry) => entry.revision as number).sort((one, other) => one - other);
     await until('all changes', () => watch.revisions.length >= stored.length || undefined);

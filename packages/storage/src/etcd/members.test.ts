@@ -14,7 +14,7 @@ interface Asked extends UnaryOptions {
   readonly path: string;
 }
 
-/** Members that answer nothing, after as long as they may take. */
+/** Members that never respond. */
 function silentMembers(clock: HandClock): { readonly connect: Connect; readonly asked: Asked[] } {
   const asked: Asked[] = [];
   return {

@@ -45,20 +45,20 @@ afterEach(async () => {
   await proxy.close();
 });
 
-/** Lets the question through, loses the answer, does something meanwhile, and lets answers through again. */
+/** Forwards the request, drops the response, acts meanwhile, and forwards responses again. */
 async function losingTheAnswer<T>(
   act: () => Promise<T>,
   meanwhile: (applied: Revision) => Promise<unknown>,
 ): Promise<T> {
   const before = (await ours.store.get(key, within(1_000))).stored?.revision;
-  proxy.swallowAnswers = true;
+  proxy.dropResponses = true;
   const acting = act();
   const applied = await until('the write to be applied', async () => {
     const { stored, revision: at } = await theirs.store.get(key, within(1_000));
     return stored?.revision === before ? undefined : (stored?.revision ?? at);
   });
   await meanwhile(applied);
-  proxy.swallowAnswers = false;
+  proxy.dropResponses = false;
   proxy.cut();
   return acting;
 }
@@ -73,7 +73,7 @@ const remove = (store: Store, at: Revision): Promise<Revision> => store.delete(k
 async function writesOf(value: string): Promise<number> {
   const abort = new AbortController();
   const { revision: head } = await theirs.store.get(key, within(1_000));
-  // A last change, so that the watch is known to have come to its end.
+  // A last change marks the end of the watch.
   const end = await theirs.store.create(`${key}-end`, bytes('end'), {}, within(1_000));
   let count = 0;
   for await (const set of theirs.store.watch(key, revision(Math.max(1, head - 50)), abort.signal)) {
@@ -164,7 +164,7 @@ test.each<{ what: string; act: (first: Revision) => Promise<Revision> }>([
   { what: 'a deletion', act: (first) => remove(ours.store, first) },
 ])('a response to $what after its timeout still counts', async ({ act }) => {
   const first = await create(ours.store, 'first');
-  // Beyond the time of each attempt that there is time for: a second one would be answered too late.
+  // Longer than the timeout of every attempt, so that a second one would be answered too late.
   proxy.delayMs = 1_100;
   expect(await act(first)).toBe(first + 1);
 });
@@ -323,12 +323,12 @@ test.each<{ what: string; act: (first: Revision) => Promise<Revision> }>([
   { what: 'a creation', act: () => ours.store.create(`${key}-new`, bytes('mine'), {}, within(1_500)) },
 ])('$what whose answer never comes is left in doubt, and a read or what was never sent is not', async ({ act }) => {
   const first = await create(ours.store, 'first');
-  proxy.swallowAnswers = true;
+  proxy.dropResponses = true;
   await expect(act(first)).rejects.toThrow(WriteInDoubtError);
   const reading = await ours.store.get(key, within(300)).catch((error: unknown) => error);
   expect(reading).toBeInstanceOf(StorageUnavailableError);
   expect(reading).not.toBeInstanceOf(WriteInDoubtError);
-  // A new connection has to show its history first: nothing else leaves us.
+  // A new connection is verified first, so nothing else is sent.
   proxy.cut();
   const unsent = await act(first).catch((error: unknown) => error);
   expect(unsent).toBeInstanceOf(StorageUnavailableError);
