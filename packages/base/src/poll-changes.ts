@@ -35,7 +35,7 @@ export function pollChanges<T>(
         }
         reported = '';
       } catch (error) {
-        // An error is reported once, and not with every poll until somebody fixes it.
+        // An error is reported once, and not with every poll until it is fixed.
         try {
           const text = String(error);
           if (text !== reported) onError(error);

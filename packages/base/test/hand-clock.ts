@@ -1,6 +1,6 @@
 import type { Clock } from '../src/clock.ts';
 
-/** Time that moves when it is told to, and tells how many wait for it. */
+/** A clock that a test advances. It counts the pending timers. */
 export interface HandClock extends Clock {
   readonly waiting: number;
   advance(ms: number): void;

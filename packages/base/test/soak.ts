@@ -1,6 +1,6 @@
-/** Whether `npm run soak` runs the tests. It asks for the full counts, for which continuous integration has no time. */
+/** Whether `npm run soak` runs the tests, with the full counts, for which CI has no time. */
 export const soaking = process.env['SOAK'] === '1';
 
-/** How often a test does what it does: `ci` in `npm test`, `soak` in `npm run soak`. Docs/reliability.md lists them. */
+/** The repetitions of a test: `ci` in `npm test`, `soak` in `npm run soak`. docs/reliability.md lists them. */
 export const repetitions = (counts: { readonly ci: number; readonly soak: number }): number =>
   soaking ? counts.soak : counts.ci;

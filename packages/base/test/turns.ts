@@ -1,6 +1,6 @@
 /**
- * How long the turns of the event loop take, in processor time of its thread, so that the other processes of a machine
- * do not count; pauses of V8's collector do.
+ * Measures turns of the event loop in processor time of its thread. Other processes do not count; pauses of V8's garbage
+ * collector do.
  */
 import { PerformanceObserver } from 'node:perf_hooks';
 
@@ -11,18 +11,18 @@ const millisecondsOf = ({ user, system }: NodeJS.CpuUsage): number => (user + sy
 
 export interface Turn {
   readonly processorMs: number;
-  /** Whether V8's collector paused the thread meanwhile. */
+  /** Whether the garbage collector paused the thread meanwhile. */
   readonly hadPause: boolean;
 }
 
-/** The turns since it was begun, longest first. */
+/** Records turns until `end`, which returns them, longest first. */
 export function watchTurns(): { end(): readonly Turn[] } {
   const turns: { readonly beganMs: number; readonly endedMs: number; readonly processorMs: number }[] = [];
   const pauses: { readonly startTime: number; readonly duration: number }[] = [];
   const observer = new PerformanceObserver((list) => void pauses.push(...list.getEntries()));
   observer.observe({ entryTypes: ['gc'] });
   let last = { atMs: performance.now(), processorMs: millisecondsOf(process.threadCpuUsage()) };
-  // A timer is due in each turn, so from one to the next it is one turn and at most a millisecond.
+  // The timer is due in each turn, so the time from one call to the next is one turn and at most a millisecond.
   const timer = setInterval(() => {
     const now = { atMs: performance.now(), processorMs: millisecondsOf(process.threadCpuUsage()) };
     const processorMs = now.processorMs - last.processorMs;

@@ -2,7 +2,7 @@ import { sleep, systemClock as clock } from '../src/clock.ts';
 
 const pollMs = 20;
 
-/** Waits for a fact and gives it. What does not come within the limit fails by its name. */
+/** Polls until the result is defined, and returns it. Rejects with `what` after the limit. */
 export async function until<T>(
   what: string,
   fact: () => Promise<T | undefined> | T | undefined,
@@ -12,16 +12,16 @@ export async function until<T>(
   for (;;) {
     const found = await fact();
     if (found !== undefined) return found;
-    if (clock.monotonicMs() > endMs) throw new Error(`waited ${limitMs} ms in vain for ${what}`);
+    if (clock.monotonicMs() > endMs) throw new Error(`timed out after ${limitMs} ms waiting for ${what}`);
     await sleep(clock, pollMs);
   }
 }
 
-/** Waits for what this process brings about by itself, and looks after each turn of its event loop. */
+/** Waits for a condition that this process brings about, and checks it after each turn of the event loop. */
 export async function untilTurned(fact: () => Promise<boolean> | boolean, limitMs = 20_000): Promise<void> {
   const endMs = clock.monotonicMs() + limitMs;
   while (!(await fact())) {
-    if (clock.monotonicMs() > endMs) throw new Error(`waited ${limitMs} ms in vain until ${fact}`);
+    if (clock.monotonicMs() > endMs) throw new Error(`timed out after ${limitMs} ms waiting for ${fact}`);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -1,10 +1,9 @@
 /**
- * Sequences of frames and of calls, drawn from a seed, against one HTTP/2 connection to a member, in memory. Most frames
- * are such as a server may send, in any order; some are not. What is judged does not depend on them: nothing is thrown,
- * each call ends at most once and hears nothing afterwards, all have ended with the connection, and what is sent keeps
- * to the windows, frame sizes and numbers that the other side has allowed. Only a call that the other side cannot have
- * processed is reported as not sent: one that never left, was refused, or is beyond the last one that GOAWAY names. As long
- * as the other side breaks no rule, the connection stays, and GOAWAY ends what it does not name, at once, and nothing else.
+ * Fuzzes one HTTP/2 connection in memory with seeded sequences of frames and calls. Most frames are valid, in any order.
+ * The checks hold for every sequence: nothing is thrown, each call ends at most once and gets nothing afterwards, all calls
+ * end with the connection, and sent frames respect the peer's windows, frame sizes and stream limits. A call is reported as
+ * unsent only if the peer cannot have processed it: it was never sent, was refused, or is beyond the last stream of GOAWAY.
+ * While the peer is valid, the connection stays open, and GOAWAY ends exactly the streams that it does not include.
  */
 import { invariant, type Random } from '@cluster-apiserver/base';
 import type { Connection, Stream } from '../src/etcd/http2/connection.ts';
@@ -24,8 +23,8 @@ import { HeaderDecoder, encodeHeaderBlock } from '../src/etcd/http2/header-block
 import { frame, type FramePeer, framePeer } from '../test/frame-peer.ts';
 
 const stepsMax = 60;
-/** Says which call it is of, so that its number becomes known. */
-const questionOf = (call: number): Buffer => encodeHeaderBlock([['call', String(call)]]);
+/** Contains the number of the call, so that its stream ID can be found. */
+const requestOf = (call: number): Buffer => encodeHeaderBlock([['call', String(call)]]);
 const answer = encodeHeaderBlock([[':status', '200']]);
 
 interface Call {
@@ -39,7 +38,7 @@ interface Call {
 
 const isOpen = ({ ends, cancelled }: Call): boolean => ends.length === 0 && !cancelled;
 
-/** What the other side has allowed, and what has come of it. */
+/** What the peer has allowed and received. */
 class Judge {
   connectionWindow = initialWindowBytes;
   initialWindow = initialWindowBytes;
@@ -57,7 +56,7 @@ class Judge {
   #lastNumber = 0;
 
   read(peer: FramePeer): void {
-    for (const { type, flags: flagged, stream, payload } of peer.received()) {
+    for (const { type, flags: flagged, stream, payload } of peer.takeReceived()) {
       invariant(payload.length <= this.frameBytes || this.sawNoise, `a frame of ${payload.length} bytes`);
       if (type === frameTypes.headers) {
         invariant(stream > this.#lastNumber && stream % 2 === 1, `stream ${stream} after ${this.#lastNumber}`);
@@ -127,7 +126,7 @@ export function runFrameSequence(random: Random, connecting: typeof connectNativ
   });
   const judge = new Judge();
   const calls: Call[] = [];
-  /** It may be given up: the other side leaves, or has not answered a ping. */
+  /** The connection may end: the peer has sent GOAWAY, or has not acknowledged a ping. */
   let mayEnd = isNearEnd;
 
   const turn = (): void => {
@@ -144,7 +143,7 @@ export function runFrameSequence(random: Random, connecting: typeof connectNativ
     const ends: string[] = [];
     const hear = (): void => void (call.heardAfterEnd ||= ends.length > 0);
     const end = (how: string): void => void ends.push(how);
-    const stream = connection.open(questionOf(calls.length), {
+    const stream = connection.open(requestOf(calls.length), {
       onHeaders: hear,
       onData: hear,
       onEnd: () => end('ended'),
@@ -180,7 +179,7 @@ export function runFrameSequence(random: Random, connecting: typeof connectNativ
       }),
     () => {
       connection.checkAlive();
-      peer.standStill(among([10, 1_000, 6_000]));
+      peer.stall(among([10, 1_000, 6_000]));
       mayEnd = true;
     },
   ];

@@ -44,7 +44,7 @@ export class RevisionCompactedError extends Error {
 export class RevisionTooLargeError extends Error {
   override readonly name = 'RevisionTooLargeError';
   constructor(asked: Revision, options?: ErrorOptions) {
-    super(`revision ${asked} lies in the future`, options);
+    super(`revision ${asked} is in the future`, options);
   }
 }
 
@@ -65,7 +65,7 @@ export class HistoryReplacedError extends StorageUnavailableError {
 export class WriteInDoubtError extends StorageUnavailableError {
   override readonly name = 'WriteInDoubtError';
   constructor(key: string, options?: ErrorOptions) {
-    super(`nobody can tell whether ${key} was written`, options);
+    super(`it is unknown whether ${key} was written`, options);
   }
 }
 

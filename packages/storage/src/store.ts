@@ -22,10 +22,7 @@ import type { Revision } from './revision.ts';
 export interface Store {
   get(key: string, call: Call): Promise<ReadResult>;
   list(range: Range, call: Call): Promise<Snapshot>;
-  /**
-   * Throws KeyExistsError, with what is there, when the key has a value, and else PremiseBrokenError when one of the
-   * premises does not hold.
-   */
+  /** Throws KeyExistsError, with the present value, if the key exists, else PreconditionFailedError if a precondition fails. */
   create(key: string, value: Buffer, options: CreateOptions, call: Call): Promise<Revision>;
   /** Throws RevisionMismatchError, with the present value, unless the key was last written at `expected`. */
   update(key: string, value: Buffer, expected: Revision, options: WriteOptions, call: Call): Promise<Revision>;

@@ -1,4 +1,4 @@
-/** The other side of an HTTP/2 connection, in memory and by hand: it reads what it was sent, and sends what it is told to. */
+/** The peer of an HTTP/2 connection in memory, which a test controls frame by frame. */
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type { Clock } from '@cluster-apiserver/base';
@@ -15,12 +15,12 @@ export interface Frame {
 export interface FramePeer {
   readonly dial: Dial;
   readonly clock: Clock;
-  /** What came since it was looked at last. */
-  received(): readonly Frame[];
+  /** The frames since the last call. */
+  takeReceived(): readonly Frame[];
   send(...bytes: readonly Buffer[]): void;
-  /** Lets time pass without a turn of the event loop: then everything that is due is late. */
-  standStill(ms: number): void;
-  /** One turn of the event loop, in which what is due happens. */
+  /** Advances the clock without a turn of the event loop, so that timers are late. */
+  stall(ms: number): void;
+  /** Runs one turn of the event loop, with the timers that are due. */
   turn(): void;
   readonly closed: boolean;
 }
@@ -59,7 +59,7 @@ export function framePeer(): FramePeer {
       return socket;
     },
     clock,
-    received: () => {
+    takeReceived: () => {
       if (!greeted && unread.length >= preface.length) {
         greeted = true;
         unread = unread.subarray(preface.length);
@@ -79,7 +79,7 @@ export function framePeer(): FramePeer {
       return frames;
     },
     send: (...bytes) => to?.onData(Buffer.concat(bytes)),
-    standStill: (ms) => {
+    stall: (ms) => {
       nowMs += ms;
     },
     turn: () => {

@@ -1,6 +1,6 @@
 /**
- * A key management plugin for tests and for trying things out. IT IS NO PRODUCT: its keys follow from their names, so
- * it protects nothing. To try it:
+ * A KMS plugin for tests and experiments. DO NOT USE IT IN PRODUCTION: its keys are derived from their IDs, so it protects
+ * nothing. To try it:
  *
  *     node --conditions=source packages/storage/test/kms-plugin.ts /tmp/kms.sock
  */
@@ -11,17 +11,17 @@ import { decodeMessage, encodeMessage, writeBytes } from '../src/protobuf/fields
 
 export interface RealPlugin {
   readonly socket: string;
-  /** The name of the key that it encrypts with. */
+  /** The ID of the key that it encrypts with. */
   keyId: string;
-  /** What it says of itself; `ok` when all is well. */
+  /** Its reported health; `ok` if it is healthy. */
   healthz: string;
-  /** Whether it decrypts nothing, and does not say why. */
+  /** Whether it refuses to decrypt, without a reason. */
   refusing: boolean;
-  /** What it waits for before it answers. */
+  /** Responses wait for this. */
   ready: Promise<void>;
   /** How often each method was called. */
   readonly calls: Map<string, number>;
-  /** The trace contexts that calls came with, in their order. */
+  /** The trace contexts of calls, in order. */
   readonly traceparents: string[];
   stop(): Promise<void>;
 }

@@ -6,10 +6,10 @@ import type { Store } from '../src/store.ts';
 import { identity } from '../src/transform/transformer.ts';
 import { startEtcd } from './real-etcd.ts';
 
-/** etcd may be busy for seconds with a million keys, or with its disk; benches wait for it. */
+/** Benches wait for etcd, which may be busy for seconds with a million keys or its disk. */
 const electionTimeoutMs = 10_000;
 
-/** etcd refuses more by itself: room for millions of objects. */
+/** Enough space for millions of objects. */
 const quotaBytes = 8 * 2 ** 30;
 
 export interface LargeStore {
@@ -18,14 +18,14 @@ export interface LargeStore {
   readonly store: Store;
 }
 
-/** What benches store into: an etcd of one member with much room, without encryption, and a client. */
+/** The store of benches: an etcd of one member with much space, a client, and no encryption. */
 export async function openLargeStore(scope: CleanupStack): Promise<LargeStore> {
   const { endpoints, stop } = await startEtcd({ flags: ['--quota-backend-bytes', String(quotaBytes)] });
   scope.defer('etcd', stop);
   return { endpoints, ...connectLargeStore(endpoints, scope) };
 }
 
-/** The same for another thread. */
+/** Opens the same store in another thread. */
 export function connectLargeStore(endpoints: readonly string[], scope: CleanupStack): Omit<LargeStore, 'endpoints'> {
   const client = openEtcdClient({
     endpoints,

@@ -31,7 +31,7 @@ export function openStore(
 
 let opened = 0;
 
-/** A store as its contract wants it: each under a prefix of its own. */
+/** A store for the contract suite, with a prefix of its own. */
 export function openForContract(...from: Parameters<typeof openStore>): StoreUnderTest {
   const { client, store } = openStore(...from);
   return {

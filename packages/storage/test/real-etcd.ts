@@ -1,4 +1,4 @@
-/** A real etcd of one or three members, started for one test file and gone with it. */
+/** Starts a real etcd of one or three members for a test file. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -16,47 +16,47 @@ import { leaksBelow } from './leaks.ts';
 export interface RealEtcd {
   readonly endpoints: readonly string[];
   readonly members: readonly RealMember[];
-  /** Where everything is that it has written. */
+  /** The directory of its data. */
   readonly directory: string;
   leader(): Promise<RealMember>;
-  /** Makes a snapshot, as an operator does who backs up. Gives its path. */
+  /** Saves a snapshot, as an operator does for a backup. Returns its path. */
   snapshot(name: string): string;
   /** Kills all members and starts them with the data of a snapshot; with a token as another cluster. */
   restore(snapshot: string, token?: string): Promise<void>;
-  /** Puts an empty member in the place of one that is lost, which is not the first, as an operator does. */
+  /** Replaces a lost member by an empty one, as an operator does. It must not be the first member. */
   replace(member: RealMember): Promise<void>;
-  /** Runs etcdctl against the first member, as whoever readiness is asked as. Gives what it prints. */
+  /** Runs etcdctl against the first member, with the client credentials. Returns its output. */
   control(...args: readonly string[]): string;
-  /** Rejects when a canary lies there in clear that was to be encrypted. */
+  /** Rejects if its files contain a canary that should be encrypted. */
   stop(): Promise<void>;
 }
 
 export interface RealMember {
   readonly endpoint: string;
   readonly running: boolean;
-  /** Undefined while it does not run. */
+  /** Undefined if it is not running. */
   readonly pid: number | undefined;
   start(...flags: readonly string[]): Promise<void>;
-  /** Whether it answers a read through a quorum right now. */
+  /** Whether it answers a linearizable read now. */
   serves(): Promise<boolean>;
-  /** SIGKILL, SIGSTOP and SIGCONT; returns when the kill has happened. */
+  /** Resolves when the signal has taken effect. */
   signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): Promise<void>;
 }
 
 export interface RealEtcdOptions {
   readonly members?: number;
   readonly flags?: readonly string[];
-  /** Whether all who write to it were told to encrypt: then its files are searched for canaries in the end. */
+  /** Whether all writers encrypt: then its files are searched for canaries at the end. */
   readonly encrypted?: boolean;
   readonly tls?: EtcdTls;
 }
 
-/** Members that show a certificate, and want one of the same authority. All in PEM. */
+/** Members with TLS that require client certificates of the same CA. All in PEM. */
 export interface EtcdTls {
   readonly authority: string;
   readonly certificate: string;
   readonly privateKey: string;
-  /** What readiness is asked with. */
+  /** The client credentials of readiness checks. */
   readonly client: TlsCredentials;
 }
 
@@ -76,7 +76,7 @@ const quicklyElected = ['--heartbeat-interval=20', '--election-timeout=200'];
 /** What etcd 3.5 tells of each client that has left, whatever its level of logging. */
 const clientHasLeft = /grpc: Server\.processUnaryRPC failed to write status: connection error/;
 
-// A test run that is broken off leaves no etcd behind.
+// An aborted test run stops its etcd processes.
 const running = new Set<ChildProcess>();
 process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
@@ -261,7 +261,7 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
   };
 }
 
-/** By the state of each thread, which stands after the name of the program. */
+/** Reads the state of each thread, which follows the name of the program. */
 function isStopped({ pid }: ChildProcess): boolean {
   const tasks = `/proc/${pid}/task`;
   return readdirSync(tasks).every((task) =>

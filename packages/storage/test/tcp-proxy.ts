@@ -1,19 +1,19 @@
-/** A network between us and one member that can be cut, silenced, and made to lose answers. */
+/** A proxy in front of a member that can disconnect, stop forwarding, delay, and drop responses. */
 import { createServer, connect as dial, type Socket } from 'node:net';
 
 export interface TcpProxy {
   readonly endpoint: string;
   /** Connections accepted so far. */
   readonly accepted: number;
-  /** Cuts a connection once this many bytes came back through it; undefined lets all pass. */
+  /** Closes a connection after this many response bytes; undefined for never. */
   cutAfterBytes: number | undefined;
-  /** Questions arrive, answers do not. */
-  swallowAnswers: boolean;
-  /** Answers come this much later. */
+  /** Forwards requests and drops responses. */
+  dropResponses: boolean;
+  /** Delays responses. */
   delayMs: number;
-  /** Nothing passes in either direction, and nobody is told. New connections are accepted and silent too. */
+  /** Forwards nothing in either direction. New connections are accepted. */
   silent: boolean;
-  /** Cuts all connections now. */
+  /** Closes all connections now. */
   cut(): void;
   close(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export async function startProxy(target: string): Promise<TcpProxy> {
       if (!proxy.silent) far.write(piece);
     });
     far.on('data', (piece) => {
-      if (proxy.silent || proxy.swallowAnswers) return;
+      if (proxy.silent || proxy.dropResponses) return;
       returnedBytes += piece.length;
       const returned = returnedBytes;
       const pass = (): void => {
@@ -64,7 +64,7 @@ export async function startProxy(target: string): Promise<TcpProxy> {
       return accepted;
     },
     cutAfterBytes: undefined,
-    swallowAnswers: false,
+    dropResponses: false,
     delayMs: 0,
     silent: false,
     cut,

@@ -120,10 +120,10 @@ test(
         ].map(async (series) => (await valueOf(series)) ?? 0),
       );
     const before = await readCounts();
-    proxy.swallowAnswers = true;
+    proxy.dropResponses = true;
     const creating = create('in-doubt');
     await until('the write', () => rawValue(etcdUrl, '/registry/serviceaccounts/default/in-doubt'));
-    proxy.swallowAnswers = false;
+    proxy.dropResponses = false;
     proxy.cut();
     expect((await creating).status).toBe(201);
     const after = await until('the watch to be reopened', async () => {

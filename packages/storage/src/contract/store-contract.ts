@@ -20,7 +20,7 @@ export interface StoreUnderTest {
 }
 
 export function describeStoreContract(what: string, open: () => Promise<StoreUnderTest>): void {
-  describe(`${what} keeps the promises of a store:`, () => {
+  describe(`${what} fulfils the contract of a store:`, () => {
     let subject: StoreUnderTest;
     let store: Store;
     let key: (name: string) => string;
@@ -45,13 +45,13 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       watches.push(abort);
       return store.watch(prefix, after, abort.signal)[Symbol.asyncIterator]();
     };
-    const told = (change: Change): string => {
+    const describeChange = (change: Change): string => {
       const text = (entry: Entry): string => (entry.unreadable ? 'unreadable' : entry.value.toString());
       const name = change.key.slice(subject.prefix.length);
       return `${name}: ${change.previous ? text(change.previous) : '-'} to ${change.current ? text(change.current) : '-'}`;
     };
 
-    test('a created value is read as it was written, at the revision that was told', async () => {
+    test('a created value is read as it was written, at the returned revision', async () => {
       const value = Buffer.from([0, 1, 2, 0xff, 0xfe]);
       const created = await store.create(key('a'), value, {}, call());
       const { stored, revision: at } = await store.get(key('a'), call());
@@ -59,7 +59,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect(at).toBeGreaterThanOrEqual(created);
     });
 
-    test('a write whose caller has left is not begun', async () => {
+    test('a write whose caller has disconnected is not sent', async () => {
       const created = await put('a');
       const gone = { ...call(), isAborted: true, signal: AbortSignal.abort(new Error('the client left')) };
       for (const write of [
@@ -73,7 +73,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect(at).toBe(created);
     });
 
-    test('a write whose caller leaves once it is on its way is carried out, and its outcome is known', async () => {
+    test('a sent write completes after its caller disconnects, and its outcome is known', async () => {
       const gone = new AbortController();
       const leaving: Call = {
         ...call(),
@@ -83,14 +83,14 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
         },
       };
       const writing = store.create(key('a'), bytes('a'), {}, leaving);
-      // Behind the turn in which it is sent, and before any answer.
+      // After the turn in which it is sent, and before any response.
       await new Promise((resolve) => setImmediate(resolve));
       gone.abort(new Error('the client left'));
       const created = await writing;
       expect((await store.get(key('a'), call())).stored?.revision).toBe(created);
     });
 
-    test('a key without a value reads as undefined, at the newest revision', async () => {
+    test('a key without a value reads as undefined, at the latest revision', async () => {
       const before = await put('a');
       expect(await store.get(key('nothing'), call())).toEqual({ stored: undefined, revision: before });
     });
@@ -100,25 +100,25 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect((await store.get(key('a'), call())).stored?.value).toHaveLength(0);
     });
 
-    test('creating fails when the key has a value, and tells what is there', async () => {
+    test('a create fails if the key exists, and returns the present value', async () => {
       const first = await put('a', 'first');
       const error = await store.create(key('a'), bytes('second'), {}, call()).catch((thrown) => thrown);
       expect(error).toBeInstanceOf(KeyExistsError);
       expect(error.current).toEqual({ key: key('a'), value: bytes('first'), revision: first, stale: false });
     });
 
-    test('creating fails even with the bytes that are there: somebody else may have written them', async () => {
+    test('a create fails even with equal bytes, which another client may have written', async () => {
       await put('a', 'same');
       await expect(put('a', 'same')).rejects.toThrow(KeyExistsError);
     });
 
-    test('creating under premises succeeds while every one of them holds', async () => {
+    test('a create succeeds if all its preconditions hold', async () => {
       const [one, two] = [await put('one'), await put('two')];
-      const premises = [
+      const preconditions = [
         { key: key('one'), revision: one },
         { key: key('two'), revision: two },
       ];
-      expect(await store.create(key('a'), bytes('a'), { preconditions: premises }, call())).toBeGreaterThan(two);
+      expect(await store.create(key('a'), bytes('a'), { preconditions }, call())).toBeGreaterThan(two);
     });
 
     test.each(['written since', 'deleted', 'never there'])(
@@ -128,22 +128,18 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
         if (what === 'written since') await store.update(key('relied-on'), bytes('other'), before, {}, call());
         if (what === 'deleted') await store.delete(key('relied-on'), before, call());
         const at = await head();
-        const premises = [{ key: key('relied-on'), revision: before }];
-        const error = await store
-          .create(key('a'), bytes('a'), { preconditions: premises }, call())
-          .catch((thrown) => thrown);
+        const preconditions = [{ key: key('relied-on'), revision: before }];
+        const error = await store.create(key('a'), bytes('a'), { preconditions }, call()).catch((thrown) => thrown);
         expect(error).toBeInstanceOf(PreconditionFailedError);
         expect(error.revision).toBe(at);
         expect((await store.get(key('a'), call())).stored).toBeUndefined();
       },
     );
 
-    test('that the key has a value is told first, whatever else does not hold', async () => {
+    test('an existing key is reported before a failed precondition', async () => {
       await put('a', 'first');
-      const premises = [{ key: key('nothing'), revision: 1 }];
-      await expect(store.create(key('a'), bytes('second'), { preconditions: premises }, call())).rejects.toThrow(
-        KeyExistsError,
-      );
+      const preconditions = [{ key: key('nothing'), revision: 1 }];
+      await expect(store.create(key('a'), bytes('second'), { preconditions }, call())).rejects.toThrow(KeyExistsError);
     });
 
     test('a deleted key can be created again', async () => {
@@ -152,7 +148,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect(await put('a')).toBeGreaterThan(deleted);
     });
 
-    test('of many who create one key, one succeeds', async () => {
+    test('of many concurrent creates of one key, one succeeds', async () => {
       const outcomes = await Promise.allSettled(Array.from({ length: 20 }, (_, n) => put('a', `${n}`)));
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     });
@@ -164,7 +160,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect((await store.get(key('a'), call())).stored).toMatchObject({ value: bytes('two'), revision: second });
     });
 
-    test('an update fails when the key was written since, and tells what is there', async () => {
+    test('an update fails if the key was written since, and returns the present value', async () => {
       const first = await put('a', 'one');
       const second = await store.update(key('a'), bytes('two'), first, {}, call());
       const error = await store.update(key('a'), bytes('three'), first, {}, call()).catch((thrown) => thrown);
@@ -172,13 +168,13 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect(error.current).toMatchObject({ value: bytes('two'), revision: second });
     });
 
-    test('an update with the bytes that are there fails when they were written since', async () => {
+    test('an update with equal bytes fails if the key was written since', async () => {
       const first = await put('a', 'one');
       await store.update(key('a'), bytes('two'), first, {}, call());
       await expect(store.update(key('a'), bytes('two'), first, {}, call())).rejects.toThrow(RevisionMismatchError);
     });
 
-    test.each(['update', 'delete'] as const)('%s fails when the key has no value', async (verb) => {
+    test.each(['update', 'delete'] as const)('%s fails if the key has no value', async (verb) => {
       const first = await put('a');
       await store.delete(key('a'), first, call());
       const attempt =
@@ -190,14 +186,14 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect(error.current).toBeUndefined();
     });
 
-    test('a deletion fails when the key was written since, and leaves it', async () => {
+    test('a deletion fails if the key was written since, and changes nothing', async () => {
       const first = await put('a', 'one');
       await store.update(key('a'), bytes('two'), first, {}, call());
       await expect(store.delete(key('a'), first, call())).rejects.toThrow(RevisionMismatchError);
       expect((await store.get(key('a'), call())).stored?.value).toEqual(bytes('two'));
     });
 
-    test('of many who update what they have read, each success counts', async () => {
+    test('of many concurrent read-modify-writes, no update is lost', async () => {
       await put('counter', '0');
       const increment = async (): Promise<void> => {
         for (;;) {
@@ -215,19 +211,19 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect((await store.get(key('counter'), call())).stored?.value).toEqual(bytes('8'));
     });
 
-    test('a list gives the keys under the prefix in the order of their bytes', async () => {
+    test('a list returns the keys with the prefix in byte order', async () => {
       for (const name of ['b', 'a/2', 'é', 'a/10', 'a', 'Z']) await put(name);
       const { entries, remaining } = await store.list({ prefix: subject.prefix }, call());
       expect(names(entries)).toEqual(['Z', 'a', 'a/10', 'a/2', 'b', 'é']);
       expect(remaining).toBe(0);
     });
 
-    test('a list leaves out what only looks like the prefix', async () => {
+    test('a list omits keys that only resemble the prefix', async () => {
       for (const name of ['a/1', 'ab/1', 'a', 'b/a/1']) await put(name);
       expect(names((await store.list({ prefix: key('a/') }, call())).entries)).toEqual(['a/1']);
     });
 
-    test('an empty list has a revision too', async () => {
+    test('an empty list has a revision', async () => {
       const at = await put('a');
       expect(await store.list({ prefix: key('nothing/') }, call())).toEqual({
         entries: [],
@@ -236,7 +232,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       });
     });
 
-    test('a limited list tells how many remain, and goes on behind its last key at its revision', async () => {
+    test('a limited list returns the remaining count, and continues after its last key at its revision', async () => {
       for (const name of ['1', '2', '3', '4', '5']) await put(name);
       const first = await store.list({ prefix: subject.prefix, limit: 2 }, call());
       expect([names(first.entries), first.remaining]).toEqual([['1', '2'], 3]);
@@ -248,7 +244,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect([names(third.entries), third.remaining]).toEqual([['5'], 0]);
     });
 
-    test('a list of thousands is whole and one snapshot, whatever is written meanwhile', async () => {
+    test('a list of thousands is one complete snapshot despite concurrent writes', async () => {
       const count = 2_500;
       await inParallel(count, 50, (n) => put(`n${String(n).padStart(5, '0')}`, 'before'));
       const { entries: read } = await store.list({ prefix: subject.prefix }, call());
@@ -262,7 +258,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect(again.entries).toEqual(snapshot.entries);
     });
 
-    test('an older snapshot shows what was then', async () => {
+    test('a list at an older revision returns the state of then', async () => {
       const first = await put('a', 'one');
       const second = await store.update(key('a'), bytes('two'), first, {}, call());
       await store.delete(key('a'), second, call());
@@ -272,7 +268,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect(then.revision).toBe(first);
     });
 
-    test('a snapshot that was forgotten is refused, and one of the future too', async () => {
+    test('a list at a compacted or future revision is refused', async () => {
       const first = await put('a');
       const second = await put('b');
       await subject.compact(second);
@@ -285,16 +281,16 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       );
     });
 
-    test('a watch tells every change after its revision in order, with what was there before', async () => {
+    test('a watch delivers every change after its revision in order, with the previous value', async () => {
       const start = await put('a', 'one');
       const second = await store.update(key('a'), bytes('two'), start, {}, call());
       const changes = watch(start);
       await store.delete(key('a'), second, call());
       await put('b', 'new');
-      expect((await collect(changes, 3)).map(told)).toEqual(['a: one to two', 'a: two to -', 'b: - to new']);
+      expect((await collect(changes, 3)).map(describeChange)).toEqual(['a: one to two', 'a: two to -', 'b: - to new']);
     });
 
-    test('a watch that need not tell what was there before does not', async () => {
+    test('a watch without previous values omits them', async () => {
       const start = await put('a', 'one');
       await store.delete(key('a'), start, call());
       const abort = new AbortController();
@@ -305,12 +301,12 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect(set.changes).toEqual([{ key: key('a'), current: undefined, previous: undefined }]);
     });
 
-    test('the head is the revision of the last write', async () => {
+    test('the latest revision is that of the last write', async () => {
       const written = await put('a');
       expect(await store.readLatestRevision(call())).toBe(written);
     });
 
-    test('a watch waits for what comes later', async () => {
+    test('a watch waits for later changes', async () => {
       const changes = watch(await head());
       const next = collect(changes, 1);
       const created = await put('later');
@@ -318,7 +314,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect(change?.current?.revision).toBe(created);
     });
 
-    test('a watch tells at which revision a key was deleted, and when it was written before', async () => {
+    test('a watch delivers the revision of a deletion, and that of the write before', async () => {
       const created = await put('a');
       const deleted = await store.delete(key('a'), created, call());
       const set = await firstSet(watch(created));
@@ -328,15 +324,15 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       ]);
     });
 
-    test('a watch tells nothing of keys outside its prefix', async () => {
+    test('a watch delivers no keys outside its prefix', async () => {
       const start = await head();
       await put('other/a');
       await put('mine2');
       await put('mine/a');
-      expect((await collect(watch(start, key('mine/')), 1)).map(told)).toEqual(['mine/a: - to mine/a']);
+      expect((await collect(watch(start, key('mine/')), 1)).map(describeChange)).toEqual(['mine/a: - to mine/a']);
     });
 
-    test('a watch of thousands of old changes misses none and doubles none', async () => {
+    test('a watch of thousands of past changes misses and repeats none', async () => {
       const start = await head();
       await inParallel(2_500, 50, (n) => put(`${n}`));
       const seen = (await collect(watch(start), 2_500)).map((change) => change.current?.revision ?? 0);
@@ -344,7 +340,7 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect(seen).toEqual([...seen].sort((one, other) => one - other));
     });
 
-    test('a slow reader of a watch gets everything', async () => {
+    test('a slow reader of a watch gets all changes', async () => {
       const changes = watch(await head());
       const first = collect(changes, 1);
       await put('first');
@@ -354,17 +350,17 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect(await collect(changes, 60)).toHaveLength(60);
     });
 
-    test('a watch from a forgotten revision is refused, and one from a kept revision is not', async () => {
+    test('a watch from a compacted revision is refused, and one from a kept revision is not', async () => {
       const first = await put('a');
       await put('b');
       const third = await put('c');
       await subject.compact(third);
       await expect(collect(watch(first), 1)).rejects.toThrow(RevisionCompactedError);
       await put('d');
-      expect((await collect(watch(third), 1)).map(told)).toEqual(['d: - to d']);
+      expect((await collect(watch(third), 1)).map(describeChange)).toEqual(['d: - to d']);
     });
 
-    test('a watch ends when it is no longer wanted, waiting or not', async () => {
+    test('a watch ends when its signal aborts, waiting or not', async () => {
       const abort = new AbortController();
       const iterator = store.watch(subject.prefix, await head(), abort.signal)[Symbol.asyncIterator]();
       const waiting = iterator.next();
@@ -374,16 +370,16 @@ export function describeStoreContract(what: string, open: () => Promise<StoreUnd
       expect((await late.next()).done).toBe(true);
     });
 
-    test('a value with a time to live goes away by itself, not sooner, and the watch tells', async () => {
+    test('a value with a time to live expires, not early, and the watch delivers it', async () => {
       const start = await head();
       const writtenMs = performance.now();
       await store.create(key('brief'), bytes('x'), { timeToLiveSeconds: 1 }, call());
       const [, gone] = await collect(watch(start), 2);
-      expect(gone && told(gone)).toBe('brief: x to -');
+      expect(gone && describeChange(gone)).toBe('brief: x to -');
       expect(performance.now() - writtenMs).toBeGreaterThanOrEqual(1_000);
     });
 
-    test('an update without a time to live keeps the value for good', async () => {
+    test('an update without a time to live keeps the value', async () => {
       const created = await store.create(key('a'), bytes('x'), { timeToLiveSeconds: 1 }, call());
       const brief = await store.create(key('b'), bytes('x'), { timeToLiveSeconds: 1 }, call());
       await store.update(key('a'), bytes('y'), created, {}, call());

@@ -1,12 +1,12 @@
-/** The promises of Transformer, as tests. Every way to store values calls this with a way to open it. */
+/** The guarantees of a Transformer, as tests for every implementation. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Transformed, Transformer } from '../transform/transformer.ts';
 
 export interface TransformerUnderTest {
   readonly transformer: Transformer;
-  /** Whether what it writes can be read by nobody else. */
+  /** Whether stored values reveal nothing of the value. */
   readonly hides: boolean;
-  /** Whether it refuses what it did not write itself, and did not write there. */
+  /** What it detects: changed and moved values, changed ones, or neither. */
   readonly authenticates: 'value and place' | 'value' | 'nothing';
 }
 
@@ -21,7 +21,7 @@ const values = {
 };
 
 export function describeTransformerContract(what: string, open: () => Promise<TransformerUnderTest>): void {
-  describe(`${what} keeps the promises of a transformer:`, () => {
+  describe(`${what} fulfils the contract of a transformer:`, () => {
     let subject: TransformerUnderTest;
     let transformer: Transformer;
     beforeAll(async () => {
@@ -43,31 +43,31 @@ export function describeTransformerContract(what: string, open: () => Promise<Tr
       expect(stale).toBe(false);
     });
 
-    test('what it writes shows nothing of the value, and never the same twice', async () => {
+    test('stored values reveal nothing of the value, and never repeat', async () => {
       const written = await Promise.all(Array.from({ length: 200 }, () => write(values['an object'])));
       if (!subject.hides) return expect(written.every((one) => one.includes(canary))).toBe(true);
       expect(written.some((one) => one.includes(canary))).toBe(false);
       expect(new Set(written.map((one) => one.toString('hex'))).size).toBe(200);
     });
 
-    test('a value that was cut short is refused, wherever it is cut', async () => {
+    test('a truncated value is refused, wherever it is cut', async () => {
       if (subject.authenticates === 'nothing') return;
       const written = await write(values['an object']);
       const cuts = Array.from(written, (_, length) => written.subarray(0, length));
       expect(await Promise.all(cuts.map((cut) => refused(cut)))).not.toContain(false);
     });
 
-    test('a value with anything behind it is refused', async () => {
+    test('a value with appended bytes is refused', async () => {
       if (subject.authenticates === 'nothing') return;
       expect(await refused(Buffer.concat([await write('x'), Buffer.from([0])]))).toBe(true);
     });
 
-    test('a value under another key is refused by those who bind it to its place', async () => {
+    test('a value under another key is refused if the key is authenticated', async () => {
       const moved = await refused(await write(values['an object']), '/registry/serviceaccounts/b/robot');
       expect(moved).toBe(subject.authenticates === 'value and place');
     });
 
-    test('a value with any one bit flipped is refused', async () => {
+    test('a value with any flipped bit is refused', async () => {
       if (subject.authenticates === 'nothing') return;
       const written = await write(values['an object']);
       const accepted: number[] = [];
@@ -80,7 +80,7 @@ export function describeTransformerContract(what: string, open: () => Promise<Tr
       expect(accepted).toEqual([]);
     });
 
-    test('an error says nothing of the value', async () => {
+    test('an error reveals nothing of the value', async () => {
       const written = await write(values['an object']);
       const error = await read(written.subarray(0, 20)).then(
         () => undefined,

@@ -12,6 +12,6 @@ test.each([
   ['3.3.27', false],
   ['4.0.0', true],
   ['', false],
-])('etcd %s answers progress requests in order: %s', (version, expected) => {
+])('etcd %s supports ordered progress requests: %s', (version, expected) => {
   expect(capabilitiesOfVersion(version).progressRequests).toBe(expected);
 });

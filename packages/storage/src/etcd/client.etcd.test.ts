@@ -146,7 +146,7 @@ describe('three members', () => {
     await load.judge();
   }, 120_000);
 
-  test('the leader stands still under 8 writers: no write fails, none is lost, none happens twice', async () => {
+  test('the leader stalls under 8 writers: no write fails, none is lost, none happens twice', async () => {
     const load = await startLoad();
     const leader = await etcd.leader();
     await leader.signal('SIGSTOP');
@@ -157,7 +157,7 @@ describe('three members', () => {
     await load.judge();
   }, 60_000);
 
-  test('the process stands still while its calls wait: no write fails, and nothing is taken for an outage', async () => {
+  test('the process stalls while its calls wait: no write fails, and there is no outage', async () => {
     const load = await startLoad();
     const leader = await etcd.leader();
     await leader.signal('SIGKILL');
@@ -219,7 +219,7 @@ describe('three members', () => {
     60_000,
   );
 
-  test('a call never outlasts its own deadline, and does not declare an outage by it', async () => {
+  test('a call never exceeds its deadline, and does not start an outage by it', async () => {
     opened = openStore(etcd.endpoints);
     const { client, store, events } = opened;
     await store.get('/a', within(2_000));
@@ -244,7 +244,7 @@ describe('a member behind a network', () => {
     await etcd.stop();
   });
 
-  test('that falls silent fails no call', async () => {
+  test('that stops responding fails no call', async () => {
     const { client, store } = openStore(proxies.map(({ endpoint }) => endpoint));
     await store.get('/a', within(2_000));
     const silent = proxies.find(({ accepted }) => accepted > 0) as TcpProxy;
@@ -258,7 +258,7 @@ describe('a member behind a network', () => {
   });
 });
 
-test('a leader that answers slowly is met with patience: each write is sent once', async () => {
+test('a slow leader gets longer timeouts: each write is sent once', async () => {
   const one = await startEtcd();
   const proxy = await startProxy(one.endpoints[0] as string);
   const outcomes: string[] = [];
@@ -268,7 +268,7 @@ test('a leader that answers slowly is met with patience: each write is sent once
   await store.create('/slow/begin', Buffer.from('x'), {}, within(5_000));
   const read = async (): Promise<Revision | undefined> =>
     (await store.get('/slow/begin', within(10_000))).stored?.revision;
-  // Beyond the time of an attempt, and within that of a repeated one: the first answers tell how slow it is.
+  // Longer than the timeout of a first attempt, and shorter than that of a later one.
   proxy.delayMs = 500;
   const patient = async <T>(act: () => Promise<T>): Promise<T> =>
     until('an answer', () => act().catch(() => undefined));
@@ -285,7 +285,7 @@ test('a leader that answers slowly is met with patience: each write is sent once
   await one.stop();
 });
 
-test('a reader of memory follows a living member when the one that it watches stands still', async () => {
+test('the watch cache switches to a live member when its member stalls', async () => {
   const three = await startEtcd({ members: 3 });
   const { client, store } = openStore(three.endpoints);
   const cache = openWatchCache({

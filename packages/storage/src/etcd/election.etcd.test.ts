@@ -44,7 +44,7 @@ async function close(...candidates: readonly ReturnType<typeof candidate>[]): Pr
   }
 }
 
-test('one of three leads; when it resigns another does, at once in the next turn', async () => {
+test('one of three leads; when it resigns, another does at its next check', async () => {
   const key = `/election/${run++}`;
   const candidates = [candidate(key), candidate(key), candidate(key)];
   const leading = () => candidates.filter(({ election }) => election.isLeading);
@@ -57,7 +57,7 @@ test('one of three leads; when it resigns another does, at once in the next turn
   await close(...candidates);
 });
 
-test('a leader stays one for longer than its lease, by renewing it', async () => {
+test('a leader stays leader beyond its lease by renewing it', async () => {
   const key = `/election/${run++}`;
   const one = candidate(key);
   await until('a leader', () => one.election.isLeading || undefined);
@@ -71,7 +71,7 @@ test('a leader stays one for longer than its lease, by renewing it', async () =>
   await close(one, other);
 });
 
-test('a leader that is cut off stops before another begins', async () => {
+test('a disconnected leader stops before another begins', async () => {
   const key = `/election/${run++}`;
   const proxy = await startProxy(etcd.endpoints[0] as string);
   const one = candidate(key, [proxy.endpoint]);
@@ -127,7 +127,7 @@ test('a leader that resigns keeps the others away until its work has stopped', a
   opened.client.close();
 });
 
-test('a leader that lost its lease stands for election again only when its work has stopped', async () => {
+test('a leader that lost its lease campaigns again only after its work has stopped', async () => {
   const key = `/election/${run++}`;
   const proxy = await startProxy(etcd.endpoints[0] as string);
   const { client } = openStore([proxy.endpoint]);
@@ -164,7 +164,7 @@ test('a leader that lost its lease stands for election again only when its work 
   await proxy.close();
 });
 
-test('a process that stood still leads no more when it goes on, before any timer has told it so', async () => {
+test('a process that has stalled no longer leads, even before its timers fire', async () => {
   let stoodStillMs = 0;
   const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + stoodStillMs };
   const { client } = openStore(etcd.endpoints, { clock });
@@ -176,7 +176,7 @@ test('a process that stood still leads no more when it goes on, before any timer
   client.close();
 });
 
-test('a key that lives on no lease, so that nobody could ever lead, is removed, and that is told', async () => {
+test('a key without a lease, which would block elections, is removed and reported', async () => {
   const key = `/election/${run++}`;
   const { client, store } = openStore(etcd.endpoints);
   await store.create(key, Buffer.from('garbage'), {}, within(2_000));
@@ -189,7 +189,7 @@ test('a key that lives on no lease, so that nobody could ever lead, is removed, 
   client.close();
 });
 
-test('the leader compacts to what it saw an interval ago, and the others do not', async () => {
+test('the leader compacts to the revision of an interval ago, and the others do not', async () => {
   const { client, store } = openStore(etcd.endpoints);
   const first = await store.create(`/compaction/${run++}`, Buffer.from('x'), {}, within(2_000));
   const compacted: string[] = [];

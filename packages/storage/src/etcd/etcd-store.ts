@@ -1,36 +1,25 @@
-import { detach, inSpan, throwIfAborted, runTask, type SpanOptions, type SyncTask } from '@cluster-apiserver/base';
+import { inSpan, type SpanOptions } from '@cluster-apiserver/base';
 import {
   KeyExistsError,
-  RevisionCompactedError,
   RevisionMismatchError,
-  RevisionTooLargeError,
   StorageFullError,
   StorageUnavailableError,
   WriteInDoubtError,
 } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Call, CreateOptions, Entry, SlowKeys, ReadResult, Store, StoredValue } from '../store.ts';
+import type { Call, CreateOptions, ReadResult, Store, StoredValue } from '../store.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';
-import type { EtcdCall } from './retrying-call.ts';
 import { watchEtcd } from './etcd-watch.ts';
-import { isCompacted, isFutureRevision } from './faults.ts';
-import { prefixEnd, rangeStart } from './keys.ts';
 import { sharedLeases } from './leases.ts';
 import type { EtcdOperation } from './measures.ts';
 import { LocalWrites } from './local-writes.ts';
+import { createPageReader } from './page-reader.ts';
 import { createProgressRequester } from './progress.ts';
 import { awaitBeforeDeadline, EntryReader, readValue } from './values.ts';
-import { type KeyValue, type RangeResponse, type RangeRequest, range } from './wire/key-value.ts';
+import { type KeyValue, range } from './wire/key-value.ts';
 import type { WriteOutcome } from './conditional-write.ts';
 import { createConditionalWriter } from './write-once.ts';
-
-/** The first page of a list. The size of its values determines the size of the next page. */
-const firstPageKeys = 100;
-
-/** Large enough that pages cost little, small enough that one neither blocks etcd nor exceeds the timeout of an attempt. */
-const pageBytes = 2 * 1024 * 1024;
-const pageKeysMax = 2_000;
 
 export interface EtcdStoreOptions {
   readonly client: EtcdClient;
@@ -38,9 +27,6 @@ export interface EtcdStoreOptions {
   /** The prefix of the store's internal keys. A watch of a prefix that contains them also reports progress by them. */
   readonly internalPrefix: string;
 }
-
-/** Longer than a KMS plugin needs for the keys of a page. Slower values are deferred. */
-const listKeyTimeoutMs = 1_000;
 
 export function etcdStore({ client, transformer, internalPrefix }: EtcdStoreOptions): Store {
   const { clock, history } = client;
@@ -173,69 +159,3 @@ const spanOptions = (operation: string, resource: string): SpanOptions => ({
     ...(resource !== '' && { 'db.collection.name': resource }),
   },
 });
-
-/**
- * Reads pages at the revision of the first one, until the limit or the end. A continued list starts with the page size that
- * the list before it has found.
- */
-function createPageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
-  let lastList: { readonly prefix: string; readonly pageKeys: number } | undefined;
-  function* readAll(values: readonly KeyValue[], slowKeys: SlowKeys | undefined): SyncTask<(Entry | Promise<Entry>)[]> {
-    const read: (Entry | Promise<Entry>)[] = [];
-    for (const value of values) {
-      client.history.noteValue(value);
-      read.push(reader.read(value, slowKeys === 'defer' ? listKeyTimeoutMs : undefined));
-      yield;
-    }
-    return read;
-  }
-  return async (asked, call) => {
-    const end = prefixEnd(asked.prefix);
-    // A list must not mix two histories.
-    const inHistory: EtcdCall = { ...detach(call), historyNumber: client.history.number };
-    const entriesMax = asked.limit ?? Number.POSITIVE_INFINITY;
-    const entries: Entry[] = [];
-    let at = asked.revision;
-    let after = asked.after;
-    let pageKeys = after !== undefined && lastList?.prefix === asked.prefix ? lastList.pageKeys : firstPageKeys;
-    for (;;) {
-      throwIfAborted(call);
-      const limit = Math.min(pageKeys, entriesMax - entries.length);
-      const page = await readPage(
-        client,
-        { key: rangeStart(asked.prefix, after), end, limit, revision: at },
-        inHistory,
-      );
-      at ??= revision(page.header.revision);
-      // Decrypting thousands of values must not block the event loop.
-      const read = await runTask(client.clock, call, readAll(page.values, asked.slowKeys));
-      // Values that wait for keys wait concurrently.
-      const all = read.every(isResolved) ? read : Promise.all(read.map(async (entry) => entry));
-      entries.push(...(await awaitBeforeDeadline(all, call, client.clock)));
-      const remaining = page.count - page.values.length;
-      const last = page.values.at(-1);
-      if (last) {
-        after = last.key;
-        pageKeys = nextPageKeys(page.values.reduce((sum, { value }) => sum + value.length, 0) / page.values.length);
-        lastList = { prefix: asked.prefix, pageKeys };
-      }
-      if (remaining === 0 || entries.length >= entriesMax || !last) return { entries, revision: at, remaining };
-    }
-  };
-}
-
-const isResolved = (entry: Entry | Promise<Entry>): entry is Entry => !(entry instanceof Promise);
-
-async function readPage(client: EtcdClient, request: RangeRequest, call: EtcdCall): Promise<RangeResponse> {
-  try {
-    return await client.call(range, request, call);
-  } catch (cause) {
-    const asked = revision(request.revision ?? 0);
-    if (isCompacted(cause)) throw new RevisionCompactedError(asked, undefined, { cause });
-    if (isFutureRevision(cause)) throw new RevisionTooLargeError(asked, { cause });
-    throw cause;
-  }
-}
-
-const nextPageKeys = (bytesPerValue: number): number =>
-  Math.max(1, Math.min(pageKeysMax, Math.floor(pageBytes / Math.max(1, bytesPerValue))));

@@ -86,7 +86,7 @@ describe('one member', () => {
     },
   );
 
-  test('live changes arrive once each while connections are cut again and again', async () => {
+  test('live changes arrive once each while connections are cut repeatedly', async () => {
     const watch = follow(proxied.store, prefix, start);
     let cutting = true;
     const cuts = (async () => {
@@ -104,7 +104,7 @@ describe('one member', () => {
     expect(watch.revisions).toEqual(written);
   });
 
-  test('a watch on a connection that fell silent goes on with another', async () => {
+  test('a watch on a silent connection continues on another', async () => {
     const watch = follow(proxied.store, prefix, start);
     const [first] = await writeMany(direct.store, prefix, 1);
     await until('the first change', () => watch.revisions.length > 0 || undefined);
@@ -118,7 +118,7 @@ describe('one member', () => {
     expect(watch.revisions).toEqual([first, second]);
   });
 
-  test('compaction does not disturb a watch that has come further, even when it must reconnect', async () => {
+  test('compaction does not disturb a watch that is ahead of it, even if it reconnects', async () => {
     const watch = follow(proxied.store, prefix, start);
     const written = await writeMany(direct.store, prefix, 20);
     await until('the changes', () => watch.revisions.length === 20 || undefined);
@@ -131,7 +131,7 @@ describe('one member', () => {
     expect(watch.revisions).toEqual([...written, ...more]);
   });
 
-  test('a deletion that compaction has just reached is never passed over in silence', async () => {
+  test('a deletion at the compacted revision is never omitted silently', async () => {
     const created = await direct.store.create(`${prefix}gone`, Buffer.alloc(1), {}, within(2_000));
     const deleted = await direct.store.delete(`${prefix}gone`, created, within(2_000));
     await writeMany(direct.store, prefix, 1);
@@ -142,7 +142,7 @@ describe('one member', () => {
     expect(watch.error).toBeInstanceOf(RevisionCompactedError);
   });
 
-  test('compaction beyond a watch that is cut off ends it with the oldest revision that is kept', async () => {
+  test('compaction beyond a disconnected watch ends it with the oldest kept revision', async () => {
     const watch = follow(proxied.store, prefix, start);
     await writeMany(direct.store, prefix, 5);
     await until('the changes', () => watch.revisions.length === 5 || undefined);
@@ -156,7 +156,7 @@ describe('one member', () => {
     expect((watch.error as RevisionCompactedError).oldestRevision).toBe(missed.at(-1));
   });
 
-  test('changes of one revision come together: keys that end with their lease', async () => {
+  test('changes of one revision arrive together: keys that expire with their lease', async () => {
     const lives = { timeToLiveSeconds: 1 };
     const keys = ['a', 'b', 'c'].map((name) => prefix + name);
     let last = revision(0);
@@ -188,7 +188,7 @@ describe('three members', () => {
   });
   afterAll(() => etcd.stop());
 
-  test('a watch misses nothing and doubles nothing while each member in turn is killed under load', async () => {
+  test('a watch misses and repeats nothing while each member in turn is killed under load', async () => {
     const { client, store } = openStore(etcd.endpoints);
     const start = (await store.get('/', within(5_000))).revision;
     const watch = follow(store, '/killed/', start);
@@ -215,7 +215,7 @@ describe('three members', () => {
     }
     writing = false;
     await Promise.all(writers);
-    // Each key was created once and never touched again, so what is there tells of every change.
+    // Each key was written once, so the present keys are all changes.
     const { entries } = await store.list({ prefix: '/killed/' }, within(10_000));
     const stored = entries.map((entry) => entry.revision as number).sort((one, other) => one - other);
     await until('all changes', () => watch.revisions.length >= stored.length || undefined);

@@ -11,7 +11,7 @@ test('messages are reassembled however the network splits them', () => {
     const out: Buffer[] = [];
     for (let at = 0; at < stream.length; ) {
       const end = at + 1 + random.below(pieceMax);
-      // Lent: what is kept of it must have been copied.
+      // The memory is reused, so messages must have been copied.
       const piece = Buffer.from(stream.subarray(at, end));
       out.push(...reader.push(piece));
       piece.fill(0);

@@ -76,7 +76,7 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
       etcd = await startEtcd({ members });
     });
 
-    test('is noticed by whoever is idle, and afterwards everything is of the restored data', async () => {
+    test('is detected while idle, and then everything is of the restored data', async () => {
       const { store, events } = open();
       await put(store, 'kept');
       const snapshot = etcd.snapshot('backup');
@@ -101,7 +101,7 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
     });
   });
 
-  test('restored data that have grown beyond what was known are told apart by what is stored there', async () => {
+  test('restored data beyond the known revision are detected by their content', async () => {
     etcd = await startEtcd();
     const proxy = await startProxy(etcd.endpoints[0] as string);
     closings.push(() => proxy.close());
@@ -125,7 +125,7 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
     expect(names()).not.toContain('lost');
   });
 
-  test('no write that was decided on the old data reaches the restored ones, whatever its revision is there', async () => {
+  test('no write decided on the old data reaches the restored data, whatever its revision', async () => {
     etcd = await startEtcd();
     const proxy = await startProxy(etcd.endpoints[0] as string);
     closings.push(() => proxy.close());
@@ -149,7 +149,7 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
     expect(outcome).not.toBeInstanceOf(RevisionMismatchError);
   });
 
-  test('a leader leads no more, and a list that was under way is not continued', async () => {
+  test('a leader loses leadership, and a running list is not continued', async () => {
     etcd = await startEtcd();
     const { store, client } = open();
     await put(store, 'kept');
@@ -179,7 +179,7 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
   });
 });
 
-test('members that were only restarted, or that lag, are not taken for restored ones', async () => {
+test('restarted or lagging members are not taken for restored ones', async () => {
   etcd = await startEtcd({ members: 3 });
   const { store, events } = open();
   const { collection, names, reports } = follow(store);
@@ -197,7 +197,7 @@ test('members that were only restarted, or that lag, are not taken for restored 
   expect(reports).toEqual(['loaded']);
 });
 
-test('an endpoint that leads to another cluster than the others is not used, and that is told', async () => {
+test('an endpoint of another cluster than the others is not used, and reported', async () => {
   etcd = await startEtcd({ members: 3 });
   const stranger = await startEtcd();
   closings.push(() => stranger.stop());

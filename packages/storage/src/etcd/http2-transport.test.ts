@@ -236,7 +236,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
         .on('close', () => open.delete(socket))
         .resume();
       socket.write(greeting);
-      // It goes on talking after we have said goodbye; only a connection that is closed on our side puts an end to it.
+      // The peer keeps sending after this side has ended the connection, until it is closed.
       socket.on('end', () => {
         const talking = setInterval(() => socket.write('still here'), 10);
         socket.on('close', () => clearInterval(talking));

@@ -1,4 +1,4 @@
-/** The contract of the store with other implementations of HTTP/2 on our side, and between us and etcd. */
+/** The store contract with Node's HTTP/2, and with an HTTP/2 proxy in front of etcd. */
 import { execFileSync, spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe } from '@jest/globals';
@@ -42,7 +42,7 @@ proxied(hasProxy ? 'through nghttpx' : 'skipped: there is no nghttpx', () => {
         `--frontend=127.0.0.1,${port};no-tls`,
         `--backend=${host.replace(':', ',')};;proto=h2`,
         '--workers=1',
-        // It remembers nothing, so we have to say that we do not either.
+        // The proxy has no dynamic table, so this side must set its table size to 0.
         '--frontend-http2-decoder-dynamic-table-size=0',
         '--frontend-http2-max-concurrent-streams=10',
         '--single-process',

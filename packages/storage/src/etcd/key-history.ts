@@ -45,12 +45,7 @@ export async function findEvent(
       await stallAwareClock.sleep(pauseMs);
       continue;
     }
-    const timeoutMs = Math.min(attemptMs, leftMs);
-    const dueMs = stallAwareClock.nowMs() + timeoutMs;
-    const cancelTimer = clock.after(timeoutMs, () => {
-      stallAwareClock.noteTimerFired(dueMs);
-      connection.close();
-    });
+    const cancelTimer = stallAwareClock.after(Math.min(attemptMs, leftMs), () => connection.close());
     try {
       connection.send(encodeWatchCreate({ ...keys, startRevision, withPrevious: false }));
       for await (const bytes of connection.messages) {

@@ -61,7 +61,7 @@ test('a lease is used no longer than its window', async () => {
   opened.client.close();
 });
 
-test('a write whose lease was revoked behind our back is repeated with another', async () => {
+test('a write whose lease was revoked is retried with another', async () => {
   const opened = openStore(etcd.endpoints);
   const { store, client } = opened;
   await store.create('/lease/a', Buffer.from('x'), { timeToLiveSeconds: 600 }, within(5_000));

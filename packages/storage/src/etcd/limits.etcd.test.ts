@@ -27,7 +27,7 @@ test.each([
   expect((await opened.store.get('/large', within(5_000))).stored).toBeUndefined();
 });
 
-test('a list gives what can be read, and names in its place what cannot', async () => {
+test('a list returns readable values, and unreadable entries in the place of others', async () => {
   const transformer: Transformer = {
     toStorage: (value) => [value],
     fromStorage: async (value) => {
@@ -54,7 +54,7 @@ test('a list gives what can be read, and names in its place what cannot', async 
   client.close();
 });
 
-test('a full etcd refuses writes as full and at once, while reads, deletions and compaction go on', async () => {
+test('a full etcd refuses writes at once, while reads, deletions and compaction go on', async () => {
   const { store, client } = opened;
   const chunk = Buffer.alloc(500_000);
   let last = await store.create('/fill/0', chunk, {}, within(5_000));

@@ -4,7 +4,7 @@ import { LocalWrites } from './local-writes.ts';
 const source = { kind: 'ServiceAccount' };
 const [value, first, second] = [Buffer.from('value'), Buffer.from('first'), Buffer.from('second')];
 
-test('what was written is known by its key and its bytes, once', () => {
+test('a write is recognised by its key and bytes, once', () => {
   const own = new LocalWrites();
   own.add('/a', value, source, [first]);
   expect(own.take('/a', Buffer.from('theirs'))).toBeUndefined();
@@ -13,7 +13,7 @@ test('what was written is known by its key and its bytes, once', () => {
   expect(own.take('/a', first)).toBeUndefined();
 });
 
-test('of two writes of one key the newest is known', () => {
+test('the later of two writes of one key is recognised', () => {
   const pieces = [second.subarray(0, 2), Buffer.alloc(0), second.subarray(2)];
   const own = new LocalWrites();
   own.add('/a', value, source, [first]);
@@ -23,7 +23,7 @@ test('of two writes of one key the newest is known', () => {
   expect(own.take('/a', second)).toEqual({ value, stale: false, source });
 });
 
-test('what was refused is forgotten, and not what was written behind it', () => {
+test('a failed write is removed, and not a later one', () => {
   const own = new LocalWrites();
   const refused = [first];
   own.add('/a', value, source, refused);
@@ -35,13 +35,13 @@ test('what was refused is forgotten, and not what was written behind it', () => 
   expect(own.take('/a', second)).toEqual({ value, stale: false, source });
 });
 
-test('what is stored as it is comes back with its source, too', () => {
+test('an unencrypted write also returns its source', () => {
   const own = new LocalWrites();
   own.add('/a', value, source, [value]);
   expect(own.take('/a', Buffer.from(value))).toEqual({ value, stale: false, source });
 });
 
-test('what never comes back is forgotten, the oldest first, by its bytes', () => {
+test('writes that never come back are dropped by size, the oldest first', () => {
   const own = new LocalWrites();
   const large = Buffer.alloc(1024 * 1024, 'large');
   for (let n = 0; n < 20; n++) own.add(`/${n}`, large, undefined, [Buffer.concat([large])]);

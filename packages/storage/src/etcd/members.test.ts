@@ -14,7 +14,7 @@ interface Asked extends UnaryOptions {
   readonly path: string;
 }
 
-/** Members that answer nothing, after as long as they may take. */
+/** Members that never respond. */
 function silentMembers(clock: HandClock): { readonly connect: Connect; readonly asked: Asked[] } {
   const asked: Asked[] = [];
   return {
@@ -47,7 +47,7 @@ function open(seed: number, electionTimeoutMs?: number) {
   return { client, clock, asked };
 }
 
-test('replicas begin at different members', () => {
+test('replicas start at different members', () => {
   const first = (seed: number): string | undefined => {
     const { client, asked } = open(seed);
     client.readLatestRevision(callUntil(Number.POSITIVE_INFINITY)).catch(() => {}); // nobody answers
@@ -79,7 +79,7 @@ test.each([
   },
 );
 
-test('when nobody answers a call fails within the time that a client is promised, whatever elections take', async () => {
+test('without any response a call fails in time, whatever the election timeout', async () => {
   for (const electionTimeoutMs of [1_000, 5_000]) {
     const { client, clock } = open(1, electionTimeoutMs);
     const beganMs = clock.monotonicMs();

@@ -1,6 +1,6 @@
 /**
  * Lets a quiet watch learn that it has missed nothing. A watch delivers only keys below its prefix, so a reader that waits
- * for a revision that another key has reached would wait in vain.
+ * for a revision that another key has reached would never get it.
  */
 import { callUntil } from '@cluster-apiserver/base';
 import type { EtcdClient, MemberConnection } from './client.ts';

@@ -240,7 +240,7 @@ export class RetryingCall<Request, Response> {
   }
 }
 
-/** One attempt of a call, which is also told of a response that arrives after the timeout. */
+/** One attempt of a call, which also receives a response that arrives after the timeout. */
 class Attempt implements LateResponseListener {
   readonly withinMs: number;
   readonly sentMs: number;
@@ -299,7 +299,7 @@ const unavailableCode = 14;
 
 /** A member was reconnected while its connection was verified. */
 export const unverifiedConnection = ({ endpoint }: Member): EtcdFault =>
-  new EtcdFault('unsent', unavailableCode, `${endpoint} was connected to anew`);
+  new EtcdFault('unsent', unavailableCode, `${endpoint} was reconnected`);
 
 /** Something between this server and the member, such as a load balancer, now routes to another cluster. */
 function historyMismatch(member: Member): EtcdFault {

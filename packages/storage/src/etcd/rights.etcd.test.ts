@@ -55,7 +55,7 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
   });
   afterAll(() => etcd.stop());
 
-  test('whose rights end at the prefix can be worked with in every way', async () => {
+  test('limited to the prefix supports every operation', async () => {
     const client = clientOf('limited');
     const store = etcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' });
     const cache = openWatchCache({
@@ -89,7 +89,7 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
     client.close();
   });
 
-  test('that may not watch is told of, once, and the server is not ready', async () => {
+  test('without the right to watch is reported once, and the server is not ready', async () => {
     const events: EtcdEvent[] = [];
     const outcomes: string[] = [];
     const client = clientOf('reader', events, outcomes);

@@ -78,7 +78,7 @@ const put = (key: string, text = key) => theirs.store.create(key, Buffer.from(te
 const [slow, quick] = [() => cache.collections[0], () => cache.collections[1]] as const;
 const caughtUp = () => quick()?.waitUntilFresh(undefined, within(5_000));
 
-test('values whose keys hang delay no others, are unreadable meanwhile, and are told in their place afterwards', async () => {
+test('values with slow keys delay no others, are unreadable meanwhile, and are delivered later', async () => {
   const plugin = Promise.withResolvers<void>();
   answers = plugin.promise;
   const begin = quick()?.currentRevision;
@@ -110,7 +110,7 @@ test('values whose keys hang delay no others, are unreadable meanwhile, and are 
   expect(reports).toEqual(['loaded']);
 });
 
-test('values whose keys could not be had are read again alone, when somebody says that they can be', async () => {
+test('only values with unavailable keys are read again when the keys are back', async () => {
   fails = true;
   await put(`${underKms}a`);
   await put('/quick/a');
@@ -131,7 +131,7 @@ test('values whose keys could not be had are read again alone, when somebody say
   expect(reports).toEqual(['loaded']);
 });
 
-test('changes come in their order, though the keys of some take a while', async () => {
+test('changes arrive in order, though the keys of some are slow', async () => {
   const begin = slow()?.currentRevision;
   if (begin === undefined) throw new Error('there are two forms');
   const keys: string[] = [];
@@ -154,7 +154,7 @@ test('changes come in their order, though the keys of some take a while', async 
   expect(inOrder.map(({ key }) => key)).toEqual(keys.map((key) => key.slice(key.lastIndexOf('/') + 1)));
 });
 
-test('whoever lists or watches for itself gets every value, when its key is there', async () => {
+test('a direct list or watch waits for the key of every value', async () => {
   const begin = await theirs.store.readLatestRevision(within(5_000));
   await put(`${underKms}there`);
   await caughtUp();
@@ -183,7 +183,7 @@ test.each(reaching)('$what does not wait for a key beyond its deadline', async (
   await expect(act(within(100))).rejects.toThrow(StorageUnavailableError);
 });
 
-test.each(reaching)('$what does not wait for a key when its caller has left', async ({ act }) => {
+test.each(reaching)('$what does not wait for a key after its caller has disconnected', async ({ act }) => {
   await put(`${underKms}there`);
   answers = new Promise(() => {});
   const leaving = new AbortController();

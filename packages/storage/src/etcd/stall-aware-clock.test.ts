@@ -10,7 +10,7 @@ function timeByHand(): { readonly time: StallAwareClock; pass(ms: number): void 
   };
 }
 
-test('time in which nothing ran does not count, however many say that they were late by it', () => {
+test('the time of a stall does not count, however many timers report it', () => {
   const { time, pass } = timeByHand();
   const beganMs = time.nowMs();
   pass(10);
@@ -23,7 +23,7 @@ test('time in which nothing ran does not count, however many say that they were 
   expect(time.nowMs() - beganMs).toBe(10 + 20 + 7);
 });
 
-test('timers that are a little late, or in time, take nothing away', () => {
+test('timers that are in time or slightly late are no stall', () => {
   const { time, pass } = timeByHand();
   const beganMs = time.nowMs();
   pass(120);

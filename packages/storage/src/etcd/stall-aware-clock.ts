@@ -26,6 +26,15 @@ export class StallAwareClock {
     if (lateMs >= stallMinMs) this.#stalledMs += lateMs;
   }
 
+  /** Calls back once after a delay. The returned function cancels the timer. */
+  after(delayMs: number, callback: () => void): () => void {
+    const dueMs = this.nowMs() + delayMs;
+    return this.#clock.after(delayMs, () => {
+      this.noteTimerFired(dueMs);
+      callback();
+    });
+  }
+
   async sleep(delayMs: number): Promise<void> {
     const dueMs = this.nowMs() + delayMs;
     await sleep(this.#clock, delayMs);

@@ -1,6 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
 
-/** A timer this late means that our own event loop stalled, not that the peer is slow. */
+/** A timer this late means that the own event loop stalled, not that the peer is slow. */
 const lateTimerMs = 50;
 
 /**

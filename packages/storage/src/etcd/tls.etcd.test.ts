@@ -29,7 +29,7 @@ const open = (credentials: TlsCredentials) => openStore(etcd.endpoints, by(crede
 
 describeStoreContract('the store on etcd behind TLS', async () => openForContract(etcd.endpoints, by(tls.client)));
 
-test('a replaced certificate is what the next connection is opened with', async () => {
+test('the next connection uses a reloaded certificate', async () => {
   let credentials: TlsCredentials = { ca: tls.authority };
   const { client, store } = openStore(etcd.endpoints, { connect: http2Connect(systemClock, () => credentials) });
   await expect(store.get('/reloaded', within(1_000))).rejects.toThrow('etcd gives no answer');
@@ -38,7 +38,7 @@ test('a replaced certificate is what the next connection is opened with', async 
   client.close();
 });
 
-test('large values and many at once come over TLS', async () => {
+test('many large values are transferred over TLS', async () => {
   const { client, store } = open(tls.client);
   const value = Buffer.alloc(1_000_000, 'large');
   const keys = Array.from({ length: 8 }, (_, n) => `/large/${n}`);
@@ -61,7 +61,7 @@ test.each<{ who: string; credentials: () => TlsCredentials | Promise<TlsCredenti
     who: 'a member whose authority is not ours',
     credentials: async () => ({ ...tls.client, ca: (await testAuthority('other')).certificate }),
   },
-])('$who is refused, and nothing is in doubt', async ({ credentials }) => {
+])('$who is refused, and the write is known to be unsent', async ({ credentials }) => {
   const { client, store } = open(await credentials());
   await expect(store.create('/refused', Buffer.from('value'), {}, within(1_000))).rejects.toThrow(
     'etcd gives no answer',

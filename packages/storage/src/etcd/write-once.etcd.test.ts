@@ -45,20 +45,20 @@ afterEach(async () => {
   await proxy.close();
 });
 
-/** Lets the question through, loses the answer, does something meanwhile, and lets answers through again. */
+/** Forwards the request, drops the response, acts meanwhile, and forwards responses again. */
 async function losingTheAnswer<T>(
   act: () => Promise<T>,
   meanwhile: (applied: Revision) => Promise<unknown>,
 ): Promise<T> {
   const before = (await ours.store.get(key, within(1_000))).stored?.revision;
-  proxy.swallowAnswers = true;
+  proxy.dropResponses = true;
   const acting = act();
   const applied = await until('the write to be applied', async () => {
     const { stored, revision: at } = await theirs.store.get(key, within(1_000));
     return stored?.revision === before ? undefined : (stored?.revision ?? at);
   });
   await meanwhile(applied);
-  proxy.swallowAnswers = false;
+  proxy.dropResponses = false;
   proxy.cut();
   return acting;
 }
@@ -73,7 +73,7 @@ const remove = (store: Store, at: Revision): Promise<Revision> => store.delete(k
 async function writesOf(value: string): Promise<number> {
   const abort = new AbortController();
   const { revision: head } = await theirs.store.get(key, within(1_000));
-  // A last change, so that the watch is known to have come to its end.
+  // A last change marks the end of the watch.
   const end = await theirs.store.create(`${key}-end`, bytes('end'), {}, within(1_000));
   let count = 0;
   for await (const set of theirs.store.watch(key, revision(Math.max(1, head - 50)), abort.signal)) {
@@ -85,7 +85,7 @@ async function writesOf(value: string): Promise<number> {
   return count;
 }
 
-test('a creation whose answer is lost is our own, at its revision', async () => {
+test('a create whose response is lost is recognised, at its revision', async () => {
   let applied: Revision | undefined;
   const told = await losingTheAnswer(
     () => create(ours.store, 'mine'),
@@ -97,7 +97,7 @@ test('a creation whose answer is lost is our own, at its revision', async () => 
   expect(await writesOf('mine')).toBe(1);
 });
 
-test('a creation whose answer is lost is our own though others have changed it since', async () => {
+test('a create whose response is lost is recognised although others have changed it since', async () => {
   let applied: Revision | undefined;
   const told = await losingTheAnswer(
     () => create(ours.store, 'mine'),
@@ -109,7 +109,7 @@ test('a creation whose answer is lost is our own though others have changed it s
   expect(told).toBe(applied);
 });
 
-test('a creation whose answer is lost is our own though others have deleted it since, and is not done again', async () => {
+test('a create whose response is lost is recognised although others have deleted it since, and is not done again', async () => {
   let applied: Revision | undefined;
   const told = await losingTheAnswer(
     () => create(ours.store, 'mine'),
@@ -123,7 +123,7 @@ test('a creation whose answer is lost is our own though others have deleted it s
   expect(await writesOf('mine')).toBe(1);
 });
 
-test('a creation whose answer is lost is our own though others have deleted it and created theirs', async () => {
+test('a create whose response is lost is recognised although others have deleted it and created theirs', async () => {
   let applied: Revision | undefined;
   const told = await losingTheAnswer(
     () => create(ours.store, 'mine'),
@@ -137,7 +137,7 @@ test('a creation whose answer is lost is our own though others have deleted it a
   expect((await theirs.store.get(key, within(1_000))).stored?.value).toEqual(bytes('theirs'));
 });
 
-test('a creation that never arrived is refused when others came first', async () => {
+test('a create that never arrived is refused if others came first', async () => {
   await ours.store.get(key, within(1_000));
   proxy.silent = true;
   const creating = create(ours.store, 'mine').catch((error) => error);
@@ -148,7 +148,7 @@ test('a creation that never arrived is refused when others came first', async ()
   expect(await writesOf('mine')).toBe(0);
 });
 
-test('a creation that never arrived is done once, later', async () => {
+test('a create that never arrived is done once, later', async () => {
   await ours.store.get(key, within(1_000));
   proxy.silent = true;
   const creating = create(ours.store, 'mine');
@@ -162,14 +162,14 @@ test.each<{ what: string; act: (first: Revision) => Promise<Revision> }>([
   { what: 'a creation', act: () => ours.store.create(`${key}-new`, bytes('mine'), {}, within(10_000)) },
   { what: 'an update', act: (first) => update(ours.store, 'mine', first) },
   { what: 'a deletion', act: (first) => remove(ours.store, first) },
-])('the answer to $what that comes when its time is over is an answer all the same', async ({ act }) => {
+])('a response to $what after its timeout still counts', async ({ act }) => {
   const first = await create(ours.store, 'first');
-  // Beyond the time of each attempt that there is time for: a second one would be answered too late.
+  // Longer than the timeout of every attempt, so that a second one would be answered too late.
   proxy.delayMs = 1_100;
   expect(await act(first)).toBe(first + 1);
 });
 
-test('an update whose answer is lost is our own, at its revision', async () => {
+test('an update whose response is lost is recognised, at its revision', async () => {
   const first = await create(ours.store, 'first');
   let applied: Revision | undefined;
   const told = await losingTheAnswer(
@@ -181,7 +181,7 @@ test('an update whose answer is lost is our own, at its revision', async () => {
   expect(told).toBe(applied);
 });
 
-test('an update whose answer is lost is our own though others have changed and deleted it since', async () => {
+test('an update whose response is lost is recognised although others have changed and deleted it since', async () => {
   const first = await create(ours.store, 'first');
   let applied: Revision | undefined;
   const told = await losingTheAnswer(
@@ -194,7 +194,7 @@ test('an update whose answer is lost is our own though others have changed and d
   expect(told).toBe(applied);
 });
 
-test('an update in doubt is refused when others were first, even with the same bytes in the end', async () => {
+test('an update in doubt is refused if others came first, even with the same bytes in the end', async () => {
   const first = await create(ours.store, 'first');
   proxy.silent = true;
   const updating = update(ours.store, 'mine', first).catch((error) => error);
@@ -206,13 +206,13 @@ test('an update in doubt is refused when others were first, even with the same b
   expect(error.current).toMatchObject({ revision: second, value: bytes('theirs') });
 });
 
-test('a deletion whose answer is lost is our own, at its revision', async () => {
+test('a deletion whose response is lost is recognised, at its revision', async () => {
   const first = await create(ours.store, 'first');
   const told = await losingTheAnswer(() => remove(ours.store, first), nothing);
   expect(told).toBe(first + 1);
 });
 
-test('a deletion whose answer is lost is our own though others have created the key again', async () => {
+test('a deletion whose response is lost is recognised although others have created the key again', async () => {
   const first = await create(ours.store, 'first');
   const told = await losingTheAnswer(
     () => remove(ours.store, first),
@@ -232,12 +232,12 @@ test('a deletion in doubt is refused when others changed the key first', async (
   expect(await removing).toBeInstanceOf(RevisionMismatchError);
 });
 
-test('without doubt nothing is recognised: equal bytes by somebody else are a conflict', async () => {
+test('without doubt equal bytes by another writer are a conflict', async () => {
   await create(theirs.store, 'same');
   await expect(create(ours.store, 'same')).rejects.toThrow(KeyExistsError);
 });
 
-test('while no answer is lost, no seal is written', async () => {
+test('while no response is lost, no fence key is written', async () => {
   const seals = async (): Promise<number> =>
     (await theirs.store.list({ prefix: '/own/' }, within(1_000))).entries.length;
   const before = await seals();
@@ -245,7 +245,7 @@ test('while no answer is lost, no seal is written', async () => {
   expect(await seals()).toBe(before);
 });
 
-test('a deletion in doubt does not take the deletion of another for its own', async () => {
+test('a deletion in doubt does not claim the deletion of another writer', async () => {
   const at = await create(ours.store, 'old');
   proxy.silent = true;
   const deleting = remove(ours.store, at).catch((error: unknown) => error);
@@ -265,7 +265,7 @@ test.each([
     others: 'wrote something else and then the same bytes',
     act: async (first: Revision) => update(theirs.store, 'mine', await update(theirs.store, 'theirs', first)),
   },
-])('an update in doubt does not take for its own what others wrote when they $others', async ({ act }) => {
+])('an update in doubt does not claim the write of others that $others', async ({ act }) => {
   const first = await create(ours.store, 'first');
   proxy.silent = true;
   const updating = update(ours.store, 'mine', first).catch((error: unknown) => error);
@@ -285,7 +285,7 @@ async function revokeLeasesBelow(prefix: string): Promise<void> {
     if (lease !== 0) await theirs.client.call(revokeLease, lease, within(2_000));
 }
 
-test('an update in doubt is known to have been applied though its lease is gone since', async () => {
+test('an update in doubt is known to have been applied though its lease is gone', async () => {
   const lasting = { timeToLiveSeconds: 600 };
   const first = await ours.store.create(key, bytes('first'), lasting, within(5_000));
   let applied: Revision | undefined;
@@ -323,12 +323,12 @@ test.each<{ what: string; act: (first: Revision) => Promise<Revision> }>([
   { what: 'a creation', act: () => ours.store.create(`${key}-new`, bytes('mine'), {}, within(1_500)) },
 ])('$what whose answer never comes is left in doubt, and a read or what was never sent is not', async ({ act }) => {
   const first = await create(ours.store, 'first');
-  proxy.swallowAnswers = true;
+  proxy.dropResponses = true;
   await expect(act(first)).rejects.toThrow(WriteInDoubtError);
   const reading = await ours.store.get(key, within(300)).catch((error: unknown) => error);
   expect(reading).toBeInstanceOf(StorageUnavailableError);
   expect(reading).not.toBeInstanceOf(WriteInDoubtError);
-  // A new connection has to show its history first: nothing else leaves us.
+  // A new connection is verified first, so nothing else is sent.
   proxy.cut();
   const unsent = await act(first).catch((error: unknown) => error);
   expect(unsent).toBeInstanceOf(StorageUnavailableError);
@@ -430,7 +430,7 @@ describe('a write that etcd has no space for', () => {
     expect((await theirs.store.get(key, within(1_000))).stored?.revision).toBe(updated);
   });
 
-  test('is ours though others have changed it since', async () => {
+  test('is ours although others have changed it since', async () => {
     let applied: Revision | undefined;
     meanwhile = async () => {
       applied = (await theirs.store.get(key, within(1_000))).stored?.revision;

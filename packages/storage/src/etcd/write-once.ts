@@ -20,6 +20,7 @@ export function createConditionalWriter(client: EtcdClient, leases: SharedLeases
   const dependencies = { client, leases };
   let fenceKeys = 0;
   let receipts = 0;
+  // The name `seals` is older than the word "fence key"; other versions of the server use the same keys.
   const nextFenceKey = (): string => `${internalPrefix}seals/${writerId}/${fenceKeys++}`;
   return async (write, caller, historyNumber) => {
     throwIfAborted(caller);

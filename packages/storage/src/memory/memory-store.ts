@@ -90,8 +90,8 @@ export function memoryStore(clock: Clock): MemoryStore {
       throwIfAborted(call);
       const current = newest.get(key);
       if (current) throw new KeyExistsError(current);
-      const broken = options.preconditions?.some((premise) => newest.get(premise.key)?.revision !== premise.revision);
-      if (broken) throw new PreconditionFailedError(key, head);
+      const hasFailed = options.preconditions?.some((one) => newest.get(one.key)?.revision !== one.revision);
+      if (hasFailed) throw new PreconditionFailedError(key, head);
       return write(key, value, options);
     },
     update: async (key, value, expected, options, call) => {

@@ -21,9 +21,9 @@ export function aesGcm({ key, random, onNonce }: AesGcmOptions): SyncTransformer
       const nonce = random.bytes(nonceBytes);
       onNonce();
       const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(etcdKey));
-      const sealed = cipher.update(value);
+      const ciphertext = cipher.update(value);
       cipher.final(); // returns no bytes, and computes the tag
-      return [nonce, sealed, cipher.getAuthTag()];
+      return [nonce, ciphertext, cipher.getAuthTag()];
     },
     fromStorage: (value, etcdKey) => {
       if (value.length < nonceBytes + tagBytes) throw new Error('the value is too short for AES-GCM');

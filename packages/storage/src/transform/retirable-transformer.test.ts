@@ -5,7 +5,7 @@ import { identity } from './transformer.ts';
 const key = '/registry/serviceaccounts/a/robot';
 const value = Buffer.from('{}');
 
-test('what is retired closes at once when nothing is under way, and once', () => {
+test('a retired transformer without running operations closes at once, and only once', () => {
   let closings = 0;
   const old = makeRetirable(identity, () => closings++);
   expect(old.transformer.toStorage(value, key)).toEqual([value]);
@@ -15,7 +15,7 @@ test('what is retired closes at once when nothing is under way, and once', () =>
   expect(closings).toBe(1);
 });
 
-test('what is under way comes to its end first, however it ends', async () => {
+test('a retired transformer closes after its running operations, however they end', async () => {
   const [writing, reading] = [Promise.withResolvers<Buffer[]>(), Promise.withResolvers<never>()];
   let closed = false;
   const old = makeRetirable({ toStorage: () => writing.promise, fromStorage: () => reading.promise }, () => {

@@ -75,12 +75,12 @@ test('secretbox refuses keys of other lengths', async () => {
   await expect(secretbox({ key: Buffer.alloc(31), random })).rejects.toThrow(RangeError);
 });
 
-test('values without encryption are not taken from encrypted ones', () => {
+test('identity does not read encrypted values', () => {
   expect(() => identity.fromStorage(Buffer.from('k8s:enc:aesgcm:v1:a:xyz'), key)).toThrow('is encrypted');
   expect(identity.fromStorage(Buffer.from('k8s'), key).value.toString()).toBe('k8s');
 });
 
-describe('of several providers', () => {
+describe('with several providers', () => {
   const [a, b] = [gcm('a'), gcm('b')];
 
   test('the first one writes, with its prefix', async () => {
@@ -88,7 +88,7 @@ describe('of several providers', () => {
     expect(value.toString('latin1').startsWith('k8s:enc:aesgcm:v1:b:')).toBe(true);
   });
 
-  test('each one reads its own, and what the first did not write is stale', async () => {
+  test('each one reads its own values, and those not written by the first are stale', async () => {
     for (const [by, stale] of [
       [a, true],
       [b, false],
@@ -102,7 +102,7 @@ describe('of several providers', () => {
       });
   });
 
-  test('all whose prefix fits are tried, ready or not, and whatever reads the value is enough', async () => {
+  test('all with a matching prefix are tried, synchronous or not, until one reads the value', async () => {
     const same = { prefix: a.prefix, transformer: b.transformer };
     const value = await written(prefixTransformer([a]));
     for (const first of [same, { ...same, transformer: later(same.transformer) }])
@@ -112,7 +112,7 @@ describe('of several providers', () => {
       });
   });
 
-  test('a value of none of them is refused, and the error names its prefix but nothing of what is behind it', async () => {
+  test('a value of another provider is refused, and the error names its prefix only', async () => {
     const value = Buffer.from('k8s:enc:aescbc:v1:old:secret');
     expect(() => prefixTransformer([a, identityProvider]).fromStorage(value, key)).toThrow(
       new Error('the value begins with "k8s:enc:aescbc:v1:old:": no configured provider has this prefix'),
@@ -120,14 +120,14 @@ describe('of several providers', () => {
     expect(() => prefixTransformer([a]).fromStorage(object, key)).toThrow('the value has no prefix that is known');
   });
 
-  test('one that a key should read and cannot is told from one without a key', async () => {
+  test('a value that its provider cannot decrypt has another error than one without a provider', async () => {
     const value = await written(prefixTransformer([{ ...a, transformer: b.transformer }]));
     expect(() => prefixTransformer([a, identityProvider]).fromStorage(value, key)).toThrow(
       'its provider cannot decrypt it',
     );
   });
 
-  test('a prefix with one bit flipped leads to none of them', async () => {
+  test('a prefix with a flipped bit matches none of them', async () => {
     const value = await written(prefixTransformer([a]));
     for (let bit = 0; bit < a.prefix.length * 8; bit++) {
       const flipped = Buffer.from(value);
@@ -137,14 +137,14 @@ describe('of several providers', () => {
   });
 });
 
-test('AES-GCM reads what the reference recorded', () => {
+test('AES-GCM reads a value of kube-apiserver', () => {
   const recorded = '9f27c8fcea8a58c467d8e437dbf2d85955f9b4bd912f4ef967d788a0cb07797dac0a3f0a0845605ca85ac8562b4ae1';
   const transformer = aesGcm({ key: createSecretKey(Buffer.from('snorlax_awesomes')), random, onNonce: ignore });
   const { value } = transformer.fromStorage(Buffer.from(recorded, 'hex'), 'bamboo');
   expect(value.toString()).toBe('pandas are the best');
 });
 
-test('secretbox reads the published vector of its inventors', async () => {
+test('secretbox reads the published test vector', async () => {
   const { key: vectorKey, nonce, message, box } = vector;
   const transformer = await secretbox({ key: Buffer.from(vectorKey, 'hex'), random });
   const { value } = transformer.fromStorage(Buffer.from(nonce + box, 'hex'), key);
@@ -162,7 +162,7 @@ const vector = {
 
 const writes = repetitions({ ci: 10_000, soak: 100_000 });
 
-test(`no nonce comes twice in ${writes} writes`, async () => {
+test(`no nonce repeats in ${writes} writes`, async () => {
   const transformers: readonly (readonly [SyncTransformer, number])[] = [
     [aesGcm({ key: keyOf(32), random, onNonce: ignore }), 12],
     [await secretbox({ key: Buffer.alloc(32), random }), 24],
@@ -183,7 +183,7 @@ test('each nonce is counted', () => {
   expect(drawn).toBe(10);
 });
 
-test('long before there are too many nonces a warning comes, and another when there are twice as many', () => {
+test('a warning comes long before the limit of nonces, and again whenever their number has doubled', () => {
   const warnings: number[] = [];
   const spend = nonceBudget((drawn) => warnings.push(drawn));
   for (let n = 0; n < 2 ** 29; n++) spend();

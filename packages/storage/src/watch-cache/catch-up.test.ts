@@ -66,7 +66,7 @@ const turns = async (count = 20): Promise<void> => {
 };
 const upFrom = (first: number, count: number) => Array.from({ length: count }, (_, n) => first + n);
 
-test('readers who come together are read for once, from the oldest on, and each is told all that it missed', async () => {
+test('readers that arrive together share a replay from the oldest on, and each gets everything it missed', async () => {
   const { replays, read } = opened();
   const readers = [500, 300, 301, 2_000, 499].map((after) => ({ after, ...read(after) }));
   await Promise.all(readers.map(({ until }) => until(3_000)));
@@ -77,7 +77,7 @@ test('readers who come together are read for once, from the oldest on, and each 
   expect(replays[0]?.ended).toBe(true);
 });
 
-test('no more is read than a bounded part ahead of the foremost reader', async () => {
+test('only a bounded part is read ahead of the foremost reader', async () => {
   const { replays, read } = opened({ weight: 10_000 });
   const reader = read(1);
   reader.take();
@@ -88,7 +88,7 @@ test('no more is read than a bounded part ahead of the foremost reader', async (
   expect(replays[0]?.read).toBeLessThan(1_300);
 });
 
-test('a reader who falls behind the others does not hold them up, and goes on in a pass of its own', async () => {
+test('a slow reader does not delay the others, and continues in another replay', async () => {
   const { replays, read, clock } = opened({ weight: 10_000 });
   const [fast, slow] = [read(1), read(1)];
   slow.take();
@@ -104,7 +104,7 @@ test('a reader who falls behind the others does not hold them up, and goes on in
   expect(replays).toHaveLength(2);
 });
 
-test('two passes run at a time, and whoever waits for a third in vain is refused; all of it is counted', async () => {
+test('at most two replays run, a reader that waits too long is refused, and all are counted', async () => {
   const { replays, read, clock, catchUp } = opened();
   expect(catchUp.statistics).toEqual({ running: 0, begun: 0, waiting: 0, refused: 0, bufferedBytes: 0 });
   for (const after of [3_000, 2_000]) await read(after).until(1);
@@ -121,7 +121,7 @@ test('two passes run at a time, and whoever waits for a third in vain is refused
   expect(catchUp.statistics).toMatchObject({ running: 0, begun: 2, waiting: 0, refused: 1 });
 });
 
-test('a pass that somebody waits for ends after its time, and its readers go on behind the others', async () => {
+test('a replay ends after its maximum time if readers wait, and its readers queue after them', async () => {
   const { replays, read, clock } = opened({ end: 3_010 });
   const readers = [read(3_000), read(2_000)];
   for (const reader of readers) await reader.until(10);
@@ -137,7 +137,7 @@ test('a pass that somebody waits for ends after its time, and its readers go on 
   expect(replays.map(({ after }) => after)).toEqual([3_000, 2_000, 1_000]);
 });
 
-test('a pass that nobody takes anything from ends, and begins again where its reader is', async () => {
+test('an idle replay ends, and a new one begins where its reader is', async () => {
   const { replays, read, clock } = opened();
   const reader = read(1);
   await reader.until(100);
@@ -149,7 +149,7 @@ test('a pass that nobody takes anything from ends, and begins again where its re
   expect(reader.taken).toEqual(upFrom(2, 200));
 });
 
-test('what is no longer kept expires for those who missed it, and the others go on', async () => {
+test('compacted changes expire for readers that missed them, and others continue', async () => {
   const { read } = opened({ compacted: 1_000 });
   const [old, newer] = [read(500), read(1_500)];
   const ended = old.until(1).catch((error: unknown) => error);
@@ -158,7 +158,7 @@ test('what is no longer kept expires for those who missed it, and the others go 
   expect(await ended).toBeInstanceOf(RevisionCompactedError);
 });
 
-test('nobody waits while a pass is far behind: there is a second one', async () => {
+test('a reader far ahead of a replay gets a second one', async () => {
   const { replays, read } = opened({ end: 1_000_000 });
   const [behind, ahead] = [read(1), read(500_000)];
   await Promise.all([behind.until(10), ahead.until(10)]);

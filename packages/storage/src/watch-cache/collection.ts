@@ -7,6 +7,7 @@ import { CatchUp, type CatchUpStatistics } from './catch-up.ts';
 import type { CatchUpReader } from './catch-up-reader.ts';
 import type { ReadObserver } from './fresh-reader.ts';
 import type { Freshness } from './freshness.ts';
+import { RetainedViews } from './retained-views.ts';
 import type { Keyed } from './sorted-set.ts';
 import { emptyView, type TermsOf, type View, buildView, withChange, withoutChanges } from './view.ts';
 import { type ItemChange, ChangeWindow } from './change-window.ts';
@@ -87,9 +88,6 @@ const windowWeightKept = 4 * 1024 * 1024;
 
 const trimIntervalMs = 5_000;
 
-/** Views of paged lists. They keep what has changed since in memory, as the window does anyway. */
-const retainedViewsMax = 64;
-
 /**
  * The objects below one prefix in memory, with their latest changes. An item's key is the rest of the stored key as bytes,
  * one character each, so that items have the order of the store.
@@ -105,7 +103,7 @@ export class Collection<Item extends CacheItem> {
   });
   readonly #catchUp: CatchUp<Item>;
   readonly #subscribers = new Set<Subscriber<Item>>();
-  readonly #retainedViews = new Map<Revision, View<Item>>();
+  readonly #retainedViews = new RetainedViews<Item>();
   #view: View<Item>;
   /** The items of the view by key, because most reads get a single item and this is several times faster. */
   #itemsByKey = new Map<string, Item>();
@@ -195,8 +193,8 @@ export class Collection<Item extends CacheItem> {
   async viewAt(revision: Revision): Promise<View<Item> | undefined> {
     this.#freshness.requireLoaded();
     if (revision >= this.#view.revision) return { ...this.#view, revision };
-    const kept = this.#retainedViews.get(revision);
-    if (kept) return kept;
+    const retained = this.#retainedViews.get(revision);
+    if (retained) return retained;
     const changes = this.#window.after(revision, undoChangesMax + 1);
     if (!changes || changes.length > undoChangesMax) return undefined;
     return runTask(this.#clock, undefined, withoutChanges(this.#view, changes, this.descriptor.termsOf, revision));
@@ -204,8 +202,8 @@ export class Collection<Item extends CacheItem> {
 
   /** Keeps a view in memory, because a client will continue its list. */
   retainView(view: View<Item>): void {
-    this.#retainedViews.set(view.revision, view);
-    this.#dropRetainedViews(this.#retainedViews.size > retainedViewsMax);
+    this.#retainedViews.add(view);
+    this.#retainedViews.dropBefore(this.#window.since);
   }
 
   /** Lists a part of the collection from the store, at a revision or at the latest one. */
@@ -265,7 +263,7 @@ export class Collection<Item extends CacheItem> {
     this.#cancelTrim = this.#clock.after(trimIntervalMs, () => {
       this.#cancelTrim = undefined;
       this.#window.trim(this.#clock.monotonicMs(), windowAgeMs, windowWeightKept);
-      this.#dropRetainedViews(false);
+      this.#retainedViews.dropBefore(this.#window.since);
       this.#scheduleTrim();
     });
   }
@@ -287,7 +285,7 @@ export class Collection<Item extends CacheItem> {
     const change = { key: itemKey, revision, previous, current };
     this.#window.add(change);
     this.#scheduleTrim();
-    if (this.#retainedViews.size > 0) this.#dropRetainedViews(false);
+    this.#retainedViews.dropBefore(this.#window.since);
     for (const subscriber of this.#subscribers) subscriber.onChange(change);
     this.#eventsDispatched++;
   }
@@ -358,15 +356,6 @@ export class Collection<Item extends CacheItem> {
       this.#window.restartAt(revision);
       for (const subscriber of this.#subscribers) subscriber.onReset('reloaded');
     };
-  }
-
-  /** Drops the oldest view, or all views that are older than the window. */
-  #dropRetainedViews(isOldestOnly: boolean): void {
-    for (const revision of this.#retainedViews.keys()) {
-      if (!isOldestOnly && revision >= this.#window.since) return;
-      this.#retainedViews.delete(revision);
-      if (isOldestOnly) return;
-    }
   }
 
   *#decodeAll(entries: readonly Entry[]): SyncTask<Item[]> {

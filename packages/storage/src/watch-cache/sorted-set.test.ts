@@ -16,7 +16,7 @@ const itemsOf = (set: SortedSet<Item>, from = ''): Item[] => {
   return items;
 };
 
-test('it holds what a map would hold, in order, and counts it, after any additions and removals', () => {
+test('contains and counts what a map would, in order, after random additions and removals', () => {
   assert(
     property(steps, keys, (script, probe) => {
       let set = SortedSet.empty<Item>();
@@ -38,7 +38,7 @@ test('it holds what a map would hold, in order, and counts it, after any additio
   );
 });
 
-test('an older set stays as it was, whatever is made of it', () => {
+test('an older set never changes', () => {
   let set = SortedSet.empty<Item>();
   for (let n = 0; n < 5_000; n++) set = set.with({ key: `k${String(n).padStart(5, '0')}`, version: n });
   const before = itemsOf(set);
@@ -48,7 +48,7 @@ test('an older set stays as it was, whatever is made of it', () => {
   expect(other.size).toBe(5_000);
 });
 
-test('a visit ends when the visitor has enough', () => {
+test('a visit ends when the visitor returns false', () => {
   let set = SortedSet.empty<Item>();
   for (let n = 0; n < 200; n++) set = set.with({ key: String.fromCharCode(200 + n), version: n });
   let seen = 0;
@@ -56,7 +56,7 @@ test('a visit ends when the visitor has enough', () => {
   expect(seen).toBe(100);
 });
 
-test('removing what is not there gives the same set', () => {
+test('removing an absent key returns the same set', () => {
   const set = SortedSet.empty<Item>().with({ key: 'a', version: 1 });
   expect(set.without('b')).toBe(set);
   expect(set.without('a').size).toBe(0);

@@ -41,7 +41,7 @@ afterEach(async () => {
   memory.close();
 });
 
-/** Lets time pass in small steps, with a turn of the event loop behind each. */
+/** Advances the clock in small steps, with a turn of the event loop after each. */
 async function passing(clock: HandClock, ms: number): Promise<void> {
   for (let passedMs = 0; passedMs < ms; passedMs += 50) {
     await new Promise(setImmediate);
@@ -80,7 +80,7 @@ const contents = async (collection: Collection<Item>, at?: Revision): Promise<st
   return view && items;
 };
 
-/** A store whose watches tell nothing while they are held, and can be cut. */
+/** A store whose watches can be held back, and disconnected. */
 function disturbed(): Store & { hold(): () => void; cut(error: Error): void } {
   let held: Promise<void> | undefined;
   let cuts: ((error: Error) => void)[] = [];
@@ -114,7 +114,7 @@ function disturbed(): Store & { hold(): () => void; cut(error: Error): void } {
   };
 }
 
-test('a fresh read sees every write that was acknowledged before it began', async () => {
+test('a linearizable read sees every write that was acknowledged before it began', async () => {
   await put('/r/a/1');
   const [a, b] = open();
   await a.waitUntilFresh(undefined, call);
@@ -126,14 +126,14 @@ test('a fresh read sees every write that was acknowledged before it began', asyn
   }
 });
 
-test('a write outside of all collections moves the revision too', async () => {
+test('a write outside all collections advances the revision', async () => {
   const [a] = open();
   const elsewhere = await put('/r/elsewhere');
   await a.waitUntilFresh(elsewhere, call);
   expect(a.currentRevision).toBe(elsewhere);
 });
 
-test('a fresh read waits while the watch is behind, and fails when its time is over', async () => {
+test('a linearizable read waits while the watch is behind, and fails at its deadline', async () => {
   const store = disturbed();
   const [a] = open(store);
   await a.waitUntilFresh(undefined, call);
@@ -147,7 +147,7 @@ test('a fresh read waits while the watch is behind, and fails when its time is o
   expect(a.get('1')).toBeDefined();
 });
 
-test('a caller who leaves does not wait for a watch that is behind, and others go on waiting', async () => {
+test('a caller that disconnects stops waiting for the watch, and others go on', async () => {
   const store = disturbed();
   const [as] = open(store);
   await as.waitUntilFresh(undefined, call);
@@ -171,7 +171,7 @@ test('a caller who leaves does not wait for a watch that is behind, and others g
   expect(as.currentRevision).toBeGreaterThanOrEqual(written);
 });
 
-test('a reader who may have old news gets it at once, but never older than what was told here', async () => {
+test('a read that may be stale is immediate, but never misses local writes', async () => {
   const store = disturbed();
   const [a] = open(store);
   await a.waitUntilFresh(undefined, call);
@@ -186,7 +186,7 @@ test('a reader who may have old news gets it at once, but never older than what 
   expect(a.get('1')?.revision).toBe(written);
 });
 
-test('questions for the newest revision are shared by those who wait, and by nobody who came later', async () => {
+test('a query of the latest revision is shared by waiting readers, and not by later ones', async () => {
   let questions = 0;
   const answers: (() => void)[] = [];
   const [a] = open({
@@ -212,12 +212,12 @@ test('questions for the newest revision are shared by those who wait, and by nob
   expect(questions).toBe(4);
 });
 
-test('a revision of the future is refused, not waited for', async () => {
+test('a future revision is refused without waiting', async () => {
   const [a] = open();
   await expect(a.waitUntilFresh(revision(1_000), call)).rejects.toThrow(RevisionTooLargeError);
 });
 
-test('every past state within the window can be seen, and is found by its terms', async () => {
+test('every past state in the window can be read, and found by its index terms', async () => {
   const [a] = open();
   const states = new Map<Revision, string[]>();
   const model = new Map<string, string>();
@@ -241,11 +241,11 @@ test('every past state within the window can be seen, and is found by its terms'
   }
 });
 
-test('changes too old for the window are not told of as if they had not been', async () => {
+test('changes too old for the window are reported as missing', async () => {
   const [a] = open();
   await a.waitUntilFresh(undefined, call);
   const begin = a.currentRevision;
-  // Each change weighs what was there before: enough of them push the first ones out.
+  // Each change has the weight of the previous version, so the first ones are dropped.
   for (let n = 0; n < 20_000; n++) await put('/r/a/1', `${n}`);
   await a.waitUntilFresh(undefined, call);
   expect(a.changesAfter(begin)).toBeUndefined();
@@ -256,7 +256,7 @@ test('changes too old for the window are not told of as if they had not been', a
   );
 });
 
-test('changes are kept for 75 seconds, and for longer while they weigh little', async () => {
+test('changes are kept for 75 seconds, and longer while they are small', async () => {
   const clock = handClock();
   const cache = openWatchCache({
     store: memory,
@@ -284,7 +284,7 @@ test('changes are kept for 75 seconds, and for longer while they weigh little', 
   expect(b.changesAfter(begin)).toHaveLength(1);
 });
 
-test('a view that somebody comes back for stays as it was', async () => {
+test('a retained view does not change', async () => {
   const [a] = open();
   await put('/r/a/1');
   await a.waitUntilFresh(undefined, call);
@@ -296,7 +296,7 @@ test('a view that somebody comes back for stays as it was', async () => {
   expect(await contents(a, view.revision)).toEqual(['1=/r/a/1']);
 });
 
-test('a follower is told every change in order, with what was there before', async () => {
+test('a subscriber gets every change in order, with the previous version', async () => {
   const [a] = open();
   await a.waitUntilFresh(undefined, call);
   const told: string[] = [];
@@ -311,7 +311,7 @@ test('a follower is told every change in order, with what was there before', asy
   expect(told).toEqual(['1: - to one', '1: one to two', '1: two to -']);
 });
 
-test('a replica that starts while the store does not answer tells so once, however often it tries', async () => {
+test('a replica that starts without a store reports it once, however often it retries', async () => {
   let attempts = 0;
   const failing: Store = {
     ...memory,
@@ -326,7 +326,7 @@ test('a replica that starts while the store does not answer tells so once, howev
   expect(reports.map(({ type }) => type)).toEqual(['lost', 'loaded']);
 });
 
-test('after a lost watch it reads all again, tells so, and does not go back in time', async () => {
+test('after a lost watch it reloads, reports it, and does not go back in time', async () => {
   const store = disturbed();
   const [a] = open(store);
   await put('/r/a/1', 'one');
@@ -348,7 +348,7 @@ test('after a lost watch it reads all again, tells so, and does not go back in t
   expect(reports.map(({ type }) => type)).toEqual(['loaded', 'lost', 'loaded']);
 });
 
-test('what could not be read is read again alone, and told in its place', async () => {
+test('only unreadable values are read again, and delivered in their place', async () => {
   let locked = true;
   let lists = 0;
   const seal = (entry: Entry): Entry => {
@@ -394,8 +394,8 @@ test('what could not be read is read again alone, and told in its place', async 
   expect(told).toEqual(['before', 'locked', 'after', 'interrupted']);
 });
 
-describe('when the store turns out to have another history', () => {
-  test('nothing of the old one is told any more, and then everything is of the new one', async () => {
+describe('when the store has another history', () => {
+  test('nothing of the old history is served, and then everything is of the new one', async () => {
     const [a] = open(memory);
     const before = await put('/r/a/kept', 'one');
     await put('/r/a/kept', 'two');
@@ -420,7 +420,7 @@ describe('when the store turns out to have another history', () => {
     expect(reports.map(({ type }) => type)).toEqual(['loaded', 'history replaced', 'loaded']);
   });
 
-  test('those who wait for the old one are told so at once', async () => {
+  test('reads that wait for the old history fail at once', async () => {
     const store = disturbed();
     const [a] = open(store);
     const at = await put('/r/a/1');
@@ -435,7 +435,7 @@ describe('when the store turns out to have another history', () => {
   });
 });
 
-test('a reader who came a moment ago is not failed because others have waited for long', async () => {
+test('a new reader does not fail because others have waited for long', async () => {
   const clock = handClock();
   const freshness = new Freshness({
     store: { readLatestRevision: async () => revision(10), requestProgress: () => {}, restartWatches: () => {} },
@@ -453,7 +453,7 @@ test('a reader who came a moment ago is not failed because others have waited fo
   expect(failures).toEqual(['early', 'late']);
 });
 
-test('each read is observed once, by how long it waited for the memory and whether in vain', async () => {
+test('each read is observed once, with its waiting time and success', async () => {
   const clock = handClock();
   let head = 10;
   const freshness = new Freshness({
@@ -490,7 +490,7 @@ test('each read is observed once, by how long it waited for the memory and wheth
   ]);
 });
 
-test('readers of a memory that moves on, if slowly, are waited for', async () => {
+test('readers wait while the memory makes slow progress', async () => {
   const clock = handClock();
   const freshness = new Freshness({
     store: { readLatestRevision: async () => revision(100), requestProgress: () => {}, restartWatches: () => {} },
@@ -510,7 +510,7 @@ test('readers of a memory that moves on, if slowly, are waited for', async () =>
   expect(arrived).toBe(true);
 });
 
-test('a watch that is behind and stands still begins anew, again and again, and who may have old news is not kept', async () => {
+test('a stalled watch restarts repeatedly, and reads that may be stale do not wait', async () => {
   const clock = handClock();
   let reopened = 0;
   const freshness = new Freshness({
@@ -534,7 +534,7 @@ test('a watch that is behind and stands still begins anew, again and again, and 
   expect(freshness.waitForLocalWrites(callUntil(clock.monotonicMs() + 600_000))).toBeUndefined();
 });
 
-test('a new replica knows what happened just before it began', async () => {
+test('a new replica has the changes just before its start', async () => {
   const first = await put('/r/a/1', 'one');
   for (let n = 0; n < 6_000; n++) await put('/r/a/1', `${n}`);
   const [a] = open();
@@ -543,7 +543,7 @@ test('a new replica knows what happened just before it began', async () => {
   expect(a.changesAfter(revision(a.currentRevision - 4_000))).toHaveLength(4_000);
 });
 
-test('a collection counts how often it was read anew, its changes and what it holds', async () => {
+test('a collection counts its loads, changes and contents', async () => {
   await put('/r/a/1');
   const [a, b] = open();
   await a.waitUntilFresh(undefined, call);
@@ -564,7 +564,7 @@ test('a collection counts how often it was read anew, its changes and what it ho
   expect(b.statistics).toMatchObject({ objects: 0, eventsReceived: 0 });
 });
 
-test('keys beyond ASCII are in the order of their bytes', async () => {
+test('non-ASCII keys are in byte order', async () => {
   const names = ['z', 'é', '\uffee', '😀', 'a'];
   for (const name of names) await put(`/r/a/${name}`, name);
   const [a] = open();
@@ -573,13 +573,13 @@ test('keys beyond ASCII are in the order of their bytes', async () => {
   expect((await contents(a))?.map((line) => line.split('=')[1])).toEqual(entries.map(textOf));
 });
 
-describe('however many objects and changes there are, one turn of the event loop has a bounded part of the work', () => {
+describe('with any number of objects and changes, one turn of the event loop does a bounded part of the work', () => {
   const stepMs = 0.1;
   /** Some of 4 ms: those of the watch or list, and those of what readers asked for. */
   const stepsPerTurnMax = 100;
   let stepsMax: number;
 
-  /** Every look into an object takes time, which nothing else does. */
+  /** Only decoding an object takes time. */
   async function open(): Promise<Collection<Item>> {
     let ms = 0;
     let steps = 0;
@@ -638,7 +638,7 @@ describe('however many objects and changes there are, one turn of the event loop
     expect(stepsMax).toBeLessThan(stepsPerTurnMax);
   });
 
-  test('of changes that come together', async () => {
+  test('of changes that arrive together', async () => {
     await create(3_000);
     const a = await open();
     await a.waitUntilFresh(undefined, call);
@@ -647,7 +647,7 @@ describe('however many objects and changes there are, one turn of the event loop
     expect(stepsMax).toBeLessThan(stepsPerTurnMax);
   });
 
-  test('of reads of the past, out of memory and out of the store', async () => {
+  test('of reads of past states, from memory and from the store', async () => {
     const a = await open();
     const at: Revision[] = [];
     for (let n = 0; n < 3; n++) {

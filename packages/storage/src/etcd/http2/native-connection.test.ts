@@ -21,7 +21,7 @@ async function peer(
   settings: NonNullable<Parameters<typeof createServer>[0]>['settings'],
   answer: (stream: ServerHttp2Stream, headers: Record<string, unknown>) => unknown,
 ): Promise<{ connection: Connection; server: Http2Server }> {
-  // Its own limit of 10 MB would refuse what we ask for at once.
+  // Its default limit of 10 MB would refuse these concurrent requests.
   const server = createServer({ settings, maxSessionMemory: 1_000 });
   server.on('session', (session) => closings.push(() => session.destroy()));
   server.on('stream', (stream, headers) => {
@@ -171,7 +171,7 @@ test('no more streams are open than the peer allows, and one cancelled while wai
     stream?.respond({ ':status': 200 });
     stream?.end('answer');
   };
-  // The first tells us the settings.
+  // The first response arrives after the settings.
   const first = ask(connection, Buffer.from('question'));
   await until('the first question', () => open.length === 1 || undefined);
   answerOne();
@@ -218,7 +218,7 @@ test('after GOAWAY new requests are unsent, and open ones get their responses', 
   expect(await fateOf(first)).toBe('answer');
 });
 
-/** Says whatever a member may not say, as soon as it has been asked something. */
+/** A peer that sends invalid bytes as soon as it has received a request. */
 async function rogue(...sayings: readonly Buffer[]): Promise<{ connection: Connection; open: ReadonlySet<Socket> }> {
   const open = new Set<Socket>();
   const server = createTcpServer((socket) => {
@@ -359,11 +359,11 @@ function byHand(options: Partial<ConnectOptions> = {}, settings = greeting) {
   peer.turn();
   peer.send(settings);
   peer.turn();
-  peer.received();
+  peer.takeReceived();
   return { peer, connection };
 }
-const ofType = (peer: FramePeer, type: number) => peer.received().filter((one) => one.type === type);
-/** What became of a question: nothing yet, its answer, or its end. */
+const ofType = (peer: FramePeer, type: number) => peer.takeReceived().filter((one) => one.type === type);
+/** The state of a call: pending, its response, or its end. */
 function watched(connection: Connection, question: Buffer): { readonly kinds: string[]; readonly stream: Stream } {
   const kinds: string[] = [];
   const stream = connection.open(questionHeaders, {
@@ -435,7 +435,7 @@ test.each([
   const { peer, connection } = byHand();
   const [first, second] = [watched(connection, small), watched(connection, small)];
   peer.turn();
-  peer.received();
+  peer.takeReceived();
   peer.send(numberFrame(frameTypes.windowUpdate, 1, increment));
   peer.turn();
   expect(first.kinds).toEqual([`lost: ${why}`]);
@@ -481,7 +481,7 @@ test('GOAWAY during two large requests: the one it includes is finished, the oth
   const { peer, connection } = byHand();
   const [first, second] = [watched(connection, Buffer.alloc(100_000)), watched(connection, Buffer.alloc(100_000))];
   peer.turn();
-  peer.received();
+  peer.takeReceived();
   peer.send(frame(frameTypes.goAway, 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, 0])));
   expect(second.kinds).toEqual(['unsent: the peer sent GOAWAY']);
   let sentBytes = 0;
@@ -507,10 +507,10 @@ test('a ping acknowledgement that is unread after a stall of the event loop is i
   watched(connection, small);
   connection.checkAlive();
   peer.turn();
-  peer.standStill(3_000);
+  peer.stall(3_000);
   peer.turn();
   peer.send(pong);
-  peer.standStill(1_000);
+  peer.stall(1_000);
   peer.turn();
   expect(connection.isUsable).toBe(true);
 });
@@ -523,7 +523,7 @@ test('a connection without a ping acknowledgement is closed, after a stall too',
     peer.turn();
     for (const ms of steps) {
       expect(connection.isUsable).toBe(true);
-      peer.standStill(ms);
+      peer.stall(ms);
       peer.turn();
     }
     expect(kinds).toEqual(['lost: http://peer answered no ping within 1000 ms']);
@@ -535,10 +535,10 @@ test('with a longer election timeout a ping acknowledgement may take as long', (
   const { kinds } = watched(connection, small);
   connection.checkAlive();
   peer.turn();
-  peer.standStill(4_999);
+  peer.stall(4_999);
   peer.turn();
   expect(kinds).toEqual([]);
-  peer.standStill(1);
+  peer.stall(1);
   peer.turn();
   expect(kinds).toEqual(['lost: http://peer answered no ping within 5000 ms']);
 });
@@ -556,7 +556,7 @@ test('a member that is repeatedly late is pinged no more often than etcd allows'
   };
   const pings = Array.from({ length: 8 }, suspected);
   expect(pings).toEqual([1, 1, 1, 0, 0, 0, 0, 0]);
-  // Whatever it says for a stream shows that it lives, and etcd counts anew.
+  // Data for a stream resets etcd's count of early pings.
   peer.send(frame(headers, flags.endHeaders, 1, okHeader));
   expect(Array.from({ length: 4 }, suspected)).toEqual([1, 1, 0, 0]);
 });

@@ -1,3 +1,4 @@
+/** The messages of etcd's KV service. Field numbers are those of etcd's rpc.proto and kv.proto. */
 import type { Pieces } from '../../pieces.ts';
 import type { Precondition } from '../../store.ts';
 import {

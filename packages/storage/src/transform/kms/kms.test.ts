@@ -101,7 +101,7 @@ describeTransformerContract('AES-GCM with derived keys', async () => ({
   authenticates: 'value and place',
 }));
 
-test('a derived key is for a thousand values, and no two of them are alike', () => {
+test('a derived key encrypts a thousand values, and all keys differ', () => {
   const transformer = derivedKeyGcm(createSecretKey(Buffer.alloc(32, 's')), random);
   const written = Array.from({ length: 2_500 }, () =>
     Buffer.concat(transformer.toStorage(Buffer.from('the same'), '/a')),
@@ -114,7 +114,7 @@ test('a derived key is for a thousand values, and no two of them are alike', () 
     expect(transformer.fromStorage(value, '/a')).toMatchObject({ value: Buffer.from('the same') });
 });
 
-test('a value with a derived key that the reference recorded is read', () => {
+test('a value of kube-apiserver with a derived key is read', () => {
   const seed = '5d40323a820ff95561675e3b95e81867c5fdd561d35a88a2d08b08aa9d4fcf5c';
   const recorded =
     '2442759e33945fbad709db577a0f037fd8a709fc76979b8942209debcecb9d57efe3d6ff6a1ef6ee9a5003b9833b3043cec1e47b35175b151107a8d2416b0e296bbf66b5d102fcefdf9a78f293d271';
@@ -122,7 +122,7 @@ test('a value with a derived key that the reference recorded is read', () => {
   expect(transformer.fromStorage(Buffer.from(recorded, 'hex'), 'bamboo').value.toString()).toBe('pandas are the best');
 });
 
-test('a map with a bound forgets what nobody has asked for', () => {
+test('a bounded map evicts the least recently used entry', () => {
   const map = new BoundedMap<string, number>(2);
   map.set('a', 1);
   map.set('b', 2);
@@ -134,7 +134,7 @@ test('a map with a bound forgets what nobody has asked for', () => {
   expect(none.get('a')).toBeUndefined();
 });
 
-test('keys are asked for together, but not too many at once', async () => {
+test('keys are loaded concurrently, up to a limit', async () => {
   const asked: (() => void)[] = [];
   const keys = new KeyCache<object>(1_000, { cacheMissed: () => {}, cacheSized: () => {} });
   const answers = Array.from({ length: 250 }, (_, n) =>
@@ -151,7 +151,7 @@ test('keys are asked for together, but not too many at once', async () => {
   expect(asked.length).toBe(200);
 });
 
-test('an envelope has the bytes of the reference, whoever writes it', () => {
+test('an envelope has the same bytes as that of kube-apiserver', () => {
   const annotations = new Map([['a.example.com', Buffer.from('x')]]);
   const envelope = { data: Buffer.from('D'), key: { ciphertext: Buffer.from('C'), keyId: 'K', annotations } };
   const bytes = Buffer.concat(createEnvelopeWriter({ ...envelope, keyType: 'seed' })([envelope.data]));
@@ -165,11 +165,11 @@ test('an envelope has the bytes of the reference, whoever writes it', () => {
 const plainEnvelope = { data: '0a0144', keyId: '12014b', ciphertext: '1a0143', type: '2801' };
 test.each([
   ['in another order', ['type', 'ciphertext', 'keyId', 'data'], ''],
-  ['with a field that is not known', ['data', 'keyId', 'ciphertext', 'type'], '320178'],
+  ['with an unknown field', ['data', 'keyId', 'ciphertext', 'type'], '320178'],
   ['with a known field of another type', ['data', 'keyId', 'ciphertext', 'type'], '2a0178'],
-  ['with a field that comes twice', ['data', 'keyId', 'keyId', 'ciphertext', 'type'], ''],
-  ['with a number longer than it need be', ['data', 'keyId', 'ciphertext'], '28818000'],
-  ['with a tag longer than it need be', ['keyId', 'ciphertext', 'type'], '8a000144'],
+  ['with a repeated field', ['data', 'keyId', 'keyId', 'ciphertext', 'type'], ''],
+  ['with a number longer than necessary', ['data', 'keyId', 'ciphertext'], '28818000'],
+  ['with a tag longer than necessary', ['keyId', 'ciphertext', 'type'], '8a000144'],
 ] as const)('an envelope %s is read as Go reads it', (_, parts, more) => {
   const spelled = parts.map((part) => plainEnvelope[part]).join('') + more;
   expect(decodeEncryptedObject(Buffer.from(spelled, 'hex'))).toEqual({
@@ -181,10 +181,10 @@ test.each([
 
 test.each([
   ['a field without a number', '00'],
-  ['a text that is no UTF-8', '1201ff'],
-  ['an annotation that ends amid its value', '22030a0561'],
+  ['a text that is not UTF-8', '1201ff'],
+  ['a truncated annotation', '22030a0561'],
   ['a group without an end', '3b'],
-  ['a field that breaks off', '0a05'],
+  ['a truncated field', '0a05'],
 ])('an envelope with %s is refused', (_, more) => {
   const spelled = plainEnvelope.data + plainEnvelope.keyId + plainEnvelope.ciphertext + plainEnvelope.type + more;
   expect(() => decodeEncryptedObject(Buffer.from(spelled, 'hex'))).toThrow();
@@ -198,7 +198,7 @@ test.each([
   ['a long key id', { keyId: 'k'.repeat(1025) }],
   ['an annotation that is no domain', { annotations: new Map([['plain', Buffer.alloc(1)]]) }],
   ['large annotations', { annotations: new Map([['a.b', Buffer.alloc(33_000)]]) }],
-])('a plugin that answers with %s is not believed', (_, part) => {
+])('a response with %s is rejected', (_, part) => {
   expect(() => validateEncryptedKey(sound)).not.toThrow();
   expect(() => validateEncryptedKey({ ...sound, ...part })).toThrow();
 });
@@ -215,7 +215,7 @@ describe('a plugin of version 2', () => {
     expect(Object.fromEntries(real.calls)).toEqual({ 'v2 Status': 1, 'v2 Encrypt': 1 });
   });
 
-  test('is asked once for a seed of somebody else, however many values have it', async () => {
+  test('decrypts the seed of another server once, however many values use it', async () => {
     const real = await plugin();
     const writer = openV2(real.socket);
     await writer.firstCheck;
@@ -227,7 +227,7 @@ describe('a plugin of version 2', () => {
     expect(calls(real, 'v2 Decrypt')).toBe(1);
   });
 
-  test('refuses a value that was moved or changed, and never reads another one', async () => {
+  test('refuses a moved or changed value, and never reads another one', async () => {
     const kms = openV2((await plugin()).socket);
     await kms.firstCheck;
     const value = await write(kms);
@@ -257,7 +257,7 @@ describe('a plugin of version 2', () => {
     expect(await refused(Buffer.alloc(0))).toBe(true);
   });
 
-  test('changes its key: values get the new one, and those with the old one are read and stale', async () => {
+  test('rotates its key: new values use it, and old ones are read as stale', async () => {
     const real = await plugin();
     const kms = openV2(real.socket, quickClock());
     await kms.firstCheck;
@@ -271,7 +271,7 @@ describe('a plugin of version 2', () => {
     expect(kms.failures).toEqual([]);
   });
 
-  test('falls silent: writes go on for three minutes, and known seeds are read after that', async () => {
+  test('stops responding: writes go on for three minutes, and cached seeds are read after that', async () => {
     const real = await plugin();
     const clock = quickClock();
     const kms = openV2(real.socket, clock);
@@ -292,7 +292,7 @@ describe('a plugin of version 2', () => {
     await write(kms);
   });
 
-  test('is not there at first: nothing is written or read, and then all is', async () => {
+  test('is missing at first: nothing is written or read until it is there', async () => {
     const socket = path.join(directory, 'late.sock');
     const other = await plugin();
     const writer = openV2(other.socket);
@@ -308,7 +308,7 @@ describe('a plugin of version 2', () => {
     expect(await kms.transformer.fromStorage(value, key)).toEqual({ value: object, stale: false });
   });
 
-  test('says that it is not well, and so do we', async () => {
+  test('reports that it is unhealthy, and the check fails', async () => {
     const real = await plugin();
     real.healthz = 'tired';
     const kms = openV2(real.socket);
@@ -320,7 +320,7 @@ describe('a plugin of version 2', () => {
   test.each([
     ['empty', ''],
     ['too_long', 'k'.repeat(1025)],
-  ])('says that the name of its key is %s, which is counted and not believed', async (why, keyId) => {
+  ])('reports a key ID that is %s, which is counted and rejected', async (why, keyId) => {
     const real = await plugin();
     real.keyId = keyId;
     const kms = openV2(real.socket);
@@ -329,7 +329,7 @@ describe('a plugin of version 2', () => {
     expect(kms.counted).toEqual([`keyIdInvalid ${why}`]);
   });
 
-  test('is counted by its keys: what was written and read with each, and what is in memory', async () => {
+  test('counts its keys: their uses and the size of the cache', async () => {
     const real = await plugin();
     const kms = openV2(real.socket);
     await kms.firstCheck;
@@ -353,7 +353,7 @@ describe('a plugin of version 2', () => {
     ]);
   });
 
-  test('refuses a key for now: it is asked again for it, ever more seldom', async () => {
+  test('refuses a key for now: it is retried with growing pauses', async () => {
     const real = await plugin();
     const writer = openV2(real.socket);
     await writer.firstCheck;
@@ -384,7 +384,7 @@ describe('a plugin of version 2', () => {
     expect(Math.max(...waits)).toBeGreaterThan(16_000);
   });
 
-  test('reads what older servers wrote with a key instead of a seed, and has it written anew', async () => {
+  test('reads values of older servers with a key instead of a seed, as stale', async () => {
     const real = await plugin();
     const kms = openV2(real.socket);
     await kms.firstCheck;
@@ -398,7 +398,7 @@ describe('a plugin of version 2', () => {
 });
 
 describe('a plugin of version 1', () => {
-  test('is asked for each write, and for each read only without a cache', async () => {
+  test('is called for each write, and for each read only without a cache', async () => {
     const real = await plugin();
     for (const [cacheSize, decryptions] of [
       [10, 0],
@@ -415,7 +415,7 @@ describe('a plugin of version 1', () => {
     expect(calls(real, 'v1beta1 Encrypt')).toBe(12); // ten writes, and how it is
   });
 
-  test('falls silent: the next write notices it, and the return of the plugin too', async () => {
+  test('stops responding: the next write detects it, and its recovery is detected too', async () => {
     const real = await plugin();
     const kms = openV1(real.socket, 1_000, quickClock());
     await kms.firstCheck;
@@ -434,7 +434,7 @@ describe('a plugin of version 1', () => {
     expect(other.counted.filter((what) => what === 'cacheMissed').length).toBeGreaterThan(1);
   });
 
-  test('is not asked how it is for each who wants to know', async () => {
+  test('is not called for each health check', async () => {
     const real = await plugin();
     const kms = openV1(real.socket, 1_000);
     await kms.firstCheck;
@@ -442,7 +442,7 @@ describe('a plugin of version 1', () => {
     expect(Object.fromEntries(real.calls)).toEqual({ 'v1beta1 Encrypt': 1, 'v1beta1 Decrypt': 1 });
   });
 
-  test('has values whose flipped bits are refused, although CBC would take some of them', async () => {
+  test('refuses values with flipped bits, although some are valid CBC', async () => {
     const real = await plugin();
     const kms = openV1(real.socket, 1_000);
     // As long as a value in CBC may be: a multiple of sixteen bytes.
@@ -463,7 +463,7 @@ describe('a plugin of version 1', () => {
     expect(accepted).toBe(0);
   });
 
-  test('refuses a value that was moved, cut or flipped, and reads older ones in CBC as stale', async () => {
+  test('refuses a moved, truncated or flipped value, and reads older CBC values as stale', async () => {
     const real = await plugin();
     const kms = openV1(real.socket, 1_000);
     const value = await write(kms);
