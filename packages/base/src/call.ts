@@ -140,7 +140,7 @@ export const withDeadline = (call: Call, deadlineMs: number): Call =>
       };
 
 /** The same call, for a part of its work that has its own span. */
-export const withSpan = (call: Call, span: Span): Call =>
+const withSpan = (call: Call, span: Span): Call =>
   call instanceof RequestCall
     ? call.withSpan(span)
     : { ...detach(call), signal: call.signal, isAborted: call.isAborted, latency: call.latency, trace: span };

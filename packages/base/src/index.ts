@@ -10,7 +10,6 @@ export {
   throwIfAborted,
   type SpanHolder,
   withDeadline,
-  withSpan,
   awaitWithin,
 } from './call.ts';
 export { type Clock, sleep, systemClock } from './clock.ts';

@@ -19,5 +19,4 @@ export { Evaluation, requestStepsMax } from './run/evaluation.ts';
 export type { Authorize, CheckedResource } from './values/authorizer.ts';
 export { fromJson } from './values/from-json.ts';
 export { fromApiJson } from './values/json-map.ts';
-export { toJson } from './values/to-json.ts';
 export { EvaluationError, type Value } from './values/value.ts';

@@ -185,5 +185,5 @@ export {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from './validation/object-meta.ts';
-export { hasMoreValues, requireBoundedValues } from './validation/values.ts';
+export { requireBoundedValues } from './validation/values.ts';
 export { type PolicyRule, rbacGroup, type RbacSubject, type RoleRef } from './rbac.ts';

@@ -5,7 +5,6 @@ import {
   object,
   publicationOf,
   type Review,
-  type ObjectOf,
 } from '@cluster-apiserver/model';
 import type { ReviewServices } from './services.ts';
 import { authentication, userInfo, userInfoOf } from './user-info.ts';
@@ -18,8 +17,6 @@ const status = object(
 );
 
 const fields = { status: field(2, status, 'Filled by the server.', 'always') };
-
-export type SelfSubjectReview = ObjectOf<typeof fields>;
 
 /** Answers the identity of the requester. */
 export const selfSubjectReview = ({ clock }: ReviewServices): Review =>

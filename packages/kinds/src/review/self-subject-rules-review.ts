@@ -8,7 +8,6 @@ import {
   publicationOf,
   type Review,
   string,
-  type ObjectOf,
 } from '@cluster-apiserver/model';
 import { authorization } from './access-attributes.ts';
 import type { ReviewServices } from './services.ts';
@@ -81,8 +80,6 @@ const fields = {
   spec: field(2, spec, 'What is asked.', 'always'),
   status: field(3, status, 'Filled by the server.', 'always'),
 };
-
-export type SelfSubjectRulesReview = ObjectOf<typeof fields>;
 
 /** Lists the rules that apply to the requester. */
 export const selfSubjectRulesReview = ({ rulesOf }: ReviewServices): Review =>

@@ -8,7 +8,6 @@ import {
   publicationOf,
   type Review,
   string,
-  type ObjectOf,
 } from '@cluster-apiserver/model';
 import type { ReviewServices } from './services.ts';
 import { authentication, userInfo, userInfoOf } from './user-info.ts';
@@ -50,8 +49,6 @@ const fields = {
   spec: field(2, spec, 'Token to authenticate.', 'always'),
   status: field(3, status, 'Filled by the server.', 'always'),
 };
-
-export type TokenReview = ObjectOf<typeof fields>;
 
 /** Authenticates a token, for other services that trust the users of this cluster. */
 export const tokenReview = ({ authenticateToken }: ReviewServices): Review =>

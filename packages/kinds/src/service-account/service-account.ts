@@ -6,7 +6,6 @@ import {
   list,
   localObjectReference,
   objectReference,
-  type ObjectOf,
 } from '@cluster-apiserver/model';
 import type { KindServices } from '../services.ts';
 import { tokenRequest } from './token-request.ts';
@@ -29,8 +28,6 @@ const fields = {
     'given',
   ),
 };
-
-export type ServiceAccount = ObjectOf<typeof fields>;
 
 /** An identity: a name that people know, a principal that can be authenticated, and the secrets that it may use. */
 export const serviceAccount = ({ serviceAccountTokens }: KindServices): Kind =>

@@ -7,7 +7,7 @@ export function requireBoundedValues(object: object): void {
     throw new StatusError('RequestEntityTooLarge', `the object would hold more than ${jsonValuesMax} values`);
 }
 
-export const hasMoreValues = (object: object, max: number): boolean => valuesLeft(object, max) < 0;
+const hasMoreValues = (object: object, max: number): boolean => valuesLeft(object, max) < 0;
 
 /** Counted as in the text: the containers and the commas in them. Negative as soon as there are more. */
 function valuesLeft(value: unknown, max: number): number {
