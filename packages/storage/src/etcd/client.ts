@@ -120,7 +120,7 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
   const outage = trackOutage({ clock, random, report, probe });
   let closed = false;
   const requireOpen = (): void => {
-    if (closed) throw new StorageUnavailableError('the connection to etcd was given up');
+    if (closed) throw new StorageUnavailableError('the etcd client is closed');
   };
   const history = new History();
   history.onReplaced((replaced) => report({ type: 'history replaced', ...replaced }));

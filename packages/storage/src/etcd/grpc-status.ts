@@ -7,7 +7,7 @@ export const unknownCode = 2;
 export const unavailableCode = 14;
 
 /** The reason of a fault without a response, which follows the endpoint. */
-export const connectionLost = 'was there no longer: the connection was lost';
+export const connectionLost = 'lost its connection';
 
 /** Undefined for status OK. */
 export function refusalOf(headers: ReadonlyMap<string, string>): EtcdFault | undefined {

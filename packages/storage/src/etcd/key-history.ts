@@ -51,7 +51,9 @@ export async function findEvent(
       for await (const bytes of connection.messages) {
         const message = decodeWatchMessage(bytes);
         if (message.compactRevision > compactableTo)
-          throw new StorageUnavailableError(`what became of a write is gone with revision ${message.compactRevision}`);
+          throw new StorageUnavailableError(
+            `the outcome of a write was compacted with revision ${message.compactRevision}`,
+          );
         if (message.compactRevision > 0) startRevision = message.compactRevision;
         if (message.canceled) break;
         const found = message.events.find((event) => event.current.modRevision > after && accepts(event));
@@ -67,5 +69,5 @@ export async function findEvent(
     connection.markFailed();
     await stallAwareClock.sleep(pauseMs);
   }
-  throw new StorageUnavailableError('etcd does not tell what became of a write', { cause });
+  throw new StorageUnavailableError('etcd did not report the outcome of a write in time', { cause });
 }

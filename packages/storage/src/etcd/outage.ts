@@ -80,7 +80,7 @@ export function trackOutage({ clock, random, report, probe }: OutageOptions): Ou
         });
         waiting.add(wake);
       });
-      if (!ended) throw new StorageUnavailableError('etcd is without quorum', { cause });
+      if (!ended) throw new StorageUnavailableError('etcd has no quorum', { cause });
     },
     close: () => {
       closed = true;

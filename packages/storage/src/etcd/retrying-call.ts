@@ -173,7 +173,7 @@ export class RetryingCall<Request, Response> {
     const leftMs = Math.min(budgetLeftMs, deadlineLeftMs);
     if (leftMs >= attemptMinMs) return leftMs;
     if (budgetLeftMs <= deadlineLeftMs) outage.begin(this.#lastFault);
-    throw new StorageUnavailableError('etcd gives no answer', { cause: this.#lastFault });
+    throw new StorageUnavailableError('etcd does not respond', { cause: this.#lastFault });
   }
 
   /** The member responded in time. Throws an EtcdFault if its response is from another history. */
@@ -304,5 +304,5 @@ export const unverifiedConnection = ({ endpoint }: Member): EtcdFault =>
 /** Something between this server and the member, such as a load balancer, now routes to another cluster. */
 function historyMismatch(member: Member): EtcdFault {
   member.verifiedConnection = 0;
-  return new EtcdFault('lost', unavailableCode, `${member.endpoint} answered out of another history`);
+  return new EtcdFault('lost', unavailableCode, `${member.endpoint} responded from another history`);
 }

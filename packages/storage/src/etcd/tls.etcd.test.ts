@@ -32,7 +32,7 @@ describeStoreContract('the store on etcd behind TLS', async () => openForContrac
 test('the next connection uses a reloaded certificate', async () => {
   let credentials: TlsCredentials = { ca: tls.authority };
   const { client, store } = openStore(etcd.endpoints, { connect: http2Connect(systemClock, () => credentials) });
-  await expect(store.get('/reloaded', within(1_000))).rejects.toThrow('etcd gives no answer');
+  await expect(store.get('/reloaded', within(1_000))).rejects.toThrow('etcd does not respond');
   credentials = tls.client;
   expect((await store.get('/reloaded', within(5_000))).stored).toBeUndefined();
   client.close();
@@ -64,7 +64,7 @@ test.each<{ who: string; credentials: () => TlsCredentials | Promise<TlsCredenti
 ])('$who is refused, and the write is known to be unsent', async ({ credentials }) => {
   const { client, store } = open(await credentials());
   await expect(store.create('/refused', Buffer.from('value'), {}, within(1_000))).rejects.toThrow(
-    'etcd gives no answer',
+    'etcd does not respond',
   );
   client.close();
   const allowed = open(tls.client);

@@ -44,7 +44,7 @@ export class UnaryCall implements StreamListener {
   }
 
   #timeOut(isSent: boolean, timeoutMs: number): void {
-    const why = `gave no answer within ${timeoutMs} ms`;
+    const why = `sent no response within ${timeoutMs} ms`;
     if (!isSent || !this.#late) return this.#fail(isSent ? 'lost' : 'unsent', unavailableCode, why);
     this.#settle(new EtcdFault('lost', unavailableCode, `${this.#endpoint} ${why}`));
     this.#isTimedOut = true;
@@ -64,7 +64,7 @@ export class UnaryCall implements StreamListener {
         if (!refusal && this.#message) this.#late?.onResponse(this.#message);
         this.#stopListening();
       } else if (refusal || this.#message) this.#settle(refusal);
-      else this.#fail('lost', unknownCode, 'answered without a message');
+      else this.#fail('lost', unknownCode, 'responded without a message');
       return;
     }
     const fault = httpProblemOf(headers);
@@ -76,12 +76,12 @@ export class UnaryCall implements StreamListener {
       const [message] = this.#reader.push(piece);
       this.#message ??= message;
     } catch (cause) {
-      this.#fail('lost', unknownCode, 'gave an unreadable answer', { cause });
+      this.#fail('lost', unknownCode, 'sent an invalid response', { cause });
     }
   }
 
   onEnd(): void {
-    this.#fail('lost', unknownCode, 'answered without a status');
+    this.#fail('lost', unknownCode, 'responded without a status');
   }
 
   onLost(kind: 'unsent' | 'lost', cause?: Error): void {

@@ -100,7 +100,7 @@ export class EntryReader {
     const first = await Promise.race([decrypting, waitUnlessSettled(this.#clock, waitMs, decrypting)]);
     if (first !== timedOut) return first;
     this.#slowResources.add(resource);
-    const cause = new KeyUnavailableError('its key is waited for');
+    const cause = new KeyUnavailableError('its key is still being decrypted');
     const { key } = keyValue;
     return { ...this.#unreadable(keyValue, new CorruptValueError([key], { cause })), pending: decrypting };
   }

@@ -132,7 +132,7 @@ export class Freshness {
       const cancel = this.#clock.after(Math.max(0, Math.ceil(leftMs)), () => {
         observe?.(this.#clock.monotonicMs() - beganMs, false);
         isOver = true;
-        reject(new StorageUnavailableError('the storage did not tell in time how far it is'));
+        reject(new StorageUnavailableError('the storage did not report its latest revision in time'));
       });
       begin({
         call,

@@ -122,7 +122,9 @@ export class RevisionWaiters {
     const stalled = this.#waiters.filter(isStalled);
     if (stalled.length === 0) return;
     this.#waiters = this.#waiters.filter((waiter) => !isStalled(waiter));
-    const error = new StorageUnavailableError(`the watch of the storage has not come beyond ${this.#currentRevision}`);
+    const error = new StorageUnavailableError(
+      `the storage watch has made no progress since revision ${this.#currentRevision}`,
+    );
     for (const waiter of stalled) rejectReader(waiter, error, nowMs - waiter.sinceMs);
   }
 }

@@ -526,7 +526,7 @@ test('a connection without a ping acknowledgement is closed, after a stall too',
       peer.stall(ms);
       peer.turn();
     }
-    expect(kinds).toEqual(['lost: http://peer answered no ping within 1000 ms']);
+    expect(kinds).toEqual(['lost: http://peer acknowledged no ping within 1000 ms']);
   }
 });
 
@@ -540,7 +540,7 @@ test('with a longer election timeout a ping acknowledgement may take as long', (
   expect(kinds).toEqual([]);
   peer.stall(1);
   peer.turn();
-  expect(kinds).toEqual(['lost: http://peer answered no ping within 5000 ms']);
+  expect(kinds).toEqual(['lost: http://peer acknowledged no ping within 5000 ms']);
 });
 
 test('a member that is repeatedly late is pinged no more often than etcd allows', () => {

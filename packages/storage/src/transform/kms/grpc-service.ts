@@ -104,6 +104,6 @@ function toError(error: ServiceError, path: string, codes: Grpc['status']): Erro
     codes.PERMISSION_DENIED,
   ];
   if (transientCodes.includes(error.code))
-    return new KeyUnavailableError('the key management plugin does not answer', { cause: error });
-  return new Error(`the key management plugin refuses ${path}`, { cause: error });
+    return new KeyUnavailableError('the KMS plugin does not respond', { cause: error });
+  return new Error(`the KMS plugin refuses ${path}`, { cause: error });
 }

@@ -53,8 +53,8 @@ export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlug
     // Counted from before the request, because the response may be as old.
     const untilMs = clock.monotonicMs() + graceMs;
     const { version, healthz, keyId } = await service.status();
-    if (version !== 'v2' && version !== 'v2beta1') throw new Error('the plugin speaks another version than v2');
-    if (healthz !== 'ok') throw new Error('the plugin says that it is not well');
+    if (version !== 'v2' && version !== 'v2beta1') throw new Error('the plugin reports another API version than v2');
+    if (healthz !== 'ok') throw new Error('the plugin reports that it is unhealthy');
     const problem = keyIdProblem(keyId);
     if (problem) measures.keyIdInvalid(problem);
     validateKeyId(keyId);
@@ -63,7 +63,7 @@ export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlug
     else {
       const next = await newWriteKey(untilMs);
       // If the plugin changes its key in between, the next check retries, and writes go on with the present key.
-      if (next.encrypted.keyId !== keyId) throw new Error('the plugin encrypts with another key than it says');
+      if (next.encrypted.keyId !== keyId) throw new Error('the plugin encrypts with another key than it reports');
       writeKey = next;
     }
   };
@@ -82,7 +82,7 @@ export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlug
     transformer: {
       toStorage: (value, etcdKey) => {
         if (!writeKey || writeKey.untilMs < clock.monotonicMs())
-          throw new KeyUnavailableError('the key management plugin has not confirmed its key', {
+          throw new KeyUnavailableError('the KMS plugin has not confirmed its key', {
             cause: monitor.error,
           });
         const { encrypted, inEnvelope, transformer } = writeKey;

@@ -313,7 +313,7 @@ describe('a plugin of version 2', () => {
     real.healthz = 'tired';
     const kms = openV2(real.socket);
     await kms.firstCheck;
-    expect(() => kms.check()).toThrow('not well');
+    expect(() => kms.check()).toThrow('unhealthy');
     await expect(write(kms)).rejects.toThrow(KeyUnavailableError);
   });
 

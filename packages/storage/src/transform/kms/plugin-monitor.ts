@@ -70,7 +70,7 @@ export function monitorPlugin(
   const recheckDelays = backoff({ firstMs: recheckFirstMs, maxMs: recheckMaxMs }, random);
   let health: Health = {
     state: 'unchecked',
-    error: new KeyUnavailableError('the key management plugin has not been asked yet'),
+    error: new KeyUnavailableError('the KMS plugin has not been checked yet'),
   };
   /** A check or a call has failed, so there may be unreadable values to retry once the plugin is healthy. */
   let hasFailed = false;
