@@ -38,7 +38,11 @@ test(
 
     const names = Array.from({ length: events }, (_, at) => `robot-${at}`);
     for (const name of names) await create(name);
-    await until('everything', () => reading.every(({ eventNames }) => eventNames.length === events) || undefined, limitMs);
+    await until(
+      'everything',
+      () => reading.every(({ eventNames }) => eventNames.length === events) || undefined,
+      limitMs,
+    );
     for (const { eventNames } of reading) expect(eventNames).toEqual(names);
     for (const { eventNames } of stopped) expect(eventNames.length).toBeLessThan(events);
 
@@ -51,7 +55,11 @@ test(
     }
 
     for (const watch of stopped) watch.goOn();
-    await until('the rest', () => stopped.every(({ eventNames }) => eventNames.length === events) || undefined, limitMs);
+    await until(
+      'the rest',
+      () => stopped.every(({ eventNames }) => eventNames.length === events) || undefined,
+      limitMs,
+    );
     for (const { eventNames } of stopped) expect(eventNames).toEqual(names);
   },
   slowTestMs,
