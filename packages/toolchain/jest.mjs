@@ -6,7 +6,7 @@ import { binary, cache, root } from './project.mjs';
 /** Packages are tested from source: their `exports` map this condition to TypeScript files. */
 const fromSource = '--conditions=source';
 
-/** Jest cannot end a test that blocks the event loop. No whole run of ours takes this long. */
+/** Jest cannot end a test that blocks the event loop. No complete test run takes this long. */
 const testsMaxMs = 45 * 60_000;
 
 /**

@@ -167,8 +167,8 @@ HTTPRoute
 {{- end -}}
 
 {{/*
-Configuration files that hold no secrets, as a map of file name to content in YAML. "restart" has those that the server
-reads at its start; it follows all others.
+Configuration files without secrets, as a map of file name to YAML content. "restart" has the files that the server
+reads only at startup; it reloads all others.
 */}}
 {{- define "cluster-apiserver.files.reloaded" -}}
 {{- with .Values.authentication.configuration }}
@@ -202,7 +202,7 @@ tracing.yaml: {{ include "cluster-apiserver.configuration" (dict "kind" "Tracing
 {{- $faults := list -}}
 {{- $etcd := .Values.etcd -}}
 {{- if and (not $etcd.bundled.enabled) (not $etcd.endpoints) -}}
-{{- $faults = append $faults "etcd.endpoints: required; for a trial without an etcd of your own set etcd.bundled.enabled=true" -}}
+{{- $faults = append $faults "etcd.endpoints: required; for a trial without external etcd, set etcd.bundled.enabled=true" -}}
 {{- end -}}
 {{- if and $etcd.bundled.enabled $etcd.endpoints -}}
 {{- $faults = append $faults "etcd.endpoints and etcd.bundled.enabled exclude each other" -}}

@@ -1,6 +1,6 @@
 {{/*
-Volumes of the server as a map in YAML of the directory below /etc/cluster-apiserver to the source of a projected volume.
-A projected volume is changed as a whole, by a link, and the server follows files by their content.
+Volumes of the server: a YAML map of the directory below /etc/cluster-apiserver to the source of a projected volume.
+A projected volume changes atomically through a symbolic link, and the server watches file contents.
 */}}
 {{- define "cluster-apiserver.sources" -}}
 tls:

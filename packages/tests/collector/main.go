@@ -1,4 +1,4 @@
-// The OpenTelemetry Collector with what the tests need of it: OTLP in, a file out.
+// A minimal OpenTelemetry Collector for the tests: receives OTLP and writes a file.
 package main
 
 import (

@@ -26,12 +26,12 @@ const ann: UserInfo = { name: 'ann', groups: ['system:authenticated'] };
 let pipeline: OpenPipeline;
 /** The current user and their permissions, and the authorizer calls in order. */
 let user: UserInfo | undefined = ann;
-let isGranted: (right: string) => boolean = () => true;
+let isGranted: (permission: string) => boolean = () => true;
 let authorized: string[] = [];
 
 const services = {
   clock: systemClock,
-  authenticateToken: async () => ({ error: 'nobody knows this token' }),
+  authenticateToken: async () => ({ error: 'unknown token' }),
   authorize: () => ({ verdict: 'noOpinion' }) as const,
   rulesOf: () => ({ resource: [], nonResource: [], incomplete: false }),
 };
@@ -42,11 +42,11 @@ const tokens = {
 };
 const allKinds = kinds({ eventLifetimeSeconds: 3_600, serviceAccountTokens: tokens });
 const allReviews = reviews(services);
-const outward = [...allKinds, ...allReviews];
+const served = [...allKinds, ...allReviews];
 
 const documents = {
-  ...discoveryDocuments(outward, {} as Parameters<typeof discoveryDocuments>[1]),
-  ...openApiDocuments(outward, 'v1', systemClock),
+  ...discoveryDocuments(served, {} as Parameters<typeof discoveryDocuments>[1]),
+  ...openApiDocuments(served, 'v1', systemClock),
   ...healthDocuments(createHealth({ clock: systemClock, failed: () => {} })),
   ...issuerDocuments({ metadata: () => ({}), keySet: () => ({}) }),
   '/metrics': ({ auditId }: { readonly auditId: string }) => textResponse(auditId, 200, ''),
@@ -54,9 +54,9 @@ const documents = {
 
 const authorizer: Authorizer = {
   authorize: (question) => {
-    const right = permissionOf(question);
-    authorized.push(right);
-    return isGranted(right) ? { verdict: 'allow' } : { verdict: 'noOpinion', reason: 'no rule' };
+    const permission = permissionOf(question);
+    authorized.push(permission);
+    return isGranted(permission) ? { verdict: 'allow' } : { verdict: 'noOpinion', reason: 'no rule' };
   },
 };
 
@@ -143,7 +143,7 @@ function scopeOf(
 const requiredPermission = (use: Use, place: ReturnType<typeof placeOf>): string =>
   permissionText({ verb: use.verb, what: resourceOf(use), ...scopeOf(use, place) });
 
-const authorizing = (who: UserInfo | undefined, granted: (right: string) => boolean): void => {
+const actAs = (who: UserInfo | undefined, granted: (permission: string) => boolean): void => {
   user = who;
   isGranted = granted;
   authorized = [];
@@ -160,7 +160,7 @@ async function makeObject(
   place: ReturnType<typeof placeOf>,
 ): Promise<object | undefined> {
   if (!path.includes('{name}')) return undefined;
-  authorizing(ann, () => true);
+  actAs(ann, () => true);
   const object = fillIn(path.replace('/watch/', '/').replace(/(\{name\}).*/, '$1'), place);
   const collection = object.slice(0, object.lastIndexOf('/'));
   const made = await send({ method: 'POST', target: collection, body: samples[`${group}/${plural}`]?.(place) });
@@ -206,18 +206,18 @@ describe('Every route of the endpoint table', () => {
   });
 
   test('has a valid sample request', () => {
-    const taking = uses().filter(({ method }) => method === 'POST');
-    const missing = taking.map(resourceOf).filter((key) => !Object.hasOwn(samples, key));
+    const withBody = uses().filter(({ method }) => method === 'POST');
+    const missing = withBody.map(resourceOf).filter((key) => !Object.hasOwn(samples, key));
     expect(missing).toEqual([]);
   });
 
   test('serves a user with exactly this permission', async () => {
     const answers = await forEveryUse(async (use, place) => {
       const object = await makeObject(use, place);
-      const right = requiredPermission(use, place);
-      authorizing(ann, (one) => one === right);
+      const permission = requiredPermission(use, place);
+      actAs(ann, (one) => one === permission);
       const { status } = await send(requestOf(use, place, object));
-      return { isServed: status >= 200 && status < 300, authorized: authorized };
+      return { isServed: status >= 200 && status < 300, authorized };
     });
     const expected = await forEveryUse(async (use, place) => ({
       isServed: true,
@@ -229,8 +229,8 @@ describe('Every route of the endpoint table', () => {
   test('denies a user with every permission but this one', async () => {
     const answers = await forEveryUse(async (use, place) => {
       const object = await makeObject(use, place);
-      const right = requiredPermission(use, place);
-      authorizing(ann, (one) => one !== right);
+      const permission = requiredPermission(use, place);
+      actAs(ann, (one) => one !== permission);
       return (await send(requestOf(use, place, object))).status;
     });
     expect(answers).toEqual(sameForEveryUse(403));
@@ -241,12 +241,12 @@ describe('Every route of the endpoint table', () => {
       forEveryUse(async (use, place) => {
         const named = exist ? place : { namespace: place.namespace, name: `${place.name}-none` };
         const object = exist ? await makeObject(use, place) : { metadata: { name: named.name } };
-        authorizing(ann, () => false);
+        actAs(ann, () => false);
         const answer = JSON.parse(textOf(await send(requestOf(use, named, object)))) as Record<string, unknown>;
         return JSON.parse(JSON.stringify(answer).replaceAll('-none', '')) as unknown;
       });
-    const refusals = await messages(true);
-    expect(refusals).toEqual(await messages(false));
+    const denials = await messages(true);
+    expect(denials).toEqual(await messages(false));
     const expected = await forEveryUse(async (use, place) => {
       const { verb, group, plural, subresource } = use;
       const { namespace, name } = scopeOf(use, place);
@@ -264,13 +264,13 @@ describe('Every route of the endpoint table', () => {
         message: `${subject} is forbidden: User "ann" cannot ${verb} resource "${what}" in API group "${group}" ${where}: no rule`,
       };
     });
-    expect(refusals).toEqual(expected);
+    expect(denials).toEqual(expected);
   });
 
   test('rejects unauthenticated requests before authorization, and denies anonymous ones by name', async () => {
     const answers = async (who: UserInfo | undefined): Promise<Record<string, unknown>> =>
       forEveryUse(async (use, place) => {
-        authorizing(who, () => false);
+        actAs(who, () => false);
         const { status } = await send(requestOf(use, place, { metadata: { name: place.name } }));
         return { status, questions: authorized.length };
       });
@@ -283,11 +283,11 @@ describe('Every route of the endpoint table', () => {
     const ofGet = uses().filter((use) => use.method === 'GET');
     for (const [index, use] of ofGet.entries()) {
       const place = placeOf(index);
-      const right = requiredPermission({ ...use, verb: method === 'HEAD' ? use.verb : '' }, place);
+      const permission = requiredPermission({ ...use, verb: method === 'HEAD' ? use.verb : '' }, place);
       const request = { method, target: fillIn(use.path, place) + use.query };
-      authorizing(ann, (one) => one === right);
-      expect([titleOf(use), (await send(request)).status, authorized]).toEqual([titleOf(use), 405, [right]]);
-      authorizing(ann, (one) => one !== right);
+      actAs(ann, (one) => one === permission);
+      expect([titleOf(use), (await send(request)).status, authorized]).toEqual([titleOf(use), 405, [permission]]);
+      actAs(ann, (one) => one !== permission);
       expect([titleOf(use), (await send(request)).status]).toEqual([titleOf(use), 403]);
     }
   });
@@ -301,20 +301,20 @@ describe('A non-resource path', () => {
 
   test.each(paths)('%s requires permission for its method on exactly this path', async (path) => {
     for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS', 'BREW']) {
-      const right = `${method.toLowerCase()} ${path}`;
-      authorizing(ann, (one) => one === right);
+      const permission = `${method.toLowerCase()} ${path}`;
+      actAs(ann, (one) => one === permission);
       const { status } = await send({ method, target: path });
       const isDocument = documentPaths.includes(path);
       const served = method === 'GET' || method === 'HEAD' ? 200 : 405;
-      expect([method, status, authorized]).toEqual([method, isDocument ? served : 404, [right]]);
-      authorizing(ann, (one) => one !== right);
+      expect([method, status, authorized]).toEqual([method, isDocument ? served : 404, [permission]]);
+      actAs(ann, (one) => one !== permission);
       const refused = await send({ method, target: path });
       expect([method, refused.status]).toEqual([method, 403]);
       expect(JSON.parse(textOf(refused))).toMatchObject({
         message: `forbidden: User "ann" cannot ${method.toLowerCase()} path "${path}": no rule`,
         details: {},
       });
-      authorizing(undefined, () => true);
+      actAs(undefined, () => true);
       expect((await send({ method, target: path })).status).toBe(401);
     }
   });
@@ -326,10 +326,10 @@ test.each([
   ['/api/v1/gizmos', 'list /gizmos'],
   ['/api/v1/namespaces/n/events/e/a/b', 'get /events/a in n of e'],
   ['/api/v1/namespaces/n/events/e/nope', 'get /events/nope in n of e'],
-])('the 404 of %s is returned only to users with permission for it', async (target, right) => {
-  authorizing(ann, (one) => one === right);
-  expect([(await send({ method: 'GET', target })).status, authorized]).toEqual([404, [right]]);
-  authorizing(ann, (one) => one !== right);
+])('the 404 of %s is returned only to users with permission for it', async (target, permission) => {
+  actAs(ann, (one) => one === permission);
+  expect([(await send({ method: 'GET', target })).status, authorized]).toEqual([404, [permission]]);
+  actAs(ann, (one) => one !== permission);
   expect((await send({ method: 'GET', target })).status).toBe(403);
 });
 
@@ -337,7 +337,7 @@ describe('Secondary effects of a request', () => {
   const accounts = '/api/v1/namespaces/besides/serviceaccounts';
   const permissionTo = (verb: string, name?: string): string =>
     permissionText({ verb, what: '/serviceaccounts', namespace: 'besides', name });
-  const grant = (...rights: string[]): void => authorizing(ann, (one) => rights.includes(one));
+  const grant = (...permissions: string[]): void => actAs(ann, (one) => permissions.includes(one));
   const apply = (name: string): Request => ({
     method: 'PATCH',
     target: `${accounts}/${name}?fieldManager=m`,
@@ -369,16 +369,16 @@ describe('Secondary effects of a request', () => {
       );
       if (!update) throw new Error(`${kind.kind} has no PUT`);
       const place = { namespace: 'besides', name: `put-${index}` };
-      const [right, create] = ['update', 'create'].map((verb) => requiredPermission({ ...update, verb }, place));
+      const [permission, create] = ['update', 'create'].map((verb) => requiredPermission({ ...update, verb }, place));
       const body = {
         ...samples[`${kind.group}/${kind.plural}`]?.(place),
         kind: kind.kind,
         apiVersion: kind.apiVersion,
       };
       const request = { method: 'PUT', target: fillIn(update.path, place), body };
-      authorizing(ann, (one) => one === right);
-      expect([(await send(request)).status, authorized]).toEqual([403, [right, create]]);
-      authorizing(ann, (one) => one === right || one === create);
+      actAs(ann, (one) => one === permission);
+      expect([(await send(request)).status, authorized]).toEqual([403, [permission, create]]);
+      actAs(ann, (one) => one === permission || one === create);
       expect([kind.kind, (await send(request)).status]).toEqual([kind.kind, 201]);
     }
   });
@@ -387,13 +387,13 @@ describe('Secondary effects of a request', () => {
     ['DELETE', '/u', 'delete', 'u'],
     ['DELETE', '', 'deletecollection', undefined],
   ])('an unsafe deletion by %s %s requires a separate permission', async (method, path, verb, name) => {
-    const [right, unsafe] = [permissionTo(verb, name), permissionTo('unsafe-delete-ignore-read-errors', name)];
-    authorizing(ann, () => true);
+    const [permission, unsafe] = [permissionTo(verb, name), permissionTo('unsafe-delete-ignore-read-errors', name)];
+    actAs(ann, () => true);
     await send({ method: 'POST', target: accounts, body: { metadata: { name: 'u' } } });
     const target = `${accounts}${path}?ignoreStoreReadErrorWithClusterBreakingPotential=true`;
-    grant(right);
+    grant(permission);
     const refused = await send({ method, target });
-    expect([refused.status, authorized]).toEqual([403, [right, unsafe]]);
+    expect([refused.status, authorized]).toEqual([403, [permission, unsafe]]);
     expect(JSON.parse(textOf(refused))).toMatchObject({
       message: expect.stringContaining(
         'is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: no rule',
@@ -401,24 +401,24 @@ describe('Secondary effects of a request', () => {
     });
     grant(unsafe);
     expect((await send({ method, target })).status).toBe(403);
-    grant(right, unsafe);
+    grant(permission, unsafe);
     await send({ method, target });
-    expect(authorized).toEqual([right, unsafe]);
+    expect(authorized).toEqual([permission, unsafe]);
   });
 
   test.each([
     ['bob', 'impersonate /users of bob'],
     ['system:serviceaccount:team:robot', 'impersonate /serviceaccounts in team of robot'],
-  ])("impersonating %s requires permission, and uses the impersonated user's permissions", async (name, right) => {
+  ])("impersonating %s requires permission, and uses the impersonated user's permissions", async (name, permission) => {
     const request = async (): Promise<number> =>
       (await pipeline.ask('GET', accounts, { headers: { 'impersonate-user': name } })).status;
     grant(permissionTo('list'));
     expect(await request()).toBe(403);
     expect(authorized).not.toContain(permissionTo('list'));
-    grant(right);
+    grant(permission);
     expect(await request()).toBe(403);
     expect(authorized.at(-1)).toBe(permissionTo('list'));
-    grant(right, permissionTo('list'));
+    grant(permission, permissionTo('list'));
     expect(await request()).toBe(200);
   });
 });

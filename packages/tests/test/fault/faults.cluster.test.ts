@@ -26,7 +26,7 @@ const electionTimeoutMs = 1_000;
 const answerMs = 3.5 * electionTimeoutMs;
 /** Longer than a request may take, so that some start, wait and end during a fault. */
 const faultMs = 4_000;
-const answersBetween = 100;
+const responsesBetween = 100;
 const recoveryMs = 30_000;
 
 const scope = new CleanupStack();
@@ -35,7 +35,7 @@ let cluster: Cluster;
 let plugin: RealPlugin;
 let load: MixedLoad;
 /** Clients of the same replicas for requests outside the load. */
-let aside: readonly Client[];
+let separateClients: readonly Client[];
 
 beforeAll(async () => {
   etcd = await startEtcd({ members: 3 });
@@ -46,7 +46,7 @@ beforeAll(async () => {
   plugin = await startPlugin(socket);
   scope.defer('plugin', () => plugin.stop());
   const encryption = path.join(directory, 'encryption.json');
-  fs.writeFileSync(encryption, eventsBehind(socket));
+  fs.writeFileSync(encryption, encryptEventsWith(socket));
   cluster = await startCluster({
     replicas: 2,
     etcdMembers: etcd.endpoints,
@@ -60,7 +60,7 @@ beforeAll(async () => {
     return made;
   };
   const urls = replicas.map(({ url }) => url);
-  aside = urls.map(client);
+  separateClients = urls.map(client);
   const alternatingClient = (): Client => roundRobin(urls.map(client));
   load = mixedLoad([client(front.url), client(front.url), alternatingClient(), alternatingClient()], seededRandom(7), {
     thinkMs: 10,
@@ -69,7 +69,7 @@ beforeAll(async () => {
 }, slowTestMs);
 afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
 
-const eventsBehind = (socket: string): string =>
+const encryptEventsWith = (socket: string): string =>
   JSON.stringify({
     apiVersion: 'apiserver.config.platform.io/v1',
     kind: 'EncryptionConfiguration',
@@ -90,23 +90,23 @@ function roundRobin(clients: readonly Client[]): Client {
   };
 }
 
-async function answers(count: number): Promise<void> {
+async function waitForResponses(count: number): Promise<void> {
   const enough = load.history.length + count;
   await until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);
 }
 
 /** The requests that the fault may have affected, including those that end after it. */
 async function operationsDuring(fault: () => Promise<void>): Promise<readonly Operation[]> {
-  await answers(answersBetween);
+  await waitForResponses(responsesBetween);
   const from = load.history.length;
   await fault();
-  await answers(answersBetween);
-  const touched = load.history.slice(from);
-  const slowestMs = Math.max(...touched.map(tookMs));
+  await waitForResponses(responsesBetween);
+  const affected = load.history.slice(from);
+  const slowestMs = Math.max(...affected.map(tookMs));
   console.log(
-    `${touched.length} requests, ${touched.filter(isRejected).length} refused, the slowest took ${slowestMs.toFixed(0)} ms`,
+    `${affected.length} requests, ${affected.filter(isRejected).length} rejected, the slowest took ${slowestMs.toFixed(0)} ms`,
   );
-  return touched;
+  return affected;
 }
 
 const tookMs = ({ invokedMs, returnedMs }: Operation): number => returnedMs - invokedMs;
@@ -114,24 +114,25 @@ const isRejected = ({ outcome }: Operation): boolean => outcome.result === 'unav
 /** Event loop delays of this process. On a busy machine every process in the request path has such delays. */
 const stalls = monitorEventLoopDelay({ resolution: 10 });
 stalls.enable();
-const processesOnTheWay = 4;
+const processesInPath = 4;
 const findHanging = (operations: readonly Operation[]): string[] => {
-  const patienceMs = answerMs + (processesOnTheWay * stalls.max) / 1e6;
+  const limitMs = answerMs + (processesInPath * stalls.max) / 1e6;
   return operations
-    .filter((one) => tookMs(one) > patienceMs || one.outcome.result === 'no response')
+    .filter((one) => tookMs(one) > limitMs || one.outcome.result === 'no response')
     .map(describeOperation);
 };
-const refused = (operations: readonly Operation[]): string[] => operations.filter(isRejected).map(describeOperation);
+const describeRejected = (operations: readonly Operation[]): string[] =>
+  operations.filter(isRejected).map(describeOperation);
 
 test.each([{ delayMs: 200 }, { delayMs: 600 }])(
   'each fsync of the leader takes $delayMs ms longer: requests are slow, but none hangs',
   async ({ delayMs }) => {
-    const touched = await operationsDuring(async () => {
+    const affected = await operationsDuring(async () => {
       const disk = await slowDisk((await etcd.leader()).pid ?? 0, delayMs);
       await sleep(clock, faultMs);
       await disk.stop();
     });
-    expect(findHanging(touched)).toEqual([]);
+    expect(findHanging(affected)).toEqual([]);
   },
   slowTestMs,
 );
@@ -140,12 +141,12 @@ test(
   'each member is suspended in turn, with its watches: reads and writes continue at the others',
   async () => {
     for (const member of etcd.members) {
-      const touched = await operationsDuring(async () => {
+      const affected = await operationsDuring(async () => {
         await member.signal('SIGSTOP');
         await sleep(clock, faultMs);
         await member.signal('SIGCONT');
       });
-      expect(findHanging(touched)).toEqual([]);
+      expect(findHanging(affected)).toEqual([]);
     }
   },
   slowTestMs,
@@ -161,17 +162,17 @@ test(
       involvedObject: { kind: 'ServiceAccount', namespace: 'default', name: 'x' },
     });
     const events = '/api/v1/namespaces/default/events';
-    const [one, other] = aside as readonly [Client, Client];
+    const [one, other] = separateClients as readonly [Client, Client];
     expect((await one.request('POST', events, { body: event('before') })).status).toBe(201);
-    let waitForEvents = (): void => {};
+    let resumePlugin = (): void => {};
     const statuses: { readonly what: string; readonly status: number; readonly isInTime: boolean }[] = [];
     const request = async (what: string, requests: ReturnType<Client['request']>): Promise<void> => {
       const beganMs = clock.monotonicMs();
       const { status } = await requests;
       statuses.push({ what, status, isInTime: clock.monotonicMs() - beganMs < answerMs });
     };
-    const touched = await operationsDuring(async () => {
-      plugin.ready = new Promise((resolve) => (waitForEvents = resolve));
+    const affected = await operationsDuring(async () => {
+      plugin.ready = new Promise((resolve) => (resumePlugin = resolve));
       try {
         await Promise.all([
           request('a create', one.request('POST', events, { body: event('during') })),
@@ -180,7 +181,7 @@ test(
           sleep(clock, faultMs),
         ]);
       } finally {
-        waitForEvents();
+        resumePlugin();
       }
     });
     expect(statuses.filter(({ what }) => what !== 'a create')).toEqual([
@@ -188,8 +189,8 @@ test(
       { what: 'a list', status: 200, isInTime: true },
     ]);
     expect(statuses).toContainEqual({ what: 'a create', status: 503, isInTime: true });
-    expect(findHanging(touched)).toEqual([]);
-    expect(refused(touched)).toEqual([]);
+    expect(findHanging(affected)).toEqual([]);
+    expect(describeRejected(affected)).toEqual([]);
     await until('events again', async () => {
       const { status } = await one.request('POST', events, { body: event('after') });
       return status === 201 || undefined;
@@ -202,10 +203,10 @@ test(
   'a member is lost and replaced by an empty one: no request fails, and the history stays the same',
   async () => {
     const lost = etcd.members[2] as RealEtcd['members'][number]; // there are three
-    const touched = await operationsDuring(() => etcd.replace(lost));
-    expect(findHanging(touched)).toEqual([]);
+    const affected = await operationsDuring(() => etcd.replace(lost));
+    expect(findHanging(affected)).toEqual([]);
     await until('the new member to serve', async () => (await lost.serves()) || undefined, recoveryMs);
-    for (const client of aside) {
+    for (const client of separateClients) {
       const { body } = await client.request('GET', '/metrics');
       expect(body).not.toMatch(/^etcd_history_replaced_total\{/m);
     }
@@ -217,18 +218,18 @@ test(
   'one replica was suspended and another just started: a client that switches between them never goes back in time',
   async () => {
     const [still, young] = cluster.pids().replicas;
-    const touched = await operationsDuring(async () => {
+    const affected = await operationsDuring(async () => {
       const pid = young?.pid ?? 0;
       process.kill(pid, 'SIGKILL');
       for (let times = 0; times < 4; times++) {
         process.kill(still?.pid ?? 0, 'SIGSTOP');
         await sleep(clock, electionTimeoutMs).finally(() => process.kill(still?.pid ?? 0, 'SIGCONT'));
-        await answers(20);
+        await waitForResponses(20);
       }
       await waitForReplicaRestart(cluster, 1, pid);
     });
     // Only requests in flight at the killed replica, and requests sent to it before its restart, have no response.
-    const inTime = touched.filter(({ outcome }) => outcome.result !== 'no response');
+    const inTime = affected.filter(({ outcome }) => outcome.result !== 'no response');
     expect(findHanging(inTime)).toEqual([]);
   },
   slowTestMs,

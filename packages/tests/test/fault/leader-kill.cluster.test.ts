@@ -16,7 +16,7 @@ const kills = repetitions({ ci: 3, soak: 5 });
 const clientsMax = 8;
 
 /** Responses required before and after each kill. */
-const answersBetween = 400;
+const responsesBetween = 400;
 
 /** Minimum count of each patch outcome, so that the test is meaningful for patches. */
 const patchesSeen = [
@@ -46,17 +46,17 @@ test(
   `the etcd leader is killed ${kills} times under patches and other load: no request fails, and no write is lost or repeated`,
   async () => {
     const load = mixedLoad(clients, seededRandom(1), { shares: aboveAllPatches });
-    const answers = (count: number): Promise<true> => {
+    const waitForResponses = (count: number): Promise<true> => {
       const enough = load.history.length + count;
       return until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);
     };
     const killed: string[] = [];
     try {
       while (killed.length < kills) {
-        await answers(answersBetween);
+        await waitForResponses(responsesBetween);
         const before = await agreedLeader();
         process.kill(before.pid, 'SIGKILL');
-        await answers(answersBetween);
+        await waitForResponses(responsesBetween);
         const after = await agreedLeader();
         // The launcher may restart the member before the others notice its absence, and it leads again.
         if (after.id !== before.id) killed.push(before.id);

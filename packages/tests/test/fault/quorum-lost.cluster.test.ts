@@ -16,7 +16,7 @@ const recoveryMs = 10_000;
 /** Several times the timeout of a request, so that requests start, wait and end without quorum. */
 const outageMs = 6_000;
 const livezPauseMs = 50;
-const answersBetween = 200;
+const responsesBetween = 200;
 
 let cluster: Cluster;
 let clients: Client[];
@@ -52,12 +52,12 @@ test(
     try {
       for (const left of ['leader', 'follower']) {
         const stopped = await allBut(left);
-        await successes(answersBetween, recoveryMs);
+        await successes(responsesBetween, recoveryMs);
         const beganMs = clock.monotonicMs();
         stopMembers(stopped, 'SIGSTOP');
         await sleep(clock, outageMs).finally(() => stopMembers(stopped, 'SIGCONT'));
         outages.push({ beganMs, endedMs: clock.monotonicMs() });
-        await successes(answersBetween, recoveryMs);
+        await successes(responsesBetween, recoveryMs);
       }
     } finally {
       await load.stop();
@@ -90,7 +90,7 @@ test(
     expect(checkHistory(history, log)).toEqual([]);
     const slowestMs = Math.max(...history.map(({ invokedMs, returnedMs }) => returnedMs - invokedMs));
     console.log(
-      `${history.length} requests, ${log.length} writes, ${refused.length} refused, the slowest took ${slowestMs.toFixed(0)} ms`,
+      `${history.length} requests, ${log.length} writes, ${refused.length} rejected, the slowest took ${slowestMs.toFixed(0)} ms`,
     );
   },
   slowTestMs,

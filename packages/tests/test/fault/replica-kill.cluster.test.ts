@@ -13,7 +13,7 @@ const slowTestMs = 120_000;
 const kills = 4;
 /** Clients of the front, and as many of each replica, so that it is known which ones a kill affects. */
 const clientsEach = 4;
-const answersBetween = 300;
+const responsesBetween = 300;
 /** Much longer than the end of a process and its restart. */
 const recoveryMs = 30_000;
 
@@ -44,14 +44,14 @@ test(
   'a replica is killed under load: only its requests in flight fail, and acknowledged writes exist exactly once',
   async () => {
     const load = mixedLoad(clients, seededRandom(2));
-    const answers = (count: number): Promise<true> => {
+    const waitForResponses = (count: number): Promise<true> => {
       const enough = load.history.length + count;
       return until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);
     };
     const done: Kill[] = [];
     try {
       for (let kill = 0; kill < kills; kill += 1) {
-        await answers(answersBetween);
+        await waitForResponses(responsesBetween);
         const replica = kill % 2;
         const { pid } = cluster.pids().replicas[replica] ?? { pid: 0 };
         const atMs = clock.monotonicMs();
@@ -60,7 +60,7 @@ test(
         const goneMs = clock.monotonicMs();
         await waitForReplicaRestart(cluster, replica, pid);
         done.push({ replica, atMs, goneMs, readyAgainMs: clock.monotonicMs() });
-        await answers(answersBetween);
+        await waitForResponses(responsesBetween);
       }
     } finally {
       await load.stop();

@@ -13,7 +13,7 @@ import { describeIf } from '../describe-if.ts';
 /** Time to start replicas and to restore etcd. */
 const slowTestMs = 120_000;
 
-const answersBetween = 300;
+const responsesBetween = 300;
 const recoveryMs = 60_000;
 
 const path = '/api/v1/namespaces/default/serviceaccounts';
@@ -69,16 +69,16 @@ describeIf(etcdctl !== undefined, 'etcd restored from a snapshot', 'there is no 
         await until(`${count} successes`, () => enough() || undefined, recoveryMs);
       };
       const before = loadCalled('before', 1);
-      await successes(before, answersBetween);
+      await successes(before, responsesBetween);
       await before.stop();
       const snapshot = etcd.snapshot('backup-under-load');
       const lost = loadCalled('lost', 2);
-      await successes(lost, answersBetween);
+      await successes(lost, responsesBetween);
       await lost.stop();
       for (const member of etcd.members) await member.signal('SIGKILL');
       const after = loadCalled('after', 3);
       await etcd.restore(snapshot);
-      await successes(after, answersBetween);
+      await successes(after, responsesBetween);
       await after.stop();
       const log = parseEntries(await readChanges(etcd.endpoints[0] as string, keyPrefix));
       expect(checkHistory([...before.history, ...after.history], log)).toEqual([]);

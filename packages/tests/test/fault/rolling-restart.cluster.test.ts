@@ -14,7 +14,7 @@ const reachedShareMin = 0.9;
 /** Time for a replica to stop, its restart delay, and the start of the next process. */
 const restartMs = 40_000;
 /** Responses between two restarts, so that each restart affects clients of both replicas. */
-const answersBetween = 100;
+const responsesBetween = 100;
 
 const kept = 8;
 const sessions = 2;
@@ -57,7 +57,7 @@ test(
     try {
       for (let restart = 0; restart < restarts; restart += 1) {
         const before = load.requests.length;
-        await until('traffic', () => load.requests.length >= before + answersBetween || undefined, restartMs);
+        await until('traffic', () => load.requests.length >= before + responsesBetween || undefined, restartMs);
         const replica = restart % 2;
         const { pid, url } = running(replica);
         const logOffset = cluster.log('front').length;

@@ -46,9 +46,9 @@ export const configurationPage = (): string => `# Configuration files
 
 ${generated('packages/tests/test/reference/configuration-page.ts')}
 
-Files are YAML or JSON and are read strictly: an unknown field, a value of another type or a key that is set twice is an error. \`cluster-apiserver config check FILE…\` finds every error without a server, and warns of certificates that expire soon; \`cluster-apiserver config schema KIND\` prints the JSON Schema of a kind for editors and other tools; \`cluster-apiserver config show\` prints what a running server uses.
+Files are YAML or JSON and are parsed strictly: an unknown field, a value of the wrong type or a duplicate key is an error. \`cluster-apiserver config check FILE…\` finds all errors without a server, and warns about certificates that expire soon; \`cluster-apiserver config schema KIND\` prints the JSON Schema of a kind for editors and other tools; \`cluster-apiserver config show\` prints the effective configuration of a running server.
 
-The examples are in [examples/configuration](examples/configuration); put them into \`/etc/cluster-apiserver\` to try them.
+The examples are in [examples/configuration](examples/configuration); copy them to \`/etc/cluster-apiserver\` to try them.
 
 ${configurationKinds.map(sectionOf).join('\n')}`;
 

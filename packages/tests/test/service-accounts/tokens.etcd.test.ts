@@ -173,11 +173,11 @@ describe('a token', () => {
   });
 
   test('is invalid for a recreated account with the same name', async () => {
-    await create(first, 'anew');
-    const before = await issue(first, 'anew');
-    await first.request('DELETE', `${accounts}/anew`);
-    await create(second, 'anew');
-    const after = await issue(second, 'anew');
+    await create(first, 'recreated');
+    const before = await issue(first, 'recreated');
+    await first.request('DELETE', `${accounts}/recreated`);
+    await create(second, 'recreated');
+    const after = await issue(second, 'recreated');
     for (const server of [first, second]) {
       expect(await use(before, server)).toMatchObject({ status: 401 });
       expect(await use(after, server)).toMatchObject({ status: 201 });

@@ -27,7 +27,7 @@ const compactionIntervalMs = 200;
 /** At least the number of replicas: a replica that was never killed still has the whole history. */
 const rounds = repetitions({ ci: 3, soak: 6 });
 /** Responses, and events to each watcher of everything, between two faults. */
-const answersBetween = 150;
+const responsesBetween = 150;
 /** Much longer than an election or the start of a member or a replica on a busy machine. */
 const recoveryMs = 60_000;
 /** A soak delivers a million events, which takes minutes. */
@@ -82,14 +82,14 @@ test(
     scope.defer('watchers', leave);
     const deliveredEvents = (): number => watchers.reduce((sum, { deliveredEvents }) => sum + deliveredEvents, 0);
     const beganMs = clock.monotonicMs();
-    const answers = async (count: number): Promise<void> => {
+    const waitForResponses = async (count: number): Promise<void> => {
       const enough = load.history.length + count;
       await until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);
     };
     try {
       for (let round = 0; round < rounds; round += 1) {
         for (const fault of [cutFromEtcd, cutFromClients, killReplica, killLeader]) {
-          await answers(answersBetween);
+          await waitForResponses(responsesBetween);
           await fault(round);
         }
         await waitForCompaction(compactor);

@@ -2,7 +2,7 @@ import type { VisibleEvents } from './visible-events.ts';
 import type { Delivered } from './streams.ts';
 
 export interface ChangeRules {
-  readonly sights: VisibleEvents;
+  readonly visible: VisibleEvents;
   /** Whether the watch requested bookmarks. */
   readonly bookmarks: boolean;
   readonly headRevision: number;
@@ -12,44 +12,44 @@ export interface ChangeRules {
 export function checkChanges(
   events: readonly Delivered[],
   after: number,
-  { sights, bookmarks, headRevision }: ChangeRules,
+  { visible, bookmarks, headRevision }: ChangeRules,
 ): { violations: string[]; revision: number; caughtUp: boolean } {
-  const wanted = sights.events;
-  const first = sights.after(after);
+  const expected = visible.events;
+  const first = visible.after(after);
   const violations: string[] = [];
   const skipped = new Set<number>();
   let next = first;
   let revision = after;
   for (const event of events) {
     if (event.type === 'BOOKMARK') {
-      const ahead = wanted[next];
+      const ahead = expected[next];
       if (!bookmarks) violations.push(`bookmark not requested: ${nameOf(event)}`);
-      if (event.initialEnds > 0) violations.push(`no initial events end with ${nameOf(event)}`);
-      if (event.revision < revision) violations.push(`goes back from ${revision}: ${nameOf(event)}`);
+      if (event.initialEnds > 0) violations.push(`unexpected end of initial events: ${nameOf(event)}`);
+      if (event.revision < revision) violations.push(`older than ${revision}: ${nameOf(event)}`);
       if (ahead && ahead.revision <= event.revision) violations.push(`ahead of ${nameOf(ahead)}: ${nameOf(event)}`);
-      if (event.revision > headRevision) violations.push(`of the future: ${nameOf(event)}`);
+      if (event.revision > headRevision) violations.push(`future revision: ${nameOf(event)}`);
       revision = Math.max(revision, event.revision);
       continue;
     }
     let at = next;
-    if (!isOf(wanted[at], event)) at = findExpectedEvent(event, sights);
-    const due = wanted[at];
-    if (!due) violations.push(`nothing of that kind happened in view: ${nameOf(event)}`);
+    if (!isOf(expected[at], event)) at = findExpectedEvent(event, visible);
+    const match = expected[at];
+    if (!match) violations.push(`no such visible change: ${nameOf(event)}`);
     else if (at < first) violations.push(`from before ${after}: ${nameOf(event)}`);
     else if (skipped.has(at)) violations.push(`reordered: ${nameOf(event)} after ${revision}`);
-    else if (at < next) violations.push(`doubled: ${nameOf(event)} after ${revision}`);
+    else if (at < next) violations.push(`duplicated: ${nameOf(event)} after ${revision}`);
     else {
       for (; next < at; next += 1) {
-        violations.push(`missed: ${nameOf(wanted[next] as Delivered)}, received ${event.revision} instead`);
+        violations.push(`missed: ${nameOf(expected[next] as Delivered)}, received ${event.revision} instead`);
         skipped.add(next);
       }
       next = at + 1;
     }
-    if (due && due.type !== event.type) violations.push(`wrong type: ${nameOf(event)} is ${due.type}`);
-    if (due && due.content !== event.content) violations.push(`wrong content: ${nameOf(event)}`);
+    if (match && match.type !== event.type) violations.push(`wrong type: ${nameOf(event)} is ${match.type}`);
+    if (match && match.content !== event.content) violations.push(`wrong content: ${nameOf(event)}`);
     revision = Math.max(revision, event.revision);
   }
-  return { violations, revision, caughtUp: next === wanted.length };
+  return { violations, revision, caughtUp: next === expected.length };
 }
 
 const isOf = (one: Delivered | undefined, { revision, key }: Delivered): boolean =>

@@ -329,15 +329,15 @@ function simulateStream(seed: number, view: View): SimulatedStream {
     if (leaves) there.delete(key);
     else there.add(key);
   }
-  const sights = selectVisibleEvents(log, view);
+  const visible = selectVisibleEvents(log, view);
   const compactions = [{ revision: log[50]?.revision ?? 0, requestedMs: forgettingAtMs }];
   const truth: GroundTruth = { log, headRevision: revision + 1, compactions };
   const middle = log[75]?.revision ?? 0;
-  const list = { notBefore: middle - random.below(3), revision: middle, items: sights.stateAt(middle) };
+  const list = { notBefore: middle - random.below(3), revision: middle, items: visible.stateAt(middle) };
   const segments = [
-    ...streamFrom({ from: 'the present', notBefore: middle - 2 }, middle, sights, truth, random),
-    ...streamFrom({ from: 'initial events', notBefore: middle - 2 }, middle, sights, truth, random),
-    ...streamFrom({ from: 'a revision', revision: middle }, middle, sights, truth, random),
+    ...streamFrom({ from: 'the present', notBefore: middle - 2 }, middle, visible, truth, random),
+    ...streamFrom({ from: 'initial events', notBefore: middle - 2 }, middle, visible, truth, random),
+    ...streamFrom({ from: 'a revision', revision: middle }, middle, visible, truth, random),
   ];
   return { truth, stream: { watcher: 'watcher', view, lists: [list], segments } };
 }
@@ -346,7 +346,7 @@ function simulateStream(seed: number, view: View): SimulatedStream {
 function streamFrom(
   opening: Opening,
   from: number,
-  sights: VisibleEvents,
+  visible: VisibleEvents,
   truth: GroundTruth,
   random: Random,
 ): Segment[] {
@@ -358,10 +358,10 @@ function streamFrom(
       events.push({ type: 'BOOKMARK', key: '', revision, content: '', initialEnds });
     };
     if (next.from !== 'a revision')
-      for (const [key, content] of sights.stateAt(revision))
+      for (const [key, content] of visible.stateAt(revision))
         events.push({ type: 'ADDED', key, revision: 0, content, initialEnds: 0 });
     if (next.from === 'initial events') bookmark(2);
-    const wanted = sights.events.slice(sights.after(revision));
+    const wanted = visible.events.slice(visible.after(revision));
     const count = random.below(2) === 0 ? wanted.length : random.below(wanted.length + 1);
     for (const event of wanted.slice(0, count)) {
       events.push(event);

@@ -16,13 +16,13 @@ export interface GroundTruth {
 export function checkStreams(streams: readonly Stream[], truth: GroundTruth): string[] {
   const byView = new Map<View, VisibleEvents>();
   return streams.flatMap(({ watcher, view, lists, segments }) => {
-    let sights = byView.get(view);
-    if (!sights) byView.set(view, (sights = selectVisibleEvents(truth.log, view)));
-    const faults = [...lists.flatMap((list) => listFaults(list, sights))];
+    let visible = byView.get(view);
+    if (!visible) byView.set(view, (visible = selectVisibleEvents(truth.log, view)));
+    const faults = [...lists.flatMap((list) => listFaults(list, visible))];
     for (const [at, segment] of segments.entries()) {
-      const { violations, revision, caughtUp } = checkSegment(segment, sights, truth);
+      const { violations, revision, caughtUp } = checkSegment(segment, visible, truth);
       if (at === segments.length - 1 && !caughtUp)
-        violations.push(`never came: ${sights.events.length - sights.after(revision)} events after ${revision}`);
+        violations.push(`never came: ${visible.events.length - visible.after(revision)} events after ${revision}`);
       faults.push(
         ...truncateList(violations).map((violation) => `segment ${at} (${describeOpening(segment)}): ${violation}`),
       );
@@ -48,8 +48,8 @@ interface Verdict {
   readonly caughtUp: boolean;
 }
 
-function checkSegment(segment: Segment, sights: VisibleEvents, truth: GroundTruth): Verdict {
-  const verdict = checkEvents(segment, sights, truth);
+function checkSegment(segment: Segment, visible: VisibleEvents, truth: GroundTruth): Verdict {
+  const verdict = checkEvents(segment, visible, truth);
   const { ending } = segment;
   if (ending.how === 'invalid') verdict.violations.push(`invalid response:  ${ending.what}`);
   // etcd serves changes after a revision as long as that revision is not compacted, because events include the previous
@@ -68,29 +68,29 @@ function describeCompactions({ compactions }: GroundTruth, atMs: number): string
   return `compacted up to ${last?.revision ?? 'nothing'}${within}`;
 }
 
-function checkEvents(segment: Segment, sights: VisibleEvents, truth: GroundTruth): Verdict {
+function checkEvents(segment: Segment, visible: VisibleEvents, truth: GroundTruth): Verdict {
   const { opening, events } = segment;
-  const rules = { sights, bookmarks: segment.bookmarks, headRevision: truth.headRevision };
+  const rules = { visible, bookmarks: segment.bookmarks, headRevision: truth.headRevision };
   switch (opening.from) {
     case 'a revision':
       return checkChanges(events, opening.revision, rules);
     case 'the present':
-      return checkAfterPresent(opening.notBefore, events, sights, (rest, revision) =>
+      return checkAfterPresent(opening.notBefore, events, visible, (rest, revision) =>
         checkChanges(rest, revision, rules),
       );
     case 'initial events':
-      return checkAfterInitialEvents(opening.notBefore, events, sights, (rest, revision) =>
+      return checkAfterInitialEvents(opening.notBefore, events, visible, (rest, revision) =>
         checkChanges(rest, revision, rules),
       );
   }
 }
 
-function listFaults(list: Listing, sights: VisibleEvents): string[] {
+function listFaults(list: Listing, visible: VisibleEvents): string[] {
   if ('invalid' in list) return [`invalid response to a list:  ${list.invalid}`];
   const { notBefore, revision, items } = list;
   const faults: string[] = [];
   if (revision < notBefore) faults.push(`a list of ${revision} was returned although ${notBefore} existed`);
-  if (!isSame(items, sights.stateAt(revision))) faults.push(`a list of ${revision} is not what there was`);
+  if (!isSame(items, visible.stateAt(revision))) faults.push(`a list of ${revision} is not what there was`);
   return faults;
 }
 
@@ -103,13 +103,13 @@ type Rest = (events: readonly Delivered[], revision: number) => Verdict;
 function checkAfterPresent(
   notBefore: number,
   events: readonly Delivered[],
-  sights: VisibleEvents,
+  visible: VisibleEvents,
   rest: Rest,
 ): Verdict {
   let nearest: Verdict | undefined;
-  const since = sights.after(notBefore);
-  for (const revision of [notBefore, ...sights.events.slice(since).map((event) => event.revision)]) {
-    const size = initialSize(events, sights.stateAt(revision));
+  const since = visible.after(notBefore);
+  for (const revision of [notBefore, ...visible.events.slice(since).map((event) => event.revision)]) {
+    const size = initialSize(events, visible.stateAt(revision));
     if (size === undefined) continue;
     // The connection broke before the initial state was complete.
     if (size > events.length) return { violations: [], revision, caughtUp: false };
@@ -117,9 +117,9 @@ function checkAfterPresent(
     if (verdict.violations.length === 0) return verdict;
     if (size > 0) nearest ??= verdict; // an empty state matches any events
   }
-  const past = sights.events
+  const past = visible.events
     .slice(0, since)
-    .findLast(({ revision }) => initialSize(events, sights.stateAt(revision)) !== undefined);
+    .findLast(({ revision }) => initialSize(events, visible.stateAt(revision)) !== undefined);
   const what = past ? `the present was that of ${past.revision}` : `the present never was, ${summarize(events)}`;
   return nearest ?? { violations: [`${what}, after ${notBefore}`], revision: notBefore, caughtUp: false };
 }
@@ -148,7 +148,7 @@ function isPartOf(added: readonly Delivered[], state: ReadonlyMap<string, string
 function checkAfterInitialEvents(
   notBefore: number,
   events: readonly Delivered[],
-  sights: VisibleEvents,
+  visible: VisibleEvents,
   rest: Rest,
 ): Verdict {
   const end = events.findIndex(({ type }) => type === 'BOOKMARK');
@@ -163,7 +163,7 @@ function checkAfterInitialEvents(
   }
   const bookmark = events[end];
   if (!bookmark) {
-    const known = new Set(sights.events.map((event) => event.content));
+    const known = new Set(visible.events.map((event) => event.content));
     const unknown = initial.filter(({ content }) => !known.has(content));
     violations.push(...unknown.map(({ key, revision }) => `never was: ${key} at ${revision}`));
     return { violations, revision: notBefore, caughtUp: false };
@@ -172,7 +172,7 @@ function checkAfterInitialEvents(
   if (initialEnds !== initialEndNames.length) violations.push(`the end of the initial events has ${initialEnds} names`);
   if (revision < notBefore)
     violations.push(`initial events of ${revision} were returned although ${notBefore} existed`);
-  if (!isSame(state, sights.stateAt(revision)))
+  if (!isSame(state, visible.stateAt(revision)))
     violations.push(`the initial events are not what there was at ${revision}`);
   const after = rest(events.slice(end + 1), revision);
   return { ...after, violations: [...violations, ...after.violations] };
