@@ -15,7 +15,14 @@ import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { selfSigned } from '@cluster-apiserver/certificates';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { http1Client } from '../test/fault/client.ts';
-import { adminToken, compareUsers, type BenchServer, startBenchServer, thisCheckout } from './compared-servers.ts';
+import {
+  adminToken,
+  type BenchServer,
+  compareTurns,
+  type PrepareTurn,
+  startBenchServer,
+  thisCheckout,
+} from './compared-servers.ts';
 
 const roles = 1_000;
 const bindings = 10_000;
@@ -53,14 +60,18 @@ const hooked = await startBenchServer({
 });
 try {
   const token = await fillWithRoles(rbac);
-  await compareUsers('get-quorum', rbac, [adminToken, token]);
+  await compareTurns('get-quorum', rbac, [asUser(adminToken), asUser(token)]);
   await readEach(hooked, 'u'); // the decision cache has one entry per object
-  await compareUsers('get-quorum', hooked, [adminToken, 'u']);
+  await compareTurns('get-quorum', hooked, [asUser(adminToken), asUser('u')]);
 } finally {
   await Promise.all([rbac, hooked].map((side) => side.stop()));
   webhook.server.close();
   await etcd.stop();
   fs.rmSync(home, { recursive: true });
+}
+
+function asUser(token: string): PrepareTurn {
+  return async () => token;
 }
 
 /** Reads the objects that the kit created. */

@@ -109,20 +109,23 @@ export async function compare(workload: string, [theirs, ours]: readonly [BenchS
   }
 }
 
+/** Prepares the server for a turn, and returns the token of the user who sends its requests. */
+export type PrepareTurn = () => Promise<string>;
+
 /**
- * Alternates requests of two users against one server, in turns so short that the machine's state hardly changes: two
- * servers differ by a tenth even if they do the same.
+ * Alternates two ways of use of one server, in turns so short that the machine's state hardly changes: two servers
+ * differ by a tenth even when they do the same.
  */
-export async function compareUsers(
+export async function compareTurns(
   workload: string,
   side: BenchServer,
-  [first, second]: readonly [token: string, token: string],
+  [first, second]: readonly [PrepareTurn, PrepareTurn],
 ): Promise<void> {
   const ratios: number[] = [];
   const total = { first: 0, second: 0 };
   for (let turn = 0; turn < turns; turn++) {
-    const one = await costOf(side, { workload, token: first, seconds: 1 });
-    const other = await costOf(side, { workload, token: second, seconds: 1 });
+    const one = await costOf(side, { workload, token: await first(), seconds: 1 });
+    const other = await costOf(side, { workload, token: await second(), seconds: 1 });
     total.first += one;
     total.second += other;
     ratios.push(other / one);

@@ -2,6 +2,18 @@
 import { http1Client } from '../test/fault/client.ts';
 import { adminToken, type BenchServer } from './compared-servers.ts';
 
+const group = '/apis/admissionregistration.k8s.io/v1';
+
+/** Deletes all ValidatingAdmissionPolicies and their bindings. */
+export async function deletePolicies({ url, ca }: Pick<BenchServer, 'url' | 'ca'>): Promise<void> {
+  const client = http1Client(url, { ca, token: adminToken });
+  for (const plural of ['validatingadmissionpolicybindings', 'validatingadmissionpolicies']) {
+    const { status } = await client.request('DELETE', `${group}/${plural}`);
+    if (status !== 200) throw new Error(`${plural}: ${status}`);
+  }
+  client.close();
+}
+
 /**
  * Creates ValidatingAdmissionPolicies: `COUNT` policies that do not match, or `COUNT:matching` of which the last one
  * matches. A matching policy evaluates a label, a name and the user.
@@ -10,7 +22,7 @@ export async function enforcePolicies({ url, ca }: Pick<BenchServer, 'url' | 'ca
   const [count = '', matching] = policies.split(':');
   const client = http1Client(url, { ca, token: adminToken });
   const post = async (plural: string, body: object): Promise<void> => {
-    const { status } = await client.request('POST', `/apis/admissionregistration.k8s.io/v1/${plural}`, { body });
+    const { status } = await client.request('POST', `${group}/${plural}`, { body });
     if (status !== 201) throw new Error(`${plural}: ${status}`);
   };
   for (let index = 1; index <= Number(count); index++) {
