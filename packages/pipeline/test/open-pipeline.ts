@@ -6,7 +6,8 @@ import { openRegistry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import type { ChainOptions } from '../src/chain.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
-import type { Endpoint, RouteOptions } from '../src/routes.ts';
+import type { Endpoint } from '../src/endpoints/endpoint.ts';
+import type { RouteOptions } from '../src/routes.ts';
 
 export interface PipelineOptions {
   readonly kinds: readonly Kind[];
@@ -48,8 +49,9 @@ export async function openPipeline({
   routes: answers,
 }: PipelineOptions): Promise<OpenPipeline> {
   // Loaded now and not before: a test may have put something else in the place of their parts.
-  const [{ chain }, { endpoints, routes }, { documentRoutes }, { OpenWatches }] = await Promise.all([
+  const [{ chain }, { endpointsOf }, { routes }, { documentRoutes }, { OpenWatches }] = await Promise.all([
     import('../src/chain.ts'),
+    import('../src/endpoints/endpoints.ts'),
     import('../src/routes.ts'),
     import('../src/documents.ts'),
     import('../src/handlers/open-watches.ts'),
@@ -125,5 +127,8 @@ export async function openPipeline({
     await registry.cache.close();
     store.close();
   };
-  return { handle, ask, resources, endpoints: endpoints(routeOptions), store, faults, codes, close };
+  const endpoints = [...routeOptions.resources.map(({ served }) => served), ...routeOptions.reviews].flatMap(
+    endpointsOf,
+  );
+  return { handle, ask, resources, endpoints, store, faults, codes, close };
 }

@@ -1,7 +1,7 @@
-import type { ServedKind } from '@cluster-apiserver/model';
+import type { Kind, Review } from '@cluster-apiserver/model';
 import type { ApiRequest } from '../exchange.ts';
 import { mediaRanges } from '../forms/media-ranges.ts';
-import type { ServedGroup } from './served-groups.ts';
+import { type ServedGroup, servedResources } from './served-groups.ts';
 
 /** Discovery at once: all groups with all their resources in one answer. */
 
@@ -42,30 +42,20 @@ export const aggregatedList = (groups: readonly ServedGroup[], version: Aggregat
   })),
 });
 
-const resource = ({
-  group,
-  version,
-  kind,
-  plural,
-  singular,
-  shortNames,
-  categories,
-  namespaced,
-  verbs,
-  subresourceForms,
-}: ServedKind): object => ({
-  resource: plural,
-  responseKind: { group, version, kind },
-  scope: namespaced ? 'Namespaced' : 'Cluster',
-  singularResource: singular,
-  verbs,
-  ...(shortNames.length > 0 && { shortNames }),
-  ...(categories && { categories }),
-  ...(subresourceForms.length > 0 && {
-    subresources: subresourceForms.map(({ name, group, version, kind, verbs }) => ({
-      subresource: name,
-      responseKind: { group, version, kind },
-      verbs,
-    })),
-  }),
-});
+function resource(kind: Kind | Review): object {
+  const [main, ...subresources] = servedResources(kind).map(({ subresource, target, verbs }) => ({
+    subresource,
+    responseKind: { group: target.group, version: target.version, kind: target.kind },
+    verbs,
+  }));
+  return {
+    resource: kind.plural,
+    responseKind: main?.responseKind,
+    scope: kind.namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: kind.singular,
+    verbs: main?.verbs,
+    ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
+    ...(kind.categories && { categories: kind.categories }),
+    ...(subresources.length > 0 && { subresources }),
+  };
+}

@@ -1,4 +1,4 @@
-import type { ServedKind } from '@cluster-apiserver/model';
+import type { Kind, Review } from '@cluster-apiserver/model';
 import type { Document, Documents } from '../documents.ts';
 import { answerInForm, answerReady, ready, readyForms } from '../ready-document.ts';
 import {
@@ -25,7 +25,7 @@ export interface VersionInfo {
 }
 
 /** What is served here: `/api`, `/apis` and what is below them without being a resource, and `/version`. */
-export function discoveryDocuments(kinds: readonly ServedKind[], version: VersionInfo): Documents {
+export function discoveryDocuments(kinds: readonly (Kind | Review)[], version: VersionInfo): Documents {
   const groups = servedGroups(kinds);
   const core = groups.filter(({ name }) => name === '');
   const named = groups.filter(({ name }) => name !== '');

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { GroupVersionKind, ServedKind } from '@cluster-apiserver/model';
-import type { ServedGroup, ServedVersion } from './served-groups.ts';
+import type { GroupVersionKind, Kind, Review } from '@cluster-apiserver/model';
+import { type ServedGroup, type ServedVersion, servedResources } from './served-groups.ts';
 
 /** Discovery in pieces: the versions, the groups, and the resources of one of them, each by a request of its own. */
 
@@ -32,27 +32,32 @@ export const resourceList = ({ groupVersion, version, kinds }: ServedVersion): o
   resources: kinds.flatMap(resources),
 });
 
-const resources = ({ verbs, namespaced, subresourceForms, storedAs, ...kind }: ServedKind): object[] => [
-  {
-    name: kind.plural,
-    singularName: kind.singular,
-    namespaced,
-    kind: kind.kind,
-    verbs,
-    ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
-    ...(kind.categories && { categories: kind.categories }),
-    ...(storedAs && { storageVersionHash: storageVersionHash(storedAs) }),
-  },
-  ...subresourceForms.map(({ name, group, version, kind: spoken, verbs }) => ({
-    name: `${kind.plural}/${name}`,
-    singularName: '',
-    namespaced,
-    // Said only where they are not those of the list.
-    ...((group !== kind.group || version !== kind.version) && { group, version }),
-    kind: spoken,
-    verbs,
-  })),
-];
+const resources = (kind: Kind | Review): object[] =>
+  servedResources(kind).map(({ subresource, target, verbs }) =>
+    subresource === undefined
+      ? {
+          name: kind.plural,
+          singularName: kind.singular,
+          namespaced: kind.namespaced,
+          kind: kind.kind,
+          verbs,
+          ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
+          ...(kind.categories && { categories: kind.categories }),
+          ...(kind.storedAs && { storageVersionHash: storageVersionHash(kind.storedAs) }),
+        }
+      : {
+          name: `${kind.plural}/${subresource}`,
+          singularName: '',
+          namespaced: kind.namespaced,
+          // Omitted where they are those of the list.
+          ...((target.group !== kind.group || target.version !== kind.version) && {
+            group: target.group,
+            version: target.version,
+          }),
+          kind: target.kind,
+          verbs,
+        },
+  );
 
 /** Tells clients that migrate stored objects whether the version in which they are stored has changed. */
 const storageVersionHash = ({ group, version, kind }: GroupVersionKind): string =>

@@ -61,7 +61,7 @@ function prefersProtobuf2(request: ApiRequest): boolean {
 const pathOf = ({ groupVersion, version }: ServedVersion): string =>
   `${groupVersion === version ? 'api' : 'apis'}/${groupVersion}`;
 
-const documentOf = ({ kinds }: ServedVersion<Kind | Review>, version: string): Document3 =>
+const documentOf = ({ kinds }: ServedVersion, version: string): Document3 =>
   document3(kinds.flatMap(operationsOf), version);
 
 const yearMs = 365 * 24 * 60 * 60 * 1000;

@@ -1,6 +1,6 @@
 import { definitions, type Dialect, type JsonSchema, jsonSchema } from '@cluster-apiserver/model';
 import { type Operation, pathParameters, schemasOf } from './operations.ts';
-import type { Parameter } from './parameters.ts';
+import type { Parameter } from '../endpoints/parameters.ts';
 
 /** OpenAPI 2.0, as far as we write it: what clients read that are older than the third version. */
 export interface Document2 {
@@ -56,7 +56,7 @@ const operation = (one: Operation): Operation2 => ({
   produces: one.produces,
   parameters: [...bodyParameter(one), ...one.parameters.map(parameter('query'))],
   responses: Object.fromEntries(
-    one.answers.map(({ code, description, schema }) => [code, { description, schema: jsonSchema(schema, dialect) }]),
+    one.responses.map(({ code, description, schema }) => [code, { description, schema: jsonSchema(schema, dialect) }]),
   ),
   'x-kubernetes-action': one.action,
   'x-kubernetes-group-version-kind': one.target,

@@ -1,6 +1,6 @@
 import { definitions, type Dialect, type JsonSchema, jsonSchema, type ObjectSchema } from '@cluster-apiserver/model';
 import { type Operation, pathParameters, schemasOf } from './operations.ts';
-import type { Parameter } from './parameters.ts';
+import type { Parameter } from '../endpoints/parameters.ts';
 
 /** OpenAPI 3.0, as far as we write it. */
 export interface Document3 {
@@ -59,7 +59,10 @@ const operation = (one: Operation): Operation3 => ({
     requestBody: { ...(one.body.required && { required: true }), content: content(one.body.types, one.body.schema) },
   }),
   responses: Object.fromEntries(
-    one.answers.map(({ code, description, schema }) => [code, { description, content: content(one.produces, schema) }]),
+    one.responses.map(({ code, description, schema }) => [
+      code,
+      { description, content: content(one.produces, schema) },
+    ]),
   ),
   'x-kubernetes-action': one.action,
   'x-kubernetes-group-version-kind': one.target,
