@@ -6,7 +6,7 @@ import type { OpenPipeline } from '../test/open-pipeline.ts';
 import { recorder } from '../test/recorder.ts';
 import { machineKind, noteKind, robotKind } from '../test/robots.ts';
 import type { ClientHttp2Session } from 'node:http2';
-import type { Served } from './node/testing.ts';
+import type { Served } from '../test/listener.ts';
 
 /**
  * A fault of any stage, handler or form costs the request in which it happens, and nothing else: whatever each of them
@@ -15,8 +15,8 @@ import type { Served } from './node/testing.ts';
 const faulty = new FaultyModules();
 for (const folder of ['forms', 'stages', 'handlers']) await faulty.replace(folder);
 const { openPipeline } = await import('../test/open-pipeline.ts');
-const { eventually, http2Answer, serve } = await import('./node/testing.ts');
-const { noListenerMeasures } = await import('./node/measures.ts');
+const { eventually, http2Answer, serve } = await import('../test/listener.ts');
+const { noListenerMeasures } = await import('./listener/measures.ts');
 const { textResponse } = await import('./respond.ts');
 
 const question = defineReview({

@@ -6,9 +6,9 @@ import { TLSSocket } from 'node:tls';
 import { queryObjects } from 'node:v8';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { selfSigned } from '@cluster-apiserver/certificates';
-import { defaultStreamsMax } from '../src/node/limits.ts';
-import { listen } from '../src/node/listener.ts';
-import { noListenerMeasures } from '../src/node/measures.ts';
+import { defaultStreamsMax } from '../src/listener/limits.ts';
+import { listen } from '../src/listener/listener.ts';
+import { noListenerMeasures } from '../src/listener/measures.ts';
 
 const random = systemRandom();
 const { certificate, privateKey } = await selfSigned({ commonName: 'test', hosts: ['127.0.0.1'] }, systemClock, random);

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { constants, crc32, deflateRaw } from 'node:zlib';
 import { type ApiRequest, type ApiResponse, type Bytes, type Flow, hasLength } from '../exchange.ts';
-import { piecesOf } from '../node/outlet.ts';
+import { piecesOf } from '../listener/request/write-body.ts';
 import { mediaRanges } from './media-ranges.ts';
 
 /** From here on the time on the wire is worth more than the time it takes to save it. */

@@ -24,7 +24,7 @@ import {
 import type { ObjectList, Resource } from '@cluster-apiserver/registry';
 import { gunzipSync } from 'node:zlib';
 import { type ApiRequest, type ApiResponse, type Flow, hasLength } from '../exchange.ts';
-import { piecesOf } from '../node/outlet.ts';
+import { piecesOf } from '../listener/request/write-body.ts';
 import { compressed } from './compressed.ts';
 import type { Encoding } from './encoded.ts';
 import { listBody } from './list-body.ts';

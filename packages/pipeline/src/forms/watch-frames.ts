@@ -13,7 +13,7 @@ import {
   watchFrame,
 } from '@cluster-apiserver/model';
 import type { Bookmark, Resource, WatchEvent } from '@cluster-apiserver/registry';
-import { message } from '../web-socket/messages.ts';
+import { message } from '../listener/web-socket/messages.ts';
 import { contentTypes, encoded } from './encoded.ts';
 import type { Form } from './negotiate.ts';
 import { objectSchema, shownObject } from './shown.ts';

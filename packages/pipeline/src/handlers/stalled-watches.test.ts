@@ -4,7 +4,7 @@ import { callUntil, LatencyTracker, seededRandom, systemClock } from '@cluster-a
 import { decode, type KubeObject } from '@cluster-apiserver/model';
 import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
-import { eventually, type HandClock, handClock, type Served, serve } from '../node/testing.ts';
+import { eventually, type HandClock, handClock, type Served, serve } from '../../test/listener.ts';
 import { requestInfo } from '../request-info.ts';
 import { robotKind } from '../../../registry/test/robot-kind.ts';
 import { OpenWatches } from './open-watches.ts';

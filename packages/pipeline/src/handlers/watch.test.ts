@@ -5,7 +5,7 @@ import { create, openRegistry, type Registry, type Resource } from '@cluster-api
 import { memoryStore } from '@cluster-apiserver/storage';
 import { type ApiRequest, type Sink, StalledClientError } from '../exchange.ts';
 import type { Authenticated } from '../facts.ts';
-import { type HandClock, handClock } from '../node/testing.ts';
+import { type HandClock, handClock } from '../../test/listener.ts';
 import { requestInfo } from '../request-info.ts';
 import { untilTurned as until } from '../../../base/test/until.ts';
 import { robotKind } from '../../../registry/test/robot-kind.ts';

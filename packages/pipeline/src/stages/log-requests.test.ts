@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { LatencyTracker } from '@cluster-apiserver/base';
 import type { ApiRequest, ApiResponse, ExchangeEnd } from '../exchange.ts';
-import { type HandClock, handClock } from '../node/testing.ts';
+import { type HandClock, handClock } from '../../test/listener.ts';
 import { type EndedRequest, logRequests } from './log-requests.ts';
 
 let clock: HandClock;

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { askDocuments } from '../../test/ask-documents.ts';
-import { type HandClock, handClock } from '../node/testing.ts';
+import { type HandClock, handClock } from '../../test/listener.ts';
 import { textResponse } from '../respond.ts';
 import { rootDocuments } from './listed-paths.ts';
 import { zpages } from './zpages.ts';

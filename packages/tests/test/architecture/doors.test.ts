@@ -68,7 +68,7 @@ const doors: readonly Door[] = [
     modules: ['node:http', 'node:https', 'node:http2', 'node:net', 'node:tls', 'node:dgram', 'node:dns'],
     allowed: {
       'server/src/healthcheck.ts': 'requests a health path of the server beside it',
-      'pipeline/src/node/': 'the edge between sockets and requests',
+      'pipeline/src/listener/': 'the edge between sockets and requests',
       'storage/src/etcd/http2/dial.ts': 'the connections to etcd that the real server is given',
       'storage/src/etcd/http2/node-connection.ts': 'the same, over another HTTP/2',
       'gates/src/https/https-client.ts': 'asks issuers and webhooks, for the real server',

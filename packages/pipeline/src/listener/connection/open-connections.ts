@@ -1,0 +1,306 @@
+import type { Http2SecureServer, ServerHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { Connection } from './connection.ts';
+import type { ListenerContext } from '../listener-context.ts';
+import * as limits from '../limits.ts';
+import { Pace } from './iteration-limiter.ts';
+import type { SocketRequest } from '../request/socket-request.ts';
+
+/**
+ * Every socket from the moment it is accepted until its descriptor is closed. Node forgets some of them on the way: a
+ * handshake that hangs, a session that breaks off while its client leaves. The sweep finds and destroys them.
+ */
+export class OpenConnections {
+  readonly #context: ListenerContext;
+  readonly #perPeerMax: number;
+  /**
+   * By address and port of the client, which the sockets below and above TLS have in common. A client that comes back
+   * by the same port has left its first connection; where nothing was being read from that, nobody has noticed.
+   */
+  readonly #accepted = new Map<string, Accepted>();
+  readonly #perPeer = new Map<string, number>();
+  readonly #connections = new Map<TLSSocket, Connection>();
+  /** Not a WeakMap: a connection leads to its session, and V8 then kept more than half of those that ended by an error. */
+  readonly #bySession = new Map<ServerHttp2Session, Connection>();
+  readonly #handshakes: Pace;
+  readonly #beginnings: Pace;
+  readonly #endings: Pace;
+  #newest: Connection | undefined;
+  #shortOfDescriptorsUntilMs = 0;
+  /** Those that a drain waits for, and what it does when the last of them is gone. */
+  #leaving = new Set<Connection>();
+  #whenLeft = (): void => {};
+
+  /** `perPeerMax` is how many one address may have open; 0 is no limit. */
+  constructor(context: ListenerContext, perPeerMax: number) {
+    this.#context = context;
+    this.#perPeerMax = perPeerMax;
+    this.#handshakes = new Pace(context.clock, limits.handshakesPerTurn);
+    this.#beginnings = new Pace(context.clock, limits.connectionsPerTurn);
+    this.#endings = new Pace(context.clock, limits.endingsPerTurn);
+  }
+
+  /** Stands between the socket and Node's listeners, so that each connection is known when its first request comes. */
+  follow(server: Http2SecureServer): void {
+    const { guard, measures } = this.#context;
+    const destroy = (socket: Socket): void => void socket.destroy();
+    const shakeHands = takeListeners(server, 'connection');
+    server.on(
+      'connection',
+      guard.callback('connection', (socket: Socket) => this.#accept(socket, shakeHands), destroy),
+    );
+    server.on(
+      'drop',
+      guard.callback('connection', () => measures.connectionRefused('limit')),
+    );
+    const serve = takeListeners(server, 'secureConnection');
+    const begin = guard.callback(
+      'connection',
+      (socket: TLSSocket) => {
+        if (socket.destroyed) return;
+        this.#secure(socket);
+        serve(socket);
+      },
+      destroy,
+    );
+    server.on(
+      'secureConnection',
+      guard.callback(
+        'connection',
+        (socket: TLSSocket) => {
+          socket.on('error', ignoreErrorOfAnEndedSocket);
+          // From here on it may still wait for the answer to what it sent.
+          socket.allowHalfOpen = true;
+          this.#beginnings.begin(() => begin(socket));
+        },
+        destroy,
+      ),
+    );
+    server.on(
+      'session',
+      guard.callback(
+        'connection',
+        (session: ServerHttp2Session) => this.#beginSession(session),
+        (session) => session.destroy(),
+      ),
+    );
+  }
+
+  get size(): number {
+    return this.#connections.size;
+  }
+
+  [Symbol.iterator](): IterableIterator<Connection> {
+    return this.#connections.values();
+  }
+
+  /** The connection of a socket, unless that is closed already. */
+  ofSocket(socket: Socket): Connection | undefined {
+    return this.#connections.get(socket as TLSSocket); // the listener speaks TLS alone
+  }
+
+  ofSession(session: ServerHttp2Session | undefined): Connection | undefined {
+    return session && this.#bySession.get(session);
+  }
+
+  /** The system has no descriptor for another connection: idle ones make place. */
+  shortOfDescriptors(): 'new' | 'known' {
+    const { measures, nowMs } = this.#context;
+    const isKnown = nowMs < this.#shortOfDescriptorsUntilMs;
+    this.#shortOfDescriptorsUntilMs = nowMs + limits.descriptorShortageMs;
+    measures.connectionRefused('descriptors');
+    return isKnown ? 'known' : 'new';
+  }
+
+  /** Calls back once all connections of now are gone, however many come later; at once if there is none. */
+  whenPresentLeft(act: () => void): void {
+    this.#leaving = new Set(this.#connections.values());
+    this.#whenLeft = act;
+    if (this.#leaving.size === 0) act();
+  }
+
+  sweep(nowMs: number): void {
+    const { draining, guard } = this.#context;
+    const idleMs = draining.aborted
+      ? limits.idleWhileLeavingMs
+      : this.#isCrowded(nowMs)
+        ? limits.idleWhileCrowdedMs
+        : limits.idleTimeoutMs;
+    for (const { socket, connection, sinceMs } of this.#accepted.values()) {
+      if (connection)
+        guard.run(
+          'timer',
+          () => connection.sweep(nowMs, idleMs),
+          () => connection.destroy(),
+        );
+      // Node has a limit for handshakes, and forgets it for those that it has not begun.
+      else if (nowMs - sinceMs > limits.headTimeoutMs + limits.lingerMs) socket.destroy();
+    }
+    this.#cutOffStalled(nowMs);
+  }
+
+  destroyAll(): void {
+    for (const accepted of this.#accepted.values()) destroyAccepted(accepted);
+  }
+
+  #isCrowded(nowMs: number): boolean {
+    return this.#accepted.size > limits.connectionsMax * limits.crowdedShare || nowMs < this.#shortOfDescriptorsUntilMs;
+  }
+
+  #accept(socket: Socket, shakeHands: (socket: Socket) => void): void {
+    const { guard, measures, nowMs } = this.#context;
+    const peer = socket.remoteAddress;
+    // It has left already.
+    if (peer === undefined) return void socket.destroy();
+    if (this.#perPeerMax > 0) {
+      const open = this.#perPeer.get(peer) ?? 0;
+      if (open >= this.#perPeerMax) {
+        measures.connectionRefused('peer');
+        return void socket.destroy();
+      }
+      this.#perPeer.set(peer, open + 1);
+    }
+    const key = keyOf(socket);
+    const replaced = this.#accepted.get(key);
+    if (replaced) destroyAccepted(replaced);
+    this.#accepted.set(key, { socket, connection: undefined, sinceMs: nowMs });
+    socket.on('error', ignoreErrorOfAnEndedSocket);
+    socket.once('close', () => this.#closed(key, socket, peer));
+    const begin = guard.callback(
+      'connection',
+      () => {
+        if (socket.destroyed) return;
+        // It has left without a word.
+        if (socket.readableLength === 0) return void socket.destroy();
+        // Whoever shuts its side in the middle of the handshake has left, and the TLS socket takes this from the one below.
+        socket.allowHalfOpen = false;
+        shakeHands(socket);
+      },
+      () => socket.destroy(),
+    );
+    // Thousands of connections could be opened first, and all begin in the same moment.
+    socket.once(
+      'readable',
+      guard.callback(
+        'connection',
+        () => this.#handshakes.begin(begin),
+        () => socket.destroy(),
+      ),
+    );
+  }
+
+  #closed(key: string, socket: Socket, peer: string): void {
+    if (this.#accepted.get(key)?.socket === socket) this.#accepted.delete(key);
+    if (this.#perPeerMax === 0) return;
+    const open = (this.#perPeer.get(peer) ?? 1) - 1;
+    if (open === 0) this.#perPeer.delete(peer);
+    else this.#perPeer.set(peer, open);
+  }
+
+  #secure(socket: TLSSocket): void {
+    const { clock, guard } = this.#context;
+    const accepted = this.#accepted.get(keyOf(socket));
+    const connection = new Connection(socket, accepted?.socket, this.#context);
+    if (accepted) accepted.connection = connection;
+    this.#connections.set(socket, connection);
+    this.#newest = connection;
+    socket.once(
+      'close',
+      guard.callback('connection', () => {
+        this.#connections.delete(socket);
+        if (connection.session) this.#bySession.delete(connection.session);
+        connection.socketClosed();
+        if (this.#leaving.delete(connection) && this.#leaving.size === 0) this.#whenLeft();
+      }),
+    );
+    if (socket.alpnProtocol !== 'h2') {
+      socket.once(
+        'end',
+        guard.callback(
+          'connection',
+          () => connection.clientLeft(),
+          () => socket.destroy(),
+        ),
+      );
+      return;
+    }
+    socket.once(
+      'end',
+      guard.callback('connection', () =>
+        this.#endings.begin(() => guard.run('connection', () => void socket.destroy()), 1 + connection.requests.size),
+      ),
+    );
+    // A session that broke off while it was closing ends our side and reads no more: the client's end goes unseen.
+    socket.once(
+      'finish',
+      guard.callback(
+        'connection',
+        () => void clock.after(limits.lingerMs, () => socket.destroy()),
+        () => socket.destroy(),
+      ),
+    );
+  }
+
+  /** Node makes the session of a connection while it tells that the connection is secure. */
+  #beginSession(session: ServerHttp2Session): void {
+    const connection = this.#newest;
+    if (!connection) return session.destroy();
+    connection.speaksHttp2(session);
+    this.#bySession.set(session, connection);
+  }
+
+  /**
+   * Where memory for responses is exhausted, those that have not moved for longest give way: half of the memory becomes
+   * free, so that the next moment does not end with the same question.
+   */
+  #cutOffStalled(nowMs: number): void {
+    const { responseBytes, bodyBytes, measures } = this.#context;
+    let streamBytes = 0;
+    for (const { requests } of this.#connections.values())
+      for (const request of requests) streamBytes += request.streamBacklogBytes;
+    const bytes = responseBytes.bytes + streamBytes;
+    measures.sizes({ connections: this.#accepted.size, responseBytes: bytes, bodyBytes: bodyBytes.bytes });
+    if (bytes < limits.responseBytesMax && !responseBytes.isAwaited) return;
+    const stalled: { readonly request: SocketRequest; readonly bytes: number; readonly sinceMs: number }[] = [];
+    for (const { requests } of this.#connections.values())
+      for (const request of requests) {
+        const { backlog } = request;
+        if (backlog && nowMs - backlog.sinceMs >= limits.stallWhileFullMs) stalled.push({ request, ...backlog });
+      }
+    stalled.sort((one, other) => one.sinceMs - other.sinceMs);
+    let left = bytes;
+    for (const { request, bytes } of stalled) {
+      if (left <= limits.responseBytesMax / 2) return;
+      left -= bytes;
+      request.giveUp('memory');
+    }
+  }
+}
+
+/** Takes Node's listeners off an event, and gives what calls them. */
+function takeListeners(server: Http2SecureServer, event: 'connection' | 'secureConnection'): (socket: Socket) => void {
+  const listeners = server.listeners(event) as ((socket: Socket) => void)[]; // both events have a socket
+  server.removeAllListeners(event);
+  return (socket) => {
+    for (const listener of listeners) listener.call(server, socket);
+  };
+}
+
+/** A socket that was accepted, with its connection once the handshake is done. */
+interface Accepted {
+  readonly socket: Socket;
+  connection: Connection | undefined;
+  readonly sinceMs: number;
+}
+
+function destroyAccepted({ socket, connection }: Accepted): void {
+  connection?.destroy();
+  socket.destroy();
+}
+
+const keyOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
+  `${remoteAddress} ${remotePort} ${localAddress}`;
+
+/** Whoever reads or writes the socket learns its end by itself; Node only wants somebody to listen. */
+function ignoreErrorOfAnEndedSocket(): void {}

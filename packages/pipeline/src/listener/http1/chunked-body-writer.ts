@@ -1,0 +1,65 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Outlet } from '../request/write-body.ts';
+
+/**
+ * A stream over HTTP/1.1, past Node's own framing. Node writes each chunk in three pieces; here it is made once, and a
+ * frame that goes to many watchers is the same chunk for all of them. The end of the stream is still the response's.
+ */
+export function chunkedOutlet(response: ServerResponse): Outlet {
+  const { socket } = response;
+  // A response behind others on its connection has no socket yet, and what has no chunks needs none.
+  return socket && response.chunkedEncoding ? new ChunkedOutlet(response, socket) : response;
+}
+
+class ChunkedOutlet implements Outlet {
+  readonly #response: ServerResponse;
+  readonly #socket: Socket;
+
+  constructor(response: ServerResponse, socket: Socket) {
+    this.#response = response;
+    this.#socket = socket;
+  }
+
+  /** A chunk without bytes would be the end. */
+  write(bytes: Buffer, sent?: (error?: Error | null) => void): boolean {
+    return this.#socket.write(bytes.length === 0 ? bytes : chunkOf(bytes), sent);
+  }
+
+  end(): void {
+    this.#response.end();
+  }
+
+  on(event: 'drain' | 'close', listener: () => void): void {
+    this.#socket.on(event, listener);
+  }
+
+  off(event: 'drain' | 'close', listener: () => void): void {
+    this.#socket.off(event, listener);
+  }
+
+  get writableLength(): number {
+    return this.#socket.writableLength;
+  }
+
+  get writableEnded(): boolean {
+    return this.#response.writableEnded;
+  }
+
+  get destroyed(): boolean {
+    return this.#socket.destroyed || this.#response.destroyed;
+  }
+}
+
+const chunks = new WeakMap<Buffer, Buffer>();
+
+function chunkOf(bytes: Buffer): Buffer {
+  let chunk = chunks.get(bytes);
+  if (!chunk) {
+    chunk = Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`, 'latin1'), bytes, lineEnd]);
+    chunks.set(bytes, chunk);
+  }
+  return chunk;
+}
+
+const lineEnd = Buffer.from('\r\n', 'latin1');

@@ -1,0 +1,169 @@
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { type ApiResponse, type Bytes, type Flow, hasLength, type Streaming } from '../../exchange.ts';
+import type { Connection } from '../connection/connection.ts';
+import type { ListenerContext } from '../listener-context.ts';
+import { headerLinesMax, lingerMs } from '../limits.ts';
+import { refusal } from '../request/refusal.ts';
+import { repeatedHeader } from '../request/repeated-headers.ts';
+import { isSmall, isStreaming, SocketRequest } from '../request/socket-request.ts';
+
+export class Http2Request extends SocketRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly rawHeaders: readonly string[];
+  readonly protocol = 'HTTP/2.0';
+  readonly #stream: ServerHttp2Stream;
+  readonly #expect: string | undefined;
+  #answeredMs: number | undefined;
+
+  constructor(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    raw: readonly string[],
+    connection: Connection,
+    context: ListenerContext,
+  ) {
+    super(connection, context);
+    this.#stream = stream;
+    this.#expect = headers.expect;
+    this.method = headers[':method'] as string;
+    this.target = headers[':path'] ?? '';
+    this.rawHeaders = raw;
+  }
+
+  protected respond({ status, headers, body }: ApiResponse): void {
+    const stream = this.#stream;
+    const streaming = isStreaming(body);
+    if (stream.destroyed || stream.closed) {
+      // The handler holds resources for a stream until it has run; it finds that nobody listens.
+      if (streaming) void this.writeBody(stream, body);
+      return;
+    }
+    const bytes = body === undefined ? noBytes : hasLength(body) ? body : undefined;
+    const empty = bytes !== undefined && bytes.length === 0;
+    stream.respond(headOf(headers, status, bytes), empty ? endStream : undefined);
+    // What is left of a body nobody wants: END_STREAM has told the answer, so the client may stop sending.
+    if (this.bodyWasAskedFor && this.receivingBody)
+      stream.once(
+        'finish',
+        this.context.guard.callback('response', () => stream.close(constants.NGHTTP2_NO_ERROR)),
+      );
+    if (empty || (this.method === 'HEAD' && !streaming)) return;
+    if (!streaming) this.sending();
+    if (bytes !== undefined && isSmall(bytes)) {
+      this.sendingAtOnce(bytes.length);
+      stream.end(bytes, 'latin1');
+    } else
+      this.context.guard.settle('response', this.#write(body as Exclude<ApiResponse['body'], undefined>), () =>
+        this.cutOff(),
+      );
+  }
+
+  async #write(body: Bytes | Flow | Streaming): Promise<void> {
+    const stream = this.#stream;
+    const isWhole = await this.writeBody(stream, body);
+    if (isWhole && !stream.destroyed) stream.end();
+  }
+
+  refused(): ApiResponse | undefined {
+    if (this.method === 'CONNECT') return refusal(405, 'this server is no proxy');
+    if (this.target.charCodeAt(0) !== slash) return refusal(400, 'the request target must be a path');
+    if (this.rawHeaders.length > headerLinesMax * 2) return refusal(431, `more than ${headerLinesMax} headers`);
+    if (this.#expect !== undefined && this.#expect.toLowerCase() !== '100-continue') {
+      return refusal(417, 'only 100-continue may be expected');
+    }
+    const blank = valueWithBlanks(this.rawHeaders);
+    if (blank !== undefined) return refusal(400, `the value of the ${blank} header begins or ends with a blank`);
+    const repeated = repeatedHeader(this.rawHeaders);
+    if (repeated !== undefined) return refusal(400, `more than one ${repeated} header`);
+    return undefined;
+  }
+
+  get isGone(): boolean {
+    return this.#stream.closed || this.#stream.destroyed;
+  }
+
+  protected get isAnswered(): boolean {
+    return this.#stream.writableFinished && !this.#stream.aborted;
+  }
+
+  protected get headSent(): boolean {
+    return this.#stream.headersSent;
+  }
+
+  override sweep(nowMs: number): void {
+    // Closed since the last sweep at least, and still here: its session broke off and delivers nothing any more.
+    if (this.#stream.closed) return void this.#stream.destroy();
+    super.sweep(nowMs);
+    if (!this.#stream.writableFinished) return;
+    this.#answeredMs ??= nowMs;
+    // The client neither ends its body nor gives it up, though it has the answer.
+    if (nowMs - this.#answeredMs > lingerMs) this.#stream.destroy();
+  }
+
+  /** Node reads these headers as UTF-8. */
+  protected textOf(value: string): string {
+    return value;
+  }
+
+  protected get hasBody(): boolean {
+    return !this.#stream.endAfterHeaders;
+  }
+
+  protected get receivingBody(): boolean {
+    return !this.#stream.readableEnded;
+  }
+
+  protected get bodyIsWhole(): boolean {
+    return !this.#stream.closed;
+  }
+
+  protected get source(): ServerHttp2Stream {
+    return this.#stream;
+  }
+
+  protected askForBody(): void {
+    if (this.#expect !== undefined && !this.#stream.closed) this.#stream.additionalHeaders({ ':status': 100 });
+  }
+
+  cutOff(): void {
+    // close() would send END_STREAM first, and the client would take what it has for the whole.
+    this.#stream.destroy(new Error('the answer broke off'));
+  }
+}
+
+/**
+ * A header whose value begins or ends with a space or a tab, which RFC 9113 (8.2.1) calls malformed. Over HTTP/1.1 the
+ * parser takes them off.
+ */
+function valueWithBlanks(raw: readonly string[]): string | undefined {
+  for (let i = 1; i < raw.length; i += 2) {
+    const value = raw[i] as string;
+    if (isBlank(value.charCodeAt(0)) || isBlank(value.charCodeAt(value.length - 1))) return raw[i - 1];
+  }
+  return undefined;
+}
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
+
+const noBytes = Buffer.alloc(0);
+const slash = 0x2f;
+const endStream = { endStream: true };
+
+/** All but a tab, what is visible in ASCII, a space, and the upper half of Latin-1. */
+const unsendable = /[^\t\x20-\x7e\x80-\xff]/;
+
+type Http2Head = Record<string, string | number | string[]>;
+
+function headOf(headers: ApiResponse['headers'], status: number, bytes: Bytes | undefined): Http2Head {
+  const head: Http2Head = { ':status': status };
+  for (const name in headers) {
+    const value = headers[name] as string | string[];
+    // Node checks this for HTTP/1.1 only; a proxy that speaks HTTP/1.1 to the client would split the answer there.
+    if (unsendable.test(typeof value === 'string' ? value : value.join('')))
+      throw new TypeError(`header ${name}: ${JSON.stringify(value)}`);
+    head[name.toLowerCase()] = value;
+  }
+  if (bytes !== undefined && status !== 204 && status !== 304) head['content-length'] = bytes.length;
+  return head;
+}

@@ -1,0 +1,378 @@
+import type { Readable } from 'node:stream';
+import { invariant } from '@cluster-apiserver/base';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  BodyMemoryError,
+  BodyTooLargeError,
+  BodyTooSlowError,
+  type Bytes,
+  ClientGoneError,
+  type ExchangeEnd,
+  StalledClientError,
+  type Streaming,
+} from '../../exchange.ts';
+import type { Connection } from '../connection/connection.ts';
+import type { ListenerContext } from '../listener-context.ts';
+import type { FailedRequest } from '../callback-guard.ts';
+import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs, firstPieceBytes, provenBytes } from '../limits.ts';
+import type { CutOffResponse, RefusedBody } from '../measures.ts';
+import { type Outlet, OutletSink, type PieceMemory, writePieces } from './write-body.ts';
+import { refusal } from './refusal.ts';
+import { type Receiving, readBody } from './read-body.ts';
+
+const nothing = Buffer.alloc(0);
+
+/** One for all: a connection may end with a hundred requests open, and a stack costs more than the rest of the end. */
+const clientLeft = new ClientGoneError('the client left');
+
+/**
+ * One request from a socket until its answer has left. It keeps references to Node's objects and looks only at what it
+ * is asked for: no URL is parsed, no header copied, no timer set and no signal made for a request that needs none.
+ */
+export abstract class SocketRequest implements ApiRequest {
+  abstract readonly method: string;
+  abstract readonly target: string;
+  abstract readonly protocol: ApiRequest['protocol'];
+  /** Names and values in turn, as Node's parsers give them. */
+  abstract readonly rawHeaders: readonly string[];
+
+  readonly connection: Connection;
+  protected readonly context: ListenerContext;
+  #receiving: Receiving | undefined;
+  #gone: AbortController | undefined;
+  #clientLeft = false;
+  #closed = false;
+  #sendingSinceMs: number | undefined;
+  #onEnd: ((end: ExchangeEnd) => void)[] | undefined;
+  /** Where the body of the response goes, once it does. */
+  #outlet: Outlet | undefined;
+  #sink: OutletSink | undefined;
+  #backlogBytes = 0;
+  #backlogSinceMs: number | undefined;
+  /** Of the request's body and of the response's, what is in memory. */
+  #receivedBytes = 0;
+  #heldBytes = 0;
+  /** Counted by whoever writes the body. */
+  protected bodyBytes = 0;
+
+  constructor(connection: Connection, context: ListenerContext) {
+    this.connection = connection;
+    this.context = context;
+  }
+
+  get remoteAddress(): string {
+    return this.connection.remoteAddress;
+  }
+
+  get clientCertificates(): readonly Buffer[] {
+    return this.connection.clientCertificates;
+  }
+
+  header(name: string): string | undefined {
+    const raw = this.rawHeaders;
+    for (let i = 0; i < raw.length; i += 2)
+      if (isNamed(raw[i] as string, name)) return this.textOf(raw[i + 1] as string);
+    return undefined;
+  }
+
+  headerLines(name: string): readonly string[] {
+    const lines: string[] = [];
+    const raw = this.rawHeaders;
+    for (let i = 0; i < raw.length; i += 2)
+      if (isNamed(raw[i] as string, name)) lines.push(this.textOf(raw[i + 1] as string));
+    return lines;
+  }
+
+  headersFrom(prefix: string): readonly (readonly [name: string, value: string])[] {
+    const found: [string, string][] = [];
+    const raw = this.rawHeaders;
+    for (let i = 0; i < raw.length; i += 2) {
+      const name = raw[i] as string;
+      // Nearly every header differs in its first letter, and then costs nothing more.
+      if ((name.charCodeAt(0) | 0x20) !== prefix.charCodeAt(0)) continue;
+      const lower = name.toLowerCase();
+      if (lower.startsWith(prefix)) found.push([lower, this.textOf(raw[i + 1] as string)]);
+    }
+    return found;
+  }
+
+  get webSocket(): boolean {
+    return false;
+  }
+
+  body(limitBytes: number): Promise<Buffer> {
+    invariant(!this.#receiving, 'a body is read once, and its bytes would be missing the second time');
+    if (!this.hasBody) return Promise.resolve(nothing);
+    if (this.#closed) return Promise.reject(clientLeft);
+    const declared = this.header('content-length');
+    if (declared !== undefined && Number(declared) > limitBytes)
+      return Promise.reject(new BodyTooLargeError(limitBytes));
+    this.askForBody();
+    const { body, receiving } = readBody(
+      this.source,
+      () => this.bodyIsWhole,
+      limitBytes,
+      this.context.nowMs,
+      (bytes) => this.#received(bytes),
+    );
+    this.#receiving = receiving;
+    this.context.receiving.add(this);
+    return body;
+  }
+
+  get isAborted(): boolean {
+    return this.#clientLeft;
+  }
+
+  /**
+   * Counts a piece of the body. Does not throw: Node calls it back. Where memory for bodies is exhausted, the body that has taken longest is given up: an
+   * honest one is here within a moment, and one that trickles is in nobody's way.
+   */
+  #received(bytes: number): void {
+    const { connection, context } = this;
+    try {
+      this.#receivedBytes += bytes;
+      connection.bodyBytes.take(bytes);
+      while (connection.bodyBytes.isFull && refuseOldest(connection.requests));
+      while (context.bodyBytes.isFull && refuseOldest(context.receiving));
+    } catch (error) {
+      context.guard.failed('request', error, () => this.cutOff());
+    }
+  }
+
+  get isReceiving(): boolean {
+    return this.#receiving !== undefined && !this.#receiving.isOver && this.receivingBody;
+  }
+
+  /** Gives up the body, and gives its memory back. */
+  refuseBody(reason: RefusedBody): void {
+    const { guard, measures } = this.context;
+    guard.run('request', () => measures.bodyRefused(reason));
+    this.#receiving?.fail(
+      reason === 'slow'
+        ? new BodyTooSlowError(`fewer than ${bodyBytesPerSecondMin} bytes of the body came per second`)
+        : new BodyMemoryError('memory for request bodies is exhausted'),
+    );
+    this.#releaseBody();
+  }
+
+  #releaseBody(): void {
+    this.context.receiving.delete(this);
+    this.connection.bodyBytes.giveBack(this.#receivedBytes);
+    this.#receivedBytes = 0;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#gone) {
+      this.#gone = new AbortController();
+      if (this.#closed || this.#clientLeft) this.#gone.abort(clientLeft);
+    }
+    return this.#gone.signal;
+  }
+
+  /** Sends the answer, or a 500 in its place. Nothing here throws: whoever called has no way left to tell the client. */
+  answer(response: ApiResponse): void {
+    try {
+      this.respond(response);
+    } catch (error) {
+      this.context.guard.failed('response', error, () => this.#respondFailure());
+    }
+  }
+
+  #respondFailure(): void {
+    try {
+      if (!this.headSent) return this.respond(refusal(500, 'the answer could not be written'));
+    } catch {
+      // What follows is all that is left.
+    }
+    this.cutOff();
+  }
+
+  /** Ends the connection or stream without a word, so that the client cannot take a part for the whole. */
+  abstract cutOff(): void;
+
+  /** Whether nobody is there to take an answer. */
+  abstract readonly isGone: boolean;
+
+  /** What the sweep ends this request for, if anything. */
+  sweep(nowMs: number): void {
+    const receiving = this.#receiving;
+    if (receiving && this.isReceiving && tooSlow(receiving, nowMs)) this.refuseBody('slow');
+    this.#watchBacklog(nowMs);
+    if (this.#sendingSinceMs !== undefined && nowMs - this.#sendingSinceMs > answerStallMs) this.giveUp('stalled');
+  }
+
+  /** What the client has not taken, and since when none of it has moved. */
+  get backlog(): Backlog | undefined {
+    const sinceMs = this.#backlogSinceMs ?? (this.#heldBytes > 0 ? this.#sendingSinceMs : undefined);
+    return sinceMs === undefined ? undefined : { bytes: Math.max(this.#backlogBytes, this.#heldBytes), sinceMs };
+  }
+
+  /** Bytes that a stream has queued, which no budget counts. */
+  get streamBacklogBytes(): number {
+    return this.#sink ? this.#backlogBytes : 0;
+  }
+
+  giveUp(reason: CutOffResponse): void {
+    const { guard, measures } = this.context;
+    guard.run('response', () => measures.responseCutOff(reason));
+    this.cutOff();
+  }
+
+  #watchBacklog(nowMs: number): void {
+    if (!this.#outlet) return;
+    const bytes = this.#outlet.writableLength;
+    const moved = bytes !== this.#backlogBytes;
+    this.#backlogBytes = bytes;
+    if (bytes === 0) this.#backlogSinceMs = undefined;
+    else if (moved || this.#backlogSinceMs === undefined) this.#backlogSinceMs = nowMs;
+    if (moved && this.#sendingSinceMs !== undefined) this.#sendingSinceMs = nowMs;
+  }
+
+  /** The socket or stream is done with this request, answered or not. */
+  closed(): void {
+    if (this.#closed) return;
+    const answered = this.isAnswered;
+    this.#closed = true;
+    this.#releaseBody();
+    this.#release(this.#heldBytes);
+    if (!answered) this.clientLeft();
+    this.#reportEnd(answered);
+  }
+
+  onEnd(listener: (end: ExchangeEnd) => void): void {
+    (this.#onEnd ??= []).push(listener);
+  }
+
+  #reportEnd(answered: boolean): void {
+    if (!this.#onEnd) return;
+    const bodyBytes = this.bodyBytes + (this.#sink?.writtenBytes ?? 0);
+    const end: ExchangeEnd = { outcome: answered ? 'complete' : 'aborted', bodyBytes };
+    for (const listener of this.#onEnd) this.context.guard.run('request', () => listener(end));
+  }
+
+  clientLeft(): void {
+    this.#clientLeft = true;
+    this.#gone?.abort(clientLeft);
+  }
+
+  protected abstract respond(response: ApiResponse): void;
+  protected abstract readonly headSent: boolean;
+  /** Whether the last byte of the answer has left. */
+  protected abstract readonly isAnswered: boolean;
+
+  /** The value of a header as the client meant it, which is UTF-8 if it is more than ASCII. */
+  protected abstract textOf(value: string): string;
+
+  protected get bodyWasAskedFor(): boolean {
+    return this.#receiving !== undefined;
+  }
+
+  protected abstract readonly hasBody: boolean;
+  protected abstract readonly receivingBody: boolean;
+  protected abstract readonly bodyIsWhole: boolean;
+  protected abstract readonly source: Readable;
+  /** Tells a client that waits for it (`Expect: 100-continue`) to send the body. */
+  protected abstract askForBody(): void;
+
+  /** From here on the answer must keep moving. */
+  protected sending(): void {
+    this.#sendingSinceMs = this.context.nowMs;
+  }
+
+  /** An answer that is handed over in one piece. Its bytes are in memory until the request is closed. */
+  protected sendingAtOnce(bytes: number): void {
+    this.sending();
+    this.bodyBytes = bytes;
+    this.#hold(bytes);
+  }
+
+  /** Writes the body of an answer whose headers have been written. Never rejects; false if the body broke off. */
+  protected async writeBody(outlet: Outlet, body: Exclude<ApiResponse['body'], undefined>): Promise<boolean> {
+    try {
+      this.#outlet = outlet;
+      if (isStreaming(body)) {
+        this.#sink = new OutletSink(outlet, this.signal, this.context.draining);
+        await body.stream(this.#sink);
+        // What it has queued must leave now.
+        this.sending();
+      } else await writePieces(outlet, body, this.#pieceMemory());
+      return true;
+    } catch (error) {
+      if (this.#closed || error instanceof StalledClientError) this.context.guard.run('response', () => this.cutOff());
+      else this.context.guard.failed('response', error, () => this.cutOff(), 'writing a response failed', named(this));
+      return false;
+    }
+  }
+
+  #pieceMemory(): PieceMemory {
+    const isGone = (): boolean => this.#closed;
+    const { connection } = this;
+    return {
+      isProven: () => connection.takenBytes >= provenBytes,
+      room: () => this.connection.responseBytes.room(isGone),
+      isFull: () => this.connection.responseBytes.isFull || this.context.responseBytes.isFull,
+      written: (bytes) => {
+        this.bodyBytes += bytes;
+        this.#hold(bytes);
+        this.sending();
+      },
+      left: (bytes) => {
+        connection.takenBytes += bytes;
+        this.#release(bytes);
+      },
+    };
+  }
+
+  #hold(bytes: number): void {
+    if (this.#closed) return;
+    this.#heldBytes += bytes;
+    this.connection.responseBytes.take(bytes);
+  }
+
+  /** Once closed, all of it has been released. */
+  #release(bytes: number): void {
+    const released = Math.min(bytes, this.#heldBytes);
+    if (released === 0) return;
+    this.#heldBytes -= released;
+    this.connection.responseBytes.giveBack(released);
+  }
+}
+
+/** Response bytes in memory, and since when none of them has moved. */
+export interface Backlog {
+  readonly bytes: number;
+  readonly sinceMs: number;
+}
+
+/** Gives up the body that has taken longest. False if none is on its way. */
+function refuseOldest(requests: Iterable<SocketRequest>): boolean {
+  for (const request of requests) {
+    if (!request.isReceiving) continue;
+    request.refuseBody('memory');
+    return true;
+  }
+  return false;
+}
+
+/** Bytes that leave at once: a client that does not take them holds no more memory than by a first piece. */
+export const isSmall = (bytes: Bytes): bytes is string | Buffer =>
+  (typeof bytes === 'string' || Buffer.isBuffer(bytes)) && bytes.length <= firstPieceBytes;
+
+export const isStreaming = (body: ApiResponse['body']): body is Streaming =>
+  typeof body === 'object' && 'stream' in body;
+
+export function named({ method, target }: Pick<ApiRequest, 'method' | 'target'>): FailedRequest {
+  const end = target.indexOf('?');
+  return { method, path: end < 0 ? target : target.slice(0, end) };
+}
+
+function isNamed(raw: string, name: string): boolean {
+  return raw.length === name.length && (raw === name || raw.toLowerCase() === name);
+}
+
+function tooSlow(receiving: Receiving, nowMs: number): boolean {
+  const lateMs = nowMs - receiving.sinceMs - bodyGraceMs;
+  return lateMs > 0 && receiving.bytes < (lateMs / 1000) * bodyBytesPerSecondMin;
+}
