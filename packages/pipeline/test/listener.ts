@@ -3,9 +3,16 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { selfSigned } from '@cluster-apiserver/certificates';
-import type { ApiRequest, Handler } from '../src/exchange.ts';
+import { expect } from '@jest/globals';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  BodyTooLargeError,
+  BodyTooSlowError,
+  type Handler,
+} from '../src/exchange.ts';
 import { defaultStreamsMax } from '../src/listener/limits.ts';
-import { noListenerMeasures } from '../src/listener/measures.ts';
+import { type ListenerMeasures, noListenerMeasures } from '../src/listener/measures.ts';
 import { type Listener, type ListenOptions, listen } from '../src/listener/listener.ts';
 import type { ServingCertificate } from '../src/listener/serving-certificate.ts';
 
@@ -281,4 +288,55 @@ export function clientFrame(
   if (!masked) return Buffer.concat([head, payload]);
   const mask = Buffer.from([0x12, 0x34, 0x56, 0x78]);
   return Buffer.concat([head, mask, payload.map((byte, at) => byte ^ (mask[at % 4] as number))]);
+}
+
+export const text = (body: string, status = 200): ApiResponse => ({
+  status,
+  headers: { 'Content-Type': 'text/plain' },
+  body: Buffer.from(body),
+});
+
+/** Answers with what it saw, so that a test can tell which request an answer belongs to. */
+export const echo: Handler<ApiRequest> = async (request) => {
+  try {
+    const body = await request.body(1_000_000);
+    return text(`${request.method} ${request.target} ${request.protocol} ${body.length}`);
+  } catch (error) {
+    if (error instanceof BodyTooLargeError) return text('too large', 413);
+    if (error instanceof BodyTooSlowError) return text('too slow', 408);
+    throw error;
+  }
+};
+
+/** A request in HTTP/1.1. */
+export const get = (target: string, ...headers: string[]): string =>
+  [`GET ${target} HTTP/1.1`, 'Host: a', ...headers, '', ''].join('\r\n');
+export const post = (target: string, body: string, ...headers: string[]): string =>
+  [`POST ${target} HTTP/1.1`, 'Host: a', ...headers, '', body].join('\r\n');
+
+/** The setting of HTTP/2's initial window. */
+export const initialWindow = (bytes: number): Buffer<ArrayBuffer> =>
+  Buffer.from([0, 4, ...[24, 16, 8, 0].map((shift) => (bytes >> shift) & 255)]);
+
+/** Measures that list what the listener counted. */
+export function countingMeasures(): { readonly measures: ListenerMeasures; readonly counted: string[] } {
+  const counted: string[] = [];
+  return {
+    counted,
+    measures: {
+      ...noListenerMeasures,
+      callbackFailed: (where) => counted.push(`failed ${where}`),
+      connectionRefused: (reason) => counted.push(`refused ${reason}`),
+      responseCutOff: (reason) => counted.push(`cut off ${reason}`),
+      bodyRefused: (reason) => counted.push(`body ${reason}`),
+    },
+  };
+}
+
+/** New clients of both protocols get their answers. */
+export async function expectServed(served: Served): Promise<void> {
+  const client = await served.raw();
+  client.send(get('/still-here'));
+  await client.until(/^HTTP\/1\.1 200 /);
+  expect((await http2Answer(served.http2().request({ ':path': '/still-here' }))).status).toBe(200);
 }
