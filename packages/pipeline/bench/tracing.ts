@@ -4,7 +4,7 @@
  */
 import { LatencyTracker, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
-import type { Received } from '../src/facts.ts';
+import type { ReceivedContext } from '../src/request-context.ts';
 import { traceRequests } from '../src/stages/trace.ts';
 
 const requests = 5_000_000;
@@ -16,8 +16,8 @@ const million = 1_000_000;
 const headers: Readonly<Record<string, string>> = { authorization: 'Bearer t', accept: 'application/json' };
 const request = { header: (name: string) => headers[name] } as Partial<ApiRequest> as ApiRequest;
 const response: ApiResponse = { status: 200, headers: {} };
-const next: Handler<Received> = () => response;
-const tracedBy = (samples: () => boolean): Handler<Received> => {
+const next: Handler<ReceivedContext> = () => response;
+const tracedBy = (samples: () => boolean): Handler<ReceivedContext> => {
   const begin = (): never => {
     throw new Error('nothing is sampled here');
   };

@@ -32,7 +32,7 @@ import {
   YamlTooLargeError,
 } from '@cluster-apiserver/model';
 import { type ApiRequest, BodyMemoryError, BodyTooLargeError, BodyTooSlowError } from './exchange.ts';
-import type { Authenticated } from './facts.ts';
+import type { AuthenticatedContext } from './request-context.ts';
 
 /** What one request may send. The storage takes half of it; patches and lists of options need no more. */
 const bodyBytesMax = 3 * 1024 * 1024;
@@ -42,23 +42,23 @@ export type BodyFormat = (body: Buffer, schemaOf: SchemaOf) => Steps<Parsed>;
 type SchemaOf = Parameters<typeof parseProtobuf>[1];
 
 /** The scan comes first, alone: what it refuses is never parsed. */
-export function* json(body: Buffer): Steps<Parsed> {
+export function* parseJsonBody(body: Buffer): Steps<Parsed> {
   const text = body.toString();
-  const scan = scanned(text);
+  const scan = scanOrThrowLater(text);
   yield;
   return parseJson(text, scan);
 }
 
 /** The same for the body of an object: what is nested deeper is allowed in fields that its kind does not have. */
-function* objectJson(body: Buffer): Steps<Parsed> {
+function* parseObjectJson(body: Buffer): Steps<Parsed> {
   const text = body.toString();
-  const scan = scanned(text);
+  const scan = scanOrThrowLater(text);
   yield;
   return parseDeepJson(text, scan);
 }
 
 /** The scan, or what it throws, for the parser that tells it. */
-function scanned(text: string): () => JsonScan {
+function scanOrThrowLater(text: string): () => JsonScan {
   try {
     const scan = scanJson(text);
     return () => scan;
@@ -69,18 +69,18 @@ function scanned(text: string): () => JsonScan {
   }
 }
 
-export function* yaml(body: Buffer): Steps<Parsed> {
+export function* parseYamlBody(body: Buffer): Steps<Parsed> {
   const text = body.toString();
   yield;
   return parseYaml(text);
 }
 
-const texts: Readonly<Record<string, BodyFormat>> = {
-  'application/json': objectJson,
-  'application/yaml': yaml,
+const textFormats: Readonly<Record<string, BodyFormat>> = {
+  'application/json': parseObjectJson,
+  'application/yaml': parseYamlBody,
 };
 const formats: Readonly<Record<string, BodyFormat>> = {
-  ...texts,
+  ...textFormats,
   'application/vnd.kubernetes.protobuf': function* (body, schemaOf) {
     yield;
     return parseProtobuf(body, schemaOf);
@@ -96,15 +96,15 @@ export async function readBody({
   seat,
   call,
   latency,
-}: Pick<Authenticated, 'request' | 'seat' | 'call' | 'latency'>): Promise<Buffer> {
-  seat?.giveBack();
-  const received = call.trace ? inSpan(call, 'read body', () => receivedBody(request)) : receivedBody(request);
+}: Pick<AuthenticatedContext, 'request' | 'seat' | 'call' | 'latency'>): Promise<Buffer> {
+  seat?.release();
+  const received = call.trace ? inSpan(call, 'read body', () => receiveBody(request)) : receiveBody(request);
   const body = await trackLatency(latency, 'body', received);
-  seat?.retake();
+  seat?.reacquire();
   return body;
 }
 
-async function receivedBody(request: ApiRequest): Promise<Buffer> {
+async function receiveBody(request: ApiRequest): Promise<Buffer> {
   try {
     return await request.body(bodyBytesMax);
   } catch (error) {
@@ -128,10 +128,10 @@ async function receivedBody(request: ApiRequest): Promise<Buffer> {
 }
 
 /** The reader of a body by its content type; a body that names none is JSON. Throws UnsupportedMediaType. */
-export function bodyFormat(request: ApiRequest, { hasProtobuf }: Pick<SpokenKind, 'hasProtobuf'>): BodyFormat {
-  const type = mediaType(request);
-  if (type === undefined || type === '') return objectJson;
-  const taken = hasProtobuf ? formats : texts;
+export function formatOfBody(request: ApiRequest, { hasProtobuf }: Pick<SpokenKind, 'hasProtobuf'>): BodyFormat {
+  const type = mediaTypeOf(request);
+  if (type === undefined || type === '') return parseObjectJson;
+  const taken = hasProtobuf ? formats : textFormats;
   const format = getOwn(taken, type);
   if (format) return format;
   throw new StatusError(
@@ -141,7 +141,7 @@ export function bodyFormat(request: ApiRequest, { hasProtobuf }: Pick<SpokenKind
 }
 
 /** The content type without its parameters, which change nothing here. */
-export const mediaType = (request: ApiRequest): string | undefined =>
+export const mediaTypeOf = (request: ApiRequest): string | undefined =>
   request.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
 
 /** An object of the kind, in canonical form, or an answer that says why the body is none. */
@@ -154,10 +154,10 @@ export function readObject(
   clock: Clock,
   call: Call,
 ): KubeObject | Promise<KubeObject> {
-  return perform(clock, call, objectIn(kind, body, format, validation, warn), body.length >= largeBytesMin);
+  return perform(clock, call, parseObject(kind, body, format, validation, warn), body.length >= largeBytesMin);
 }
 
-function* objectIn(
+function* parseObject(
   kind: SpokenKind,
   body: Buffer,
   format: BodyFormat,
@@ -167,36 +167,41 @@ function* objectIn(
   const isOne = ({ kind: given, apiVersion }: Partial<TypeNames>): boolean =>
     (given || kind.kind) === kind.kind && (apiVersion || kind.apiVersion) === kind.apiVersion;
   const schemaOf: SchemaOf = (names) => (isOne(names) ? kind.schema : undefined);
-  const parsed = yield* readable(
+  const parsed = yield* rejectUnparsable(
     format(body, schemaOf),
     `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind`,
   );
   yield;
-  return decodedObject(kind, parsed, validation, warn);
+  return decodeObject(kind, parsed, validation, warn);
 }
 
-function decodedObject(
+function decodeObject(
   kind: SpokenKind,
   parsed: Parsed,
   validation: FieldValidation,
   warn: (text: string) => void,
 ): KubeObject {
-  const typed = withExplicitReset(typedValue(kind, parsed.value));
+  const typed = withExplicitReset(withTypeNames(kind, parsed.value));
   const unknown: string[] = [];
   try {
     const object = decode(kind.schema, typed, (path) => unknown.push(path)) as KubeObject;
-    requireKnownNotDeep(kind, parsed, unknown);
+    requireKnownFieldsNotDeep(kind, parsed, unknown);
     const outermost = unknown.slice(0, fieldErrorsMax); // of more than these not all are listed anyway
     const faults = [
       ...parsed.faults
         .filter(({ path }) => !outermost.some((outer) => isWithin(path, outer)))
         .map(({ message }) => message),
-      ...unknown.map(unknownField),
+      ...unknown.map(unknownFieldMessage),
     ];
-    report(faults, validation, warn, `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: `);
+    reportFieldProblems(
+      faults,
+      validation,
+      warn,
+      `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: `,
+    );
     return object;
   } catch (error) {
-    if (error instanceof WrongTypeError) requireKnownNotDeep(kind, parsed, []);
+    if (error instanceof WrongTypeError) requireKnownFieldsNotDeep(kind, parsed, []);
     if (error instanceof WrongTypeError)
       throw badRequest(
         `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${error.message}`,
@@ -207,7 +212,7 @@ function decodedObject(
 }
 
 /** What its kind does not have has been dropped as a whole. */
-function requireKnownNotDeep(kind: SpokenKind, { deepPaths = [] }: Parsed, unknown: readonly string[]): void {
+function requireKnownFieldsNotDeep(kind: SpokenKind, { deepPaths = [] }: Parsed, unknown: readonly string[]): void {
   const deep = deepPaths.find((path) => !unknown.some((outer) => isWithin(path, outer)));
   if (deep !== undefined)
     throw badRequest(
@@ -218,11 +223,11 @@ function requireKnownNotDeep(kind: SpokenKind, { deepPaths = [] }: Parsed, unkno
 /** A path is cut here: the names in it are the client's. */
 const pathCharactersMax = 1024;
 
-export const unknownField = (path: string): string =>
+export const unknownFieldMessage = (path: string): string =>
   `unknown field ${JSON.stringify(path.length <= pathCharactersMax ? path : `${path.slice(0, pathCharactersMax)}…`)}`;
 
 /** Refuses or tells what strict validation found, as the client asked. */
-export function report(
+export function reportFieldProblems(
   faults: readonly string[],
   validation: FieldValidation,
   warn: (text: string) => void,
@@ -240,7 +245,7 @@ const isWithin = (path: string | undefined, outer: string): boolean =>
   path !== undefined && (path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`));
 
 /** What a body says, or an answer that says why nobody can read it. */
-export function* readable(parse: Steps<Parsed>, what: string): Steps<Parsed> {
+export function* rejectUnparsable(parse: Steps<Parsed>, what: string): Steps<Parsed> {
   try {
     return yield* parse;
   } catch (error) {
@@ -254,7 +259,7 @@ export function* readable(parse: Steps<Parsed>, what: string): Steps<Parsed> {
 }
 
 /** The value with the kind and version that the endpoint implies, unless it names others. */
-function typedValue(kind: SpokenKind, value: unknown): unknown {
+function withTypeNames(kind: SpokenKind, value: unknown): unknown {
   if (value !== null && (typeof value !== 'object' || Array.isArray(value)))
     throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): it is no object`);
   const { kind: givenKind, apiVersion: givenVersion } = (value ?? {}) as Record<string, unknown>;

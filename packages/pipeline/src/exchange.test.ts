@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { LatencyTracker, sleep, systemClock } from '@cluster-apiserver/base';
 import { StatusError } from '@cluster-apiserver/model';
 import { type ApiRequest, ClientGoneError } from './exchange.ts';
-import { boundTime } from './stages/deadline.ts';
+import { setDeadline } from './stages/deadline.ts';
 import { robots, usePipeline } from '../test/use-pipeline.ts';
 
 const pipeline = usePipeline();
@@ -130,7 +130,7 @@ describe('an exchange', () => {
       await sleep(systemClock, 20);
       throw new StatusError('ServiceUnavailable', 'no answer in time');
     };
-    const stage = boundTime({ clock: systemClock, requestTimeoutMs: 60_000 })(late);
+    const stage = setDeadline({ clock: systemClock, requestTimeoutMs: 60_000 })(late);
     const asking = (target: string) =>
       stage({ request: { target } as ApiRequest, latency: new LatencyTracker(systemClock), auditId: 'a' });
     await expect(asking('/x?timeout=10ms')).rejects.toMatchObject({ reason: 'Timeout', code: 504 });

@@ -24,7 +24,7 @@ export interface ApiRequest {
    */
   readonly clientCertificates: readonly Buffer[];
   /** Whether the client waits for a WebSocket: a stream that is answered with 101 is sent it in messages. */
-  readonly webSocket: boolean;
+  readonly isWebSocket: boolean;
   readonly protocol: 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2.0';
   /**
    * Aborts when the client goes away before the answer is complete. Made on first use: most requests never ask. What
@@ -52,11 +52,11 @@ export interface ApiResponse {
   readonly status: number;
   readonly headers: OutgoingHeaders;
   /** Ready bytes, bytes that are put together while they are sent, or a stream that is written as it comes. */
-  readonly body?: Bytes | Flow | Streaming;
+  readonly body?: SizedBody | ChunkedBody | StreamBody;
 }
 
 /** What has a length before it is sent. */
-export type Bytes = Buffer | ByteString | Pieces;
+export type SizedBody = Buffer | ByteString | Pieces;
 
 /** Large bodies are made piece by piece, each when the one before has left: so a long list needs no memory of its length. */
 export interface Pieces {
@@ -65,22 +65,22 @@ export interface Pieces {
    * None larger than `pieceBytes` by more than what cannot be parted. What is put together anew for a piece may lie in
    * memory that `room` gives, and is the reader's until that gives it again.
    */
-  pieces(pieceBytes: number, room: Room): Iterable<Buffer>;
+  pieces(pieceBytes: number, room: Allocate): Iterable<Buffer>;
 }
 
 /** Gives memory of so many bytes or fewer, with anything in it. */
-export type Room = (bytes: number) => Buffer;
+export type Allocate = (bytes: number) => Buffer;
 
 /** Pieces whose length shows when they have been made, such as compressed ones. Each is made when the one before has left. */
-export interface Flow {
-  flow(): AsyncIterable<Buffer>;
+export interface ChunkedBody {
+  chunks(): AsyncIterable<Buffer>;
 }
 
-export const hasLength = (body: ApiResponse['body']): body is Bytes =>
+export const isSized = (body: ApiResponse['body']): body is SizedBody =>
   body !== undefined && (typeof body === 'string' || 'length' in body);
 
 /** Writes an answer of unknown length. The headers leave at once, before the first byte of the body. */
-export interface Streaming {
+export interface StreamBody {
   /** The response ends when it resolves, behind all that was written, and is cut off when it rejects. */
   stream(sink: Sink): Promise<void>;
 }
@@ -103,8 +103,8 @@ export interface Sink {
   readonly draining: AbortSignal;
 }
 
-/** How an exchange ends: a value for every request, thrown errors included (see stages/answer-errors.ts). */
-export type Handler<Facts> = (facts: Facts) => ApiResponse | Promise<ApiResponse>;
+/** How an exchange ends: a value for every request, thrown errors included (see stages/error-responses.ts). */
+export type Handler<Facts> = (context: Facts) => ApiResponse | Promise<ApiResponse>;
 
 export class BodyTooLargeError extends Error {
   override readonly name = 'BodyTooLargeError';

@@ -13,11 +13,11 @@ import type { Served } from '../test/listener.ts';
  * has functions for is made to fail, while every kind of request is sent. So whoever adds one adds a row here.
  */
 const faulty = new FaultyModules();
-for (const folder of ['forms', 'stages', 'handlers']) await faulty.replace(folder);
+for (const folder of ['encoding', 'stages', 'handlers']) await faulty.replace(folder);
 const { openPipeline } = await import('../test/open-pipeline.ts');
 const { eventually, http2Answer, serve } = await import('../test/listener.ts');
 const { noListenerMeasures } = await import('./listener/measures.ts');
-const { textResponse } = await import('./respond.ts');
+const { textResponse } = await import('./responses.ts');
 
 const question = defineReview({
   group: '',
@@ -52,7 +52,7 @@ beforeAll(async () => {
     },
     routes: {
       reviews: [question],
-      documents: ({ auditId, info }) =>
+      nonResourceRouter: ({ auditId, info }) =>
         info.path === '/slow'
           ? new Promise((resolve) => waiting.push(() => resolve(textResponse(auditId, 200, 'slow'))))
           : textResponse(auditId, 200, 'well'),
@@ -192,7 +192,7 @@ const isCausedBy = (error: unknown, cause: unknown): boolean =>
 
 test('every module that has functions is here', () => {
   expect(faulty.modules).toEqual(
-    expect.arrayContaining(['stages/authorize.ts', 'handlers/watch.ts', 'forms/list-body.ts']),
+    expect.arrayContaining(['stages/authorize.ts', 'handlers/watch.ts', 'encoding/list-body.ts']),
   );
   expect(faulty.modules.length).toBeGreaterThan(30);
 });

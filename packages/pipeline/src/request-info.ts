@@ -17,28 +17,28 @@ export interface ResourceInfo {
   /** That of the object; a namespace lies in itself, because those who may do something there may do it to it. */
   readonly namespace: string | undefined;
   /** Whether the path leads through a namespace. */
-  readonly inNamespace: boolean;
+  readonly isInNamespace: boolean;
   readonly plural: string;
   readonly name: string | undefined;
   readonly subresource: string | undefined;
   /** Whether the path is one of those that begin with `watch/`. */
-  readonly watchPath: boolean;
+  readonly isWatchPath: boolean;
   /** More segments than any resource has. */
-  readonly beyond: boolean;
+  readonly hasExtraSegments: boolean;
 }
 
 const noQuery = new URLSearchParams();
 
-export function requestInfo(method: string, target: string): RequestInfo {
+export function parseRequestInfo(method: string, target: string): RequestInfo {
   const mark = target.indexOf('?');
-  const path = decodedPath(mark < 0 ? target : target.slice(0, mark));
-  const query = mark < 0 ? noQuery : parsedQuery(target.slice(mark + 1));
-  const resource = resourceInfo(path);
+  const path = decodePath(mark < 0 ? target : target.slice(0, mark));
+  const query = mark < 0 ? noQuery : parseQuery(target.slice(mark + 1));
+  const resource = parseResourcePath(path);
   return { path, query, verb: resource ? resourceVerb(method, resource, query) : method.toLowerCase(), resource };
 }
 
 /** The whole path is decoded before it is cut, so an encoded slash separates like any other. */
-function decodedPath(raw: string): string {
+function decodePath(raw: string): string {
   if (!raw.includes('%')) return raw;
   if (/%(?![0-9a-fA-F]{2})/.test(raw)) throw badRequest('the path has an invalid percent-encoding');
   try {
@@ -53,7 +53,7 @@ function decodedPath(raw: string): string {
 }
 
 /** A pair with a broken encoding is dropped, as if it had not been sent. */
-function parsedQuery(raw: string): URLSearchParams {
+function parseQuery(raw: string): URLSearchParams {
   const broken = /%(?![0-9a-fA-F]{2})/.test(raw);
   return new URLSearchParams(
     broken
@@ -65,45 +65,59 @@ function parsedQuery(raw: string): URLSearchParams {
   );
 }
 
-function resourceInfo(path: string): ResourceInfo | undefined {
+function parseResourcePath(path: string): ResourceInfo | undefined {
   const segments = path.split('/');
   if (segments.at(-1) === '') segments.pop();
   const [root, ...rest] = segments.slice(1);
-  if (root === 'api') return inVersion('', rest[0], rest.slice(1));
+  if (root === 'api') return parseResource('', rest[0], rest.slice(1));
   // Only the core group has an empty name, and it is served below /api alone.
-  if (root === 'apis' && rest[0]) return inVersion(rest[0], rest[1], rest.slice(2));
+  if (root === 'apis' && rest[0]) return parseResource(rest[0], rest[1], rest.slice(2));
   return undefined;
 }
 
-function inVersion(group: string, version: string | undefined, segments: readonly string[]): ResourceInfo | undefined {
+function parseResource(
+  group: string,
+  version: string | undefined,
+  segments: readonly string[],
+): ResourceInfo | undefined {
   const watchPath = segments[0] === 'watch';
   const [first, ...rest] = watchPath ? segments.slice(1) : segments;
   if (version === undefined || first === undefined) return undefined;
   const ofNamespaces = first === 'namespaces';
-  if (ofNamespaces && rest.length > 1 && !partsOfNamespaces.has(rest[1])) {
+  if (ofNamespaces && rest.length > 1 && !namespaceSubresources.has(rest[1])) {
     const [namespace, plural = '', name, subresource] = rest;
     return {
       group,
       version,
       namespace: namespace || undefined,
-      inNamespace: true,
+      isInNamespace: true,
       plural,
       name,
       subresource,
-      watchPath,
-      beyond: rest.length > 4,
+      isWatchPath: watchPath,
+      hasExtraSegments: rest.length > 4,
     };
   }
   const [name, subresource] = rest;
   const namespace = ofNamespaces ? name : undefined;
   const beyond = rest.length > 2;
-  return { group, version, namespace, inNamespace: false, plural: first, name, subresource, watchPath, beyond };
+  return {
+    group,
+    version,
+    namespace,
+    isInNamespace: false,
+    plural: first,
+    name,
+    subresource,
+    isWatchPath: watchPath,
+    hasExtraSegments: beyond,
+  };
 }
 
 /** What these words stand for behind the name of a namespace, and no kind is called so. */
-const partsOfNamespaces: ReadonlySet<string | undefined> = new Set(['finalize', 'status']);
+const namespaceSubresources: ReadonlySet<string | undefined> = new Set(['finalize', 'status']);
 
-function resourceVerb(method: string, { name, watchPath }: ResourceInfo, query: URLSearchParams): string {
+function resourceVerb(method: string, { name, isWatchPath: watchPath }: ResourceInfo, query: URLSearchParams): string {
   switch (method) {
     case 'POST':
       return 'create';
@@ -117,14 +131,14 @@ function resourceVerb(method: string, { name, watchPath }: ResourceInfo, query: 
     case 'HEAD':
       if (watchPath) return 'watch';
       if (name !== undefined) return 'get';
-      return flag(query, 'watch') ? 'watch' : 'list';
+      return readBoolean(query, 'watch') ? 'watch' : 'list';
     default:
       return ''; // OPTIONS and others have no verb of their own: only a right to all verbs covers them
   }
 }
 
 /** A boolean parameter: absent is undefined; only `false` and `0` are false, whatever else stands there is true. */
-export function flag(query: URLSearchParams, name: string): boolean | undefined {
+export function readBoolean(query: URLSearchParams, name: string): boolean | undefined {
   const value = query.get(name);
   if (value === null) return undefined;
   return value !== '0' && value.toLowerCase() !== 'false';
@@ -135,7 +149,7 @@ const shownCharactersMax = 64;
 const int64Range = [-(2n ** 63n), 2n ** 63n - 1n] as const;
 
 /** A whole number of 64 bits, as a double; anything else in its place is the client's mistake. */
-export function integer(query: URLSearchParams, name: string): number | undefined {
+export function readInteger(query: URLSearchParams, name: string): number | undefined {
   const value = query.get(name);
   if (value === null) return undefined;
   const [, sign, digits] = /^([+-]?)0*([0-9]{1,19})$/.exec(value) ?? [];
@@ -145,4 +159,4 @@ export function integer(query: URLSearchParams, name: string): number | undefine
   return Number(exact);
 }
 
-export const text = (query: URLSearchParams, name: string): string | undefined => query.get(name) ?? undefined;
+export const readString = (query: URLSearchParams, name: string): string | undefined => query.get(name) ?? undefined;

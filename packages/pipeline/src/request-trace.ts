@@ -3,7 +3,7 @@ import type { UserInfo } from '@cluster-apiserver/model';
 import { mastersGroup, monitoringGroup } from '@cluster-apiserver/gates';
 import type { Tracer } from '@cluster-apiserver/telemetry';
 import type { ExchangeEnd } from './exchange.ts';
-import type { Received, Understood } from './facts.ts';
+import type { ReceivedContext, RequestInfoContext } from './request-context.ts';
 import { requestAttributes, spanName } from './trace-attributes.ts';
 
 /** As in kube-apiserver: callers whose sampling decision is followed. Others could force all their requests to be sampled. */
@@ -38,31 +38,31 @@ export class RequestTrace implements Traced {
     return this.#span;
   }
 
-  beginAuthentication(facts: Understood): void {
+  beginAuthentication(context: RequestInfoContext): void {
     this.#authenticationMs = this.#clock.monotonicMs();
-    if (this.#isDecided) this.#span = this.#begin(facts, {}).child(authentication);
+    if (this.#isDecided) this.#span = this.#begin(context, {}).child(authentication);
   }
 
   /** Ends the span of authentication; `user` is undefined if it failed. */
-  endAuthentication(facts: Understood, user: UserInfo | undefined, error?: unknown): void {
-    this.#decide(facts, user);
+  endAuthentication(context: RequestInfoContext, user: UserInfo | undefined, error?: unknown): void {
+    this.#decide(context, user);
     const span = this.#span ?? this.#request?.child(authentication, { startMs: this.#authenticationMs });
     span?.end(error);
     this.#span = this.#request;
   }
 
   /** The answer is ready. A stream says by itself when its span ends. */
-  answered(facts: Partial<Understood> & Received, status: number): void {
+  recordResponse(context: Partial<RequestInfoContext> & ReceivedContext, status: number): void {
     // Most that comes here undecided was refused before authentication.
-    this.#decide(facts, undefined);
+    this.#decide(context, undefined);
     const isDropped = this.#caller !== undefined && !this.#request;
     if (isDropped) return;
-    const span = this.#request ?? this.#begin(facts, {});
+    const span = this.#request ?? this.#begin(context, {});
     span.set({ 'http.response.status_code': status });
     if (status >= serverErrorMin) span.fail(String(status));
     // The end of a request is not reported again to later listeners.
-    if (facts.request.isAborted) this.#ended({ outcome: 'aborted', bodyBytes: 0 });
-    else facts.request.onEnd((end) => this.#ended(end));
+    if (context.request.isAborted) this.#ended({ outcome: 'aborted', bodyBytes: 0 });
+    else context.request.onEnd((end) => this.#ended(end));
   }
 
   /** Ends the span before the response, which goes on for long. */
@@ -70,21 +70,21 @@ export class RequestTrace implements Traced {
     this.#request?.end();
   }
 
-  #decide(facts: Partial<Understood> & Received, user: UserInfo | undefined): void {
+  #decide(context: Partial<RequestInfoContext> & ReceivedContext, user: UserInfo | undefined): void {
     if (this.#isDecided) return;
     this.#isDecided = true;
     const caller = this.#caller as TraceContext; // decided from the beginning where there is none
     if (user?.groups.some((group) => trustedGroups.includes(group))) {
-      if (isSampled(caller)) this.#begin(facts, { parent: caller });
-    } else if (this.#tracer.samples()) this.#begin(facts, { link: caller });
+      if (isSampled(caller)) this.#begin(context, { parent: caller });
+    } else if (this.#tracer.samples()) this.#begin(context, { link: caller });
   }
 
   #begin(
-    facts: Partial<Understood> & Received,
+    context: Partial<RequestInfoContext> & ReceivedContext,
     origin: { readonly parent?: TraceContext; readonly link?: TraceContext },
   ): Span {
-    const attributes = requestAttributes(facts);
-    this.#request = this.#tracer.begin({ name: spanName(facts), startMs: this.#startMs, attributes, ...origin });
+    const attributes = requestAttributes(context);
+    this.#request = this.#tracer.begin({ name: spanName(context), startMs: this.#startMs, attributes, ...origin });
     return this.#request;
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseProtobuf } from '@cluster-apiserver/model';
 import { machineKind } from '../test/robots.ts';
-import { type Streaming } from './exchange.ts';
+import { type StreamBody } from './exchange.ts';
 import { robots, usePipeline } from '../test/use-pipeline.ts';
 
 const pipeline = usePipeline();
@@ -100,7 +100,7 @@ describe('through a view', () => {
     const { body } = await ask('GET', `${machines}?watch=true&timeoutSeconds=1`);
     const told: Buffer[] = [];
     const signal = new AbortController().signal;
-    await (body as Streaming).stream({
+    await (body as StreamBody).stream({
       write: (bytes) => void told.push(bytes),
       backlogBytes: 0,
       drained: async () => {},

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { jest } from '@jest/globals';
-import type { Received } from '../src/facts.ts';
+import type { ReceivedContext } from '../src/request-context.ts';
 
 /** How a function fails: at once, or behind its work, by a promise if it may give one. */
 export const failures = ['throws', 'fails behind its work'] as const;
@@ -97,8 +97,8 @@ export class FaultyModules {
     this.called.add(module);
     const { fault } = this;
     if (fault?.module !== module) return undefined;
-    const facts = given.find(isAboutRequest);
-    const strikes = facts ? facts.request.target.includes(fault.target) : ++this.#calls === fault.nth;
+    const context = given.find(isAboutRequest);
+    const strikes = context ? context.request.target.includes(fault.target) : ++this.#calls === fault.nth;
     if (!strikes) return undefined;
     this.hits++;
     return fault;
@@ -108,7 +108,7 @@ export class FaultyModules {
 const isResponse = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'status' in value && 'headers' in value;
 
-const isAboutRequest = (value: unknown): value is Received =>
+const isAboutRequest = (value: unknown): value is ReceivedContext =>
   typeof value === 'object' && value !== null && 'request' in value;
 
 const source = path.resolve(import.meta.dirname, '..', 'src');

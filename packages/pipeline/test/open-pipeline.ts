@@ -7,7 +7,7 @@ import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import type { ChainOptions } from '../src/chain.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
 import type { Endpoint } from '../src/endpoints/endpoint.ts';
-import type { RouteOptions } from '../src/routes.ts';
+import type { RouteOptions } from '../src/router.ts';
 
 export interface PipelineOptions {
   readonly kinds: readonly Kind[];
@@ -49,11 +49,17 @@ export async function openPipeline({
   routes: answers,
 }: PipelineOptions): Promise<OpenPipeline> {
   // Loaded now and not before: a test may have put something else in the place of their parts.
-  const [{ chain }, { endpointsOf }, { routes }, { documentRoutes }, { OpenWatches }] = await Promise.all([
+  const [
+    { buildHandlerChain: chain },
+    { endpointsOf },
+    { createRouter: routes },
+    { createNonResourceRouter: documentRoutes },
+    { OpenWatches },
+  ] = await Promise.all([
     import('../src/chain.ts'),
     import('../src/endpoints/endpoints.ts'),
-    import('../src/routes.ts'),
-    import('../src/documents.ts'),
+    import('../src/router.ts'),
+    import('../src/non-resource/router.ts'),
     import('../src/handlers/open-watches.ts'),
   ]);
   const faults: unknown[] = [];
@@ -86,7 +92,7 @@ export async function openPipeline({
       openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
       measures: { began: () => ({ sent: () => {}, stalled: () => {}, ended: () => {} }) },
     },
-    documents: documentRoutes({}),
+    nonResourceRouter: documentRoutes({}),
     ...answers,
   };
   const handle = chain(
@@ -115,7 +121,7 @@ export async function openPipeline({
       headerLines: (name) => (headers[name] === undefined ? [] : [headers[name]]),
       headersFrom: (prefix) => Object.entries(headers).filter(([name]) => name.startsWith(prefix)),
       clientCertificates: [],
-      webSocket: false,
+      isWebSocket: false,
       body: async () => (typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0))),
       remoteAddress: '127.0.0.1',
       protocol: 'HTTP/1.1',

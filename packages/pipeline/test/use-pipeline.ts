@@ -7,12 +7,12 @@ import { openRegistry, type Registry } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { recorder } from './recorder.ts';
 import { machineKind, noteKind, robotKind } from './robots.ts';
-import { chain } from '../src/chain.ts';
-import { documentRoutes } from '../src/documents.ts';
+import { buildHandlerChain } from '../src/chain.ts';
+import { createNonResourceRouter } from '../src/non-resource/router.ts';
 import { type ApiRequest, type ApiResponse, BodyTooLargeError, type Handler } from '../src/exchange.ts';
 import { OpenWatches } from '../src/handlers/open-watches.ts';
-import { textResponse } from '../src/respond.ts';
-import { routes } from '../src/routes.ts';
+import { textResponse } from '../src/responses.ts';
+import { createRouter } from '../src/router.ts';
 
 /** The pipeline of one test, and what its parts recorded. */
 export interface TestPipeline {
@@ -113,7 +113,7 @@ export function usePipeline(): TestPipeline {
         return { verdict: 'noOpinion', reason: 'no rule' };
       },
     };
-    handle = chain(
+    handle = buildHandlerChain(
       {
         clock,
         random,
@@ -142,7 +142,7 @@ export function usePipeline(): TestPipeline {
         report: (error) => void state.faults.push(error),
         reportRejection: () => {},
       },
-      routes({
+      createRouter({
         resources: [...resources, ...views],
         reviews: [],
         clock,
@@ -156,7 +156,7 @@ export function usePipeline(): TestPipeline {
           openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
           measures: { began: () => ({ sent: () => {}, stalled: () => {}, ended: () => {} }) },
         },
-        documents: documentRoutes({
+        nonResourceRouter: createNonResourceRouter({
           '/hello': ({ auditId }) => textResponse(auditId, 200, 'hello'),
           '/broken/:part': () => {
             throw new TypeError('a fault of ours');
@@ -186,7 +186,7 @@ export function usePipeline(): TestPipeline {
         if (bytes.length > limit) throw new BodyTooLargeError(limit);
         return bytes;
       },
-      webSocket: false,
+      isWebSocket: false,
       remoteAddress: '127.0.0.1',
       protocol: 'HTTP/1.1',
       signal: state.gone.signal,
@@ -215,9 +215,9 @@ export function usePipeline(): TestPipeline {
 async function bytesIn(body: ApiResponse['body']): Promise<Buffer | undefined> {
   if (typeof body === 'string') return Buffer.from(body, 'latin1');
   if (body === undefined || 'stream' in body) return undefined;
-  if ('flow' in body) {
+  if ('chunks' in body) {
     const pieces: Buffer[] = [];
-    for await (const piece of body.flow()) pieces.push(piece);
+    for await (const piece of body.chunks()) pieces.push(piece);
     return Buffer.concat(pieces);
   }
   return Buffer.isBuffer(body) ? body : Buffer.concat([...body.pieces(64, Buffer.allocUnsafe)]);

@@ -5,9 +5,9 @@ import { decode, type KubeObject, type UserInfo } from '@cluster-apiserver/model
 import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { type ApiRequest, type Sink } from '../src/exchange.ts';
-import type { Authenticated } from '../src/facts.ts';
+import type { AuthenticatedContext } from '../src/request-context.ts';
 import { type HandClock, handClock } from './listener.ts';
-import { requestInfo } from '../src/request-info.ts';
+import { parseRequestInfo } from '../src/request-info.ts';
 import { robotKind } from '../../registry/test/robot-kind.ts';
 import { OpenWatches } from '../src/handlers/open-watches.ts';
 import { type Watched, watchHandler } from '../src/handlers/watch.ts';
@@ -162,15 +162,15 @@ export function useWatches(): Watches {
       header: (name: string) => (name === 'accept' ? accept : undefined),
       onEnd: (listener: () => void) => ends.push(listener),
     };
-    const facts = {
-      info: requestInfo('GET', target),
+    const context = {
+      info: parseRequestInfo('GET', target),
       call,
       auditId: 'a',
       user,
       request: request as unknown as ApiRequest,
       warnings: new Set<string>(),
-    } as unknown as Authenticated;
-    const { body, status } = await watchRobots(facts);
+    } as unknown as AuthenticatedContext;
+    const { body, status } = await watchRobots(context);
     expect(status).toBe(webSocket ? 101 : 200);
     if (typeof body !== 'object' || !('stream' in body)) throw new Error('it is no stream');
     void body

@@ -70,7 +70,7 @@ const request = {
   headersFrom: () => [],
   clientCertificates: [],
   remoteAddress: '127.0.0.1',
-  webSocket: false,
+  isWebSocket: false,
   protocol: 'HTTP/2.0',
   signal: new AbortController().signal,
   isAborted: false,

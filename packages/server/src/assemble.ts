@@ -217,7 +217,7 @@ export async function assemble(
         clock,
         checks: { admission, authorizer },
         deleteCollectionWorkers: flags['delete-collection-workers'],
-        mayDeleteUnreadable: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
+        unsafeDeletionAuthorizer: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
         watchLimits: {
           clock,
           random,
@@ -233,7 +233,7 @@ export async function assemble(
           measures: watchMeasures(metrics, outward),
           report: reportFault,
         },
-        documents: documentRoutes({
+        nonResourceRouter: documentRoutes({
           ...discoveryDocuments(outward, about),
           ...openApiDocuments(outward, about.gitVersion, clock),
           ...healthDocuments(health),

@@ -22,7 +22,7 @@ export async function serveInMemory({ deletesUnreadable, ...options }: InMemoryO
   const pipeline = await openPipeline({
     ...options,
     kinds: kinds({ eventLifetimeSeconds: 3_600 }),
-    ...(deletesUnreadable && { routes: { mayDeleteUnreadable: allowAll } }),
+    ...(deletesUnreadable && { routes: { unsafeDeletionAuthorizer: allowAll } }),
   });
   return {
     ...pipeline,

@@ -1,6 +1,6 @@
 import type { Kind, Review } from '@cluster-apiserver/model';
 import type { ApiRequest } from '../exchange.ts';
-import { mediaRanges } from '../forms/media-ranges.ts';
+import { parseMediaRanges } from '../encoding/media-ranges.ts';
 import { type ServedGroup, servedResources } from './served-groups.ts';
 
 /** Discovery at once: all groups with all their resources in one answer. */
@@ -16,7 +16,7 @@ export const aggregatedType = (version: AggregatedVersion): string =>
 
 /** The version that the client prefers to the separate lists, if it does. */
 export function aggregatedAsked(request: ApiRequest): AggregatedVersion | undefined {
-  for (const { type, parameters } of mediaRanges(request.header('accept'))) {
+  for (const { type, parameters } of parseMediaRanges(request.header('accept'))) {
     const form = parameters.get('as');
     if (form === undefined && plainTypes.has(type)) return undefined;
     if (form !== listKind || type !== 'application/json' || parameters.get('g') !== apiGroup) continue;

@@ -25,7 +25,7 @@ export interface WatchStream {
   /** Of these, what the client has not taken yet. */
   readonly backlogBytes: number;
   /** Ends it, whatever waits. */
-  cut(): void;
+  cutOff(): void;
 }
 
 interface Progress {
@@ -45,7 +45,7 @@ export class OpenWatches {
   }
 
   /** Counts a watch of a user until the call of what it returns. Throws the answer to a user who has too many. */
-  admit({ name, groups }: UserInfo): () => void {
+  acquire({ name, groups }: UserInfo): () => void {
     const { maxPerUser } = this.#options;
     const open = this.#byUser.get(name) ?? 0;
     // Whoever has to find out what went wrong can still watch.
@@ -64,7 +64,7 @@ export class OpenWatches {
   }
 
   /** Cuts the stream when its client reads nothing for too long, until the call of what it returns. */
-  follow(stream: WatchStream): () => void {
+  track(stream: WatchStream): () => void {
     this.#streams.set(stream, { readBytes: 0, sinceMs: this.#options.clock.monotonicMs() });
     this.#cancelCheck ??= this.#checkLater();
     return () => {
@@ -95,7 +95,7 @@ export class OpenWatches {
     }
     for (const stream of stalled) {
       this.#streams.delete(stream);
-      stream.cut();
+      stream.cutOff();
     }
     if (stalled.length > 0) this.#options.reportStalled(stalled.length);
   }

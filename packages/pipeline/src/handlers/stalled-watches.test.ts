@@ -5,7 +5,7 @@ import { decode, type KubeObject } from '@cluster-apiserver/model';
 import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { eventually, type HandClock, handClock, type Served, serve } from '../../test/listener.ts';
-import { requestInfo } from '../request-info.ts';
+import { parseRequestInfo } from '../request-info.ts';
 import { robotKind } from '../../../registry/test/robot-kind.ts';
 import { OpenWatches } from './open-watches.ts';
 import { watchHandler } from './watch.ts';
@@ -60,7 +60,7 @@ beforeEach(async () => {
         call,
         latency: new LatencyTracker(clock),
         auditId: 'a',
-        info: requestInfo('GET', request.target),
+        info: parseRequestInfo('GET', request.target),
         user: { name: 'tester', groups: [] },
         warnings: new Set(),
       }),

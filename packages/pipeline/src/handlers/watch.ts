@@ -2,12 +2,12 @@ import type { Clock, Random } from '@cluster-apiserver/base';
 import { badRequest, type FieldSelector } from '@cluster-apiserver/model';
 import { Batch, Bookmark, type Resource, type Watching, watch } from '@cluster-apiserver/registry';
 import { type Handler, type Sink, StalledClientError } from '../exchange.ts';
-import type { Authenticated } from '../facts.ts';
-import { watchForm } from '../forms/negotiate.ts';
-import { type Frames, framesOf } from '../forms/watch-frames.ts';
-import { listParameters } from '../options.ts';
-import { flag, type RequestInfo } from '../request-info.ts';
-import { asStatus, type ReportFault } from '../stages/answer-errors.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import { negotiateWatch } from '../encoding/negotiate.ts';
+import { type Frames, createFrameCache } from '../encoding/watch-frames.ts';
+import { readListParameters } from '../query-parameters.ts';
+import { readBoolean, type RequestInfo } from '../request-info.ts';
+import { toStatusError, type ReportFault } from '../stages/error-responses.ts';
 import { warningHeaders } from '../warnings.ts';
 import type { OpenWatches, WatchStream } from './open-watches.ts';
 
@@ -55,38 +55,38 @@ const durationMaxMs = 24 * 60 * 60 * 1000;
 /** Often enough that a client of a quiet watch comes back with a version that is still kept. */
 const bookmarkIntervalMs = 60_000;
 
-export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<Authenticated> => {
-  const framesIn = framesOf(resource);
-  return async (facts) => {
-    const { webSocket } = facts.request;
-    const frames = framesIn(watchForm(facts, resource.served), webSocket ? 'messages' : 'stream');
-    const { query, resource: asked } = facts.info;
-    const options = listParameters(resource, facts);
-    const allowWatchBookmarks = flag(query, 'allowWatchBookmarks') ?? false;
+export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<AuthenticatedContext> => {
+  const framesIn = createFrameCache(resource);
+  return async (context) => {
+    const { isWebSocket: webSocket } = context.request;
+    const frames = framesIn(negotiateWatch(context, resource.served), webSocket ? 'messages' : 'stream');
+    const { query, resource: asked } = context.info;
+    const options = readListParameters(resource, context);
+    const allowWatchBookmarks = readBoolean(query, 'allowWatchBookmarks') ?? false;
     requireSameName(asked?.name, options.fields);
-    const release = limits.openWatches.admit(facts.user);
-    const measures = limits.measures.began(watchedBy(resource, facts.info));
-    facts.request.onEnd(() => {
+    const release = limits.openWatches.acquire(context.user);
+    const measures = limits.measures.began(describeWatch(resource, context.info));
+    context.request.onEnd(() => {
       release();
       measures.ended();
     });
-    const watching = await watch(resource, { ...options, name: asked?.name, allowWatchBookmarks }, facts.call);
+    const watching = await watch(resource, { ...options, name: asked?.name, allowWatchBookmarks }, context.call);
     const ending = {
       clock: limits.clock,
       durationMs: durationMs(options.timeoutSeconds, limits),
       bookmarks: allowWatchBookmarks,
       openWatches: limits.openWatches,
       measures,
-      fault: (error: unknown) => limits.report(error, facts),
-      caughtUp: initialEventsSpan(facts),
+      fault: (error: unknown) => limits.report(error, context),
+      caughtUp: beginInitialEventsSpan(context),
     };
     return {
       status: webSocket ? 101 : 200,
       headers: {
-        'audit-id': facts.auditId,
+        'audit-id': context.auditId,
         'cache-control': 'no-cache, private',
         'content-type': frames.contentType,
-        ...(facts.warnings.size > 0 && { warning: warningHeaders(facts.warnings) }),
+        ...(context.warnings.size > 0 && { warning: warningHeaders(context.warnings) }),
       },
       body: { stream: (sink) => new Stream(watching, sink, frames, ending).run() },
     };
@@ -94,7 +94,7 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
 };
 
 /** The trace of a watch ends with its initial events, since a watch may last for hours. */
-function initialEventsSpan({ request, call, trace }: Authenticated): (() => void) | undefined {
+function beginInitialEventsSpan({ request, call, trace }: AuthenticatedContext): (() => void) | undefined {
   const span = call.trace?.child('initial events');
   if (!trace || !span) return undefined;
   const end = (): void => {
@@ -105,11 +105,11 @@ function initialEventsSpan({ request, call, trace }: Authenticated): (() => void
   return end;
 }
 
-const watchedBy = ({ served: { group, version, plural } }: Resource, { resource }: RequestInfo): Watched => ({
+const describeWatch = ({ served: { group, version, plural } }: Resource, { resource }: RequestInfo): Watched => ({
   group,
   version,
   resource: plural,
-  scope: resource?.name !== undefined ? 'resource' : resource?.inNamespace ? 'namespace' : 'cluster',
+  scope: resource?.name !== undefined ? 'resource' : resource?.isInNamespace ? 'namespace' : 'cluster',
 });
 
 /** A watch path that ends in a name means the one object of that name; a selector for another would select nothing. */
@@ -125,7 +125,7 @@ const durationMs = (timeoutSeconds: number | undefined, { minRequestTimeoutMs, r
     ? Math.min(Math.max(timeoutSeconds, 0) * 1000, durationMaxMs)
     : minRequestTimeoutMs + random.below(minRequestTimeoutMs);
 
-interface Ending {
+interface StreamOptions {
   readonly clock: Clock;
   readonly durationMs: number;
   readonly bookmarks: boolean;
@@ -141,7 +141,7 @@ class Stream implements WatchStream {
   readonly #watching: Watching;
   readonly #sink: Sink;
   readonly #frames: Frames;
-  readonly #ending: Ending;
+  readonly #ending: StreamOptions;
   readonly #over = Promise.withResolvers<void>();
   #writtenBytes = 0;
   #begun = false;
@@ -153,7 +153,7 @@ class Stream implements WatchStream {
   #giveUpDraining: (() => void) | undefined;
   #cancelBookmark: (() => void) | undefined;
 
-  constructor(watching: Watching, sink: Sink, frames: Frames, ending: Ending) {
+  constructor(watching: Watching, sink: Sink, frames: Frames, ending: StreamOptions) {
     this.#watching = watching;
     this.#sink = sink;
     this.#frames = frames;
@@ -171,7 +171,7 @@ class Stream implements WatchStream {
 
   async run(): Promise<void> {
     const { clock, durationMs, bookmarks, openWatches } = this.#ending;
-    const unfollow = openWatches.follow(this);
+    const unfollow = openWatches.track(this);
     const part = this.#guarded(() => this.#part());
     const gone = (): void => this.#end();
     const cancel = clock.after(durationMs, part);
@@ -195,7 +195,7 @@ class Stream implements WatchStream {
     if (this.#cutBy) throw this.#cutBy;
   }
 
-  cut(): void {
+  cutOff(): void {
     this.#cutOff(new StalledClientError('the client of a watch stopped reading'));
     this.#guarded(() => this.#ending.measures.stalled())();
   }
@@ -237,7 +237,7 @@ class Stream implements WatchStream {
       }
     } catch (error) {
       // The answer has begun: what ends it has to be told inside.
-      const status = asStatus(error);
+      const status = toStatusError(error);
       if (status.code === 500) this.#ending.fault(error);
       this.#send(this.#frames.error(status));
       return this.#end();

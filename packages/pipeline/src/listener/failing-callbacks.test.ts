@@ -82,16 +82,16 @@ describe('a fault of one connection', () => {
         },
       }),
     ],
-    ['a flow', () => ({ status: 200, headers: {}, body: { flow: () => broken('flow') } })],
+    ['a chunked body', () => ({ status: 200, headers: {}, body: { chunks: () => broken('chunk') } })],
     [
-      'a flow, later',
+      'a chunked body, later',
       () => ({
         status: 200,
         headers: {},
         body: {
-          flow: async function* () {
+          chunks: async function* () {
             yield Buffer.alloc(10);
-            broken('flow');
+            broken('chunk');
           },
         },
       }),

@@ -158,7 +158,7 @@ describe('both protocols', () => {
     served = await serve(({ target }) => ({
       status: 200,
       headers: {},
-      body: { flow: () => answer(target === '/whole') },
+      body: { chunks: () => answer(target === '/whole') },
     }));
     const client = await served.raw();
     client.send(get('/whole'));

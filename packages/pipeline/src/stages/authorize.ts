@@ -12,32 +12,32 @@ import {
   StatusError,
 } from '@cluster-apiserver/model';
 import type { ApiResponse, Handler } from '../exchange.ts';
-import type { Authenticated } from '../facts.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
 
 /** May it? What nobody allows is refused. */
 export const authorize =
   (authorizer: Authorizer) =>
-  (next: Handler<Authenticated>): Handler<Authenticated> => {
-    const decided = (
-      facts: Authenticated,
+  (next: Handler<AuthenticatedContext>): Handler<AuthenticatedContext> => {
+    const enforce = (
+      context: AuthenticatedContext,
       attributes: AccessQuestion,
       decision: AccessDecision,
     ): ApiResponse | Promise<ApiResponse> => {
-      noteDecision(facts, decision);
-      requireAllowed(facts, attributes, decision);
-      return next(facts);
+      recordDecision(context, decision);
+      requireAllowed(context, attributes, decision);
+      return next(context);
     };
-    return (facts) => {
-      const attributes = attributesOf(facts);
-      const { call, latency } = facts;
+    return (context) => {
+      const attributes = attributesOf(context);
+      const { call, latency } = context;
       const deciding = call.trace
         ? inSpan(call, 'authorization', (traced) => authorizer.authorize(attributes, traced))
         : authorizer.authorize(attributes, call);
       const decision = trackLatency(latency, 'authorization', deciding);
       return decision instanceof Promise
-        ? decision.then((found) => decided(facts, attributes, found))
-        : decided(facts, attributes, decision);
+        ? decision.then((found) => enforce(context, attributes, found))
+        : enforce(context, attributes, decision);
     };
   };
 
@@ -47,39 +47,39 @@ export type Reword = (reason: string) => string;
 /** For what a request asks for besides its own verb. Throws unless that is allowed too. */
 export async function requireVerb(
   authorizer: Authorizer,
-  facts: Authenticated,
+  context: AuthenticatedContext,
   verb: string,
   reword?: Reword,
 ): Promise<void> {
-  const attributes = { ...attributesOf(facts), verb };
+  const attributes = { ...attributesOf(context), verb };
   requireAllowed(
-    facts,
+    context,
     attributes,
-    await inSpan(facts.call, 'authorization', (call) => authorizer.authorize(attributes, call)),
+    await inSpan(context.call, 'authorization', (call) => authorizer.authorize(attributes, call)),
     reword,
   );
 }
 
 function requireAllowed(
-  { audit }: Authenticated,
+  { audit }: AuthenticatedContext,
   attributes: AccessQuestion,
   decision: AccessDecision,
   reword?: Reword,
 ): void {
   const { verdict, annotations } = decision;
   if (audit && annotations) for (const [key, value] of Object.entries(annotations)) audit.annotate(key, value);
-  if (verdict !== 'allow') throw refusal(attributes, decision, reword);
+  if (verdict !== 'allow') throw forbiddenError(attributes, decision, reword);
 }
 
 /** What became of the request's own verb, for its audit event. What nobody could decide is neither allowed nor forbidden. */
-function noteDecision({ audit }: Authenticated, { verdict, reason, error }: AccessDecision): void {
+function recordDecision({ audit }: AuthenticatedContext, { verdict, reason, error }: AccessDecision): void {
   if (!audit || verdict === 'notReady') return;
   const failed = error && verdict !== 'allow';
   if (!failed) audit.annotate('authorization.k8s.io/decision', verdict === 'allow' ? 'allow' : 'forbid');
   audit.annotate('authorization.k8s.io/reason', failed ? 'internal error' : (reason ?? ''));
 }
 
-export function attributesOf({ info, user }: Authenticated): AccessQuestion {
+export function attributesOf({ info, user }: AuthenticatedContext): AccessQuestion {
   const { verb, path, resource, query } = info;
   if (!resource) return { user, verb, path };
   const { group, version, plural, subresource, namespace, name } = resource;
@@ -117,7 +117,7 @@ function requiredName({ requirements }: AccessSelector): string | undefined {
 }
 
 /** The answer to a question that was not allowed. */
-export function refusal(
+export function forbiddenError(
   { user, verb, path, resource }: AccessQuestion,
   { verdict, reason, error }: Pick<AccessDecision, 'verdict' | 'reason' | 'error'>,
   reword?: Reword,

@@ -1,6 +1,6 @@
 import { StatusError } from '@cluster-apiserver/model';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
-import type { Received, Understood } from '../facts.ts';
+import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
 
 /** Whether pages of an origin may ask us from a browser. */
 export type AllowedOrigin = (origin: string) => boolean;
@@ -9,23 +9,23 @@ export type AllowedOrigin = (origin: string) => boolean;
  * Tells browsers that pages of these origins may read our answers. It stands outside of everything else: a preflight
  * carries no name, and errors are to be read, too.
  */
-export const shareWithOrigins =
+export const addCorsHeaders =
   (isAllowed: AllowedOrigin) =>
-  (next: Handler<Received>): Handler<Received> =>
-  (facts) => {
-    const origin = facts.request.header('origin');
-    if (origin === undefined || !isAllowed(origin)) return next(facts);
-    const headers = { ...sharing, 'access-control-allow-origin': origin };
-    if (facts.request.method === 'OPTIONS') return { status: 204, headers };
+  (next: Handler<ReceivedContext>): Handler<ReceivedContext> =>
+  (context) => {
+    const origin = context.request.header('origin');
+    if (origin === undefined || !isAllowed(origin)) return next(context);
+    const headers = { ...corsHeaders, 'access-control-allow-origin': origin };
+    if (context.request.method === 'OPTIONS') return { status: 204, headers };
     const shared = (response: ApiResponse): ApiResponse => ({
       ...response,
       headers: { ...response.headers, ...headers },
     });
-    const response = next(facts);
+    const response = next(context);
     return response instanceof Promise ? response.then(shared) : shared(response);
   };
 
-const sharing = {
+const corsHeaders = {
   'access-control-allow-methods': 'POST, GET, OPTIONS, PUT, DELETE, PATCH',
   'access-control-allow-headers':
     'Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since',
@@ -39,14 +39,14 @@ const sharing = {
  * the page would act in that user's name. Clients other than browsers send neither of the headers that are checked.
  * See docs/decisions/0024-bounds-of-requests.md.
  */
-export const refuseForeignOrigins =
+export const rejectForeignOrigins =
   (isAllowed: AllowedOrigin) =>
-  (next: Handler<Understood>): Handler<Understood> =>
-  (facts) => {
-    const { request } = facts;
-    if (request.webSocket) requireOriginOfWebSocket(request, isAllowed);
+  (next: Handler<RequestInfoContext>): Handler<RequestInfoContext> =>
+  (context) => {
+    const { request } = context;
+    if (request.isWebSocket) requireOriginOfWebSocket(request, isAllowed);
     else if (!safeMethods.has(request.method)) requireOriginOfWrite(request, isAllowed);
-    return next(facts);
+    return next(context);
   };
 
 /** A browser sends these for any page, and nothing changes by them. */
@@ -55,14 +55,14 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRA
 function requireOriginOfWebSocket(request: ApiRequest, isAllowed: AllowedOrigin): void {
   const origin = request.header('origin');
   if (origin === undefined) throw new StatusError('Forbidden', 'a WebSocket needs an Origin header', {});
-  if (!isOurs(origin, request) && !isAllowed(origin))
+  if (!isSameOrigin(origin, request) && !isAllowed(origin))
     throw new StatusError('Forbidden', `WebSockets are not opened for the origin ${JSON.stringify(origin)}`, {});
 }
 
 function requireOriginOfWrite(request: ApiRequest, isAllowed: AllowedOrigin): void {
   const origin = request.header('origin');
   if (origin !== undefined) {
-    if (!isOurs(origin, request) && !isAllowed(origin))
+    if (!isSameOrigin(origin, request) && !isAllowed(origin))
       throw new StatusError('Forbidden', `writes are not accepted from the origin ${JSON.stringify(origin)}`, {});
     return;
   }
@@ -72,7 +72,7 @@ function requireOriginOfWrite(request: ApiRequest, isAllowed: AllowedOrigin): vo
 }
 
 /** The page came from the address at which we are asked. HTTP/2 names it in a pseudo-header. */
-function isOurs(origin: string, request: ApiRequest): boolean {
+function isSameOrigin(origin: string, request: ApiRequest): boolean {
   const ours = URL.parse(`https://${request.header('host') ?? request.header(':authority')}`);
   return ours !== null && ours.origin === URL.parse(origin)?.origin;
 }

@@ -1,29 +1,29 @@
 import { type Call, type Clock, parseDuration, RequestCall, withDeadline } from '@cluster-apiserver/base';
 import { badRequest, StatusError } from '@cluster-apiserver/model';
 import type { Handler } from '../exchange.ts';
-import type { Named, Timed } from '../facts.ts';
+import type { AuditIdContext, DeadlineContext } from '../request-context.ts';
 
 /** Bounds the time of a request. A client may ask for less by `timeout`; more than the server's own is cut to it. */
-export const boundTime =
+export const setDeadline =
   ({ clock, requestTimeoutMs }: { readonly clock: Clock; readonly requestTimeoutMs: number }) =>
-  (next: Handler<Timed>): Handler<Named> =>
-  (facts) => {
-    const asked = askedMs(facts.request.target);
+  (next: Handler<DeadlineContext>): Handler<AuditIdContext> =>
+  (context) => {
+    const asked = requestedTimeoutMs(context.request.target);
     const timeoutMs = Math.min(asked ?? requestTimeoutMs, requestTimeoutMs);
     const deadlineMs = clock.monotonicMs() + timeoutMs;
     const response = next(
-      Object.assign(facts, {
-        call: new RequestCall(facts.request, clock, deadlineMs, { traced: facts.trace, latency: facts.latency }),
+      Object.assign(context, {
+        call: new RequestCall(context.request, clock, deadlineMs, { traced: context.trace, latency: context.latency }),
       }),
     );
     if (asked === undefined || !(response instanceof Promise)) return response;
     return response.catch((error: unknown) => {
-      throw asTimeout(error, deadlineMs, clock);
+      throw toTimeout(error, deadlineMs, clock);
     });
   };
 
 /** Does something in less time than the whole request has, if the client asked for that. */
-export async function withinSeconds<T>(
+export async function withTimeoutSeconds<T>(
   seconds: number | undefined,
   call: Call,
   clock: Clock,
@@ -34,7 +34,7 @@ export async function withinSeconds<T>(
   try {
     return await work(shorter);
   } catch (error) {
-    throw asTimeout(error, shorter.deadlineMs, clock);
+    throw toTimeout(error, shorter.deadlineMs, clock);
   }
 }
 
@@ -42,18 +42,18 @@ export async function withinSeconds<T>(
 const earlyMs = 1;
 
 /** Nothing is wrong with the storage if the client would not wait for it. */
-function asTimeout(error: unknown, deadlineMs: number, clock: Clock): unknown {
+function toTimeout(error: unknown, deadlineMs: number, clock: Clock): unknown {
   const over = clock.monotonicMs() >= deadlineMs - earlyMs;
   const gaveUp = error instanceof StatusError && error.reason === 'ServiceUnavailable' && over;
   if (!gaveUp) return error;
-  return timedOut(error);
+  return timeoutError(error);
 }
 
-export const timedOut = (cause: unknown): StatusError =>
+export const timeoutError = (cause: unknown): StatusError =>
   new StatusError('Timeout', 'request did not complete within the requested timeout', {}, { cause });
 
 /** Undefined where the client leaves it to the server, which a timeout that is empty, zero or negative means too. */
-function askedMs(target: string): number | undefined {
+function requestedTimeoutMs(target: string): number | undefined {
   // Only the first question mark begins a query.
   const query = target.indexOf('?') + 1;
   const match = query > 0 ? /(?:^|&)timeout=([^&]*)/.exec(target.slice(query)) : null;

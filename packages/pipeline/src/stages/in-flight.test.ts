@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { mastersGroup } from '@cluster-apiserver/gates';
-import type { ApiResponse, Flow, Handler } from '../exchange.ts';
-import type { Authenticated } from '../facts.ts';
+import type { ApiResponse, ChunkedBody, Handler } from '../exchange.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
 import { limitInFlight, type RequestKind } from './in-flight.ts';
 
 interface Working {
@@ -19,7 +19,7 @@ beforeEach(() => {
   rejected = [];
 });
 
-const limited = (readOnly: number, mutating: number): Handler<Authenticated> =>
+const limited = (readOnly: number, mutating: number): Handler<AuthenticatedContext> =>
   limitInFlight(
     { readOnly, mutating },
     {
@@ -30,8 +30,8 @@ const limited = (readOnly: number, mutating: number): Handler<Authenticated> =>
     },
   )(() => new Promise((answer, fail) => working.push({ answer, fail })));
 
-const asked = (verb: string, name = 'ann', groups: readonly string[] = []): Authenticated =>
-  ({ auditId: 'a', info: { verb }, user: { name, groups } }) as unknown as Authenticated;
+const asked = (verb: string, name = 'ann', groups: readonly string[] = []): AuthenticatedContext =>
+  ({ auditId: 'a', info: { verb }, user: { name, groups } }) as unknown as AuthenticatedContext;
 
 const isRejected = (response: ApiResponse | Promise<ApiResponse>): boolean =>
   !(response instanceof Promise) && response.status === 429;
@@ -109,8 +109,8 @@ describe('a seat comes back', () => {
   test('while a client does not read what is made piece by piece, and is taken again for the next piece', async () => {
     const ask = limited(1, 1);
     const seatsAtWork: number[] = [];
-    const body: Flow = {
-      flow: async function* () {
+    const body: ChunkedBody = {
+      chunks: async function* () {
         for (let i = 0; i < 2; i++) {
           await Promise.resolve();
           seatsAtWork.push(used.readOnly);
@@ -122,7 +122,7 @@ describe('a seat comes back', () => {
     working[0]?.answer({ ...ok, body });
     const response = await answered;
     expect(used.readOnly).toBe(0);
-    for await (const _ of (response.body as Flow).flow()) expect(used.readOnly).toBe(0);
+    for await (const _ of (response.body as ChunkedBody).chunks()) expect(used.readOnly).toBe(0);
     expect(seatsAtWork).toEqual([1, 1]);
     expect(used.readOnly).toBe(0);
   });
@@ -130,7 +130,7 @@ describe('a seat comes back', () => {
   test('when a client leaves in the middle of the pieces, or a piece cannot be made', async () => {
     const ask = limited(1, 1);
     let closed = false;
-    const flow = async function* () {
+    const chunks = async function* () {
       try {
         yield Buffer.from('a');
         throw new Error('broken');
@@ -140,10 +140,10 @@ describe('a seat comes back', () => {
     };
     for (const leaves of [true, false]) {
       const answered = ask(asked('list'));
-      working.pop()?.answer({ ...ok, body: { flow } });
+      working.pop()?.answer({ ...ok, body: { chunks } });
       const response = await answered;
       const read = async (): Promise<void> => {
-        for await (const _ of (response.body as Flow).flow()) if (leaves) return;
+        for await (const _ of (response.body as ChunkedBody).chunks()) if (leaves) return;
       };
       if (leaves) await read();
       else await expect(read()).rejects.toThrow('broken');
@@ -164,9 +164,9 @@ describe('while its body arrives a write', () => {
         rejected: (kind, _, { verb }) => void rejected.push(`${kind} ${verb}`),
       },
     )(async ({ seat }) => {
-      seat?.giveBack();
+      seat?.release();
       await new Promise<void>((resolve) => arrive.push(resolve));
-      seat?.retake();
+      seat?.reacquire();
       await new Promise<void>((resolve) => finish.push(resolve));
       return ok;
     });
@@ -193,7 +193,7 @@ describe('while its body arrives a write', () => {
       asked('create'),
       asked('patch', 'bob'),
       asked('update', 'root', [mastersGroup]),
-    ].map(async (facts) => ask(facts));
+    ].map(async (context) => ask(context));
     await arrive(3);
     expect(await second).toMatchObject({ status: 429, headers: { 'retry-after': '1' } });
     expect([used.mutating, rejected]).toEqual([1, ['mutating patch']]);
@@ -204,7 +204,7 @@ describe('while its body arrives a write', () => {
 });
 
 describe('one user', () => {
-  const fill = (ask: Handler<Authenticated>, count: number, name = 'ann'): boolean[] =>
+  const fill = (ask: Handler<AuthenticatedContext>, count: number, name = 'ann'): boolean[] =>
     Array.from({ length: count }, () => !isRejected(ask(asked('get', name))));
 
   test('may have all seats while nobody else asks', () => {

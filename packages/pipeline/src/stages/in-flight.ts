@@ -1,8 +1,8 @@
 import { mastersGroup } from '@cluster-apiserver/gates';
-import type { ApiRequest, ApiResponse, Flow, Handler } from '../exchange.ts';
-import type { Authenticated, Seat } from '../facts.ts';
+import type { ApiRequest, ApiResponse, ChunkedBody, Handler } from '../exchange.ts';
+import type { AuthenticatedContext, Seat } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
-import { textResponse } from '../respond.ts';
+import { textResponse } from '../responses.ts';
 
 /** As in the label `request_kind` of upstream's metrics. */
 export type RequestKind = 'readOnly' | 'mutating';
@@ -22,26 +22,28 @@ export interface InFlightMeasures {
  * See docs/decisions/0024-bounds-of-requests.md.
  */
 export const limitInFlight = (limits: InFlightLimits, measures: InFlightMeasures) => {
-  const seatsOf = (kind: RequestKind): Seats | undefined =>
+  const createSeats = (kind: RequestKind): Seats | undefined =>
     limits[kind] > 0 ? new Seats(limits[kind], (used) => measures.used(kind, used)) : undefined;
-  const [readOnly, mutating] = [seatsOf('readOnly'), seatsOf('mutating')];
-  return (next: Handler<Authenticated>): Handler<Authenticated> =>
-    (facts) => {
-      const { info, user } = facts;
-      if (info.verb === 'watch') return next(facts);
+  const [readOnly, mutating] = [createSeats('readOnly'), createSeats('mutating')];
+  return (next: Handler<AuthenticatedContext>): Handler<AuthenticatedContext> =>
+    (context) => {
+      const { info, user } = context;
+      if (info.verb === 'watch') return next(context);
       const isReadOnly = readOnlyVerbs.has(info.verb);
       const seats = isReadOnly ? readOnly : mutating;
-      if (!seats) return next(facts);
+      if (!seats) return next(context);
       const rejected = (): ApiResponse => {
-        measures.rejected(isReadOnly ? 'readOnly' : 'mutating', facts.request, info);
-        return textResponse(facts.auditId, 429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
+        measures.rejected(isReadOnly ? 'readOnly' : 'mutating', context.request, info);
+        return textResponse(context.auditId, 429, 'Too many requests, please try again later.\n', {
+          'retry-after': '1',
+        });
       };
       const isExempt = user.groups.includes(mastersGroup);
-      if (!seats.take(user.name)) return isExempt ? next(facts) : rejected();
+      if (!seats.tryAcquire(user.name)) return isExempt ? next(context) : rejected();
       const seat = new HeldSeat(seats, user.name, isExempt);
       // Nobody but a write waits for a body.
-      if (!isReadOnly) Object.assign(facts, { seat });
-      return holding(seat, () => next(facts), rejected);
+      if (!isReadOnly) Object.assign(context, { seat });
+      return withSeat(seat, () => next(context), rejected);
     };
 };
 
@@ -52,18 +54,20 @@ const readOnlyVerbs: ReadonlySet<string> = new Set(['get', 'list']);
  * Gives the seat back when the answer is ready, or there is none. Whatever a request waits for ends by its deadline, by
  * its client or by the sweep for slow bodies, so every seat comes back.
  */
-function holding(
+function withSeat(
   seat: HeldSeat,
   work: () => ApiResponse | Promise<ApiResponse>,
   rejected: () => ApiResponse,
 ): ApiResponse | Promise<ApiResponse> {
   const answered = (response: ApiResponse): ApiResponse => {
-    seat.giveBack();
+    seat.release();
     const { body } = response;
-    return typeof body === 'object' && 'flow' in body ? { ...response, body: seatedFlow(body, seat) } : response;
+    return typeof body === 'object' && 'chunks' in body
+      ? { ...response, body: withSeatForEachChunk(body, seat) }
+      : response;
   };
   const failed = (error: unknown): ApiResponse => {
-    seat.giveBack();
+    seat.release();
     if (error instanceof NoSeatError) return rejected();
     throw error;
   };
@@ -77,17 +81,17 @@ function holding(
 }
 
 /** Pieces that are made while they are sent are work as well. None waits for a seat: a part of the answer has left. */
-const seatedFlow = (body: Flow, seat: HeldSeat): Flow => ({
-  flow: async function* () {
-    const pieces = body.flow()[Symbol.asyncIterator]();
+const withSeatForEachChunk = (body: ChunkedBody, seat: HeldSeat): ChunkedBody => ({
+  chunks: async function* () {
+    const pieces = body.chunks()[Symbol.asyncIterator]();
     try {
       for (;;) {
-        seat.occupy();
+        seat.forceAcquire();
         let piece: IteratorResult<Buffer>;
         try {
           piece = await pieces.next();
         } finally {
-          seat.giveBack();
+          seat.release();
         }
         if (piece.done) return;
         // A client that does not read holds no seat.
@@ -117,20 +121,20 @@ class HeldSeat implements Seat {
     this.#isExempt = isExempt;
   }
 
-  giveBack(): void {
+  release(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
     this.#seats.giveBack(this.#user);
   }
 
-  retake(): void {
+  reacquire(): void {
     if (this.#isHeld) return;
-    this.#isHeld = this.#seats.take(this.#user);
+    this.#isHeld = this.#seats.tryAcquire(this.#user);
     if (!this.#isHeld && !this.#isExempt) throw new NoSeatError();
   }
 
   /** Takes a seat even if all are taken. */
-  occupy(): void {
+  forceAcquire(): void {
     if (this.#isHeld) return;
     this.#isHeld = true;
     this.#seats.occupy(this.#user);
@@ -155,7 +159,7 @@ class Seats {
     this.#changed = changed;
   }
 
-  take(user: string): boolean {
+  tryAcquire(user: string): boolean {
     const withinShare = (this.#byUser.get(user) ?? 0) < this.#userMax;
     if (this.#used >= this.#limit) {
       if (withinShare) this.#contended = true;

@@ -36,7 +36,7 @@ async function run(
 }
 
 const large = { length: 1, pieces: () => [] };
-const flow = { flow: async function* (): AsyncIterable<Buffer> {} };
+const chunked = { chunks: async function* (): AsyncIterable<Buffer> {} };
 const stream = { stream: async () => {} };
 
 test.each<[string, ApiResponse['body'], Parameters<typeof run>[2], EndedRequest['slow'][]]>([
@@ -46,8 +46,8 @@ test.each<[string, ApiResponse['body'], Parameters<typeof run>[2], EndedRequest[
   ['quick, and read slowly', 'x', { sendingMs: 60_000 }, []],
   ['large and quick', large, { readyMs: 200, sendingMs: 300 }, []],
   ['large, and made slowly while it is sent', large, { readyMs: 200, sendingMs: 301 }, ['response']],
-  ['of unknown length, and made slowly while it is sent', flow, { sendingMs: 501 }, ['response']],
-  ['large and slow', flow, { readyMs: 501, sendingMs: 501 }, ['request']],
+  ['of unknown length, and made slowly while it is sent', chunked, { sendingMs: 501 }, ['response']],
+  ['large and slow', chunked, { readyMs: 501, sendingMs: 501 }, ['request']],
   ['long-running', stream, { readyMs: 501, sendingMs: 60_000 }, []],
 ])('without request logs, a request that is %s', async (_, body, times, slow) => {
   await run(false, body, times);

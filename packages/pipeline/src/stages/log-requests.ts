@@ -1,5 +1,5 @@
 import type { ApiResponse, ExchangeEnd, Handler } from '../exchange.ts';
-import type { Authenticated, Received } from '../facts.ts';
+import type { AuthenticatedContext, ReceivedContext } from '../request-context.ts';
 
 /** What is logged of requests once they are over. Nothing here throws or waits. */
 export interface RequestLog {
@@ -10,7 +10,7 @@ export interface RequestLog {
 
 export interface EndedRequest {
   /** What the stages had found out by then. */
-  readonly facts: Received & Partial<Authenticated>;
+  readonly context: ReceivedContext & Partial<AuthenticatedContext>;
   readonly status: number;
   readonly end: ExchangeEnd;
   /** Until the response was ready to be sent. */
@@ -29,9 +29,9 @@ const slowMs = 500;
 /** Outermost, so that every response is logged. Only what does not leave at once is followed until it has been sent. */
 export const logRequests =
   (log: RequestLog) =>
-  (next: Handler<Received>): Handler<Received> => {
-    const ready = (facts: Received, response: ApiResponse): ApiResponse => {
-      const { request, latency } = facts;
+  (next: Handler<ReceivedContext>): Handler<ReceivedContext> => {
+    const ready = (context: ReceivedContext, response: ApiResponse): ApiResponse => {
+      const { request, latency } = context;
       const readyMs = latency.sinceStartMs();
       const { body, status } = response;
       if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) {
@@ -39,7 +39,7 @@ export const logRequests =
         if (!log.logsAll && !slow) return response;
         const bodyBytes = body === undefined || request.method === 'HEAD' ? 0 : body.length;
         const end = request.isAborted ? abortedEnd : ({ outcome: 'complete', bodyBytes } as const);
-        log.ended({ facts, status, end, readyMs, totalMs: readyMs, slow });
+        log.ended({ context, status, end, readyMs, totalMs: readyMs, slow });
         return response;
       }
       const isLongRunning = 'stream' in body;
@@ -47,14 +47,14 @@ export const logRequests =
       const ended = (end: ExchangeEnd): void => {
         const totalMs = latency.sinceStartMs();
         const slow = isLongRunning || totalMs <= slowMs ? undefined : readyMs > slowMs ? 'request' : 'response';
-        if (log.logsAll || slow) log.ended({ facts, status, end, readyMs, totalMs, slow });
+        if (log.logsAll || slow) log.ended({ context, status, end, readyMs, totalMs, slow });
       };
       if (request.isAborted) ended(abortedEnd);
       else request.onEnd(ended);
       return response;
     };
-    return (facts) => {
-      const response = next(facts);
-      return response instanceof Promise ? response.then((late) => ready(facts, late)) : ready(facts, response);
+    return (context) => {
+      const response = next(context);
+      return response instanceof Promise ? response.then((late) => ready(context, late)) : ready(context, response);
     };
   };

@@ -1,6 +1,6 @@
 import { type Clock, RequestCall } from '@cluster-apiserver/base';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
-import type { Received, Understood } from '../facts.ts';
+import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
 
 /** What the server counts of its requests. The words are the client's: whoever counts bounds how many there are. */
@@ -31,15 +31,15 @@ export interface RecordedTrace {
 /** Counts every request, those that fail included. */
 export const measure =
   (measures: Measures, clock: Clock) =>
-  (next: Handler<Received>): Handler<Received> =>
-  (facts) => {
+  (next: Handler<ReceivedContext>): Handler<ReceivedContext> =>
+  (context) => {
     const beganMs = clock.monotonicMs();
     const ended = (code: number, bytes: number | undefined): void => {
-      const { info, call }: Partial<Understood> = facts as Received & Partial<Understood>; // added by the stages below
+      const { info, call }: Partial<RequestInfoContext> = context as ReceivedContext & Partial<RequestInfoContext>; // added by the stages below
       const seconds = (clock.monotonicMs() - beganMs) / 1000;
       const waitedMs = call instanceof RequestCall ? call.externalWaitMs : 0;
       measures.ended({
-        request: facts.request,
+        request: context.request,
         info,
         code,
         seconds,
@@ -54,9 +54,9 @@ export const measure =
       else if (typeof body === 'string' || Buffer.isBuffer(body)) ended(status, body.length);
       else if ('stream' in body) ended(status, undefined);
       // Made while it is sent: what it takes and how long it is shows in the end.
-      else facts.request.onEnd(({ bodyBytes }) => ended(status, bodyBytes));
+      else context.request.onEnd(({ bodyBytes }) => ended(status, bodyBytes));
       return response;
     };
-    const response = next(facts);
+    const response = next(context);
     return response instanceof Promise ? response.then(answered) : answered(response);
   };

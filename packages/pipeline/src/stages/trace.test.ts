@@ -3,8 +3,8 @@ import { LatencyTracker, type Span, systemClock as clock } from '@cluster-apiser
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { RequestSpan, Tracer } from '@cluster-apiserver/telemetry';
 import type { ApiRequest, ApiResponse, ExchangeEnd, Handler } from '../exchange.ts';
-import type { Received, Understood } from '../facts.ts';
-import { requestInfo } from '../request-info.ts';
+import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
+import { parseRequestInfo } from '../request-info.ts';
 import { traceRequests } from './trace.ts';
 
 let begun: RequestSpan[];
@@ -51,17 +51,21 @@ const latency = new LatencyTracker(clock);
 
 /** Authenticates the user, and answers. */
 const answering =
-  (groups: readonly string[] | undefined, status = 200): Handler<Received> =>
-  (facts) => {
-    const known = Object.assign(facts, { info: requestInfo('GET', '/version') }) as Received as Understood;
+  (groups: readonly string[] | undefined, status = 200): Handler<ReceivedContext> =>
+  (context) => {
+    const known = Object.assign(context, {
+      info: parseRequestInfo('GET', '/version'),
+    }) as ReceivedContext as RequestInfoContext;
     known.trace?.beginAuthentication(known);
     const user: UserInfo | undefined = groups && { name: 'ann', groups: [...groups] };
     known.trace?.endAuthentication(known, user);
     return { status, headers: {} };
   };
 
-const send = (headers: Readonly<Record<string, string>>, next: Handler<Received>): ApiResponse | Promise<ApiResponse> =>
-  traceRequests(tracer, clock)(next)({ request: requestWith(headers), latency });
+const send = (
+  headers: Readonly<Record<string, string>>,
+  next: Handler<ReceivedContext>,
+): ApiResponse | Promise<ApiResponse> => traceRequests(tracer, clock)(next)({ request: requestWith(headers), latency });
 
 test('without a tracer there is no such stage', () => {
   const next = answering([]);
@@ -72,12 +76,12 @@ test.each<[string, Readonly<Record<string, string>>]>([
   ['that chance leaves out', {}],
   ['with a trace that cannot be read', { traceparent: '00-zz-zz-01' }],
 ])('nothing is made for a request %s', (_, headers) => {
-  const facts: Received[] = [];
+  const context: ReceivedContext[] = [];
   void send(headers, (one) => {
-    facts.push(one);
+    context.push(one);
     return { status: 200, headers: {} };
   });
-  expect(facts).toEqual([{ request: expect.anything(), latency }]);
+  expect(context).toEqual([{ request: expect.anything(), latency }]);
   expect([begun, log, ends]).toEqual([[], [], []]);
 });
 

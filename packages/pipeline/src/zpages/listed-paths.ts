@@ -1,13 +1,13 @@
-import type { Document, Documents } from '../documents.ts';
+import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/router.ts';
 
-const root: Document = ({ auditId }, _, paths) => ({
+const root: NonResourceHandler = ({ auditId }, _, paths) => ({
   status: 200,
   headers: { 'audit-id': auditId, 'cache-control': 'no-cache, private', 'content-type': 'application/json' },
   body: Buffer.from(`${JSON.stringify({ paths: listedPaths(paths) }, null, 2)}\n`),
 });
 
 /** The paths that are served besides resources, as kube-apiserver lists them. */
-export const rootDocuments: Documents = { '/': root, '/index.html': root };
+export const rootRoutes: NonResourceRoutes = { '/': root, '/index.html': root };
 
 /** Without patterns, other spellings of a path, and what lists them. */
 const listedPaths = (patterns: readonly string[]): readonly string[] =>

@@ -1,9 +1,9 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { formatTime } from '@cluster-apiserver/model';
-import type { VersionInfo } from '../discovery/discovery-documents.ts';
-import type { Document, Documents } from '../documents.ts';
-import { contentTypes, encoded } from '../forms/encoded.ts';
-import { textResponse } from '../respond.ts';
+import type { VersionInfo } from '../discovery/discovery.ts';
+import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/router.ts';
+import { contentTypes, encode } from '../encoding/encode.ts';
+import { textResponse } from '../responses.ts';
 import { listedFolders } from './listed-paths.ts';
 import { zpageForm, zpageGroup } from './negotiate.ts';
 
@@ -20,7 +20,7 @@ export interface ZpageOptions {
  * `/statusz` and `/flagz` as kube-apiserver 1.36 serves them: text for people, whose separators vary so that no program
  * comes to rely on them, and a structured form for programs that ask for it.
  */
-export function zpages(options: ZpageOptions): Documents {
+export function zpageRoutes(options: ZpageOptions): NonResourceRoutes {
   const { component, version, clock, random, flags } = options;
   const started = { atMs: clock.now(), monotonicMs: clock.monotonicMs() };
   const uptimeSeconds = (): number => Math.floor((clock.monotonicMs() - started.monotonicMs) / msPerSecond);
@@ -33,7 +33,7 @@ export function zpages(options: ZpageOptions): Documents {
   const sortedFlags = Object.entries(flags).sort(([left], [right]) => (left < right ? -1 : 1));
   const flagSeparator = separator();
   return {
-    [statusPath]: zpage('Statusz', component, {
+    [statusPath]: zpageHandler('Statusz', component, {
       text: (paths) => {
         const separated = separator();
         const lines = statusText(about, started.atMs, uptimeSeconds(), paths);
@@ -46,7 +46,7 @@ export function zpages(options: ZpageOptions): Documents {
         paths: listedFolders(paths),
       }),
     }),
-    [flagsPath]: zpage('Flagz', component, {
+    [flagsPath]: zpageHandler('Flagz', component, {
       text: () => sortedFlags.map(([name, value]) => `${name}${flagSeparator}${value}\n`),
       members: () => ({ flags: Object.fromEntries(sortedFlags) }),
     }),
@@ -69,25 +69,25 @@ interface Zpage {
   members(paths: readonly string[]): object;
 }
 
-const zpage =
-  (kind: 'Statusz' | 'Flagz', component: string, { text, members }: Zpage): Document =>
-  (facts, _, paths) => {
-    const form = zpageForm(facts, kind);
+const zpageHandler =
+  (kind: 'Statusz' | 'Flagz', component: string, { text, members }: Zpage): NonResourceHandler =>
+  (context, _, paths) => {
+    const form = zpageForm(context, kind);
     const name = kind.toLowerCase();
     if (form === 'text')
-      return textResponse(facts.auditId, 200, `\n${component} ${name}\n${warning}\n${text(paths).join('')}`);
+      return textResponse(context.auditId, 200, `\n${component} ${name}\n${warning}\n${text(paths).join('')}`);
     const { version, encoding } = form;
     const value = { kind, apiVersion: `${zpageGroup}/${version}`, metadata: { name: component }, ...members(paths) };
     const deprecation = `299 - "This version of the ${name} endpoint is deprecated. Please use a newer version."`;
     return {
       status: 200,
       headers: {
-        'audit-id': facts.auditId,
+        'audit-id': context.auditId,
         'cache-control': 'no-cache, private',
         'content-type': contentTypes[encoding],
         ...(version === deprecatedVersion && { warning: deprecation }),
       },
-      body: encoded(encoding, value),
+      body: encode(encoding, value),
     };
   };
 

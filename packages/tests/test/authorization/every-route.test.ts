@@ -83,8 +83,8 @@ beforeAll(async () => {
     routes: {
       reviews: allReviews,
       checks: { admission: admission([]), authorizer },
-      mayDeleteUnreadable: authorizer,
-      documents: documentRoutes(documents),
+      unsafeDeletionAuthorizer: authorizer,
+      nonResourceRouter: documentRoutes(documents),
     },
   });
 });

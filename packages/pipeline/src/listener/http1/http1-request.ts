@@ -1,5 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type ApiRequest, type ApiResponse, type Bytes, type Flow, hasLength, type Streaming } from '../../exchange.ts';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  type SizedBody,
+  type ChunkedBody,
+  isSized,
+  type StreamBody,
+} from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
 import { drainedBodyBytesMax, headerLinesMax, lingerMs, lingeringMax } from '../limits.ts';
 import { refusal } from '../request/refusal.ts';
@@ -44,7 +51,7 @@ export class Http1Request extends SocketRequest {
     const response = this.#response;
     const streaming = isStreaming(body);
     if (response.destroyed && !streaming) return;
-    const bytes = body === undefined ? noBytes : hasLength(body) ? body : undefined;
+    const bytes = body === undefined ? noBytes : isSized(body) ? body : undefined;
     const leftover = this.#leftover();
     // A pipelined request behind this one has been accepted: its own answer will close the connection.
     const leaving = this.context.draining.aborted && this.connection.isNewest(this);
@@ -67,7 +74,7 @@ export class Http1Request extends SocketRequest {
     } else this.#inTurn(() => this.#write(body as Exclude<ApiResponse['body'], undefined>));
   }
 
-  async #write(body: Bytes | Flow | Streaming): Promise<void> {
+  async #write(body: SizedBody | ChunkedBody | StreamBody): Promise<void> {
     const response = this.#response;
     const isWhole = await this.writeBody(isStreaming(body) ? chunkedOutlet(response) : response, body);
     if (isWhole) response.end();
@@ -188,7 +195,7 @@ export class Http1Request extends SocketRequest {
    * Answers while the client still sends. Closing at once would reset the connection, and the client's kernel would
    * throw our answer away with it: so the answer goes out whole, and what comes is thrown away for a moment longer.
    */
-  async #linger(bytes: Bytes | undefined): Promise<void> {
+  async #linger(bytes: SizedBody | undefined): Promise<void> {
     const { context } = this;
     const response = this.#response;
     const message = this.#message;
@@ -224,7 +231,7 @@ const noBytes = Buffer.alloc(0);
 const slash = 0x2f;
 
 /** Names and values in turn, which Node writes without looking anything up. */
-export function headOf(headers: ApiResponse['headers'], status: number, bytes: Bytes | undefined): string[] {
+export function headOf(headers: ApiResponse['headers'], status: number, bytes: SizedBody | undefined): string[] {
   const head: string[] = [];
   for (const name in headers) {
     const value = headers[name] as string | readonly string[];

@@ -1,5 +1,5 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import { type ApiResponse, type Bytes, type Flow, hasLength, type Streaming } from '../../exchange.ts';
+import { type ApiResponse, type SizedBody, type ChunkedBody, isSized, type StreamBody } from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import { headerLinesMax, lingerMs } from '../limits.ts';
@@ -39,7 +39,7 @@ export class Http2Request extends SocketRequest {
       if (streaming) void this.writeBody(stream, body);
       return;
     }
-    const bytes = body === undefined ? noBytes : hasLength(body) ? body : undefined;
+    const bytes = body === undefined ? noBytes : isSized(body) ? body : undefined;
     const empty = bytes !== undefined && bytes.length === 0;
     stream.respond(headOf(headers, status, bytes), empty ? endStream : undefined);
     // What is left of a body nobody wants: END_STREAM has told the answer, so the client may stop sending.
@@ -59,7 +59,7 @@ export class Http2Request extends SocketRequest {
       );
   }
 
-  async #write(body: Bytes | Flow | Streaming): Promise<void> {
+  async #write(body: SizedBody | ChunkedBody | StreamBody): Promise<void> {
     const stream = this.#stream;
     const isWhole = await this.writeBody(stream, body);
     if (isWhole && !stream.destroyed) stream.end();
@@ -155,7 +155,7 @@ const unsendable = /[^\t\x20-\x7e\x80-\xff]/;
 
 type Http2Head = Record<string, string | number | string[]>;
 
-function headOf(headers: ApiResponse['headers'], status: number, bytes: Bytes | undefined): Http2Head {
+function headOf(headers: ApiResponse['headers'], status: number, bytes: SizedBody | undefined): Http2Head {
   const head: Http2Head = { ':status': status };
   for (const name in headers) {
     const value = headers[name] as string | string[];

@@ -6,11 +6,11 @@ import {
   BodyMemoryError,
   BodyTooLargeError,
   BodyTooSlowError,
-  type Bytes,
+  type SizedBody,
   ClientGoneError,
   type ExchangeEnd,
   StalledClientError,
-  type Streaming,
+  type StreamBody,
 } from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
@@ -97,7 +97,7 @@ export abstract class SocketRequest implements ApiRequest {
     return found;
   }
 
-  get webSocket(): boolean {
+  get isWebSocket(): boolean {
     return false;
   }
 
@@ -357,10 +357,10 @@ function refuseOldest(requests: Iterable<SocketRequest>): boolean {
 }
 
 /** Bytes that leave at once: a client that does not take them holds no more memory than by a first piece. */
-export const isSmall = (bytes: Bytes): bytes is string | Buffer =>
+export const isSmall = (bytes: SizedBody): bytes is string | Buffer =>
   (typeof bytes === 'string' || Buffer.isBuffer(bytes)) && bytes.length <= firstPieceBytes;
 
-export const isStreaming = (body: ApiResponse['body']): body is Streaming =>
+export const isStreaming = (body: ApiResponse['body']): body is StreamBody =>
   typeof body === 'object' && 'stream' in body;
 
 export function named({ method, target }: Pick<ApiRequest, 'method' | 'target'>): FailedRequest {

@@ -1,4 +1,4 @@
-import { type Bytes, type Flow, hasLength, type Room, type Sink } from '../../exchange.ts';
+import { type SizedBody, type ChunkedBody, isSized, type Allocate, type Sink } from '../../exchange.ts';
 import { firstPieceBytes, pieceBytes, pieceRoomsMax } from '../limits.ts';
 
 /** What an HTTP/1.1 response and an HTTP/2 stream have in common once their headers are written. */
@@ -29,13 +29,13 @@ export interface PieceMemory {
  * Writes bytes piece by piece, each when the one before has left, so that a long list blocks nobody else. Pieces are
  * small until the client has taken some. None is made before there is memory for it.
  */
-export async function writePieces(outlet: Outlet, body: Bytes | Flow, memory: PieceMemory): Promise<void> {
+export async function writePieces(outlet: Outlet, body: SizedBody | ChunkedBody, memory: PieceMemory): Promise<void> {
   let lent: Buffer | undefined;
   let writtenBytes = 0;
   let leftBytes = 0;
   let wake = (): void => {};
   const size = (): number => (memory.isProven() ? pieceBytes : firstPieceBytes);
-  const room: Room = (bytes) => {
+  const room: Allocate = (bytes) => {
     const wanted = Math.min(bytes, size());
     lent = wanted < lentBytesMin ? undefined : (rooms.pop() ?? Buffer.allocUnsafeSlow(pieceBytes));
     return lent ? lent.subarray(0, wanted) : Buffer.allocUnsafe(wanted);
@@ -43,7 +43,7 @@ export async function writePieces(outlet: Outlet, body: Bytes | Flow, memory: Pi
   if (memory.isFull()) await memory.room();
   // The client may have left while the response waited for its turn or for memory: no piece is made for nobody.
   if (outlet.destroyed) return;
-  for await (const piece of hasLength(body) ? piecesOf(body, room) : body.flow()) {
+  for await (const piece of isSized(body) ? piecesOf(body, room) : body.chunks()) {
     const whole = lent;
     lent = undefined;
     if (outlet.destroyed) return;
@@ -89,7 +89,7 @@ function keepRoom(room: Buffer): void {
 }
 
 /** The bytes piece by piece. Each is the reader's until `room` gives its memory again. */
-export function piecesOf(bytes: Bytes, room: Room): Iterable<Buffer> {
+export function piecesOf(bytes: SizedBody, room: Allocate): Iterable<Buffer> {
   if (typeof bytes === 'string') return cut(Buffer.from(bytes, 'latin1'));
   return Buffer.isBuffer(bytes) ? cut(bytes) : bytes.pieces(pieceBytes, room);
 }

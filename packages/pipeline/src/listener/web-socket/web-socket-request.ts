@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ApiResponse, Streaming } from '../../exchange.ts';
+import type { ApiResponse, StreamBody } from '../../exchange.ts';
 import type { Handshake } from './handshake.ts';
 import { Incoming } from './client-frames.ts';
 import { closeCodes, closeMessage, message } from './messages.ts';
@@ -39,7 +39,7 @@ export class WebSocketRequest extends Http1Request {
     this.#handshake = handshake;
   }
 
-  override get webSocket(): boolean {
+  override get isWebSocket(): boolean {
     return true;
   }
 
@@ -64,7 +64,7 @@ export class WebSocketRequest extends Http1Request {
     );
   }
 
-  async #write(outlet: Outlet, body: Streaming): Promise<void> {
+  async #write(outlet: Outlet, body: StreamBody): Promise<void> {
     await this.writeBody(outlet, body);
     this.#close(this.context.draining.aborted ? closeCodes.goingAway : closeCodes.normal);
   }

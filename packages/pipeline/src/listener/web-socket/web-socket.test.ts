@@ -33,7 +33,7 @@ function streams(): {
   const handler: Handler<ApiRequest> = (request) => {
     requests.push(request);
     return {
-      status: request.webSocket ? 101 : 200,
+      status: request.isWebSocket ? 101 : 200,
       headers: { 'audit-id': 'a' },
       body: {
         stream: (sink) => {
@@ -198,7 +198,11 @@ test('a server that drains says that it goes away', async () => {
 });
 
 test('what is no stream is answered as HTTP, and ends the connection', async () => {
-  served = await serve(({ webSocket }) => ({ status: 403, headers: {}, body: Buffer.from(`no: ${webSocket}`) }));
+  served = await serve(({ isWebSocket: webSocket }) => ({
+    status: 403,
+    headers: {},
+    body: Buffer.from(`no: ${webSocket}`),
+  }));
   const client = await served.raw();
   client.send(opening());
   expect(await client.ended()).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n.*Connection: close\r\n.*no: true$/s);
@@ -224,7 +228,7 @@ test.each([
 
 test('a WebSocket behind a request without its answer is not opened, and neither is mixed up', async () => {
   const { handler, requests } = streams();
-  const slow: Handler<ApiRequest> = (request) => (request.webSocket ? handler(request) : new Promise(() => {}));
+  const slow: Handler<ApiRequest> = (request) => (request.isWebSocket ? handler(request) : new Promise(() => {}));
   served = await serve(slow);
   const client = await served.raw();
   client.send(`GET / HTTP/1.1\r\nHost: a\r\n\r\n${opening()}`);

@@ -1,0 +1,197 @@
+import { turnsOf } from '@cluster-apiserver/base';
+import {
+  encodeMessage,
+  envelope,
+  formatShardSelector,
+  type Kind,
+  type KubeObject,
+  type ListMetadata,
+  messageParts,
+  typePrefix,
+} from '@cluster-apiserver/model';
+import type { ObjectList, Resource } from '@cluster-apiserver/registry';
+import type { SizedBody, ChunkedBody, Pieces } from '../exchange.ts';
+import { slicedBody, type Steps, encodeTextInSteps } from './sliced-body.ts';
+import { countCharacters, joinItems } from './join-items.ts';
+import type { ResponseFormat, Transform } from './negotiate.ts';
+import { largeCharacters, listItemJson, decodeServedObject } from './object-json.ts';
+import { listSchema, createListTransform } from './transform.ts';
+
+/**
+ * A list in the form that was asked for. As JSON its objects' bytes are ready, and there is nothing to wait for. Every
+ * other form is made while it is sent, so that a list of any length takes the memory of a slice.
+ */
+export function listBody(
+  resource: Resource,
+  { encoding, transform }: ResponseFormat,
+  list: ObjectList,
+): SizedBody | ChunkedBody | Promise<SizedBody> {
+  const { served, clock } = resource;
+  if (encoding === 'json' && !transform && !served.view) return jsonListBody(resource.kind, list);
+  const nowMs = clock.now();
+  const begin = (): Steps =>
+    encoding === 'protobuf'
+      ? encodeProtobufInSteps(served, transform, list, nowMs)
+      : encodeTextInSteps(encoding, listJson(served, transform, list, nowMs));
+  return slicedBody(turnsOf(clock), begin, countCharacters(list.items));
+}
+
+/** A list joins the bytes of its objects; nothing of them is parsed, and nothing is copied before it is sent. */
+function jsonListBody(kind: Kind, list: ObjectList): Pieces {
+  const { items } = list;
+  const head = JSON.stringify({
+    kind: `${kind.kind}List`,
+    apiVersion: kind.apiVersion,
+    metadata: metadataOf(list),
+  });
+  const begin = `${head.slice(0, -1)},"items":[`;
+  // The list says kind and apiVersion for all: an item begins behind them, with a brace in the place of the comma.
+  const skipped = typePrefix(kind.kind, kind.apiVersion).length;
+  return joinItems(begin, items, skipped, ']}\n');
+}
+
+const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: ObjectList): ListMetadata => ({
+  resourceVersion: String(revision),
+  ...(token !== undefined && { continue: token }),
+  ...(remainingItemCount !== undefined && { remainingItemCount }),
+  ...(shards && { shardInfo: { selector: formatShardSelector(shards) } }),
+});
+
+/** Something made of each object, put inside the list that has nothing in it: what it holds stands at its end. */
+export function* listJson(
+  kind: Kind,
+  transform: Transform | undefined,
+  list: ObjectList,
+  nowMs: number,
+): Generator<string | undefined> {
+  const around = createListTransform(kind, metadataOf(list), transform, nowMs);
+  yield JSON.stringify(around.empty).slice(0, -']}'.length);
+  let isFirst = true;
+  for (const { json } of list.items) {
+    if (!isFirst) yield ',';
+    isFirst = false;
+    yield* listItemJson(kind, around, json, nowMs);
+  }
+  yield ']}';
+}
+
+/**
+ * Several messages of one form behind one another are one: the list that has nothing in it, and then what it has. How
+ * long they are together is said in front of them, so they are written before the first of them is sent. They are kept
+ * until then while there is room; otherwise they are only measured, and written once more while they are sent.
+ */
+function* encodeProtobufInSteps(
+  kind: Kind,
+  transform: Transform | undefined,
+  list: ObjectList,
+  nowMs: number,
+): Generator<Uint8Array | undefined> {
+  const { empty } = createListTransform(kind, metadataOf(list), transform, nowMs);
+  const head = encodeMessage(listSchema(kind, transform), empty);
+  const kept = new PartBuffer();
+  try {
+    let length = head.length;
+    for (const part of encodeProtobufItems(kind, transform, list, nowMs)) {
+      length += part?.length ?? 0;
+      if (part) kept.add(part);
+      yield;
+    }
+    yield envelope(empty, length);
+    yield head;
+    yield* kept.take() ?? encodeProtobufItems(kind, transform, list, nowMs);
+  } finally {
+    kept.drop();
+  }
+}
+
+/** All lists of the process together may keep this much of what has been written and not sent. */
+const keptBytesMax = 48 * 1024 * 1024;
+let keptBytes = 0;
+
+/**
+ * What is kept lies in blocks, each of which goes back to the system once it has been sent. As many small parts it would
+ * leave holes everywhere in the memory of the process.
+ */
+const blockBytes = 64 * 1024;
+
+/** The parts of one list, or none of them. */
+class PartBuffer {
+  #blocks: Buffer[] | undefined = [];
+  /** Of the last block, what has been written. */
+  #usedBytes = blockBytes;
+
+  add(part: Uint8Array): void {
+    for (let from = 0; from < part.length; ) {
+      const block = this.#blockWithRoom();
+      if (!block) return;
+      const copied = part.subarray(from, from + blockBytes - this.#usedBytes);
+      block.set(copied, this.#usedBytes);
+      this.#usedBytes += copied.length;
+      from += copied.length;
+    }
+  }
+
+  /** Undefined when there is no memory for another one, or was none before. */
+  #blockWithRoom(): Buffer | undefined {
+    if (this.#usedBytes < blockBytes || !this.#blocks) return this.#blocks?.at(-1);
+    if (keptBytes + blockBytes > keptBytesMax) {
+      this.drop();
+      return undefined;
+    }
+    keptBytes += blockBytes;
+    this.#usedBytes = 0;
+    const block = Buffer.allocUnsafeSlow(blockBytes);
+    this.#blocks.push(block);
+    return block;
+  }
+
+  /** Each block is given up when the next one is wanted. Undefined when they have been dropped. */
+  take(): Iterable<Uint8Array> | undefined {
+    return this.#blocks && this.#taken(this.#blocks);
+  }
+
+  *#taken(blocks: Buffer[]): Generator<Uint8Array> {
+    for (let block = blocks.shift(); block; block = blocks.shift()) {
+      keptBytes -= blockBytes;
+      yield blocks.length > 0 ? block : block.subarray(0, this.#usedBytes);
+    }
+  }
+
+  drop(): void {
+    keptBytes -= blockBytes * (this.#blocks?.length ?? 0);
+    this.#blocks = undefined;
+  }
+}
+
+function* encodeProtobufItems(
+  kind: Kind,
+  transform: Transform | undefined,
+  list: ObjectList,
+  nowMs: number,
+): Generator<Uint8Array | undefined> {
+  const { members } = createListTransform(kind, metadataOf(list), transform, nowMs);
+  const schema = listSchema(kind, transform);
+  let batch: KubeObject[] = [];
+  let characters = 0;
+  const written = (): Uint8Array => {
+    const message = encodeMessage(schema, { items: members(batch) });
+    batch = [];
+    characters = 0;
+    return message;
+  };
+  for (const { json } of list.items) {
+    const object = yield* decodeServedObject(kind, json);
+    if (json.length > largeCharacters) {
+      if (batch.length > 0) yield written();
+      yield* yield* messageParts(schema, { items: members([object]) });
+      continue;
+    }
+    batch.push(object);
+    characters += json.length;
+    if (characters > batchCharacters) yield written();
+  }
+  if (batch.length > 0) yield written();
+}
+
+/** Objects of this length together are read and written in about a millisecond. */
+const batchCharacters = 16 * 1024;

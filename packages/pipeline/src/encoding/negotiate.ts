@@ -1,0 +1,179 @@
+import {
+  badRequest,
+  type MetaVersion,
+  type SpokenKind,
+  StatusError,
+  type TableOptions,
+} from '@cluster-apiserver/model';
+import type { ApiRequest } from '../exchange.ts';
+import type { RequestInfoContext } from '../request-context.ts';
+import { type Encoding, type MediaType, mediaTypes } from './encode.ts';
+import { coversType, type MediaRange, parseMediaRanges } from './media-ranges.ts';
+
+/** How an answer looks: what it shows, and how that is written. */
+export interface ResponseFormat {
+  readonly encoding: Encoding;
+  /** What is shown in the place of an object or a list; undefined for themselves. */
+  readonly transform?: Transform;
+}
+
+export type Transform =
+  | TableTransform
+  | { readonly as: 'PartialObjectMetadata' | 'PartialObjectMetadataList'; readonly version: MetaVersion };
+
+export interface TableTransform {
+  readonly as: 'Table';
+  readonly version: MetaVersion;
+  readonly include: TableOptions['include'];
+}
+
+/** What may be asked for. */
+interface Offer {
+  /** The dearest to us first: whoever takes everything gets it. */
+  readonly types: readonly MediaType[];
+  /** What can stand in the place of the value. */
+  readonly shows: readonly Transform['as'][];
+}
+
+const metadataAlone: readonly Transform['as'][] = ['PartialObjectMetadata', 'PartialObjectMetadataList'];
+
+const texts: readonly MediaType[] = ['application/json', 'application/yaml'];
+const documents: Offer = { types: texts, shows: [] };
+const errors: Offer = { types: [...texts, 'application/vnd.kubernetes.protobuf'], shows: [] };
+const objects: Offer = { ...errors, shows: ['Table', ...metadataAlone] };
+const objectsAsText: Offer = { ...objects, types: texts };
+const madeObjects: Offer = { ...errors, shows: metadataAlone };
+const madeObjectsAsText: Offer = { ...madeObjects, types: texts };
+
+function offerOf({ hasProtobuf, columns }: SpokenKind): Offer {
+  if (columns.length > 0) return hasProtobuf ? objects : objectsAsText;
+  return hasProtobuf ? madeObjects : madeObjectsAsText;
+}
+
+/** Most answers look like this, and then nothing has to be found out, made or remembered. */
+const json: ResponseFormat = { encoding: 'json' };
+
+/** The encoding of a document. All of these throw NotAcceptable when there is no form that the client takes. */
+export const negotiateDocument = (context: RequestInfoContext): Encoding =>
+  negotiate(context.request, context.info.query, documents).encoding;
+
+/** The form of one object, or of a Status in its place. */
+export function negotiateObject({ request, info }: RequestInfoContext, kind: SpokenKind): ResponseFormat {
+  const form = negotiate(request, info.query, offerOf(kind));
+  if (form.transform?.as === 'PartialObjectMetadataList')
+    throw notAcceptable('you requested PartialObjectMetadataList, but the requested object is not a list');
+  return form;
+}
+
+export function negotiateList({ request, info }: RequestInfoContext, kind: SpokenKind): ResponseFormat {
+  const form = negotiate(request, info.query, offerOf(kind));
+  if (form.transform?.as === 'PartialObjectMetadata')
+    throw notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (${kind.kind}List)`);
+  return form;
+}
+
+/** The form of each event of a watch: on one line, whoever asks. */
+export function negotiateWatch(context: RequestInfoContext, kind: SpokenKind): ResponseFormat {
+  const form = negotiateObject(context, kind);
+  switch (form.encoding) {
+    case 'json':
+    case 'protobuf':
+      return form;
+    case 'prettyJson':
+      return form.transform ? { ...form, encoding: 'json' } : json;
+    case 'yaml':
+      throw notAcceptable(
+        onlyAccepted(
+          offerOf(kind)
+            .types.filter(isStreamed)
+            .map((type) => `${type};stream=watch`),
+        ),
+      );
+  }
+}
+
+/** The encoding of an error: the one asked for if there is one, and JSON for people otherwise. */
+export function negotiateError(request: ApiRequest, query: URLSearchParams | undefined): Encoding {
+  try {
+    return negotiate(request, query, errors).encoding;
+  } catch {
+    return 'prettyJson';
+  }
+}
+
+function negotiate(request: ApiRequest, query: URLSearchParams | undefined, offer: Offer): ResponseFormat {
+  const accept = request.header('accept');
+  if (accept === undefined || accept === 'application/json' || accept === '*/*')
+    return isPretty(request, query) ? { encoding: 'prettyJson' } : json;
+  const ranges = parseMediaRanges(accept);
+  for (const range of ranges) {
+    for (const type of offer.types) {
+      if (!coversType(range, type) || !canStream(range, type)) continue;
+      const transform = requestedTransform(range, query);
+      if (
+        transform !== undefined &&
+        (transform === 'unknown' || !offer.shows.includes(transform.as) || !canShow(type, transform))
+      )
+        continue;
+      const encoding = mediaTypes[type];
+      const pretty = encoding === 'json' && (range.parameters.get('pretty') === '1' || isPretty(request, query));
+      return { encoding: pretty ? 'prettyJson' : encoding, ...(transform && { transform }) };
+    }
+  }
+  // A type that we have, in a form that we do not have, was refused here and not where the path was found.
+  const known = ranges.some((range) => offer.types.some((type) => coversType(range, type)));
+  throw notAcceptable(onlyAccepted(offer.types), known ? undefined : {});
+}
+
+const isStreamed = (type: MediaType): boolean => type !== 'application/yaml';
+
+/** Events of a watch are the one stream there is. Asked of anything else, it changes nothing. */
+function canStream({ parameters }: MediaRange, type: MediaType): boolean {
+  const stream = parameters.get('stream');
+  return !stream || (stream === 'watch' && isStreamed(type));
+}
+
+/** The rows of a table hold anything, and protobuf wants to know beforehand. */
+const canShow = (type: MediaType, { as }: Transform): boolean => as !== 'Table' || mediaTypes[type] !== 'protobuf';
+
+const metaVersions: readonly MetaVersion[] = ['v1', 'v1beta1'];
+
+function requestedTransform(
+  { parameters }: MediaRange,
+  query: URLSearchParams | undefined,
+): Transform | 'unknown' | undefined {
+  const [as, group, asked] = ['as', 'g', 'v'].map((name) => parameters.get(name));
+  if (as === undefined && group === undefined && asked === undefined) return undefined;
+  const version = metaVersions.find((one) => one === asked);
+  if (group !== 'meta.k8s.io' || !version) return 'unknown';
+  switch (as) {
+    case 'Table':
+      return { as, version, include: readIncludeObject(query) };
+    case 'PartialObjectMetadata':
+    case 'PartialObjectMetadataList':
+      return { as, version };
+    default:
+      return 'unknown';
+  }
+}
+
+function readIncludeObject(query: URLSearchParams | undefined): TableOptions['include'] {
+  const asked = query?.get('includeObject') || 'Metadata';
+  if (asked === 'None' || asked === 'Metadata' || asked === 'Object') return asked;
+  throw badRequest(
+    `Unable to convert to Table as requested: includeObject: ${JSON.stringify(asked)} is none of "Metadata", "None", "Object"`,
+  );
+}
+
+export function isPretty(request: ApiRequest, query: URLSearchParams | undefined): boolean {
+  const asked = query?.get('pretty');
+  if (asked !== null && asked !== undefined) return asked === 'true' || asked === '1';
+  const agent = request.header('user-agent') ?? '';
+  return agent.startsWith('curl/') || agent.startsWith('Wget/') || agent.startsWith('Mozilla/');
+}
+
+const onlyAccepted = (types: readonly string[]): string =>
+  `only the following media types are accepted: ${types.join(', ')}`;
+
+const notAcceptable = (message: string, details?: object): StatusError =>
+  new StatusError('NotAcceptable', message, details);

@@ -1,0 +1,81 @@
+import { type Clock, turnsOf } from '@cluster-apiserver/base';
+import {
+  type ByteString,
+  encodeMessage,
+  envelope,
+  type Kind,
+  type KubeObject,
+  messageParts,
+  type SpokenKind,
+  type TypeNames,
+} from '@cluster-apiserver/model';
+import type { Outcome, Resource } from '@cluster-apiserver/registry';
+import type { SizedBody, ChunkedBody } from '../exchange.ts';
+import { slicedBody, type Steps, encodeTextInSteps } from './sliced-body.ts';
+import type { ResponseFormat, Transform } from './negotiate.ts';
+import { largeCharacters, objectJson, decodeServedObject } from './object-json.ts';
+import { objectSchema, transformObject } from './transform.ts';
+
+/** An object as a verb gave it. As JSON its bytes are ready, and nobody looks inside. */
+export function objectBody(
+  { served: kind, clock }: Resource,
+  { encoding, transform }: ResponseFormat,
+  { json }: Outcome,
+): SizedBody | ChunkedBody | Promise<SizedBody> {
+  if (encoding === 'json' && !transform && !kind.view) return `${json}\n`;
+  const nowMs = clock.now();
+  const begin = (): Steps =>
+    encoding === 'protobuf'
+      ? encodeStoredProtobuf(kind, transform, json, nowMs)
+      : encodeTextInSteps(encoding, objectJson(kind, transform, json, nowMs));
+  return slicedBody(turnsOf(clock), begin, json.length);
+}
+
+/** An object that was made for one answer: it is no longer than what its client has sent. */
+export function unstoredObjectBody(
+  kind: SpokenKind,
+  { encoding, transform }: ResponseFormat,
+  object: KubeObject,
+  clock: Clock,
+): ChunkedBody | Promise<SizedBody> {
+  const nowMs = clock.now();
+  const text = unstoredObjectJson(kind, transform, object, clock);
+  const begin = (): Steps =>
+    encoding === 'protobuf'
+      ? encodeProtobufInSteps(kind, transform, object, text.length, nowMs)
+      : encodeTextInSteps(encoding, [text]);
+  return slicedBody(turnsOf(clock), begin, text.length);
+}
+
+export const unstoredObjectJson = (
+  kind: SpokenKind,
+  transform: Transform | undefined,
+  object: KubeObject,
+  clock: Clock,
+): string => JSON.stringify(transform ? transformObject(kind, object, transform, { nowMs: clock.now() }) : object);
+
+function* encodeProtobufInSteps(
+  kind: SpokenKind,
+  transform: Transform | undefined,
+  object: KubeObject,
+  characters: number,
+  nowMs: number,
+): Generator<Uint8Array | undefined> {
+  const schema = objectSchema(kind, transform);
+  const value = (transform ? transformObject(kind, object, transform, { nowMs }) : object) as TypeNames; // all that is answered names its kind
+  const parts = characters > largeCharacters ? yield* messageParts(schema, value) : [encodeMessage(schema, value)];
+  yield envelope(
+    value,
+    parts.reduce((sum, { length }) => sum + length, 0),
+  );
+  yield* parts;
+}
+
+function* encodeStoredProtobuf(
+  kind: Kind,
+  transform: Transform | undefined,
+  json: ByteString,
+  nowMs: number,
+): Generator<Uint8Array | undefined> {
+  yield* encodeProtobufInSteps(kind, transform, yield* decodeServedObject(kind, json), json.length, nowMs);
+}

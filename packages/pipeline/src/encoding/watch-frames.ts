@@ -1,0 +1,126 @@
+import {
+  asServed,
+  type ByteString,
+  bytesOf,
+  decode,
+  decodeStored,
+  type Kind,
+  type KubeObject,
+  type ObjectSchema,
+  type StatusError,
+  statusSchema,
+  watchEventMessage,
+  watchFrame,
+} from '@cluster-apiserver/model';
+import type { Bookmark, Resource, WatchEvent } from '@cluster-apiserver/registry';
+import { message } from '../listener/web-socket/messages.ts';
+import { contentTypes, encode } from './encode.ts';
+import type { ResponseFormat } from './negotiate.ts';
+import { objectSchema, transformObject } from './transform.ts';
+
+/** Writes events down in one form. What it wrote once for a batch is used for every watcher that wants the same form. */
+export type FrameWriter = (events: readonly WatchEvent[]) => Buffer;
+
+/** How a watch is written in one form. */
+export interface Frames {
+  readonly contentType: string;
+  /** The first events of a watch: a table names its columns in them and never again. */
+  readonly first: FrameWriter;
+  readonly later: FrameWriter;
+  error(error: StatusError): Buffer;
+}
+
+/** How events are kept apart: by what stands between them in a stream, or by a message of a WebSocket for each. */
+export type Framing = 'stream' | 'messages';
+
+/** The frames of each form. There are few of them, and each is the same for all, so that watchers share what is written. */
+export function createFrameCache(resource: Resource): (form: ResponseFormat, framing: Framing) => Frames {
+  const plain = resource.served.view
+    ? undefined
+    : { stream: jsonStreamFrames(resource.kind), messages: jsonMessageFrames(resource.kind) };
+  const others = new Map<string, Frames>();
+  return (form, framing) => {
+    if (plain && form.encoding === 'json' && !form.transform) return plain[framing];
+    const name = JSON.stringify([form, framing]);
+    const frames = others.get(name) ?? createFrames(resource, form, framing);
+    others.set(name, frames);
+    return frames;
+  };
+}
+
+/** The bytes of the objects are ready. */
+function jsonStreamFrames(kind: Kind): Frames {
+  const write: FrameWriter = (events) => bytesOf(events.map((event) => jsonLine(kind, event)).join(''));
+  return { contentType: contentTypes.json, first: write, later: write, error: errorFrame(jsonFrame) };
+}
+
+function jsonMessageFrames(kind: Kind): Frames {
+  const write: FrameWriter = (events) =>
+    Buffer.concat(events.map((event) => message('text', bytesOf(jsonLine(kind, event)))));
+  return { contentType: contentTypes.json, first: write, later: write, error: errorFrame(jsonMessage) };
+}
+
+function jsonLine(kind: Kind, event: WatchEvent): ByteString {
+  const object = event.type === 'BOOKMARK' ? JSON.stringify(bookmarkObject(kind, event)) : event.outcome.json;
+  return `{"type":"${event.type}","object":${object}}\n`;
+}
+
+function createFrames(
+  { served: kind, clock }: Resource,
+  { encoding, transform }: ResponseFormat,
+  framing: Framing,
+): Frames {
+  const [frame, contentType] =
+    encoding === 'protobuf'
+      ? [protobufFrames[framing], `${contentTypes.protobuf};stream=watch`]
+      : [jsonFrames[framing], contentTypes.json];
+  const schema = objectSchema(kind, transform);
+  const writer =
+    (begins: boolean): FrameWriter =>
+    (events) => {
+      const nowMs = clock.now();
+      const frames = events.map((event, index) => {
+        const object = objectOf(kind, event);
+        const namesColumns = begins && index === 0;
+        return frame(
+          event.type,
+          transform ? transformObject(kind, object, transform, { nowMs, namesColumns }) : object,
+          schema,
+        );
+      });
+      return Buffer.concat(frames);
+    };
+  const later = writer(false);
+  return { contentType, first: transform?.as === 'Table' ? writer(true) : later, later, error: errorFrame(frame) };
+}
+
+/** One event on the wire. */
+type Frame = (type: string, object: object, schema: ObjectSchema) => Buffer;
+
+const jsonFrame: Frame = (type, object) => Buffer.from(`${JSON.stringify({ type, object })}\n`);
+
+const jsonMessage: Frame = (type, object, schema) => message('text', jsonFrame(type, object, schema));
+
+const jsonFrames: Readonly<Record<Framing, Frame>> = { stream: jsonFrame, messages: jsonMessage };
+
+const protobufFrames: Readonly<Record<Framing, Frame>> = {
+  stream: (type, object, schema) => watchFrame(type, encode('protobuf', object, schema)),
+  messages: (type, object, schema) => message('binary', watchEventMessage(type, encode('protobuf', object, schema))),
+};
+
+const errorFrame =
+  (frame: Frame) =>
+  (error: StatusError): Buffer =>
+    frame('ERROR', error.toStatus(), statusSchema);
+
+const objectOf = (kind: Kind, event: WatchEvent): KubeObject =>
+  event.type === 'BOOKMARK' ? bookmarkObject(kind, event) : asServed(kind, decodeStored(event.outcome.json));
+
+/** Under the name of the specification, and under the one that clients of today wait for. */
+const initialEventsEnd = { 'k8s.io/initial-events-end': 'true', 'platform.io/initial-events-end': 'true' };
+
+/** An object of the kind that has nothing but a version. */
+function bookmarkObject({ schema, kind, apiVersion }: Kind, { revision, endsInitialEvents }: Bookmark): KubeObject {
+  const metadata = { resourceVersion: String(revision), ...(endsInitialEvents && { annotations: initialEventsEnd }) };
+  return decode(schema, { kind, apiVersion, metadata }, () => {}) as KubeObject;
+}

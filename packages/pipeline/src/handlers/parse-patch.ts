@@ -1,0 +1,68 @@
+import { inOneStep, type Steps } from '@cluster-apiserver/base';
+import {
+  badRequest,
+  type Kind,
+  type KubeObject,
+  mergedBy,
+  PatchFormError,
+  type Parsed,
+  patchedByOperations,
+  readJsonPatch,
+  StatusError,
+  strategicallyMergedBy,
+  TooManyOperationsError,
+} from '@cluster-apiserver/model';
+import { parseJsonBody, rejectUnparsable } from '../body.ts';
+
+/** A patch, read once: it may have to be carried out several times. */
+export interface ParsedPatch {
+  /** From the present object to the next. */
+  readonly change: (current: KubeObject) => Steps<unknown>;
+  /** What strict validation refuses in the patch itself, each as a sentence. */
+  readonly faults: readonly string[];
+}
+
+export const patchParsers: Readonly<Record<string, (kind: Kind, body: Buffer) => Steps<ParsedPatch>>> = {
+  'application/json-patch+json': function* (_, body) {
+    const { value, faults } = yield* parsePatchBody(body);
+    yield;
+    const patch = rejectMalformedPatch(() => readJsonPatch(value));
+    const unknown = patch.unknownMembers.map((path) => `unknown field "${path}"`);
+    return {
+      change: (current) => patchedByOperations(current, patch),
+      faults: [...faults.map(({ message }) => message), ...unknown].map((fault) => `json patch ${fault}`),
+    };
+  },
+  'application/merge-patch+json': function* (_, body) {
+    const { patch, faults } = yield* parseMergePatch(body);
+    return { change: inOneStep((current) => mergedBy(current, patch)), faults };
+  },
+  'application/strategic-merge-patch+json': function* ({ schema }, body) {
+    const { patch, faults } = yield* parseMergePatch(body);
+    const change = (current: KubeObject): unknown =>
+      rejectMalformedPatch(() => strategicallyMergedBy(schema, current, patch));
+    return { change: inOneStep(change), faults };
+  },
+};
+
+const parsePatchBody = (body: Buffer): Steps<Parsed> => rejectUnparsable(parseJsonBody(body), 'error decoding patch');
+
+function* parseMergePatch(body: Buffer): Steps<{ readonly patch: object; readonly faults: readonly string[] }> {
+  const { value, faults } = yield* parsePatchBody(body);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw badRequest('error decoding patch: the patch must be an object');
+  return { patch: value, faults: faults.map(({ message }) => message) };
+}
+
+function rejectMalformedPatch<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof PatchFormError) throw badRequest(`error decoding patch: ${error.message}`, error);
+    if (error instanceof TooManyOperationsError)
+      throw new StatusError('RequestEntityTooLarge', `Request entity too large: ${error.message}`, undefined, {
+        cause: error,
+      });
+    throw error;
+  }
+}

@@ -1,0 +1,54 @@
+import type { Clock } from '@cluster-apiserver/base';
+import { asStored, type KubeObject, partOf, type SpokenKind } from '@cluster-apiserver/model';
+import type { Resource, WriteOptions } from '@cluster-apiserver/registry';
+import { formatOfBody, readBody, readObject } from '../body.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import { type ResponseFormat, negotiateObject } from '../encoding/negotiate.ts';
+import { readWriteParameters } from '../query-parameters.ts';
+import { readOperationOptions, namespaceOf, createRequester, type WriteChecks } from './requester.ts';
+
+interface RequestObject<Options> {
+  readonly object: KubeObject;
+  readonly options: Options;
+  /** How the client wants the answer written. */
+  readonly form: ResponseFormat;
+}
+
+/** An object that a client sends whole, as it is stored. */
+export async function readObjectToStore(
+  { served, clock }: Resource,
+  checks: WriteChecks,
+  context: AuthenticatedContext,
+  parameters: 'CreateOptions' | 'UpdateOptions',
+): Promise<RequestObject<WriteOptions>> {
+  const { object, options, form } = await readRequestObject(served, context, parameters, clock);
+  const place = { namespace: namespaceOf(context), part: partOf(served, context.info.resource?.subresource) };
+  return {
+    object: asStored(served, object),
+    options: {
+      ...options,
+      ...place,
+      requester: createRequester(context, checks, readOperationOptions(parameters, context.info)),
+    },
+    form,
+  };
+}
+
+/** An object of any kind as the client sends it. What is asked in vain is refused before the body is read. */
+export async function readRequestObject(
+  kind: SpokenKind,
+  context: AuthenticatedContext,
+  parameters: 'CreateOptions' | 'UpdateOptions',
+  clock: Clock,
+): Promise<RequestObject<Omit<WriteOptions, 'namespace'>>> {
+  const { request, info } = context;
+  const form = negotiateObject(context, kind);
+  const format = formatOfBody(request, kind);
+  const body = await readBody(context);
+  const { dryRun, manager, fieldValidation } = readWriteParameters(parameters, request, info);
+  const warn = (text: string): unknown => context.warnings.add(text);
+  const read = readObject(kind, body, format, fieldValidation, warn, clock, context.call);
+  const object = read instanceof Promise ? await read : read;
+  context.audit?.logRequestObject(object, body.length);
+  return { object, options: { dryRun, manager, warn }, form };
+}

@@ -1,0 +1,23 @@
+import type { Endpoint, Health } from '@cluster-apiserver/telemetry';
+import type { NonResourceHandler, NonResourceRoutes } from './router.ts';
+import { textResponse } from '../responses.ts';
+
+const endpoints: readonly Endpoint[] = ['livez', 'readyz', 'healthz'];
+
+/** `/livez`, `/readyz` and `/healthz`, whole and check by check. */
+export function healthRoutes(health: Health): NonResourceRoutes {
+  const documents = endpoints.flatMap((endpoint): [string, NonResourceHandler][] => {
+    const document: NonResourceHandler = async ({ auditId, info: { query } }, { check }) => {
+      const question = { verbose: query.has('verbose'), exclude: query.getAll('exclude') };
+      const { status, text } =
+        check === undefined ? await health.answer(endpoint, question) : await health.answerOne(endpoint, check);
+      return textResponse(auditId, status, text);
+    };
+    return [
+      [`/${endpoint}`, document],
+      // The name of a check may have slashes, such as poststarthook/rbac/bootstrap-roles.
+      [`/${endpoint}/*check`, document],
+    ];
+  });
+  return Object.fromEntries(documents);
+}
