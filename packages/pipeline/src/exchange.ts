@@ -65,7 +65,7 @@ export interface Pieces {
    * None larger than `pieceBytes` by more than what cannot be parted. What is put together anew for a piece may lie in
    * memory that `room` gives, and is the reader's until that gives it again.
    */
-  pieces(pieceBytes: number, room: Allocate): Iterable<Buffer>;
+  pieces(pieceBytes: number, allocate: Allocate): Iterable<Buffer>;
 }
 
 /** Gives memory of so many bytes or fewer, with anything in it. */

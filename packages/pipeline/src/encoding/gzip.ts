@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { constants, crc32, deflateRaw } from 'node:zlib';
 import { type ApiRequest, type ApiResponse, type SizedBody, type ChunkedBody, isSized } from '../exchange.ts';
-import { piecesOf } from '../listener/request/write-body.ts';
+import { splitIntoPieces } from '../listener/request/write-body.ts';
 import { parseMediaRanges } from './media-ranges.ts';
 
 /** From here on the time on the wire is worth more than the time it takes to save it. */
@@ -36,7 +36,7 @@ async function* gzip(body: SizedBody | ChunkedBody): AsyncGenerator<Buffer> {
   let checksum = 0;
   let length = 0;
   const pieces = isSized(body)
-    ? piecesOf(body, Buffer.allocUnsafe)[Symbol.iterator]()
+    ? splitIntoPieces(body, Buffer.allocUnsafe)[Symbol.iterator]()
     : body.chunks()[Symbol.asyncIterator]();
   try {
     for (;;) {

@@ -16,10 +16,10 @@ export function joinItems(
     begin.length + countCharacters(items) - items.length * (leftOut - 1) + Math.max(0, items.length - 1) + end.length;
   return {
     length,
-    pieces: function* (pieceBytes, room) {
+    pieces: function* (pieceBytes, allocate) {
       const join = new Join(begin, items, leftOut, end);
       for (let left = length; left > 0; ) {
-        const piece = room(Math.min(left, pieceBytes));
+        const piece = allocate(Math.min(left, pieceBytes));
         join.fill(piece);
         left -= piece.length;
         yield piece;

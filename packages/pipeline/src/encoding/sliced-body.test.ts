@@ -24,7 +24,7 @@ import {
 import type { ObjectList, Resource } from '@cluster-apiserver/registry';
 import { gunzipSync } from 'node:zlib';
 import { type ApiRequest, type ApiResponse, type ChunkedBody, isSized } from '../exchange.ts';
-import { piecesOf } from '../listener/request/write-body.ts';
+import { splitIntoPieces } from '../listener/request/write-body.ts';
 import { compressResponse } from './gzip.ts';
 import type { Encoding } from './encode.ts';
 import { listBody } from './list-body.ts';
@@ -148,7 +148,7 @@ const atOnce = (encoding: Encoding, value: object, schema: Parameters<typeof enc
 
 async function bytesOf(body: ApiResponse['body'] | Promise<ApiResponse['body']>): Promise<Buffer> {
   const made = await body;
-  if (isSized(made)) return Buffer.concat([...piecesOf(made, Buffer.allocUnsafe)]);
+  if (isSized(made)) return Buffer.concat([...splitIntoPieces(made, Buffer.allocUnsafe)]);
   const pieces: Buffer[] = [];
   for await (const piece of (made as ChunkedBody).chunks()) pieces.push(piece);
   return Buffer.concat(pieces);

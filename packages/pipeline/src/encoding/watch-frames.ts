@@ -13,7 +13,7 @@ import {
   watchFrame,
 } from '@cluster-apiserver/model';
 import type { Bookmark, Resource, WatchEvent } from '@cluster-apiserver/registry';
-import { message } from '../listener/web-socket/messages.ts';
+import { encodeMessage } from '../listener/web-socket/messages.ts';
 import { contentTypes, encode } from './encode.ts';
 import type { ResponseFormat } from './negotiate.ts';
 import { objectSchema, transformObject } from './transform.ts';
@@ -56,7 +56,7 @@ function jsonStreamFrames(kind: Kind): Frames {
 
 function jsonMessageFrames(kind: Kind): Frames {
   const write: FrameWriter = (events) =>
-    Buffer.concat(events.map((event) => message('text', bytesOf(jsonLine(kind, event)))));
+    Buffer.concat(events.map((event) => encodeMessage('text', bytesOf(jsonLine(kind, event)))));
   return { contentType: contentTypes.json, first: write, later: write, error: errorFrame(jsonMessage) };
 }
 
@@ -99,13 +99,14 @@ type Frame = (type: string, object: object, schema: ObjectSchema) => Buffer;
 
 const jsonFrame: Frame = (type, object) => Buffer.from(`${JSON.stringify({ type, object })}\n`);
 
-const jsonMessage: Frame = (type, object, schema) => message('text', jsonFrame(type, object, schema));
+const jsonMessage: Frame = (type, object, schema) => encodeMessage('text', jsonFrame(type, object, schema));
 
 const jsonFrames: Readonly<Record<Framing, Frame>> = { stream: jsonFrame, messages: jsonMessage };
 
 const protobufFrames: Readonly<Record<Framing, Frame>> = {
   stream: (type, object, schema) => watchFrame(type, encode('protobuf', object, schema)),
-  messages: (type, object, schema) => message('binary', watchEventMessage(type, encode('protobuf', object, schema))),
+  messages: (type, object, schema) =>
+    encodeMessage('binary', watchEventMessage(type, encode('protobuf', object, schema))),
 };
 
 const errorFrame =

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type ApiRequest, type ApiResponse, BodyMemoryError, type Handler, type Sink } from '../exchange.ts';
 import type { ReportFailure } from './callback-guard.ts';
-import { bodyBytesMax, idleWhileLeavingMs, sweepMs } from './limits.ts';
+import { bodyBytesMax, idleWhileDrainingMs, sweepMs } from './limits.ts';
 import { type ListenerMeasures, noListenerMeasures } from './measures.ts';
 import {
   eventually,
@@ -159,7 +159,7 @@ describe.each(protocols)('over %s', (protocol) => {
     await eventually(() => slow.received().endsWith('late'));
     // A client that keeps its connection is not waited for.
     await eventually(() => {
-      clock.advance(sweepMs + idleWhileLeavingMs);
+      clock.advance(sweepMs + idleWhileDrainingMs);
       return closed;
     });
     await closing;

@@ -13,7 +13,7 @@ export interface FailedRequest {
  * Runs what Node calls back. An exception there would end the process, and with it the requests of everybody else: it
  * is reported and counted instead, and costs the connection, stream or timer in which it was thrown.
  */
-export class Guard {
+export class CallbackGuard {
   readonly #report: ReportFailure;
   readonly #measures: ListenerMeasures;
 
@@ -23,7 +23,7 @@ export class Guard {
   }
 
   /** The callback for an event of Node's. `close` ends what the event belongs to. */
-  callback<Args extends readonly unknown[]>(
+  wrap<Args extends readonly unknown[]>(
     where: CallbackPlace,
     act: (...args: Args) => void,
     close: (...args: Args) => void = () => {},
@@ -32,7 +32,7 @@ export class Guard {
       try {
         act(...args);
       } catch (error) {
-        this.failed(where, error, () => close(...args));
+        this.reportFailure(where, error, () => close(...args));
       }
     };
   }
@@ -41,25 +41,25 @@ export class Guard {
     try {
       act();
     } catch (error) {
-      this.failed(where, error, close);
+      this.reportFailure(where, error, close);
     }
   }
 
   /** For a promise that nobody waits for. */
-  settle(where: CallbackPlace, promise: Promise<unknown>, close: () => void): void {
-    promise.catch((error: unknown) => this.failed(where, error, close));
+  catchRejection(where: CallbackPlace, promise: Promise<unknown>, close: () => void): void {
+    promise.catch((error: unknown) => this.reportFailure(where, error, close));
   }
 
-  failed(
+  reportFailure(
     where: CallbackPlace,
     error: unknown,
     close: () => void = () => {},
     what = `callback failed: ${where}`,
     request?: FailedRequest,
   ): void {
-    attempt(() => this.#measures.callbackFailed(where));
-    attempt(() => this.#report(what, error, request));
-    attempt(close);
+    runIgnoringErrors(() => this.#measures.callbackFailed(where));
+    runIgnoringErrors(() => this.#report(what, error, request));
+    runIgnoringErrors(close);
   }
 }
 
@@ -68,7 +68,7 @@ export const callbackPlaces = ['connection', 'request', 'response', 'websocket',
 export type CallbackPlace = (typeof callbackPlaces)[number];
 
 /** What is done because something failed already has nobody left to tell. */
-function attempt(act: () => void): void {
+function runIgnoringErrors(act: () => void): void {
   try {
     act();
   } catch {

@@ -16,7 +16,7 @@ export const headTimeoutMs = 10_000;
 export const idleTimeoutMs = 90_000;
 
 /** The same while the server drains or closes: a connection in use carries a request by then, and its answer closes it. */
-export const idleWhileLeavingMs = 2_000;
+export const idleWhileDrainingMs = 2_000;
 
 /** A body may begin as late as this, and must then keep the rate below. */
 export const bodyGraceMs = 10_000;
@@ -25,7 +25,7 @@ export const bodyGraceMs = 10_000;
 export const bodyBytesPerSecondMin = 1_024;
 
 /** A ready answer whose next piece does not leave: the client stopped reading, and the bytes are ours until it does. */
-export const answerStallMs = 60_000;
+export const responseStallMs = 60_000;
 
 /** Written at once. Larger pieces block the event loop in the cipher (27 MB at once: 45 ms; in such pieces: 2 ms). */
 export const pieceBytes = 256 * 1024;
@@ -34,7 +34,7 @@ export const pieceBytes = 256 * 1024;
 export const firstPieceBytes = 16 * 1024;
 
 /** After so many bytes of responses have left on a connection, its client counts as one that reads. */
-export const provenBytes = 64 * 1024;
+export const readingClientBytesMin = 64 * 1024;
 
 /** Response bytes that one connection's requests hold in memory; the others wait. 16 pieces at full size. */
 export const connectionResponseBytesMax = 4 * 1024 * 1024;
@@ -52,7 +52,7 @@ export const connectionBodyBytesMax = 32 * 1024 * 1024;
 export const bodyBytesMax = 128 * 1024 * 1024;
 
 /** How many pieces' memory is kept for the next ones. */
-export const pieceRoomsMax = 32;
+export const freeBuffersMax = 32;
 
 /** A body nobody read is taken off the wire up to this size to keep the connection; above, closing it is cheaper. */
 export const drainedBodyBytesMax = 256 * 1024;

@@ -1,6 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
-import type { Budget } from './connection/memory-budget.ts';
-import type { Guard } from './callback-guard.ts';
+import type { MemoryBudget } from './connection/memory-budget.ts';
+import type { CallbackGuard } from './callback-guard.ts';
 import type { ListenerMeasures } from './measures.ts';
 import type { SocketRequest } from './request/socket-request.ts';
 
@@ -13,14 +13,14 @@ export interface ListenerContext {
   readonly draining: AbortSignal;
   readonly asksForCertificates: boolean;
   /** Response bytes of all connections in memory. */
-  readonly responseBytes: Budget;
+  readonly responseBytes: MemoryBudget;
   /** Bytes of request bodies of all connections in memory. */
-  readonly bodyBytes: Budget;
+  readonly bodyBytes: MemoryBudget;
   /** Requests whose body is on its way, the oldest first. */
   readonly receiving: Set<SocketRequest>;
   /** Connections that are kept only to throw away a refused body. */
   lingering: number;
-  readonly guard: Guard;
+  readonly guard: CallbackGuard;
   readonly measures: ListenerMeasures;
   /** What went wrong on our side after the answer had begun. Does not throw. */
   report(what: string, error: unknown): void;

@@ -1,19 +1,19 @@
 import type { AddressInfo } from 'node:net';
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { type ApiRequest, type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
-import { Budget } from './connection/memory-budget.ts';
+import { MemoryBudget } from './connection/memory-budget.ts';
 import type { ListenerContext } from './listener-context.ts';
-import { Guard, type ReportFailure } from './callback-guard.ts';
+import { CallbackGuard, type ReportFailure } from './callback-guard.ts';
 import { serveHttp1 } from './http1/serve-http1.ts';
 import { serveHttp2 } from './http2/serve-http2.ts';
 import * as limits from './limits.ts';
 import type { ListenerMeasures } from './measures.ts';
 import { OpenConnections } from './connection/open-connections.ts';
-import { refusal } from './request/refusal.ts';
+import { createRefusal } from './request/refusal.ts';
 import { createServer, secureContext, type SecureServerOptions } from './secure-server.ts';
-import { named, type SocketRequest } from './request/socket-request.ts';
+import { describeRequest, type SocketRequest } from './request/socket-request.ts';
 import type { ServingCertificate } from './serving-certificate.ts';
-import { Turns } from './request-scheduler.ts';
+import { RequestScheduler } from './request-scheduler.ts';
 
 export interface ListenOptions extends SecureServerOptions {
   readonly host: string;
@@ -51,15 +51,15 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
   const context = createContext(options, draining.signal);
   const { clock, guard } = context;
   const connections = new OpenConnections(context, options.connectionsPerPeerMax);
-  const turns = new Turns(clock, (request) => serve(request, handler, turns, context));
+  const scheduler = new RequestScheduler(clock, (request) => handOver(request, handler, scheduler, context));
   const accept = (request: SocketRequest, refused: ApiResponse | undefined): void => {
-    if (refused) request.answer(refused);
-    else turns.serveSoon(request);
+    if (refused) request.respond(refused);
+    else scheduler.scheduleRequest(request);
   };
   const server = createServer(options);
-  connections.follow(server);
+  connections.attach(server);
   serveHttp1(server, connections, context, accept);
-  serveHttp2(server, connections, context, accept, () => isChosen(options));
+  serveHttp2(server, connections, context, accept, () => drawGoaway(options));
 
   const sweep = (): void => {
     cancelSweep = clock.after(limits.sweepMs, sweep);
@@ -77,10 +77,10 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
   });
   server.on(
     'error',
-    guard.callback('connection', (error: NodeJS.ErrnoException) => {
+    guard.wrap('connection', (error: NodeJS.ErrnoException) => {
       const isShortage = error.code === 'EMFILE' || error.code === 'ENFILE';
       // Each client that comes meanwhile would be one more line of the log.
-      if (isShortage && connections.shortOfDescriptors() === 'known') return;
+      if (isShortage && connections.noteDescriptorShortage() === 'known') return;
       context.report('accepting a connection failed', error);
     }),
   );
@@ -89,11 +89,11 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     port: (server.address() as AddressInfo).port,
     useCertificate: (next) => server.setSecureContext(secureContext(next, options.asksForCertificates)),
     drain: (graceMs) => {
-      for (const connection of connections) guard.run('connection', () => connection.askToLeave());
+      for (const connection of connections) guard.run('connection', () => connection.sendGoaway());
       draining.abort();
       return new Promise((resolve) => {
         const cancel = clock.after(graceMs, resolve);
-        connections.whenPresentLeft(() => {
+        connections.onCurrentConnectionsClosed(() => {
           cancel();
           resolve();
         });
@@ -115,7 +115,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
 
 function createContext(options: ListenOptions, draining: AbortSignal): ListenerContext & { nowMs: number } {
   const { clock, measures } = options;
-  const guard = new Guard(options.report, measures);
+  const guard = new CallbackGuard(options.report, measures);
   return {
     nowMs: clock.monotonicMs(),
     clock: {
@@ -126,8 +126,8 @@ function createContext(options: ListenOptions, draining: AbortSignal): ListenerC
     },
     draining,
     asksForCertificates: options.asksForCertificates,
-    responseBytes: new Budget(limits.responseBytesMax),
-    bodyBytes: new Budget(limits.bodyBytesMax),
+    responseBytes: new MemoryBudget(limits.responseBytesMax),
+    bodyBytes: new MemoryBudget(limits.bodyBytesMax),
     receiving: new Set(),
     lingering: 0,
     guard,
@@ -137,38 +137,48 @@ function createContext(options: ListenOptions, draining: AbortSignal): ListenerC
 }
 
 /** Hands a request to the pipeline. Its client may have left while others were served. */
-function serve(request: SocketRequest, handler: Handler<ApiRequest>, turns: Turns, context: ListenerContext): void {
-  if (request.isGone) return;
+function handOver(
+  request: SocketRequest,
+  handler: Handler<ApiRequest>,
+  scheduler: RequestScheduler,
+  context: ListenerContext,
+): void {
+  if (request.isDisconnected) return;
   try {
     const response = handler(request);
     if (response instanceof Promise)
       response.then(
-        (late) => answerSoon(request, late, turns, context),
+        (late) => scheduleResponse(request, late, scheduler, context),
         (error: unknown) => failed(request, error, context),
       );
-    else answerSoon(request, response, turns, context);
+    else scheduleResponse(request, response, scheduler, context);
   } catch (error) {
     failed(request, error, context);
   }
 }
 
-function answerSoon(request: SocketRequest, response: ApiResponse, turns: Turns, { guard }: ListenerContext): void {
+function scheduleResponse(
+  request: SocketRequest,
+  response: ApiResponse,
+  scheduler: RequestScheduler,
+  { guard }: ListenerContext,
+): void {
   guard.run(
     'response',
-    () => turns.answerSoon(request, response),
+    () => scheduler.scheduleResponse(request, response),
     () => request.cutOff(),
   );
 }
 
-/** The pipeline turns every error into an answer; what arrives here is a fault of that stage. */
+/** The pipeline scheduler every error into an answer; what arrives here is a fault of that stage. */
 function failed(request: SocketRequest, error: unknown, { guard }: ListenerContext): void {
   if (!(error instanceof ClientGoneError))
-    guard.failed('request', error, () => {}, 'answering a request failed', named(request));
-  request.answer(refusal(500, 'the request could not be answered'));
+    guard.reportFailure('request', error, () => {}, 'answering a request failed', describeRequest(request));
+  request.respond(createRefusal(500, 'the request could not be answered'));
 }
 
 /** Connections live long, and a replica that has just come gets none of them otherwise. */
-const isChosen = ({ goawayChance, random }: ListenOptions): boolean =>
+const drawGoaway = ({ goawayChance, random }: ListenOptions): boolean =>
   goawayChance > 0 && random.below(chances) < goawayChance * chances;
 
 /** Fine enough for chances of one in a million. */

@@ -12,9 +12,9 @@ import type { SocketRequest } from './request/socket-request.ts';
  * A turn ends after some milliseconds. What is left waits for the next one, in which connections take turns: a client
  * with a thousand requests does not stand before a health check.
  */
-export class Turns {
+export class RequestScheduler {
   readonly #arrived = new FairQueue<SocketRequest>((request) => request.connection);
-  readonly #ready = new FairQueue<Answer>(({ request }) => request.connection);
+  readonly #ready = new FairQueue<PendingResponse>(({ request }) => request.connection);
   readonly #clock: Clock;
   readonly #serve: (request: SocketRequest) => void;
   #scheduled = false;
@@ -25,12 +25,12 @@ export class Turns {
     this.#serve = serve;
   }
 
-  serveSoon(request: SocketRequest): void {
+  scheduleRequest(request: SocketRequest): void {
     this.#arrived.push(request);
     this.#schedule();
   }
 
-  answerSoon(request: SocketRequest, response: ApiResponse): void {
+  scheduleResponse(request: SocketRequest, response: ApiResponse): void {
     this.#ready.push({ request, response });
     this.#schedule();
   }
@@ -43,26 +43,26 @@ export class Turns {
 
   #work(): void {
     try {
-      this.#forOneSlice(this.#arrived, this.#serve);
-      this.#forOneSlice(this.#ready, ({ request, response }) => request.answer(response));
+      this.#workOffSlice(this.#arrived, this.#serve);
+      this.#workOffSlice(this.#ready, ({ request, response }) => request.respond(response));
     } finally {
       this.#scheduled = false;
       if (this.#arrived.size > 0 || this.#ready.size > 0) this.#schedule();
     }
   }
 
-  #forOneSlice<T>(queue: FairQueue<T>, act: (item: T) => void): void {
+  #workOffSlice<T>(queue: FairQueue<T>, act: (item: T) => void): void {
     if (queue.size === 0) return;
     const untilMs = this.#clock.monotonicMs() + turnMs;
     // What comes up meanwhile belongs to the next turn.
     for (let count = queue.size; count > 0; count--) {
       act(queue.shift() as T); // counted
-      if (count > 1 && this.#clock.monotonicMs() >= untilMs) return queue.share();
+      if (count > 1 && this.#clock.monotonicMs() >= untilMs) return queue.alternateOwners();
     }
   }
 }
 
-interface Answer {
+interface PendingResponse {
   readonly request: SocketRequest;
   readonly response: ApiResponse;
 }
@@ -97,7 +97,7 @@ class FairQueue<T> {
     return item;
   }
 
-  share(): void {
+  alternateOwners(): void {
     const left = this.#inOrder.slice(this.#at);
     this.#clear();
     for (const item of left) this.#pushShared(item);

@@ -1,7 +1,7 @@
 import { constants } from 'node:crypto';
 import type { Server as HttpServer } from 'node:http';
 import { createSecureServer, type Http2SecureServer } from 'node:http2';
-import { opensWebSocket } from './web-socket/handshake.ts';
+import { isWebSocketUpgrade } from './web-socket/handshake.ts';
 import * as limits from './limits.ts';
 import { cipherSuites, type ServingCertificate } from './serving-certificate.ts';
 
@@ -44,7 +44,8 @@ export function createServer({ certificate, asksForCertificates, streamsMax }: S
   } as Parameters<typeof createSecureServer>[0]);
   server.maxConnections = limits.connectionsMax;
   // The common server takes this option of the HTTP/1.1 server only as its property.
-  (server as unknown as { shouldUpgradeCallback: typeof opensWebSocket }).shouldUpgradeCallback = opensWebSocket;
+  (server as unknown as { shouldUpgradeCallback: typeof isWebSocketUpgrade }).shouldUpgradeCallback =
+    isWebSocketUpgrade;
   // A client that has shut its side may still wait for the answer to what it sent.
   (server as unknown as { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
   // Node would drop headers above its own number without a word, and a dropped header can be the one that forbids.

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
-import { answerStallMs, idleTimeoutMs, lingerMs, pieceBytes, pipelinedRequestsMax } from './limits.ts';
+import { responseStallMs, idleTimeoutMs, lingerMs, pieceBytes, pipelinedRequestsMax } from './limits.ts';
 import {
   cancel,
   endHeaders,
@@ -76,7 +76,7 @@ describe('clients that are slow, gone or too many', () => {
     }
     await eventually(() => signals.length === 1);
     await new Promise((resolve) => setTimeout(resolve, 50)); // What fits into the buffers on the way has gone there.
-    clock.advance(answerStallMs + 2_000);
+    clock.advance(responseStallMs + 2_000);
     await eventually(() => (signals[0] as AbortSignal).aborted);
     expect(served.reports).toEqual([]);
   });

@@ -6,7 +6,7 @@ const none: readonly Buffer[] = [];
  * What a client has shown at the handshake. Node gives it once: with the first question it takes the certificate out of
  * OpenSSL's list, and the second one finds a list that begins with the next. So it is read when the connection begins.
  */
-export function clientCertificates(socket: Pick<TLSSocket, 'getPeerX509Certificate'>): readonly Buffer[] {
+export function readClientCertificates(socket: Pick<TLSSocket, 'getPeerX509Certificate'>): readonly Buffer[] {
   const chain: Buffer[] = [];
   for (
     let next = socket.getPeerX509Certificate();

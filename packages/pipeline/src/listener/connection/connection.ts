@@ -1,8 +1,8 @@
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { Budget } from './memory-budget.ts';
-import { clientCertificates } from './client-certificates.ts';
+import { MemoryBudget } from './memory-budget.ts';
+import { readClientCertificates } from './client-certificates.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import * as limits from '../limits.ts';
 import type { SocketRequest } from '../request/socket-request.ts';
@@ -16,24 +16,24 @@ export class Connection {
   readonly remoteAddress: string;
   readonly clientCertificates: readonly Buffer[];
   readonly requests = new Set<SocketRequest>();
-  readonly responseBytes: Budget;
-  readonly bodyBytes: Budget;
+  readonly responseBytes: MemoryBudget;
+  readonly bodyBytes: MemoryBudget;
   /** Of responses, what has left for the client. */
-  takenBytes = 0;
+  sentResponseBytes = 0;
   /** Set with the answer after which HTTP/1.1 closes. Whatever comes behind would run without anybody to answer. */
-  ended = false;
+  isEnded = false;
   /** Bytes came that are no request. */
-  broken = false;
+  hasParseError = false;
   readonly #accepted: Socket | undefined;
   readonly #context: ListenerContext;
   #session: ServerHttp2Session | undefined;
   #newest: SocketRequest | undefined;
   #idleSinceMs: number;
-  #forgottenSinceMs: number | undefined;
+  #leakedSinceMs: number | undefined;
   #pingedMs: number;
   #pongMissing = false;
-  #toldToLeave = false;
-  #whenAnswered: (() => void) | undefined;
+  #isGoawaySent = false;
+  #afterResponse: (() => void) | undefined;
   /** Requests of HTTP/1.1 that came before the one ahead of them was answered. */
   #waiting: (() => void)[] | undefined;
 
@@ -43,14 +43,14 @@ export class Connection {
     this.#accepted = accepted;
     this.#context = context;
     this.remoteAddress = socket.remoteAddress ?? '';
-    this.clientCertificates = context.asksForCertificates ? clientCertificates(socket) : noCertificates;
-    this.responseBytes = new Budget(limits.connectionResponseBytesMax, context.responseBytes);
-    this.bodyBytes = new Budget(limits.connectionBodyBytesMax, context.bodyBytes);
+    this.clientCertificates = context.asksForCertificates ? readClientCertificates(socket) : noCertificates;
+    this.responseBytes = new MemoryBudget(limits.connectionResponseBytesMax, context.responseBytes);
+    this.bodyBytes = new MemoryBudget(limits.connectionBodyBytesMax, context.bodyBytes);
     this.#idleSinceMs = context.nowMs;
     this.#pingedMs = context.nowMs;
   }
 
-  speaksHttp2(session: ServerHttp2Session): void {
+  attachSession(session: ServerHttp2Session): void {
     this.#session = session;
   }
 
@@ -59,23 +59,23 @@ export class Connection {
     return this.#session;
   }
 
-  opened(request: SocketRequest): void {
+  addRequest(request: SocketRequest): void {
     this.requests.add(request);
     this.#newest = request;
   }
 
   /** The request is over, answered or not. Does not throw: Node calls it back. */
-  closed(request: SocketRequest): void {
+  removeRequest(request: SocketRequest): void {
     try {
-      request.closed();
+      request.finish();
       this.requests.delete(request);
       this.#idleSinceMs = this.#context.nowMs;
       // On a socket that is gone there is nobody to hear it.
       if (this.socket.destroyed) return;
-      this.#whenAnswered?.();
+      this.#afterResponse?.();
       this.#waiting?.shift()?.();
     } catch (error) {
-      this.#context.guard.failed('request', error, () => this.destroy());
+      this.#context.guard.reportFailure('request', error, () => this.destroy());
     }
   }
 
@@ -90,19 +90,19 @@ export class Connection {
   }
 
   /** Runs now and after each answer: for what has to wait until accepted requests are answered. */
-  whenAnswered(act: () => void): void {
-    this.#whenAnswered = act;
+  afterEachResponse(act: () => void): void {
+    this.#afterResponse = act;
     act();
   }
 
   /** The client sends nothing more. Most have gone; one that waits behind a shut side still gets what comes out. */
-  clientLeft(): void {
-    for (const request of this.requests) request.clientLeft();
+  abortRequests(): void {
+    for (const request of this.requests) request.abort();
   }
 
   /** The socket is closed. Node tells those of its requests that it was answering, and not those behind them. */
-  socketClosed(): void {
-    for (const request of this.requests) this.closed(request);
+  removeRequests(): void {
+    for (const request of this.requests) this.removeRequest(request);
   }
 
   /** Ends the connection, whatever its session still believes. */
@@ -116,16 +116,16 @@ export class Connection {
    * Tells an HTTP/2 client to open its next request elsewhere; those it has sent, or is sending now, are still served.
    * A client that has not sent its first one yet could not send it any more, so it is told with its first answer.
    */
-  askToLeave(): void {
+  sendGoaway(): void {
     const session = this.#session;
-    if (!session || !this.#newest || session.destroyed || session.closed || this.#toldToLeave) return;
-    this.#toldToLeave = true;
+    if (!session || !this.#newest || session.destroyed || session.closed || this.#isGoawaySent) return;
+    this.#isGoawaySent = true;
     session.goaway(noError, everyStream);
   }
 
   /** `idleMs` is how long it may have no request. */
   sweep(nowMs: number, idleMs: number): void {
-    if (this.#isForgotten(nowMs)) return this.destroy();
+    if (this.#isLeaked(nowMs)) return this.destroy();
     for (const request of this.requests)
       this.#context.guard.run(
         'timer',
@@ -135,7 +135,7 @@ export class Connection {
     if (this.requests.size > 0) return this.#ping(nowMs);
     const session = this.#session;
     // A session that the client has given up ends with its last stream, unless an error on the way made it deaf.
-    const limitMs = session?.closed ? limits.idleWhileLeavingMs : idleMs;
+    const limitMs = session?.closed ? limits.idleWhileDrainingMs : idleMs;
     if (nowMs - this.#idleSinceMs <= limitMs) return;
     if (session && !session.closed) session.close();
     else this.destroy();
@@ -145,10 +145,10 @@ export class Connection {
    * A session that breaks off while its client leaves never closes its socket: it waits for a last write that nobody
    * takes, and the descriptor stays open. So does one whose client has ended the connection.
    */
-  #isForgotten(nowMs: number): boolean {
+  #isLeaked(nowMs: number): boolean {
     if (!this.socket.destroyed && !this.#session?.destroyed) return false;
-    this.#forgottenSinceMs ??= nowMs;
-    return nowMs - this.#forgottenSinceMs > limits.lingerMs;
+    this.#leakedSinceMs ??= nowMs;
+    return nowMs - this.#leakedSinceMs > limits.lingerMs;
   }
 
   /** Notices a client that has vanished without a word while nothing is to be sent to it. */

@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { Pace } from './iteration-limiter.ts';
+import { IterationLimiter } from './iteration-limiter.ts';
 
 /** An iteration of the event loop is a call. */
 function byHand(weightMax: number) {
   const soon: (() => void)[] = [];
   return {
-    pace: new Pace({ ...systemClock, soon: (callback) => void soon.push(callback) }, weightMax),
+    pace: new IterationLimiter({ ...systemClock, soon: (callback) => void soon.push(callback) }, weightMax),
     iterate: () => {
       for (const callback of soon.splice(0)) callback();
     },
@@ -18,7 +18,7 @@ test('a work that is alone begins at once, in each iteration anew', () => {
   const { pace, iterate, isIdle } = byHand(1);
   let begun = 0;
   for (let expected = 1; expected <= 3; expected++) {
-    pace.begin(() => begun++);
+    pace.run(() => begun++);
     expect(begun).toBe(expected);
     iterate();
     iterate();
@@ -30,7 +30,7 @@ test('works beyond the weight of an iteration begin in the next ones, in their o
   const { pace, iterate, isIdle } = byHand(4);
   const begun: number[] = [];
   const counts: number[] = [];
-  for (let at = 0; at < 10; at++) pace.begin(() => begun.push(at));
+  for (let at = 0; at < 10; at++) pace.run(() => begun.push(at));
   counts.push(begun.length);
   while (!isIdle()) {
     iterate();
@@ -43,7 +43,7 @@ test('works beyond the weight of an iteration begin in the next ones, in their o
 test('a work that is heavier than an iteration begins, and is the last of it', () => {
   const { pace, iterate } = byHand(10);
   const begun: string[] = [];
-  for (const name of ['a', 'b', 'c']) pace.begin(() => begun.push(name), 100);
+  for (const name of ['a', 'b', 'c']) pace.run(() => begun.push(name), 100);
   expect(begun).toEqual(['a']);
   iterate();
   expect(begun).toEqual(['a', 'b']);
@@ -52,9 +52,9 @@ test('a work that is heavier than an iteration begins, and is the last of it', (
 test('what comes later waits behind what waits already', () => {
   const { pace, iterate } = byHand(2);
   const begun: string[] = [];
-  for (const name of ['a', 'b', 'c']) pace.begin(() => begun.push(name));
+  for (const name of ['a', 'b', 'c']) pace.run(() => begun.push(name));
   iterate();
-  pace.begin(() => begun.push('d'));
-  pace.begin(() => begun.push('e'));
+  pace.run(() => begun.push('d'));
+  pace.run(() => begun.push('e'));
   expect(begun).toEqual(['a', 'b', 'c', 'd']);
 });

@@ -5,10 +5,10 @@ import type { Clock } from '@cluster-apiserver/base';
  * ones. For works whose cost shows only behind them, in callbacks of Node's: handshakes, the first requests of a
  * connection, the end of its streams.
  */
-export class Pace {
+export class IterationLimiter {
   readonly #clock: Clock;
   readonly #weightMax: number;
-  readonly #waiting: Work[] = [];
+  readonly #waiting: WeightedTask[] = [];
   /** Of this iteration. */
   #weight = 0;
   #isScheduled = false;
@@ -19,17 +19,17 @@ export class Pace {
     this.#weightMax = weightMax;
   }
 
-  /** `act` must not throw. */
-  begin(act: () => void, weight = 1): void {
+  /** `task` must not throw. */
+  run(task: () => void, weight = 1): void {
     // First of all: what is counted here is forgotten there.
     this.#schedule();
-    if (this.#waiting.length > 0 || this.#weight >= this.#weightMax) this.#waiting.push({ act, weight });
-    else this.#begin({ act, weight });
+    if (this.#waiting.length > 0 || this.#weight >= this.#weightMax) this.#waiting.push({ task, weight });
+    else this.#runNow({ task, weight });
   }
 
-  #begin({ act, weight }: Work): void {
+  #runNow({ task, weight }: WeightedTask): void {
     this.#weight += weight;
-    act();
+    task();
   }
 
   #schedule(): void {
@@ -45,12 +45,12 @@ export class Pace {
     while (this.#weight < this.#weightMax) {
       const next = this.#waiting.shift();
       if (!next) return;
-      this.#begin(next);
+      this.#runNow(next);
     }
   }
 }
 
-interface Work {
-  readonly act: () => void;
+interface WeightedTask {
+  readonly task: () => void;
   readonly weight: number;
 }

@@ -6,7 +6,7 @@ import { lingerMs } from '../limits.ts';
  * Says the last bytes and ends our side. The client's side stays open for a moment longer: closing both at once would
  * reset the connection of one that still sends, and it would never see what was said.
  */
-export function hangUp(socket: Socket, { clock }: Pick<ListenerContext, 'clock'>, last?: Buffer): void {
+export function closeLingering(socket: Socket, { clock }: Pick<ListenerContext, 'clock'>, last?: Buffer): void {
   if (last) socket.end(last);
   else socket.end();
   socket.resume();

@@ -3,13 +3,13 @@
  * of a connection inside the process's, counts for both. It is full once the bound is reached; what is taken in that
  * moment may pass it by one piece.
  */
-export class Budget {
+export class MemoryBudget {
   bytes = 0;
   readonly #limitBytes: number;
-  readonly #outer: Budget | undefined;
+  readonly #outer: MemoryBudget | undefined;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(limitBytes: number, outer?: Budget) {
+  constructor(limitBytes: number, outer?: MemoryBudget) {
     this.#limitBytes = limitBytes;
     this.#outer = outer;
   }
@@ -19,26 +19,26 @@ export class Budget {
     return this.bytes >= this.#limitBytes;
   }
 
-  get isAwaited(): boolean {
+  get hasWaiters(): boolean {
     return this.#waiting.length > 0;
   }
 
-  take(bytes: number): void {
+  acquire(bytes: number): void {
     this.bytes += bytes;
-    this.#outer?.take(bytes);
+    this.#outer?.acquire(bytes);
     this.#wakeNext();
   }
 
-  giveBack(bytes: number): void {
+  release(bytes: number): void {
     this.bytes -= bytes;
-    this.#outer?.giveBack(bytes);
+    this.#outer?.release(bytes);
     this.#wakeNext();
   }
 
   /** Resolves when there is room here and outside, or when it is not needed any more. */
-  async room(isAbandoned: () => boolean): Promise<void> {
+  async waitForSpace(isAbandoned: () => boolean): Promise<void> {
     while (this.isFull && !isAbandoned()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    await this.#outer?.room(isAbandoned);
+    await this.#outer?.waitForSpace(isAbandoned);
     // The one that was woken for room that it does not take wakes the next.
     if (isAbandoned()) this.#wakeNext();
   }

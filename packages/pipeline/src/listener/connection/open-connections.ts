@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import { Connection } from './connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import * as limits from '../limits.ts';
-import { Pace } from './iteration-limiter.ts';
+import { IterationLimiter } from './iteration-limiter.ts';
 import type { SocketRequest } from '../request/socket-request.ts';
 
 /**
@@ -23,65 +23,65 @@ export class OpenConnections {
   readonly #connections = new Map<TLSSocket, Connection>();
   /** Not a WeakMap: a connection leads to its session, and V8 then kept more than half of those that ended by an error. */
   readonly #bySession = new Map<ServerHttp2Session, Connection>();
-  readonly #handshakes: Pace;
-  readonly #beginnings: Pace;
-  readonly #endings: Pace;
+  readonly #handshakes: IterationLimiter;
+  readonly #beginnings: IterationLimiter;
+  readonly #endings: IterationLimiter;
   #newest: Connection | undefined;
   #shortOfDescriptorsUntilMs = 0;
   /** Those that a drain waits for, and what it does when the last of them is gone. */
-  #leaving = new Set<Connection>();
-  #whenLeft = (): void => {};
+  #awaited = new Set<Connection>();
+  #onAwaitedClosed = (): void => {};
 
   /** `perPeerMax` is how many one address may have open; 0 is no limit. */
   constructor(context: ListenerContext, perPeerMax: number) {
     this.#context = context;
     this.#perPeerMax = perPeerMax;
-    this.#handshakes = new Pace(context.clock, limits.handshakesPerTurn);
-    this.#beginnings = new Pace(context.clock, limits.connectionsPerTurn);
-    this.#endings = new Pace(context.clock, limits.endingsPerTurn);
+    this.#handshakes = new IterationLimiter(context.clock, limits.handshakesPerTurn);
+    this.#beginnings = new IterationLimiter(context.clock, limits.connectionsPerTurn);
+    this.#endings = new IterationLimiter(context.clock, limits.endingsPerTurn);
   }
 
   /** Stands between the socket and Node's listeners, so that each connection is known when its first request comes. */
-  follow(server: Http2SecureServer): void {
+  attach(server: Http2SecureServer): void {
     const { guard, measures } = this.#context;
     const destroy = (socket: Socket): void => void socket.destroy();
     const shakeHands = takeListeners(server, 'connection');
     server.on(
       'connection',
-      guard.callback('connection', (socket: Socket) => this.#accept(socket, shakeHands), destroy),
+      guard.wrap('connection', (socket: Socket) => this.#accept(socket, shakeHands), destroy),
     );
     server.on(
       'drop',
-      guard.callback('connection', () => measures.connectionRefused('limit')),
+      guard.wrap('connection', () => measures.connectionRefused('limit')),
     );
     const serve = takeListeners(server, 'secureConnection');
-    const begin = guard.callback(
+    const begin = guard.wrap(
       'connection',
       (socket: TLSSocket) => {
         if (socket.destroyed) return;
-        this.#secure(socket);
+        this.#openConnection(socket);
         serve(socket);
       },
       destroy,
     );
     server.on(
       'secureConnection',
-      guard.callback(
+      guard.wrap(
         'connection',
         (socket: TLSSocket) => {
-          socket.on('error', ignoreErrorOfAnEndedSocket);
+          socket.on('error', ignoreSocketError);
           // From here on it may still wait for the answer to what it sent.
           socket.allowHalfOpen = true;
-          this.#beginnings.begin(() => begin(socket));
+          this.#beginnings.run(() => begin(socket));
         },
         destroy,
       ),
     );
     server.on(
       'session',
-      guard.callback(
+      guard.wrap(
         'connection',
-        (session: ServerHttp2Session) => this.#beginSession(session),
+        (session: ServerHttp2Session) => this.#attachSession(session),
         (session) => session.destroy(),
       ),
     );
@@ -96,16 +96,16 @@ export class OpenConnections {
   }
 
   /** The connection of a socket, unless that is closed already. */
-  ofSocket(socket: Socket): Connection | undefined {
+  findBySocket(socket: Socket): Connection | undefined {
     return this.#connections.get(socket as TLSSocket); // the listener speaks TLS alone
   }
 
-  ofSession(session: ServerHttp2Session | undefined): Connection | undefined {
+  findBySession(session: ServerHttp2Session | undefined): Connection | undefined {
     return session && this.#bySession.get(session);
   }
 
   /** The system has no descriptor for another connection: idle ones make place. */
-  shortOfDescriptors(): 'new' | 'known' {
+  noteDescriptorShortage(): 'new' | 'known' {
     const { measures, nowMs } = this.#context;
     const isKnown = nowMs < this.#shortOfDescriptorsUntilMs;
     this.#shortOfDescriptorsUntilMs = nowMs + limits.descriptorShortageMs;
@@ -114,16 +114,16 @@ export class OpenConnections {
   }
 
   /** Calls back once all connections of now are gone, however many come later; at once if there is none. */
-  whenPresentLeft(act: () => void): void {
-    this.#leaving = new Set(this.#connections.values());
-    this.#whenLeft = act;
-    if (this.#leaving.size === 0) act();
+  onCurrentConnectionsClosed(act: () => void): void {
+    this.#awaited = new Set(this.#connections.values());
+    this.#onAwaitedClosed = act;
+    if (this.#awaited.size === 0) act();
   }
 
   sweep(nowMs: number): void {
     const { draining, guard } = this.#context;
     const idleMs = draining.aborted
-      ? limits.idleWhileLeavingMs
+      ? limits.idleWhileDrainingMs
       : this.#isCrowded(nowMs)
         ? limits.idleWhileCrowdedMs
         : limits.idleTimeoutMs;
@@ -141,7 +141,7 @@ export class OpenConnections {
   }
 
   destroyAll(): void {
-    for (const accepted of this.#accepted.values()) destroyAccepted(accepted);
+    for (const accepted of this.#accepted.values()) destroyAcceptedSocket(accepted);
   }
 
   #isCrowded(nowMs: number): boolean {
@@ -163,11 +163,11 @@ export class OpenConnections {
     }
     const key = keyOf(socket);
     const replaced = this.#accepted.get(key);
-    if (replaced) destroyAccepted(replaced);
+    if (replaced) destroyAcceptedSocket(replaced);
     this.#accepted.set(key, { socket, connection: undefined, sinceMs: nowMs });
-    socket.on('error', ignoreErrorOfAnEndedSocket);
-    socket.once('close', () => this.#closed(key, socket, peer));
-    const begin = guard.callback(
+    socket.on('error', ignoreSocketError);
+    socket.once('close', () => this.#forgetAccepted(key, socket, peer));
+    const begin = guard.wrap(
       'connection',
       () => {
         if (socket.destroyed) return;
@@ -182,15 +182,15 @@ export class OpenConnections {
     // Thousands of connections could be opened first, and all begin in the same moment.
     socket.once(
       'readable',
-      guard.callback(
+      guard.wrap(
         'connection',
-        () => this.#handshakes.begin(begin),
+        () => this.#handshakes.run(begin),
         () => socket.destroy(),
       ),
     );
   }
 
-  #closed(key: string, socket: Socket, peer: string): void {
+  #forgetAccepted(key: string, socket: Socket, peer: string): void {
     if (this.#accepted.get(key)?.socket === socket) this.#accepted.delete(key);
     if (this.#perPeerMax === 0) return;
     const open = (this.#perPeer.get(peer) ?? 1) - 1;
@@ -198,7 +198,7 @@ export class OpenConnections {
     else this.#perPeer.set(peer, open);
   }
 
-  #secure(socket: TLSSocket): void {
+  #openConnection(socket: TLSSocket): void {
     const { clock, guard } = this.#context;
     const accepted = this.#accepted.get(keyOf(socket));
     const connection = new Connection(socket, accepted?.socket, this.#context);
@@ -207,19 +207,19 @@ export class OpenConnections {
     this.#newest = connection;
     socket.once(
       'close',
-      guard.callback('connection', () => {
+      guard.wrap('connection', () => {
         this.#connections.delete(socket);
         if (connection.session) this.#bySession.delete(connection.session);
-        connection.socketClosed();
-        if (this.#leaving.delete(connection) && this.#leaving.size === 0) this.#whenLeft();
+        connection.removeRequests();
+        if (this.#awaited.delete(connection) && this.#awaited.size === 0) this.#onAwaitedClosed();
       }),
     );
     if (socket.alpnProtocol !== 'h2') {
       socket.once(
         'end',
-        guard.callback(
+        guard.wrap(
           'connection',
-          () => connection.clientLeft(),
+          () => connection.abortRequests(),
           () => socket.destroy(),
         ),
       );
@@ -227,14 +227,14 @@ export class OpenConnections {
     }
     socket.once(
       'end',
-      guard.callback('connection', () =>
-        this.#endings.begin(() => guard.run('connection', () => void socket.destroy()), 1 + connection.requests.size),
+      guard.wrap('connection', () =>
+        this.#endings.run(() => guard.run('connection', () => void socket.destroy()), 1 + connection.requests.size),
       ),
     );
     // A session that broke off while it was closing ends our side and reads no more: the client's end goes unseen.
     socket.once(
       'finish',
-      guard.callback(
+      guard.wrap(
         'connection',
         () => void clock.after(limits.lingerMs, () => socket.destroy()),
         () => socket.destroy(),
@@ -243,10 +243,10 @@ export class OpenConnections {
   }
 
   /** Node makes the session of a connection while it tells that the connection is secure. */
-  #beginSession(session: ServerHttp2Session): void {
+  #attachSession(session: ServerHttp2Session): void {
     const connection = this.#newest;
     if (!connection) return session.destroy();
-    connection.speaksHttp2(session);
+    connection.attachSession(session);
     this.#bySession.set(session, connection);
   }
 
@@ -261,7 +261,7 @@ export class OpenConnections {
       for (const request of requests) streamBytes += request.streamBacklogBytes;
     const bytes = responseBytes.bytes + streamBytes;
     measures.sizes({ connections: this.#accepted.size, responseBytes: bytes, bodyBytes: bodyBytes.bytes });
-    if (bytes < limits.responseBytesMax && !responseBytes.isAwaited) return;
+    if (bytes < limits.responseBytesMax && !responseBytes.hasWaiters) return;
     const stalled: { readonly request: SocketRequest; readonly bytes: number; readonly sinceMs: number }[] = [];
     for (const { requests } of this.#connections.values())
       for (const request of requests) {
@@ -273,7 +273,7 @@ export class OpenConnections {
     for (const { request, bytes } of stalled) {
       if (left <= limits.responseBytesMax / 2) return;
       left -= bytes;
-      request.giveUp('memory');
+      request.abandonResponse('memory');
     }
   }
 }
@@ -294,7 +294,7 @@ interface Accepted {
   readonly sinceMs: number;
 }
 
-function destroyAccepted({ socket, connection }: Accepted): void {
+function destroyAcceptedSocket({ socket, connection }: Accepted): void {
   connection?.destroy();
   socket.destroy();
 }
@@ -303,4 +303,4 @@ const keyOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
   `${remoteAddress} ${remotePort} ${localAddress}`;
 
 /** Whoever reads or writes the socket learns its end by itself; Node only wants somebody to listen. */
-function ignoreErrorOfAnEndedSocket(): void {}
+function ignoreSocketError(): void {}

@@ -1,18 +1,18 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Outlet } from '../request/write-body.ts';
+import type { BodyWriter } from '../request/write-body.ts';
 
 /**
  * A stream over HTTP/1.1, past Node's own framing. Node writes each chunk in three pieces; here it is made once, and a
  * frame that goes to many watchers is the same chunk for all of them. The end of the stream is still the response's.
  */
-export function chunkedOutlet(response: ServerResponse): Outlet {
+export function bodyWriterFor(response: ServerResponse): BodyWriter {
   const { socket } = response;
   // A response behind others on its connection has no socket yet, and what has no chunks needs none.
-  return socket && response.chunkedEncoding ? new ChunkedOutlet(response, socket) : response;
+  return socket && response.chunkedEncoding ? new ChunkedBodyWriter(response, socket) : response;
 }
 
-class ChunkedOutlet implements Outlet {
+class ChunkedBodyWriter implements BodyWriter {
   readonly #response: ServerResponse;
   readonly #socket: Socket;
 
@@ -23,7 +23,7 @@ class ChunkedOutlet implements Outlet {
 
   /** A chunk without bytes would be the end. */
   write(bytes: Buffer, sent?: (error?: Error | null) => void): boolean {
-    return this.#socket.write(bytes.length === 0 ? bytes : chunkOf(bytes), sent);
+    return this.#socket.write(bytes.length === 0 ? bytes : encodeChunk(bytes), sent);
   }
 
   end(): void {
@@ -53,7 +53,7 @@ class ChunkedOutlet implements Outlet {
 
 const chunks = new WeakMap<Buffer, Buffer>();
 
-function chunkOf(bytes: Buffer): Buffer {
+function encodeChunk(bytes: Buffer): Buffer {
   let chunk = chunks.get(bytes);
   if (!chunk) {
     chunk = Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`, 'latin1'), bytes, lineEnd]);

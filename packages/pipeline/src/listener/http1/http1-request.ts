@@ -9,9 +9,9 @@ import {
 } from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
 import { drainedBodyBytesMax, headerLinesMax, lingerMs, lingeringMax } from '../limits.ts';
-import { refusal } from '../request/refusal.ts';
-import { repeatedHeader } from '../request/repeated-headers.ts';
-import { chunkedOutlet } from './chunked-body-writer.ts';
+import { createRefusal } from '../request/refusal.ts';
+import { findRepeatedHeader } from '../request/repeated-headers.ts';
+import { bodyWriterFor } from './chunked-body-writer.ts';
 import { isSmall, isStreaming, SocketRequest } from '../request/socket-request.ts';
 import type { ListenerContext } from '../listener-context.ts';
 
@@ -22,14 +22,14 @@ export class Http1Request extends SocketRequest {
   readonly #message: IncomingMessage;
   readonly #response: ServerResponse;
   /** The client waits for our word before it sends the body, and we have not given it. */
-  #heldBack: boolean;
+  #awaitsContinue: boolean;
   /** Writes the body, once the answers before it have left. */
   #begin: (() => void) | undefined;
 
   constructor(
     message: IncomingMessage,
     response: ServerResponse,
-    heldBack: boolean,
+    awaitsContinue: boolean,
     connection: Connection,
     context: ListenerContext,
     rawHeaders: readonly string[] = message.rawHeaders,
@@ -37,7 +37,7 @@ export class Http1Request extends SocketRequest {
     super(connection, context);
     this.#message = message;
     this.#response = response;
-    this.#heldBack = heldBack;
+    this.#awaitsContinue = awaitsContinue;
     this.method = message.method as string;
     this.target = message.url as string;
     this.rawHeaders = rawHeaders;
@@ -47,21 +47,21 @@ export class Http1Request extends SocketRequest {
     return this.#message.httpVersionMinor === 0 ? 'HTTP/1.0' : 'HTTP/1.1';
   }
 
-  protected respond({ status, headers, body }: ApiResponse): void {
+  protected writeResponse({ status, headers, body }: ApiResponse): void {
     const response = this.#response;
     const streaming = isStreaming(body);
     if (response.destroyed && !streaming) return;
     const bytes = body === undefined ? noBytes : isSized(body) ? body : undefined;
-    const leftover = this.#leftover();
+    const leftover = this.#unreadBody();
     // A pipelined request behind this one has been accepted: its own answer will close the connection.
     const leaving = this.context.draining.aborted && this.connection.isNewest(this);
     if (leftover === 'too much' || leaving) this.endsConnection();
-    response.writeHead(status, headOf(headers, status, bytes));
+    response.writeHead(status, rawHeadersOf(headers, status, bytes));
     const isHead = this.method === 'HEAD';
-    if (!streaming) this.sending();
+    if (!streaming) this.markSending();
     else if (!isHead) response.flushHeaders();
     if (leftover === 'too much' && bytes !== undefined)
-      return this.#inTurn(() => this.#linger(isHead ? undefined : bytes));
+      return this.#inTurn(() => this.#respondWhileReceiving(isHead ? undefined : bytes));
     if (isHead) {
       response.end();
       // The handler holds resources for a stream until it has run; it finds that nobody listens.
@@ -69,21 +69,21 @@ export class Http1Request extends SocketRequest {
       return;
     }
     if (bytes !== undefined && isSmall(bytes)) {
-      this.sendingAtOnce(bytes.length);
+      this.markSent(bytes.length);
       response.end(bytes, 'latin1');
     } else this.#inTurn(() => this.#write(body as Exclude<ApiResponse['body'], undefined>));
   }
 
   async #write(body: SizedBody | ChunkedBody | StreamBody): Promise<void> {
     const response = this.#response;
-    const isWhole = await this.writeBody(isStreaming(body) ? chunkedOutlet(response) : response, body);
+    const isWhole = await this.writeBody(isStreaming(body) ? bodyWriterFor(response) : response, body);
     if (isWhole) response.end();
   }
 
   /** Behind other answers of its connection a body would only be kept in memory: it begins when they have left. */
   #inTurn(write: () => Promise<void>): void {
     const response = this.#response;
-    const begin = (): void => this.context.guard.settle('response', write(), () => this.cutOff());
+    const begin = (): void => this.context.guard.catchRejection('response', write(), () => this.cutOff());
     if (response.socket || response.destroyed) return begin();
     this.#begin = begin;
     response.once('socket', () => this.#beginNow());
@@ -95,10 +95,10 @@ export class Http1Request extends SocketRequest {
     begin?.();
   }
 
-  override closed(): void {
-    super.closed();
+  override finish(): void {
+    super.finish();
     // Node would end each pipelined request with an error and write down its stack.
-    if (this.isGone && this.complete) this.#message.destroy();
+    if (this.isDisconnected && this.isComplete) this.#message.destroy();
     if (!this.#begin) return;
     // A stream whose turn has not come finds that nobody listens.
     this.#response.destroy();
@@ -106,43 +106,44 @@ export class Http1Request extends SocketRequest {
   }
 
   /** Why this request must not reach the pipeline, if it must not. */
-  refused(): ApiResponse | undefined {
+  findRefusal(): ApiResponse | undefined {
     const { headers, httpVersionMajor, httpVersionMinor } = this.#message;
     const raw = this.rawHeaders;
-    if (httpVersionMajor !== 1 || httpVersionMinor > 1) return refusal(400, 'unknown HTTP version');
-    if (this.target.charCodeAt(0) !== slash) return refusal(400, 'the request target must be a path');
+    if (httpVersionMajor !== 1 || httpVersionMinor > 1) return createRefusal(400, 'unknown HTTP version');
+    if (this.target.charCodeAt(0) !== slash) return createRefusal(400, 'the request target must be a path');
     const transfer = headers['transfer-encoding'];
     if (transfer !== undefined) {
       // Two parsers that read such a message differently see two different next requests on the connection.
-      if (httpVersionMinor === 0) return refusal(400, 'HTTP/1.0 knows no Transfer-Encoding');
-      if (transfer.toLowerCase() !== 'chunked') return refusal(400, 'Transfer-Encoding must be chunked');
+      if (httpVersionMinor === 0) return createRefusal(400, 'HTTP/1.0 knows no Transfer-Encoding');
+      if (transfer.toLowerCase() !== 'chunked') return createRefusal(400, 'Transfer-Encoding must be chunked');
       if (headers['content-length'] !== undefined)
-        return refusal(400, 'Content-Length and Transfer-Encoding exclude each other');
+        return createRefusal(400, 'Content-Length and Transfer-Encoding exclude each other');
     }
-    if (raw.length > headerLinesMax * 2) return refusal(431, `more than ${headerLinesMax} headers`);
-    const hosts = occurrences(raw, 'host');
-    if (hosts > 1 || (hosts === 0 && httpVersionMinor === 1)) return refusal(400, 'exactly one Host header is needed');
-    const repeated = repeatedHeader(raw);
-    if (repeated !== undefined) return refusal(400, `more than one ${repeated} header`);
+    if (raw.length > headerLinesMax * 2) return createRefusal(431, `more than ${headerLinesMax} headers`);
+    const hosts = countHeader(raw, 'host');
+    if (hosts > 1 || (hosts === 0 && httpVersionMinor === 1))
+      return createRefusal(400, 'exactly one Host header is needed');
+    const repeated = findRepeatedHeader(raw);
+    if (repeated !== undefined) return createRefusal(400, `more than one ${repeated} header`);
     return undefined;
   }
 
   /** No further request of this connection is served: what an attacker hid behind this one never runs. */
   endsConnection(): void {
     this.#response.shouldKeepAlive = false;
-    this.connection.ended = true;
+    this.connection.isEnded = true;
   }
 
   /** Whether the client has sent all of its request. */
-  get complete(): boolean {
+  get isComplete(): boolean {
     return this.#message.complete;
   }
 
-  get headSent(): boolean {
+  get isHeadSent(): boolean {
     return this.#response.headersSent;
   }
 
-  get isGone(): boolean {
+  get isDisconnected(): boolean {
     return this.#message.socket.destroyed;
   }
 
@@ -151,7 +152,7 @@ export class Http1Request extends SocketRequest {
   }
 
   /** Node reads headers as Latin-1. */
-  protected textOf(value: string): string {
+  protected decodeHeaderValue(value: string): string {
     return /[\x80-\xff]/.test(value) ? Buffer.from(value, 'latin1').toString() : value;
   }
 
@@ -160,11 +161,11 @@ export class Http1Request extends SocketRequest {
     return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
   }
 
-  protected get receivingBody(): boolean {
+  protected get isBodyArriving(): boolean {
     return !this.#message.complete;
   }
 
-  protected get bodyIsWhole(): boolean {
+  protected get isBodyComplete(): boolean {
     return this.#message.complete;
   }
 
@@ -172,9 +173,9 @@ export class Http1Request extends SocketRequest {
     return this.#message;
   }
 
-  protected askForBody(): void {
-    if (!this.#heldBack) return;
-    this.#heldBack = false;
+  protected sendContinue(): void {
+    if (!this.#awaitsContinue) return;
+    this.#awaitsContinue = false;
     this.#response.writeContinue();
   }
 
@@ -182,9 +183,9 @@ export class Http1Request extends SocketRequest {
     this.#message.socket.destroy();
   }
 
-  #leftover(): 'none' | 'a little' | 'too much' {
+  #unreadBody(): 'none' | 'a little' | 'too much' {
     // A body held back never comes: Node closes the connection after the answer, as the client may send it after all.
-    if (this.#message.complete || this.#heldBack || !this.hasBody) return 'none';
+    if (this.#message.complete || this.#awaitsContinue || !this.hasBody) return 'none';
     const declared = this.#message.headers['content-length'];
     return declared !== undefined && Number(declared) <= drainedBodyBytesMax && !this.#message.isPaused()
       ? 'a little'
@@ -195,7 +196,7 @@ export class Http1Request extends SocketRequest {
    * Answers while the client still sends. Closing at once would reset the connection, and the client's kernel would
    * throw our answer away with it: so the answer goes out whole, and what comes is thrown away for a moment longer.
    */
-  async #linger(bytes: SizedBody | undefined): Promise<void> {
+  async #respondWhileReceiving(bytes: SizedBody | undefined): Promise<void> {
     const { context } = this;
     const response = this.#response;
     const message = this.#message;
@@ -204,12 +205,12 @@ export class Http1Request extends SocketRequest {
     if (bytes === undefined) response.flushHeaders();
     else if (isSmall(bytes)) {
       // Now, because what is thrown away may end the connection at once.
-      this.sendingAtOnce(bytes.length);
+      this.markSent(bytes.length);
       response.write(bytes, 'latin1');
     } else await this.writeBody(response, bytes);
     const isCrowded = context.lingering >= lingeringMax;
     context.lingering += 1;
-    const done = context.guard.callback(
+    const done = context.guard.wrap(
       'response',
       () => {
         cancel();
@@ -231,7 +232,7 @@ const noBytes = Buffer.alloc(0);
 const slash = 0x2f;
 
 /** Names and values in turn, which Node writes without looking anything up. */
-export function headOf(headers: ApiResponse['headers'], status: number, bytes: SizedBody | undefined): string[] {
+export function rawHeadersOf(headers: ApiResponse['headers'], status: number, bytes: SizedBody | undefined): string[] {
   const head: string[] = [];
   for (const name in headers) {
     const value = headers[name] as string | readonly string[];
@@ -242,7 +243,7 @@ export function headOf(headers: ApiResponse['headers'], status: number, bytes: S
   return head;
 }
 
-function occurrences(raw: readonly string[], name: string): number {
+function countHeader(raw: readonly string[], name: string): number {
   let count = 0;
   for (let i = 0; i < raw.length; i += 2) {
     const candidate = raw[i] as string;

@@ -3,8 +3,8 @@ import { type ApiResponse, type SizedBody, type ChunkedBody, isSized, type Strea
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import { headerLinesMax, lingerMs } from '../limits.ts';
-import { refusal } from '../request/refusal.ts';
-import { repeatedHeader } from '../request/repeated-headers.ts';
+import { createRefusal } from '../request/refusal.ts';
+import { findRepeatedHeader } from '../request/repeated-headers.ts';
 import { isSmall, isStreaming, SocketRequest } from '../request/socket-request.ts';
 
 export class Http2Request extends SocketRequest {
@@ -31,7 +31,7 @@ export class Http2Request extends SocketRequest {
     this.rawHeaders = raw;
   }
 
-  protected respond({ status, headers, body }: ApiResponse): void {
+  protected writeResponse({ status, headers, body }: ApiResponse): void {
     const stream = this.#stream;
     const streaming = isStreaming(body);
     if (stream.destroyed || stream.closed) {
@@ -41,20 +41,20 @@ export class Http2Request extends SocketRequest {
     }
     const bytes = body === undefined ? noBytes : isSized(body) ? body : undefined;
     const empty = bytes !== undefined && bytes.length === 0;
-    stream.respond(headOf(headers, status, bytes), empty ? endStream : undefined);
+    stream.respond(responseHeadersOf(headers, status, bytes), empty ? endStream : undefined);
     // What is left of a body nobody wants: END_STREAM has told the answer, so the client may stop sending.
-    if (this.bodyWasAskedFor && this.receivingBody)
+    if (this.isBodyRequested && this.isBodyArriving)
       stream.once(
         'finish',
-        this.context.guard.callback('response', () => stream.close(constants.NGHTTP2_NO_ERROR)),
+        this.context.guard.wrap('response', () => stream.close(constants.NGHTTP2_NO_ERROR)),
       );
     if (empty || (this.method === 'HEAD' && !streaming)) return;
-    if (!streaming) this.sending();
+    if (!streaming) this.markSending();
     if (bytes !== undefined && isSmall(bytes)) {
-      this.sendingAtOnce(bytes.length);
+      this.markSent(bytes.length);
       stream.end(bytes, 'latin1');
     } else
-      this.context.guard.settle('response', this.#write(body as Exclude<ApiResponse['body'], undefined>), () =>
+      this.context.guard.catchRejection('response', this.#write(body as Exclude<ApiResponse['body'], undefined>), () =>
         this.cutOff(),
       );
   }
@@ -65,21 +65,21 @@ export class Http2Request extends SocketRequest {
     if (isWhole && !stream.destroyed) stream.end();
   }
 
-  refused(): ApiResponse | undefined {
-    if (this.method === 'CONNECT') return refusal(405, 'this server is no proxy');
-    if (this.target.charCodeAt(0) !== slash) return refusal(400, 'the request target must be a path');
-    if (this.rawHeaders.length > headerLinesMax * 2) return refusal(431, `more than ${headerLinesMax} headers`);
+  findRefusal(): ApiResponse | undefined {
+    if (this.method === 'CONNECT') return createRefusal(405, 'this server is no proxy');
+    if (this.target.charCodeAt(0) !== slash) return createRefusal(400, 'the request target must be a path');
+    if (this.rawHeaders.length > headerLinesMax * 2) return createRefusal(431, `more than ${headerLinesMax} headers`);
     if (this.#expect !== undefined && this.#expect.toLowerCase() !== '100-continue') {
-      return refusal(417, 'only 100-continue may be expected');
+      return createRefusal(417, 'only 100-continue may be expected');
     }
-    const blank = valueWithBlanks(this.rawHeaders);
-    if (blank !== undefined) return refusal(400, `the value of the ${blank} header begins or ends with a blank`);
-    const repeated = repeatedHeader(this.rawHeaders);
-    if (repeated !== undefined) return refusal(400, `more than one ${repeated} header`);
+    const blank = findPaddedHeader(this.rawHeaders);
+    if (blank !== undefined) return createRefusal(400, `the value of the ${blank} header begins or ends with a blank`);
+    const repeated = findRepeatedHeader(this.rawHeaders);
+    if (repeated !== undefined) return createRefusal(400, `more than one ${repeated} header`);
     return undefined;
   }
 
-  get isGone(): boolean {
+  get isDisconnected(): boolean {
     return this.#stream.closed || this.#stream.destroyed;
   }
 
@@ -87,7 +87,7 @@ export class Http2Request extends SocketRequest {
     return this.#stream.writableFinished && !this.#stream.aborted;
   }
 
-  protected get headSent(): boolean {
+  protected get isHeadSent(): boolean {
     return this.#stream.headersSent;
   }
 
@@ -102,7 +102,7 @@ export class Http2Request extends SocketRequest {
   }
 
   /** Node reads these headers as UTF-8. */
-  protected textOf(value: string): string {
+  protected decodeHeaderValue(value: string): string {
     return value;
   }
 
@@ -110,11 +110,11 @@ export class Http2Request extends SocketRequest {
     return !this.#stream.endAfterHeaders;
   }
 
-  protected get receivingBody(): boolean {
+  protected get isBodyArriving(): boolean {
     return !this.#stream.readableEnded;
   }
 
-  protected get bodyIsWhole(): boolean {
+  protected get isBodyComplete(): boolean {
     return !this.#stream.closed;
   }
 
@@ -122,7 +122,7 @@ export class Http2Request extends SocketRequest {
     return this.#stream;
   }
 
-  protected askForBody(): void {
+  protected sendContinue(): void {
     if (this.#expect !== undefined && !this.#stream.closed) this.#stream.additionalHeaders({ ':status': 100 });
   }
 
@@ -136,7 +136,7 @@ export class Http2Request extends SocketRequest {
  * A header whose value begins or ends with a space or a tab, which RFC 9113 (8.2.1) calls malformed. Over HTTP/1.1 the
  * parser takes them off.
  */
-function valueWithBlanks(raw: readonly string[]): string | undefined {
+function findPaddedHeader(raw: readonly string[]): string | undefined {
   for (let i = 1; i < raw.length; i += 2) {
     const value = raw[i] as string;
     if (isBlank(value.charCodeAt(0)) || isBlank(value.charCodeAt(value.length - 1))) return raw[i - 1];
@@ -155,7 +155,7 @@ const unsendable = /[^\t\x20-\x7e\x80-\xff]/;
 
 type Http2Head = Record<string, string | number | string[]>;
 
-function headOf(headers: ApiResponse['headers'], status: number, bytes: SizedBody | undefined): Http2Head {
+function responseHeadersOf(headers: ApiResponse['headers'], status: number, bytes: SizedBody | undefined): Http2Head {
   const head: Http2Head = { ':status': status };
   for (const name in headers) {
     const value = headers[name] as string | string[];

@@ -18,7 +18,7 @@ export function serveHttp2(
   connections: OpenConnections,
   context: ListenerContext,
   accept: AcceptRequest,
-  isChosen: () => boolean,
+  drawGoaway: () => boolean,
 ): void {
   // Listening for 'request' has made Node put its compatibility layer on every stream; the streams are served bare.
   server.removeAllListeners('stream');
@@ -29,18 +29,18 @@ export function serveHttp2(
     raw: readonly string[],
   ): void => {
     // First of all: an error of a stream on which nobody listens ends the process.
-    stream.on('error', ignoreErrorOfAnEndedStream);
-    const connection = connections.ofSession(stream.session as ServerHttp2Session | undefined);
+    stream.on('error', ignoreStreamError);
+    const connection = connections.findBySession(stream.session as ServerHttp2Session | undefined);
     // Node tells of a stream a moment after it came, and its session may have ended in between.
     if (!connection) return void stream.destroy();
     const request = new Http2Request(stream, headers, raw, connection, context);
-    connection.opened(request);
-    stream.on('close', () => connection.closed(request));
-    if (context.draining.aborted || isChosen()) connection.askToLeave();
-    accept(request, request.refused());
+    connection.addRequest(request);
+    stream.on('close', () => connection.removeRequest(request));
+    if (context.draining.aborted || drawGoaway()) connection.sendGoaway();
+    accept(request, request.findRefusal());
   };
-  server.on('stream', context.guard.callback('request', onStream, (stream) => stream.destroy()) as never);
+  server.on('stream', context.guard.wrap('request', onStream, (stream) => stream.destroy()) as never);
 }
 
 /** Whoever reads or writes the stream learns its end by itself; Node only wants somebody to listen. */
-function ignoreErrorOfAnEndedStream(): void {}
+function ignoreStreamError(): void {}

@@ -15,7 +15,7 @@ const reasons: Readonly<Record<RefusalStatus, string>> = {
   500: 'InternalError',
 };
 
-export function refusal(status: RefusalStatus, message: string): ApiResponse {
+export function createRefusal(status: RefusalStatus, message: string): ApiResponse {
   const body = {
     kind: 'Status',
     apiVersion: 'v1',
@@ -33,12 +33,12 @@ export function refusal(status: RefusalStatus, message: string): ApiResponse {
 }
 
 /** The same for a connection on which no request can be told apart, so no response object exists. */
-export function rawRefusal(
+export function createRawRefusal(
   status: RefusalStatus,
   message: string,
   headers: Readonly<Record<string, string>> = {},
 ): Buffer {
-  const { body } = refusal(status, message);
+  const { body } = createRefusal(status, message);
   const bytes = body as Buffer;
   const head =
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +

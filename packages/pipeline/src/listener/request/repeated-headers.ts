@@ -9,7 +9,7 @@ const lengths: readonly boolean[] = [...names].reduce<boolean[]>((found, { lengt
 }, []);
 
 /** A header of these that has more than one line. Names and values come in turn. */
-export function repeatedHeader(raw: readonly string[]): string | undefined {
+export function findRepeatedHeader(raw: readonly string[]): string | undefined {
   const seen: string[] = [];
   for (let i = 0; i < raw.length; i += 2) {
     const given = raw[i] as string;

@@ -15,13 +15,19 @@ import {
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import type { FailedRequest } from '../callback-guard.ts';
-import { answerStallMs, bodyBytesPerSecondMin, bodyGraceMs, firstPieceBytes, provenBytes } from '../limits.ts';
+import {
+  responseStallMs,
+  bodyBytesPerSecondMin,
+  bodyGraceMs,
+  firstPieceBytes,
+  readingClientBytesMin,
+} from '../limits.ts';
 import type { CutOffResponse, RefusedBody } from '../measures.ts';
-import { type Outlet, OutletSink, type PieceMemory, writePieces } from './write-body.ts';
-import { refusal } from './refusal.ts';
+import { type BodyWriter, BodySink, type PieceMemory, writePieces } from './write-body.ts';
+import { createRefusal } from './refusal.ts';
 import { type Receiving, readBody } from './read-body.ts';
 
-const nothing = Buffer.alloc(0);
+const emptyBody = Buffer.alloc(0);
 
 /** One for all: a connection may end with a hundred requests open, and a stack costs more than the rest of the end. */
 const clientLeft = new ClientGoneError('the client left');
@@ -40,19 +46,19 @@ export abstract class SocketRequest implements ApiRequest {
   readonly connection: Connection;
   protected readonly context: ListenerContext;
   #receiving: Receiving | undefined;
-  #gone: AbortController | undefined;
-  #clientLeft = false;
-  #closed = false;
+  #abortController: AbortController | undefined;
+  #isClientGone = false;
+  #isFinished = false;
   #sendingSinceMs: number | undefined;
   #onEnd: ((end: ExchangeEnd) => void)[] | undefined;
   /** Where the body of the response goes, once it does. */
-  #outlet: Outlet | undefined;
-  #sink: OutletSink | undefined;
+  #bodyWriter: BodyWriter | undefined;
+  #sink: BodySink | undefined;
   #backlogBytes = 0;
   #backlogSinceMs: number | undefined;
   /** Of the request's body and of the response's, what is in memory. */
-  #receivedBytes = 0;
-  #heldBytes = 0;
+  #bufferedRequestBytes = 0;
+  #bufferedResponseBytes = 0;
   /** Counted by whoever writes the body. */
   protected bodyBytes = 0;
 
@@ -72,7 +78,7 @@ export abstract class SocketRequest implements ApiRequest {
   header(name: string): string | undefined {
     const raw = this.rawHeaders;
     for (let i = 0; i < raw.length; i += 2)
-      if (isNamed(raw[i] as string, name)) return this.textOf(raw[i + 1] as string);
+      if (isNamed(raw[i] as string, name)) return this.decodeHeaderValue(raw[i + 1] as string);
     return undefined;
   }
 
@@ -80,7 +86,7 @@ export abstract class SocketRequest implements ApiRequest {
     const lines: string[] = [];
     const raw = this.rawHeaders;
     for (let i = 0; i < raw.length; i += 2)
-      if (isNamed(raw[i] as string, name)) lines.push(this.textOf(raw[i + 1] as string));
+      if (isNamed(raw[i] as string, name)) lines.push(this.decodeHeaderValue(raw[i + 1] as string));
     return lines;
   }
 
@@ -92,7 +98,7 @@ export abstract class SocketRequest implements ApiRequest {
       // Nearly every header differs in its first letter, and then costs nothing more.
       if ((name.charCodeAt(0) | 0x20) !== prefix.charCodeAt(0)) continue;
       const lower = name.toLowerCase();
-      if (lower.startsWith(prefix)) found.push([lower, this.textOf(raw[i + 1] as string)]);
+      if (lower.startsWith(prefix)) found.push([lower, this.decodeHeaderValue(raw[i + 1] as string)]);
     }
     return found;
   }
@@ -103,18 +109,18 @@ export abstract class SocketRequest implements ApiRequest {
 
   body(limitBytes: number): Promise<Buffer> {
     invariant(!this.#receiving, 'a body is read once, and its bytes would be missing the second time');
-    if (!this.hasBody) return Promise.resolve(nothing);
-    if (this.#closed) return Promise.reject(clientLeft);
+    if (!this.hasBody) return Promise.resolve(emptyBody);
+    if (this.#isFinished) return Promise.reject(clientLeft);
     const declared = this.header('content-length');
     if (declared !== undefined && Number(declared) > limitBytes)
       return Promise.reject(new BodyTooLargeError(limitBytes));
-    this.askForBody();
+    this.sendContinue();
     const { body, receiving } = readBody(
       this.source,
-      () => this.bodyIsWhole,
+      () => this.isBodyComplete,
       limitBytes,
       this.context.nowMs,
-      (bytes) => this.#received(bytes),
+      (bytes) => this.#countReceived(bytes),
     );
     this.#receiving = receiving;
     this.context.receiving.add(this);
@@ -122,27 +128,27 @@ export abstract class SocketRequest implements ApiRequest {
   }
 
   get isAborted(): boolean {
-    return this.#clientLeft;
+    return this.#isClientGone;
   }
 
   /**
    * Counts a piece of the body. Does not throw: Node calls it back. Where memory for bodies is exhausted, the body that has taken longest is given up: an
    * honest one is here within a moment, and one that trickles is in nobody's way.
    */
-  #received(bytes: number): void {
+  #countReceived(bytes: number): void {
     const { connection, context } = this;
     try {
-      this.#receivedBytes += bytes;
-      connection.bodyBytes.take(bytes);
+      this.#bufferedRequestBytes += bytes;
+      connection.bodyBytes.acquire(bytes);
       while (connection.bodyBytes.isFull && refuseOldest(connection.requests));
       while (context.bodyBytes.isFull && refuseOldest(context.receiving));
     } catch (error) {
-      context.guard.failed('request', error, () => this.cutOff());
+      context.guard.reportFailure('request', error, () => this.cutOff());
     }
   }
 
   get isReceiving(): boolean {
-    return this.#receiving !== undefined && !this.#receiving.isOver && this.receivingBody;
+    return this.#receiving !== undefined && !this.#receiving.isOver && this.isBodyArriving;
   }
 
   /** Gives up the body, and gives its memory back. */
@@ -159,30 +165,30 @@ export abstract class SocketRequest implements ApiRequest {
 
   #releaseBody(): void {
     this.context.receiving.delete(this);
-    this.connection.bodyBytes.giveBack(this.#receivedBytes);
-    this.#receivedBytes = 0;
+    this.connection.bodyBytes.release(this.#bufferedRequestBytes);
+    this.#bufferedRequestBytes = 0;
   }
 
   get signal(): AbortSignal {
-    if (!this.#gone) {
-      this.#gone = new AbortController();
-      if (this.#closed || this.#clientLeft) this.#gone.abort(clientLeft);
+    if (!this.#abortController) {
+      this.#abortController = new AbortController();
+      if (this.#isFinished || this.#isClientGone) this.#abortController.abort(clientLeft);
     }
-    return this.#gone.signal;
+    return this.#abortController.signal;
   }
 
   /** Sends the answer, or a 500 in its place. Nothing here throws: whoever called has no way left to tell the client. */
-  answer(response: ApiResponse): void {
+  respond(response: ApiResponse): void {
     try {
-      this.respond(response);
+      this.writeResponse(response);
     } catch (error) {
-      this.context.guard.failed('response', error, () => this.#respondFailure());
+      this.context.guard.reportFailure('response', error, () => this.#respondFailure());
     }
   }
 
   #respondFailure(): void {
     try {
-      if (!this.headSent) return this.respond(refusal(500, 'the answer could not be written'));
+      if (!this.isHeadSent) return this.writeResponse(createRefusal(500, 'the answer could not be written'));
     } catch {
       // What follows is all that is left.
     }
@@ -193,20 +199,23 @@ export abstract class SocketRequest implements ApiRequest {
   abstract cutOff(): void;
 
   /** Whether nobody is there to take an answer. */
-  abstract readonly isGone: boolean;
+  abstract readonly isDisconnected: boolean;
 
   /** What the sweep ends this request for, if anything. */
   sweep(nowMs: number): void {
     const receiving = this.#receiving;
-    if (receiving && this.isReceiving && tooSlow(receiving, nowMs)) this.refuseBody('slow');
-    this.#watchBacklog(nowMs);
-    if (this.#sendingSinceMs !== undefined && nowMs - this.#sendingSinceMs > answerStallMs) this.giveUp('stalled');
+    if (receiving && this.isReceiving && isTooSlow(receiving, nowMs)) this.refuseBody('slow');
+    this.#updateBacklog(nowMs);
+    if (this.#sendingSinceMs !== undefined && nowMs - this.#sendingSinceMs > responseStallMs)
+      this.abandonResponse('stalled');
   }
 
   /** What the client has not taken, and since when none of it has moved. */
   get backlog(): Backlog | undefined {
-    const sinceMs = this.#backlogSinceMs ?? (this.#heldBytes > 0 ? this.#sendingSinceMs : undefined);
-    return sinceMs === undefined ? undefined : { bytes: Math.max(this.#backlogBytes, this.#heldBytes), sinceMs };
+    const sinceMs = this.#backlogSinceMs ?? (this.#bufferedResponseBytes > 0 ? this.#sendingSinceMs : undefined);
+    return sinceMs === undefined
+      ? undefined
+      : { bytes: Math.max(this.#backlogBytes, this.#bufferedResponseBytes), sinceMs };
   }
 
   /** Bytes that a stream has queued, which no budget counts. */
@@ -214,15 +223,15 @@ export abstract class SocketRequest implements ApiRequest {
     return this.#sink ? this.#backlogBytes : 0;
   }
 
-  giveUp(reason: CutOffResponse): void {
+  abandonResponse(reason: CutOffResponse): void {
     const { guard, measures } = this.context;
     guard.run('response', () => measures.responseCutOff(reason));
     this.cutOff();
   }
 
-  #watchBacklog(nowMs: number): void {
-    if (!this.#outlet) return;
-    const bytes = this.#outlet.writableLength;
+  #updateBacklog(nowMs: number): void {
+    if (!this.#bodyWriter) return;
+    const bytes = this.#bodyWriter.writableLength;
     const moved = bytes !== this.#backlogBytes;
     this.#backlogBytes = bytes;
     if (bytes === 0) this.#backlogSinceMs = undefined;
@@ -231,13 +240,13 @@ export abstract class SocketRequest implements ApiRequest {
   }
 
   /** The socket or stream is done with this request, answered or not. */
-  closed(): void {
-    if (this.#closed) return;
+  finish(): void {
+    if (this.#isFinished) return;
     const answered = this.isAnswered;
-    this.#closed = true;
+    this.#isFinished = true;
     this.#releaseBody();
-    this.#release(this.#heldBytes);
-    if (!answered) this.clientLeft();
+    this.#release(this.#bufferedResponseBytes);
+    if (!answered) this.abort();
     this.#reportEnd(answered);
   }
 
@@ -252,91 +261,99 @@ export abstract class SocketRequest implements ApiRequest {
     for (const listener of this.#onEnd) this.context.guard.run('request', () => listener(end));
   }
 
-  clientLeft(): void {
-    this.#clientLeft = true;
-    this.#gone?.abort(clientLeft);
+  abort(): void {
+    this.#isClientGone = true;
+    this.#abortController?.abort(clientLeft);
   }
 
-  protected abstract respond(response: ApiResponse): void;
-  protected abstract readonly headSent: boolean;
+  protected abstract writeResponse(response: ApiResponse): void;
+  protected abstract readonly isHeadSent: boolean;
   /** Whether the last byte of the answer has left. */
   protected abstract readonly isAnswered: boolean;
 
   /** The value of a header as the client meant it, which is UTF-8 if it is more than ASCII. */
-  protected abstract textOf(value: string): string;
+  protected abstract decodeHeaderValue(value: string): string;
 
-  protected get bodyWasAskedFor(): boolean {
+  protected get isBodyRequested(): boolean {
     return this.#receiving !== undefined;
   }
 
   protected abstract readonly hasBody: boolean;
-  protected abstract readonly receivingBody: boolean;
-  protected abstract readonly bodyIsWhole: boolean;
+  protected abstract readonly isBodyArriving: boolean;
+  protected abstract readonly isBodyComplete: boolean;
   protected abstract readonly source: Readable;
   /** Tells a client that waits for it (`Expect: 100-continue`) to send the body. */
-  protected abstract askForBody(): void;
+  protected abstract sendContinue(): void;
 
   /** From here on the answer must keep moving. */
-  protected sending(): void {
+  protected markSending(): void {
     this.#sendingSinceMs = this.context.nowMs;
   }
 
   /** An answer that is handed over in one piece. Its bytes are in memory until the request is closed. */
-  protected sendingAtOnce(bytes: number): void {
-    this.sending();
+  protected markSent(bytes: number): void {
+    this.markSending();
     this.bodyBytes = bytes;
     this.#hold(bytes);
   }
 
   /** Writes the body of an answer whose headers have been written. Never rejects; false if the body broke off. */
-  protected async writeBody(outlet: Outlet, body: Exclude<ApiResponse['body'], undefined>): Promise<boolean> {
+  protected async writeBody(writer: BodyWriter, body: Exclude<ApiResponse['body'], undefined>): Promise<boolean> {
     try {
-      this.#outlet = outlet;
+      this.#bodyWriter = writer;
       if (isStreaming(body)) {
-        this.#sink = new OutletSink(outlet, this.signal, this.context.draining);
+        this.#sink = new BodySink(writer, this.signal, this.context.draining);
         await body.stream(this.#sink);
         // What it has queued must leave now.
-        this.sending();
-      } else await writePieces(outlet, body, this.#pieceMemory());
+        this.markSending();
+      } else await writePieces(writer, body, this.#pieceMemory());
       return true;
     } catch (error) {
-      if (this.#closed || error instanceof StalledClientError) this.context.guard.run('response', () => this.cutOff());
-      else this.context.guard.failed('response', error, () => this.cutOff(), 'writing a response failed', named(this));
+      if (this.#isFinished || error instanceof StalledClientError)
+        this.context.guard.run('response', () => this.cutOff());
+      else
+        this.context.guard.reportFailure(
+          'response',
+          error,
+          () => this.cutOff(),
+          'writing a response failed',
+          describeRequest(this),
+        );
       return false;
     }
   }
 
   #pieceMemory(): PieceMemory {
-    const isGone = (): boolean => this.#closed;
+    const isGone = (): boolean => this.#isFinished;
     const { connection } = this;
     return {
-      isProven: () => connection.takenBytes >= provenBytes,
-      room: () => this.connection.responseBytes.room(isGone),
+      isClientReading: () => connection.sentResponseBytes >= readingClientBytesMin,
+      waitForSpace: () => this.connection.responseBytes.waitForSpace(isGone),
       isFull: () => this.connection.responseBytes.isFull || this.context.responseBytes.isFull,
       written: (bytes) => {
         this.bodyBytes += bytes;
         this.#hold(bytes);
-        this.sending();
+        this.markSending();
       },
       left: (bytes) => {
-        connection.takenBytes += bytes;
+        connection.sentResponseBytes += bytes;
         this.#release(bytes);
       },
     };
   }
 
   #hold(bytes: number): void {
-    if (this.#closed) return;
-    this.#heldBytes += bytes;
-    this.connection.responseBytes.take(bytes);
+    if (this.#isFinished) return;
+    this.#bufferedResponseBytes += bytes;
+    this.connection.responseBytes.acquire(bytes);
   }
 
   /** Once closed, all of it has been released. */
   #release(bytes: number): void {
-    const released = Math.min(bytes, this.#heldBytes);
+    const released = Math.min(bytes, this.#bufferedResponseBytes);
     if (released === 0) return;
-    this.#heldBytes -= released;
-    this.connection.responseBytes.giveBack(released);
+    this.#bufferedResponseBytes -= released;
+    this.connection.responseBytes.release(released);
   }
 }
 
@@ -363,7 +380,7 @@ export const isSmall = (bytes: SizedBody): bytes is string | Buffer =>
 export const isStreaming = (body: ApiResponse['body']): body is StreamBody =>
   typeof body === 'object' && 'stream' in body;
 
-export function named({ method, target }: Pick<ApiRequest, 'method' | 'target'>): FailedRequest {
+export function describeRequest({ method, target }: Pick<ApiRequest, 'method' | 'target'>): FailedRequest {
   const end = target.indexOf('?');
   return { method, path: end < 0 ? target : target.slice(0, end) };
 }
@@ -372,7 +389,7 @@ function isNamed(raw: string, name: string): boolean {
   return raw.length === name.length && (raw === name || raw.toLowerCase() === name);
 }
 
-function tooSlow(receiving: Receiving, nowMs: number): boolean {
+function isTooSlow(receiving: Receiving, nowMs: number): boolean {
   const lateMs = nowMs - receiving.sinceMs - bodyGraceMs;
   return lateMs > 0 && receiving.bytes < (lateMs / 1000) * bodyBytesPerSecondMin;
 }

@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import { firstPieceBytes, pieceBytes } from '../limits.ts';
 import { EventEmitter } from 'node:events';
-import { piecesOf, writePieces } from './write-body.ts';
+import { splitIntoPieces, writePieces } from './write-body.ts';
 
 test.each([0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5])(
   '%s bytes are cut into pieces that are never too long and lose nothing',
   (length) => {
     const bytes = Buffer.from(Array.from({ length }, (_, i) => i % 251));
     for (const form of [bytes, bytes.toString('latin1')]) {
-      const pieces = [...piecesOf(form, Buffer.allocUnsafe)];
+      const pieces = [...splitIntoPieces(form, Buffer.allocUnsafe)];
       expect(Buffer.concat(pieces).equals(bytes)).toBe(true);
       expect(pieces.every((piece) => piece.length > 0 && piece.length <= pieceBytes)).toBe(true);
     }
@@ -30,9 +30,9 @@ test.each([
     ...{ end: () => {}, on: () => {}, off: () => {} },
   };
   const memory = {
-    isProven: () => isProven,
+    isClientReading: () => isProven,
     isFull: () => false,
-    room: async () => {},
+    waitForSpace: async () => {},
     written: () => {},
     left: () => {},
   };
@@ -77,9 +77,9 @@ describe.each(['before the first piece', 'while a piece leaves', 'while memory i
       const room = Promise.withResolvers<void>();
       let isFull = when === 'before the first piece';
       const memory = {
-        isProven: () => true,
+        isClientReading: () => true,
         isFull: () => isFull,
-        room: () => room.promise,
+        waitForSpace: () => room.promise,
         written: () => {},
         left: () => {},
       };

@@ -1,8 +1,8 @@
 import { type SizedBody, type ChunkedBody, isSized, type Allocate, type Sink } from '../../exchange.ts';
-import { firstPieceBytes, pieceBytes, pieceRoomsMax } from '../limits.ts';
+import { firstPieceBytes, pieceBytes, freeBuffersMax } from '../limits.ts';
 
 /** What an HTTP/1.1 response and an HTTP/2 stream have in common once their headers are written. */
-export interface Outlet {
+export interface BodyWriter {
   write(bytes: Buffer, sent?: (error?: Error | null) => void): boolean;
   end(): unknown;
   on(event: 'drain' | 'close', listener: () => void): unknown;
@@ -15,10 +15,10 @@ export interface Outlet {
 /** Memory for pieces of responses, which others need as well. */
 export interface PieceMemory {
   /** Whether the client has taken something on this connection: of this response, or of one before it. */
-  isProven(): boolean;
+  isClientReading(): boolean;
   isFull(): boolean;
   /** Resolves when there is some, or when the response has ended. */
-  room(): Promise<void>;
+  waitForSpace(): Promise<void>;
   /** A piece was made and is in memory. */
   written(bytes: number): void;
   /** A piece has left for the kernel or is lost. */
@@ -29,24 +29,28 @@ export interface PieceMemory {
  * Writes bytes piece by piece, each when the one before has left, so that a long list blocks nobody else. Pieces are
  * small until the client has taken some. None is made before there is memory for it.
  */
-export async function writePieces(outlet: Outlet, body: SizedBody | ChunkedBody, memory: PieceMemory): Promise<void> {
-  let lent: Buffer | undefined;
+export async function writePieces(
+  writer: BodyWriter,
+  body: SizedBody | ChunkedBody,
+  memory: PieceMemory,
+): Promise<void> {
+  let lentBuffer: Buffer | undefined;
   let writtenBytes = 0;
   let leftBytes = 0;
   let wake = (): void => {};
-  const size = (): number => (memory.isProven() ? pieceBytes : firstPieceBytes);
-  const room: Allocate = (bytes) => {
+  const size = (): number => (memory.isClientReading() ? pieceBytes : firstPieceBytes);
+  const allocate: Allocate = (bytes) => {
     const wanted = Math.min(bytes, size());
-    lent = wanted < lentBytesMin ? undefined : (rooms.pop() ?? Buffer.allocUnsafeSlow(pieceBytes));
-    return lent ? lent.subarray(0, wanted) : Buffer.allocUnsafe(wanted);
+    lentBuffer = wanted < lentBufferBytesMin ? undefined : (freeBuffers.pop() ?? Buffer.allocUnsafeSlow(pieceBytes));
+    return lentBuffer ? lentBuffer.subarray(0, wanted) : Buffer.allocUnsafe(wanted);
   };
-  if (memory.isFull()) await memory.room();
+  if (memory.isFull()) await memory.waitForSpace();
   // The client may have left while the response waited for its turn or for memory: no piece is made for nobody.
-  if (outlet.destroyed) return;
-  for await (const piece of isSized(body) ? piecesOf(body, room) : body.chunks()) {
-    const whole = lent;
-    lent = undefined;
-    if (outlet.destroyed) return;
+  if (writer.destroyed) return;
+  for await (const piece of isSized(body) ? splitIntoPieces(body, allocate) : body.chunks()) {
+    const whole = lentBuffer;
+    lentBuffer = undefined;
+    if (writer.destroyed) return;
     // What was not put together in our memory comes in pieces of any size.
     for (let from = 0; from < piece.length; ) {
       const part = from === 0 && piece.length <= size() ? piece : piece.subarray(from, from + size());
@@ -54,23 +58,23 @@ export async function writePieces(outlet: Outlet, body: SizedBody | ChunkedBody,
       const isLast = from >= piece.length;
       memory.written(part.length);
       writtenBytes += part.length;
-      const flows = outlet.write(part, (error) => {
+      const flows = writer.write(part, (error) => {
         leftBytes += part.length;
         memory.left(part.length);
-        if (isLast && whole && !error) keepRoom(whole);
+        if (isLast && whole && !error) recycleBuffer(whole);
         wake();
       });
       // Of a client that has taken little nobody knows yet whether it will take more.
-      if (!memory.isProven())
-        await movedOn(outlet, (resolve) => {
+      if (!memory.isClientReading())
+        await waitForDrain(writer, (resolve) => {
           wake = (): void => {
             if (leftBytes === writtenBytes) resolve();
           };
           wake();
         });
-      else if (!flows) await movedOn(outlet);
-      if (memory.isFull()) await memory.room();
-      if (outlet.destroyed) return;
+      else if (!flows) await waitForDrain(writer);
+      if (memory.isFull()) await memory.waitForSpace();
+      if (writer.destroyed) return;
     }
   }
 }
@@ -79,45 +83,45 @@ export async function writePieces(outlet: Outlet, body: SizedBody | ChunkedBody,
  * Memory in which pieces are made again and again. With new memory for each, half the time of a long list went to the
  * kernel, which has to find clean pages, and to the collector, which has to notice that they are free again.
  */
-const rooms: Buffer[] = [];
+const freeBuffers: Buffer[] = [];
 /** Less than this is a first piece, or the end of a list, and not worth so much memory. */
-const lentBytesMin = 32 * 1024;
+const lentBufferBytesMin = 32 * 1024;
 
 /** Not after an error: nobody knows who still holds it then. */
-function keepRoom(room: Buffer): void {
-  if (rooms.length < pieceRoomsMax) rooms.push(room);
+function recycleBuffer(buffer: Buffer): void {
+  if (freeBuffers.length < freeBuffersMax) freeBuffers.push(buffer);
 }
 
 /** The bytes piece by piece. Each is the reader's until `room` gives its memory again. */
-export function piecesOf(bytes: SizedBody, room: Allocate): Iterable<Buffer> {
-  if (typeof bytes === 'string') return cut(Buffer.from(bytes, 'latin1'));
-  return Buffer.isBuffer(bytes) ? cut(bytes) : bytes.pieces(pieceBytes, room);
+export function splitIntoPieces(bytes: SizedBody, allocate: Allocate): Iterable<Buffer> {
+  if (typeof bytes === 'string') return sliceBuffer(Buffer.from(bytes, 'latin1'));
+  return Buffer.isBuffer(bytes) ? sliceBuffer(bytes) : bytes.pieces(pieceBytes, allocate);
 }
 
-function* cut(bytes: Buffer): Generator<Buffer> {
+function* sliceBuffer(bytes: Buffer): Generator<Buffer> {
   for (let from = 0; from < bytes.length; from += pieceBytes) yield bytes.subarray(from, from + pieceBytes);
 }
 
-/** Resolves when the outlet takes more, or when `whenTaken` says so in its place; and when it closes. */
-function movedOn(outlet: Outlet, whenTaken?: (resolve: () => void) => void): Promise<void> {
+/** Resolves when the writer takes more, or when `whenTaken` says so in its place; and when it closes. */
+function waitForDrain(writer: BodyWriter, whenTaken?: (resolve: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
-      outlet.off('drain', done);
-      outlet.off('close', done);
+      writer.off('drain', done);
+      writer.off('close', done);
       resolve();
     };
-    if (!whenTaken) outlet.on('drain', done);
-    outlet.on('close', done);
-    if (outlet.destroyed) done();
+    if (!whenTaken) writer.on('drain', done);
+    writer.on('close', done);
+    if (writer.destroyed) done();
     else whenTaken?.(done);
   });
 }
 
 /** Where the events of one watch go. There may be thousands that say nothing for long, so each is small. */
-export class OutletSink implements Sink {
+export class BodySink implements Sink {
   readonly signal: AbortSignal;
   readonly draining: AbortSignal;
-  readonly #outlet: Outlet;
+  readonly #writer: BodyWriter;
   /** Counted by ourselves: 'drain' comes only after a write above the high-water mark, and drained() promises an empty backlog. */
   #unsent = 0;
   #writtenBytes = 0;
@@ -127,15 +131,15 @@ export class OutletSink implements Sink {
     if (this.#unsent === 0) this.#wake();
   };
 
-  constructor(outlet: Outlet, signal: AbortSignal, draining: AbortSignal) {
-    this.#outlet = outlet;
+  constructor(writer: BodyWriter, signal: AbortSignal, draining: AbortSignal) {
+    this.#writer = writer;
     this.signal = signal;
     this.draining = draining;
     signal.addEventListener('abort', () => this.#wake(), { once: true });
   }
 
   get backlogBytes(): number {
-    return this.#outlet.writableLength;
+    return this.#writer.writableLength;
   }
 
   /** All that was written so far, sent or not. */
@@ -144,10 +148,10 @@ export class OutletSink implements Sink {
   }
 
   write(bytes: Buffer): void {
-    if (this.#outlet.destroyed || this.#outlet.writableEnded) return;
+    if (this.#writer.destroyed || this.#writer.writableEnded) return;
     this.#unsent += 1;
     this.#writtenBytes += bytes.length;
-    this.#outlet.write(bytes, this.#sent);
+    this.#writer.write(bytes, this.#sent);
   }
 
   drained(): Promise<void> {

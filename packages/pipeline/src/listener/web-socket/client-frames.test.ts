@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { clientFrame } from '../../../test/listener.ts';
-import { Incoming, messageBytesMax, type Told } from './client-frames.ts';
+import { ClientFrameReader, messageBytesMax, type ClientMessage } from './client-frames.ts';
 
 const text = (length: number, more: object = {}): Buffer => clientFrame(0x1, Buffer.alloc(length, 'a'), more);
 const ping = (payload: string): Buffer => clientFrame(0x9, Buffer.from(payload));
@@ -12,7 +12,7 @@ const close = (code: number, reason: string | Buffer = ''): Buffer => {
 };
 const head = (...bytes: number[]): Buffer => Buffer.from(bytes);
 
-const cases: readonly [string, readonly Buffer[], Told][] = [
+const cases: readonly [string, readonly Buffer[], ClientMessage][] = [
   ['a message is thrown away', [text(5)], {}],
   ['so is one in several frames', [text(5, { last: false }), clientFrame(0, Buffer.alloc(5), { last: true })], {}],
   ['and the largest there may be', [text(messageBytesMax)], {}],
@@ -28,7 +28,7 @@ const cases: readonly [string, readonly Buffer[], Told][] = [
   ['a close with a code of an application, too', [close(4999)], { close: 4999 }],
   ['what follows a close does not count', [close(1000), ping('x'), head(0xff)], { close: 1000 }],
   ['a close with half a code is refused', [clientFrame(0x8, Buffer.alloc(1))], { close: 1002 }],
-  ...[999, 1004, 1005, 1006, 1015, 2999, 5000].map((code): [string, Buffer[], Told] => [
+  ...[999, 1004, 1005, 1006, 1015, 2999, 5000].map((code): [string, Buffer[], ClientMessage] => [
     `a close with the code ${code} is refused`,
     [close(code)],
     { close: 1002 },
@@ -59,20 +59,20 @@ describe.each(['at once', 'byte by byte'])('%s', (how) => {
   test.each(cases)('%s', (_, frames, told) => {
     const bytes = Buffer.concat(frames);
     const pieces = how === 'at once' ? [bytes] : [...bytes].map((byte) => Buffer.from([byte]));
-    const incoming = new Incoming();
+    const incoming = new ClientFrameReader();
     expect(Object.assign({}, ...pieces.map((piece) => incoming.read(piece)))).toEqual(told);
   });
 });
 
 test('of many pings at once the newest is answered', () => {
   const many = Array.from({ length: 1_000 }, (_, at) => ping(`${at}`));
-  expect(new Incoming().read(Buffer.concat(many))).toEqual({ ping: Buffer.from('999') });
+  expect(new ClientFrameReader().read(Buffer.concat(many))).toEqual({ ping: Buffer.from('999') });
 });
 
 test('whatever a client sends, it ends in a code that may be said, or in nothing', () => {
   const random = seededRandom(5);
   for (let run = 0; run < 2_000; run++) {
-    const incoming = new Incoming();
+    const incoming = new ClientFrameReader();
     // Mostly frames that might be right: other bytes are refused at the first head.
     const bytes = Buffer.concat(
       Array.from({ length: 5 }, () =>

@@ -4,7 +4,7 @@ import { closeCodes } from './messages.ts';
 /** What a client of a watch has to say is nothing. Some say a little; it is thrown away, and more than this ends it. */
 export const messageBytesMax = 64 * 1024;
 
-export interface Told {
+export interface ClientMessage {
   /** To be answered. Of several that came together the newest, which is all that the RFC asks for. */
   readonly ping?: Buffer;
   /** The client closes, or has to be sent away: with this code, and nothing of what follows counts. */
@@ -15,24 +15,24 @@ export interface Told {
  * Reads what a client sends, in whatever pieces it comes. It keeps less than one head and one control frame: payloads
  * of messages are skipped where they lie, so what a client sends costs no memory.
  */
-export class Incoming {
+export class ClientFrameReader {
   #kept = nothing;
   #skipBytes = 0;
   /** Of the message whose last frame has not come yet. */
   #messageBytes: number | undefined;
   #closed = false;
 
-  read(piece: Buffer): Told {
+  read(piece: Buffer): ClientMessage {
     let rest = this.#kept.length > 0 ? Buffer.concat([this.#kept, piece]) : piece;
     let ping: Buffer | undefined;
     while (!this.#closed) {
       const skipped = Math.min(this.#skipBytes, rest.length);
       this.#skipBytes -= skipped;
       rest = rest.subarray(skipped);
-      const head = headOf(rest);
+      const head = parseFrameHead(rest);
       if (!head) break;
       if (head === 'unmasked') return this.#close(ping, closeCodes.protocolError);
-      const fault = isControl(head) ? controlFault(head) : this.#messageFault(head);
+      const fault = isControl(head) ? checkControlFrame(head) : this.#checkDataFrame(head);
       if (fault) return this.#close(ping, fault);
       if (!isControl(head)) {
         this.#skipBytes = head.payloadBytes;
@@ -41,9 +41,9 @@ export class Incoming {
       }
       const end = head.bytes + head.payloadBytes;
       if (rest.length < end) break;
-      const payload = unmasked(rest.subarray(head.bytes - maskBytes, end));
+      const payload = unmask(rest.subarray(head.bytes - maskBytes, end));
       rest = rest.subarray(end);
-      if (head.opcode === opcodes.close) return this.#close(ping, answerTo(payload));
+      if (head.opcode === opcodes.close) return this.#close(ping, closeCodeFor(payload));
       if (head.opcode === opcodes.ping) ping = payload;
     }
     // Copied, because a piece is as large as the socket likes.
@@ -51,14 +51,14 @@ export class Incoming {
     return ping ? { ping } : {};
   }
 
-  #close(ping: Buffer | undefined, close: number): Told {
+  #close(ping: Buffer | undefined, close: number): ClientMessage {
     this.#closed = true;
     this.#kept = nothing;
     return { ...(ping && { ping }), close };
   }
 
   /** Counts a frame of a message, and says what is wrong with it. */
-  #messageFault({ opcode, last, reserved, payloadBytes }: Head): number | undefined {
+  #checkDataFrame({ opcode, last, reserved, payloadBytes }: Head): number | undefined {
     const goesOn = this.#messageBytes !== undefined;
     if (reserved || goesOn !== (opcode === opcodes.continuation)) return closeCodes.protocolError;
     if (opcode !== opcodes.continuation && opcode !== opcodes.text && opcode !== opcodes.binary)
@@ -85,7 +85,7 @@ interface Head {
 }
 
 /** Undefined when not all of it is here. */
-function headOf(bytes: Buffer): Head | 'unmasked' | undefined {
+function parseFrameHead(bytes: Buffer): Head | 'unmasked' | undefined {
   const [first, second] = bytes;
   if (first === undefined || second === undefined) return undefined;
   // Nobody in between shall find a request of his own in what a page makes a browser send.
@@ -106,20 +106,20 @@ function headOf(bytes: Buffer): Head | 'unmasked' | undefined {
 
 const isControl = ({ opcode }: Head): boolean => (opcode & 0x8) !== 0;
 
-function controlFault({ opcode, last, reserved, payloadBytes }: Head): number | undefined {
+function checkControlFrame({ opcode, last, reserved, payloadBytes }: Head): number | undefined {
   const known = opcode === opcodes.close || opcode === opcodes.ping || opcode === opcodes.pong;
   return known && last && !reserved && payloadBytes <= controlBytesMax ? undefined : closeCodes.protocolError;
 }
 
 /** A mask and what it hides. */
-function unmasked(masked: Buffer): Buffer {
+function unmask(masked: Buffer): Buffer {
   const payload = Buffer.from(masked.subarray(maskBytes));
   for (const at of payload.keys()) payload[at] = (payload[at] as number) ^ (masked[at % maskBytes] as number);
   return payload;
 }
 
 /** A client's own code comes back to it, if it is one that may be sent. */
-function answerTo(payload: Buffer): number {
+function closeCodeFor(payload: Buffer): number {
   if (payload.length === 0) return closeCodes.normal;
   if (payload.length === 1) return closeCodes.protocolError;
   if (!isUtf8(payload.subarray(2))) return closeCodes.notText;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { handshake, opensWebSocket } from './handshake.ts';
+import { performHandshake, isWebSocketUpgrade } from './handshake.ts';
 
 const headers = {
   connection: 'keep-alive, Upgrade',
@@ -10,10 +10,10 @@ const headers = {
 const opening = (more: object = {}) => ({ method: 'GET', httpVersion: '1.1', headers: { ...headers, ...more } });
 const bearer = (token: string): string =>
   `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString('base64url')}`;
-const asking = (protocols: string) => handshake(opening({ 'sec-websocket-protocol': protocols }));
+const asking = (protocols: string) => performHandshake(opening({ 'sec-websocket-protocol': protocols }));
 
 test('the answer is the one of the RFC', () => {
-  expect(handshake(opening())).toEqual({
+  expect(performHandshake(opening())).toEqual({
     headers: { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Accept': 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=' },
     bearerToken: undefined,
     protocols: [],
@@ -46,7 +46,7 @@ test.each([
   ['protocol', { 'sec-websocket-protocol': 'with space' }],
   ['protocol', { 'sec-websocket-protocol': 'quo"te' }],
 ])('a wrong %s is refused', (fault, more) => {
-  expect(handshake(opening(more))).toBe(fault);
+  expect(performHandshake(opening(more))).toBe(fault);
 });
 
 test.each([
@@ -57,10 +57,10 @@ test.each([
   [false, { 'content-length': '3' }],
   [false, { 'transfer-encoding': 'chunked' }],
 ])('that a WebSocket is opened is %s with %j', (opens, more) => {
-  expect(opensWebSocket(opening(more))).toBe(opens);
+  expect(isWebSocketUpgrade(opening(more))).toBe(opens);
 });
 
 test('only GET and HTTP/1.1 open one', () => {
-  expect(opensWebSocket({ ...opening(), method: 'POST' })).toBe(false);
-  expect(opensWebSocket({ ...opening(), httpVersion: '1.0' })).toBe(false);
+  expect(isWebSocketUpgrade({ ...opening(), method: 'POST' })).toBe(false);
+  expect(isWebSocketUpgrade({ ...opening(), httpVersion: '1.0' })).toBe(false);
 });

@@ -3,7 +3,7 @@ const opcodes = { text: 0x1, binary: 0x2, close: 0x8, pong: 0xa } as const;
 
 const lastFrame = 0x80;
 
-export function message(kind: keyof typeof opcodes, payload: Uint8Array): Buffer {
+export function encodeMessage(kind: keyof typeof opcodes, payload: Uint8Array): Buffer {
   const { length } = payload;
   const headBytes = length < 126 ? 2 : length < 65_536 ? 4 : 10;
   const bytes = Buffer.allocUnsafe(headBytes + length);
@@ -24,8 +24,8 @@ export function message(kind: keyof typeof opcodes, payload: Uint8Array): Buffer
 /** Why a WebSocket is closed, in the numbers of the RFC. */
 export const closeCodes = { normal: 1000, goingAway: 1001, protocolError: 1002, notText: 1007, tooBig: 1009 } as const;
 
-export function closeMessage(code: number): Buffer {
+export function encodeCloseMessage(code: number): Buffer {
   const payload = Buffer.allocUnsafe(2);
   payload.writeUInt16BE(code);
-  return message('close', payload);
+  return encodeMessage('close', payload);
 }

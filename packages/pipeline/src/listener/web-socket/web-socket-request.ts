@@ -2,18 +2,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ApiResponse, StreamBody } from '../../exchange.ts';
 import type { Handshake } from './handshake.ts';
-import { Incoming } from './client-frames.ts';
-import { closeCodes, closeMessage, message } from './messages.ts';
+import { ClientFrameReader } from './client-frames.ts';
+import { closeCodes, encodeCloseMessage, encodeMessage } from './messages.ts';
 import type { Connection } from '../connection/connection.ts';
-import { hangUp } from '../connection/lingering-close.ts';
-import { Http1Request, headOf } from '../http1/http1-request.ts';
+import { closeLingering } from '../connection/lingering-close.ts';
+import { Http1Request, rawHeadersOf } from '../http1/http1-request.ts';
 import { pongBacklogBytesMax } from '../limits.ts';
-import type { Outlet } from '../request/write-body.ts';
+import type { BodyWriter } from '../request/write-body.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import { isStreaming } from '../request/socket-request.ts';
 
 /** What Node hands over with a request after which its connection speaks another protocol. */
-export interface Upgrade {
+export interface UpgradedConnection {
   readonly request: IncomingMessage;
   /** For an answer in HTTP, and for the head of the other one. */
   readonly response: ServerResponse;
@@ -27,14 +27,14 @@ export interface Upgrade {
  * sent as HTTP and ends the connection.
  */
 export class WebSocketRequest extends Http1Request {
-  readonly #upgrade: Upgrade;
+  readonly #upgrade: UpgradedConnection;
   readonly #handshake: Handshake;
-  readonly #incoming = new Incoming();
+  readonly #incoming = new ClientFrameReader();
   #closing = false;
 
-  constructor(upgrade: Upgrade, handshake: Handshake, connection: Connection, context: ListenerContext) {
+  constructor(upgrade: UpgradedConnection, handshake: Handshake, connection: Connection, context: ListenerContext) {
     const { request, response } = upgrade;
-    super(request, response, false, connection, context, understoodHeaders(request.rawHeaders, handshake));
+    super(request, response, false, connection, context, translateHeaders(request.rawHeaders, handshake));
     this.#upgrade = upgrade;
     this.#handshake = handshake;
   }
@@ -43,29 +43,31 @@ export class WebSocketRequest extends Http1Request {
     return true;
   }
 
-  protected override respond(answer: ApiResponse): void {
+  protected override writeResponse(answer: ApiResponse): void {
     const { body, headers, status } = answer;
-    if (status !== switchingProtocols || !isStreaming(body)) return super.respond(answer);
+    if (status !== switchingProtocols || !isStreaming(body)) return super.writeResponse(answer);
     const { response, socket, early } = this.#upgrade;
     if (!socket.destroyed) {
-      response.writeHead(status, headOf({ ...headers, ...this.#handshake.headers }, status, undefined));
+      response.writeHead(status, rawHeadersOf({ ...headers, ...this.#handshake.headers }, status, undefined));
       response.flushHeaders();
       response.detachSocket(socket);
       this.#read(early);
       const read = (piece: Buffer): void => this.#read(piece);
       socket.on(
         'data',
-        this.context.guard.callback('websocket', read, () => socket.destroy()),
+        this.context.guard.wrap('websocket', read, () => socket.destroy()),
       );
     }
     // Of a socket that is gone the handler has to know, too: it holds resources until its stream has run.
-    this.context.guard.settle('websocket', this.#write(new WebSocketOutlet(socket, () => this.#closing), body), () =>
-      socket.destroy(),
+    this.context.guard.catchRejection(
+      'websocket',
+      this.#write(new WebSocketBodyWriter(socket, () => this.#closing), body),
+      () => socket.destroy(),
     );
   }
 
-  async #write(outlet: Outlet, body: StreamBody): Promise<void> {
-    await this.writeBody(outlet, body);
+  async #write(writer: BodyWriter, body: StreamBody): Promise<void> {
+    await this.writeBody(writer, body);
     this.#close(this.context.draining.aborted ? closeCodes.goingAway : closeCodes.normal);
   }
 
@@ -74,7 +76,7 @@ export class WebSocketRequest extends Http1Request {
     const { ping, close } = this.#incoming.read(piece);
     const { socket } = this.#upgrade;
     // Who does not read its pongs gets none, instead of a backlog of them.
-    if (ping && socket.writableLength <= pongBacklogBytesMax) socket.write(message('pong', ping));
+    if (ping && socket.writableLength <= pongBacklogBytesMax) socket.write(encodeMessage('pong', ping));
     if (close !== undefined) this.#close(close);
   }
 
@@ -82,13 +84,13 @@ export class WebSocketRequest extends Http1Request {
   #close(code: number): void {
     if (this.#closing) return;
     this.#closing = true;
-    this.clientLeft();
-    if (!this.#upgrade.socket.destroyed) hangUp(this.#upgrade.socket, this.context, closeMessage(code));
+    this.abort();
+    if (!this.#upgrade.socket.destroyed) closeLingering(this.#upgrade.socket, this.context, encodeCloseMessage(code));
   }
 }
 
 /** Ends by the message that closes it, not by the end of what is sent into it. */
-class WebSocketOutlet implements Outlet {
+class WebSocketBodyWriter implements BodyWriter {
   readonly #socket: Socket;
   readonly #isClosing: () => boolean;
 
@@ -127,7 +129,7 @@ class WebSocketOutlet implements Outlet {
 const switchingProtocols = 101;
 
 /** The token stands where every other client puts it, and nobody reads it as a protocol. */
-function understoodHeaders(raw: readonly string[], { bearerToken, protocols }: Handshake): readonly string[] {
+function translateHeaders(raw: readonly string[], { bearerToken, protocols }: Handshake): readonly string[] {
   const headers = raw.filter((_, at) => raw[at - (at % 2)]?.toLowerCase() !== 'sec-websocket-protocol');
   const isNamed = headers.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'authorization');
   if (protocols.length > 0) headers.push('Sec-WebSocket-Protocol', protocols.join(', '));

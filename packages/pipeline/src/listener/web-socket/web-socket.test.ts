@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { ApiRequest, ApiResponse, Handler, Sink } from '../../exchange.ts';
-import { closeMessage, message } from './messages.ts';
+import { encodeCloseMessage, encodeMessage } from './messages.ts';
 import { lingerMs } from '../limits.ts';
 import { clientFrame, eventually, handClock, type RawClient, type Served, serve } from '../../../test/listener.ts';
 
@@ -77,13 +77,15 @@ test('the stream is announced by 101, and what is written arrives as it is', asy
   ])
     expect(head).toMatch(new RegExp(`\r\n${line}\r\n`));
   expect(head).not.toMatch(/transfer-encoding|content-length/i);
-  sink.write(message('text', Buffer.from('hello')));
+  sink.write(encodeMessage('text', Buffer.from('hello')));
   await client.until(/hello$/);
   await sink.drained();
   expect(sink.backlogBytes).toBe(0);
   end();
   await client.ended();
-  expect(frames(client)).toEqual(Buffer.concat([message('text', Buffer.from('hello')), closeMessage(1000)]));
+  expect(frames(client)).toEqual(
+    Buffer.concat([encodeMessage('text', Buffer.from('hello')), encodeCloseMessage(1000)]),
+  );
 });
 
 test('a token in the protocols is one in the Authorization header, and is not said back', async () => {
@@ -111,10 +113,10 @@ test('a ping is answered between the messages', async () => {
   const { client, sink, end } = await open();
   client.send(clientFrame(0x9, Buffer.from('are you there')));
   await client.until(/are you there$/);
-  sink.write(message('text', Buffer.from('yes')));
+  sink.write(encodeMessage('text', Buffer.from('yes')));
   await client.until(/yes$/);
   expect(frames(client)).toEqual(
-    Buffer.concat([message('pong', Buffer.from('are you there')), message('text', Buffer.from('yes'))]),
+    Buffer.concat([encodeMessage('pong', Buffer.from('are you there')), encodeMessage('text', Buffer.from('yes'))]),
   );
   end();
 });
@@ -127,9 +129,9 @@ test.each([
   const { client, sink } = await open();
   client.send(sent);
   await client.ended();
-  expect(frames(client)).toEqual(closeMessage(code));
+  expect(frames(client)).toEqual(encodeCloseMessage(code));
   expect(sink.signal.aborted).toBe(true);
-  sink.write(message('text', Buffer.from('too late')));
+  sink.write(encodeMessage('text', Buffer.from('too late')));
   expect(client.received()).not.toContain('too late');
 });
 
@@ -157,7 +159,7 @@ test('who reads nothing holds what was written and no pongs, and is cut off when
   await client.until(/\r\n\r\n$/);
   const sink = sinks[0] as Sink;
   client.socket.pause();
-  const large = message('binary', Buffer.alloc(1_000_000));
+  const large = encodeMessage('binary', Buffer.alloc(1_000_000));
   while (sink.backlogBytes < 2_000_000) {
     sink.write(large);
     await new Promise(setImmediate);
@@ -192,7 +194,7 @@ test('a server that drains says that it goes away', async () => {
   await eventually(() => sinks.length === 1);
   const drained = served.listener.drain(10_000);
   await client.ended();
-  expect(frames(client)).toEqual(closeMessage(1001));
+  expect(frames(client)).toEqual(encodeCloseMessage(1001));
   client.socket.end();
   await drained;
 });
