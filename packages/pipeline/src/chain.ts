@@ -30,16 +30,16 @@ export interface ChainOptions {
   readonly auditor?: Auditor | undefined;
   readonly measures: Measures;
   readonly requestLog: RequestLog;
-  /** Undefined for no tracing at all. */
+  /** Undefined if tracing is disabled. */
   readonly tracer?: Tracer | undefined;
   readonly report: ReportFault;
   readonly reportRejection: ReportRejection;
 }
 
 /**
- * The way of a request, outermost first. Auditing is outside authentication, because a refused caller is recorded, too.
- * Requests in flight are limited after impersonation, because the user who acts holds the seat, and before authorize,
- * because a webhook that authorizes costs a seat.
+ * Builds the handler chain, outermost stage first. Auditing is outside authentication, because rejected callers are
+ * recorded too. Requests in flight are limited after impersonation, because the effective user holds the seat, and
+ * before authorization, because an authorization webhook costs a seat.
  */
 export function buildHandlerChain(options: ChainOptions, routes: Handler<AuthenticatedContext>): Handler<ApiRequest> {
   const { allowedOrigin, auditor, authenticator, authorizer, measures, random, report, reportRejection } = options;
@@ -63,7 +63,8 @@ export function buildHandlerChain(options: ChainOptions, routes: Handler<Authent
                         options.inFlightLimits,
                         options.inFlightMeasures,
                       )(
-                        // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
+                        // Handlers read the body, after authorization: unauthenticated callers must not fill the
+                        // memory.
                         authorize(authorizer)(routes),
                       ),
                     ),

@@ -8,7 +8,8 @@ export {
 export type { ApiRequest, ApiResponse, Handler } from './exchange.ts';
 export { healthRoutes as healthDocuments } from './non-resource/health.ts';
 export { OpenWatches } from './handlers/open-watches.ts';
-export type { OpenWatchMeasures, Watched, WatchMeasures } from './handlers/watch.ts';
+export type { OpenWatchMeasures } from './handlers/event-stream.ts';
+export type { Watched, WatchMeasures } from './handlers/watch.ts';
 export { issuerRoutes as issuerDocuments, issuerPaths } from './non-resource/service-account-issuer.ts';
 export { metricsRoutes as metricsDocuments } from './non-resource/metrics.ts';
 export { callbackPlaces } from './listener/callback-guard.ts';

@@ -15,12 +15,12 @@ import {
   SelectorSyntaxError,
 } from '@cluster-apiserver/model';
 import type { ListOptions, Resource } from '@cluster-apiserver/registry';
-import type { FieldValidation } from './body.ts';
+import type { FieldValidation } from './request-body/field-validation.ts';
 import type { ApiRequest } from './exchange.ts';
 import type { RequestInfoContext } from './request-context.ts';
 import { readBoolean, readInteger, type RequestInfo, readString } from './request-info.ts';
 
-/** The parameters of each verb, read from the query. What is wrong with one is told by its name. */
+/** The query parameters of each verb. Errors name the parameter. */
 
 export interface WriteParameters {
   readonly dryRun: boolean;
@@ -28,9 +28,9 @@ export interface WriteParameters {
   readonly fieldValidation: FieldValidation;
 }
 
-/** The specification says: fewer than 128 characters. */
+/** The API allows fewer than 128 characters. */
 const fieldManagerCharactersMax = 127;
-/** A manager read off the user agent is cut and not refused. */
+/** A manager derived from the user agent is truncated and never refused. */
 const agentManagerBytesMax = 128;
 
 const validations = ['Ignore', 'Warn', 'Strict'];
@@ -43,7 +43,7 @@ export function readWriteParameters(
   return readCheckedParameters(form, request, query, []);
 }
 
-/** Patches that merge into what is there know no force: there is nobody to take anything from. */
+/** Only apply has `force`: other patches never conflict with field managers. */
 export function readPatchParameters(request: ApiRequest, { query }: RequestInfo): WriteParameters {
   const errors = query.has('force') ? [forbidden('force', 'may not be specified for non-apply patch')] : [];
   return readCheckedParameters('PatchOptions', request, query, errors);
@@ -90,7 +90,7 @@ export const invalidOptionsError = (form: string, errors: readonly FieldError[])
 export const dryRunErrors = (values: readonly string[]): FieldError[] =>
   values.every((value) => value === 'All') ? [] : [notSupported('dryRun', values, ['All'])];
 
-/** The user agent up to its first slash, printable and not too long. */
+/** The default field manager: the user agent up to its first slash, printable and truncated. */
 function fieldManagerOfAgent(agent: string): string {
   let manager = '';
   for (const character of agent.split('/', 1)[0] as string) {
@@ -105,7 +105,7 @@ export interface ListParameters extends ListOptions {
   readonly timeoutSeconds: number | undefined;
 }
 
-/** A deletion that ignored its selector would delete everything. */
+/** Refuses a selector that would be ignored: the deletion would delete everything. */
 export function requireSupportedSelector(resource: Resource, context: RequestInfoContext): void {
   if (ignoresShards(resource, context))
     throw badRequest(`${shardSelectorIgnored}, so nothing was deleted: switch it on or select by labels or fields`);

@@ -6,13 +6,13 @@ import type { RequestInfo } from './request-info.ts';
 import type { RequestTrace } from './request-trace.ts';
 
 /**
- * What is known of a request after each stage. A stage adds its fact to the same object and hands it on, so the types
- * keep the order of the stages: one that needs the user cannot stand before the one that finds out who it is.
+ * The context of a request, one type per stage. A stage adds its fields to the same object and passes it on, so the
+ * types enforce the order of stages: a stage that requires the user cannot run before authentication.
  */
 export interface ReceivedContext {
   readonly request: ApiRequest;
   readonly latency: LatencyTracker;
-  /** Undefined where the request is not recorded. */
+  /** Undefined if the request is not sampled. */
   readonly trace?: RequestTrace;
 }
 export interface AuditIdContext extends ReceivedContext {
@@ -23,24 +23,24 @@ export interface DeadlineContext extends AuditIdContext {
 }
 export interface RequestInfoContext extends DeadlineContext {
   readonly info: RequestInfo;
-  /** What the client is told besides the answer, each once. */
+  /** Texts of Warning headers, each once. */
   readonly warnings: Set<string>;
-  /** Where decisions about the request are noted down; undefined where nobody records it. */
+  /** Undefined if the request is not audited. */
   readonly audit?: AuditRecorder;
 }
 export interface AuthenticatedContext extends RequestInfoContext {
-  /** Whom the request acts for; everything behind authentication asks about him alone. */
+  /** The effective user: after impersonation, the impersonated one. */
   readonly user: UserInfo;
-  /** Who sent it, where that is somebody else. */
+  /** The authenticated user if the request impersonates another one. */
   readonly impersonator?: UserInfo;
-  /** What a write holds while it is worked on; undefined where their number is not limited. */
+  /** Held by a mutating request in flight; undefined where their number is not limited. */
   readonly seat?: Seat;
 }
 
-/** One of the requests that are worked on at a time. */
+/** A share of the limit on requests in flight. */
 export interface Seat {
-  /** Until `retake` this request only waits for its client, and another one may be worked on in its place. */
+  /** Frees the seat for other requests while this one waits for its client. */
   release(): void;
-  /** Throws the end of the request if all seats have been taken meanwhile. */
+  /** Throws if all seats have been taken meanwhile; the request then ends with 429. */
   reacquire(): void;
 }

@@ -1,29 +1,35 @@
 import { badRequest } from '@cluster-apiserver/model';
 
-/** What a request asks for, read off its method and target before anybody is asked whether it may. */
+/** The method and target of a request, parsed before authorization. */
 export interface RequestInfo {
   /** Decoded, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** What authorization is asked about: `get`, `list`, `create` … or nothing for resources, else the method in lower case. */
+  /**
+   * The verb for authorization: `get`, `list`, `create` … for resources, empty for other methods; otherwise the HTTP
+   * method in lower case.
+   */
   readonly verb: string;
-  /** Undefined for paths outside the resources of a group and version. */
+  /** Undefined for non-resource paths. */
   readonly resource: ResourceInfo | undefined;
 }
 
 export interface ResourceInfo {
   readonly group: string;
   readonly version: string;
-  /** That of the object; a namespace lies in itself, because those who may do something there may do it to it. */
+  /**
+   * The namespace of the object. For a namespace object this is its own name, so that rights within a namespace cover
+   * it.
+   */
   readonly namespace: string | undefined;
-  /** Whether the path leads through a namespace. */
+  /** Whether the path has the segment `namespaces/{namespace}` before the resource. */
   readonly isInNamespace: boolean;
   readonly plural: string;
   readonly name: string | undefined;
   readonly subresource: string | undefined;
-  /** Whether the path is one of those that begin with `watch/`. */
+  /** Whether the path begins with the deprecated `watch/` prefix. */
   readonly isWatchPath: boolean;
-  /** More segments than any resource has. */
+  /** The path has more segments than any resource. */
   readonly hasExtraSegments: boolean;
 }
 
@@ -37,14 +43,14 @@ export function parseRequestInfo(method: string, target: string): RequestInfo {
   return { path, query, verb: resource ? resourceVerb(method, resource, query) : method.toLowerCase(), resource };
 }
 
-/** The whole path is decoded before it is cut, so an encoded slash separates like any other. */
+/** Decodes before splitting, so an encoded slash separates segments like any other. */
 function decodePath(raw: string): string {
   if (!raw.includes('%')) return raw;
   if (/%(?![0-9a-fA-F]{2})/.test(raw)) throw badRequest('the path has an invalid percent-encoding');
   try {
     return decodeURIComponent(raw);
   } catch {
-    // Bytes that are no UTF-8 name nothing that exists.
+    // Invalid UTF-8 becomes replacement characters, which match no name.
     return Buffer.from(
       raw.replaceAll(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
       'latin1',
@@ -52,7 +58,7 @@ function decodePath(raw: string): string {
   }
 }
 
-/** A pair with a broken encoding is dropped, as if it had not been sent. */
+/** Drops pairs with invalid percent-encoding, as kube-apiserver does. */
 function parseQuery(raw: string): URLSearchParams {
   const broken = /%(?![0-9a-fA-F]{2})/.test(raw);
   return new URLSearchParams(
@@ -114,7 +120,7 @@ function parseResource(
   };
 }
 
-/** What these words stand for behind the name of a namespace, and no kind is called so. */
+/** After the name of a namespace these are subresources; no kind has such a plural. */
 const namespaceSubresources: ReadonlySet<string | undefined> = new Set(['finalize', 'status']);
 
 function resourceVerb(method: string, { name, isWatchPath: watchPath }: ResourceInfo, query: URLSearchParams): string {
@@ -133,22 +139,22 @@ function resourceVerb(method: string, { name, isWatchPath: watchPath }: Resource
       if (name !== undefined) return 'get';
       return readBoolean(query, 'watch') ? 'watch' : 'list';
     default:
-      return ''; // OPTIONS and others have no verb of their own: only a right to all verbs covers them
+      return ''; // OPTIONS and other methods have no verb; only rules that allow all verbs cover them
   }
 }
 
-/** A boolean parameter: absent is undefined; only `false` and `0` are false, whatever else stands there is true. */
+/** Returns undefined if the parameter is absent. Only `false` and `0` are false, as in kube-apiserver. */
 export function readBoolean(query: URLSearchParams, name: string): boolean | undefined {
   const value = query.get(name);
   if (value === null) return undefined;
   return value !== '0' && value.toLowerCase() !== 'false';
 }
 
-/** A wrong value is shown up to here. */
+/** Error messages truncate invalid values to this length. */
 const shownCharactersMax = 64;
 const int64Range = [-(2n ** 63n), 2n ** 63n - 1n] as const;
 
-/** A whole number of 64 bits, as a double; anything else in its place is the client's mistake. */
+/** A 64-bit integer as a double. Throws BadRequest for anything else. */
 export function readInteger(query: URLSearchParams, name: string): number | undefined {
   const value = query.get(name);
   if (value === null) return undefined;

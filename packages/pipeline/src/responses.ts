@@ -18,7 +18,6 @@ import { unstoredObjectBody, unstoredObjectJson, objectBody } from './encoding/o
 import { objectJson } from './encoding/object-json.ts';
 import { warningHeaders } from './warnings.ts';
 
-/** An object, as a verb gave it. */
 export const objectResponse = (
   context: RequestInfoContext,
   resource: Resource,
@@ -33,7 +32,7 @@ export const objectResponse = (
   return respond(context, form.encoding, status, objectBody(resource, form, outcome));
 };
 
-/** An object that was made for this answer and is stored nowhere. */
+/** An object that was built for this response and is not stored, such as a review. */
 export const unstoredObjectResponse = (
   context: RequestInfoContext,
   kind: SpokenKind,
@@ -49,7 +48,7 @@ export const unstoredObjectResponse = (
   return respond(context, form.encoding, status, unstoredObjectBody(kind, form, object, clock));
 };
 
-/** A Status is nothing but itself, whatever else would be shown. */
+/** A Status is never transformed into a table or metadata. */
 export const statusResponse = (
   context: RequestInfoContext,
   { encoding }: ResponseFormat,
@@ -92,7 +91,7 @@ const standardHeaders = (auditId: string, encoding: Encoding): Record<string, st
   'content-type': contentTypes[encoding],
 });
 
-/** An answer that is not a success, whichever stage it comes from. */
+/** An error response, whichever stage throws the error. */
 export function errorResponse(
   request: ApiRequest,
   known: { readonly auditId?: string; readonly query?: URLSearchParams; readonly warnings?: ReadonlySet<string> },

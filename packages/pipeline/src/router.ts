@@ -21,15 +21,15 @@ import { readBoolean, type ResourceInfo } from './request-info.ts';
 
 export interface RouteOptions {
   readonly resources: readonly Resource[];
-  /** What is answered and never stored. */
+  /** Kinds that are answered and never stored. */
   readonly reviews: readonly Review[];
   readonly clock: Clock;
   readonly checks: WriteChecks;
   readonly deleteCollectionWorkers: number;
   readonly watchLimits: WatchLimits;
-  /** Who may delete what cannot be read; nobody when undefined. */
+  /** Authorizes the deletion of unreadable objects; undefined if that is disabled. */
   readonly unsafeDeletionAuthorizer?: Authorizer | undefined;
-  /** What answers paths that are no resources. */
+  /** Handles non-resource paths. */
   readonly nonResourceRouter: Handler<AuthenticatedContext>;
 }
 
@@ -44,7 +44,7 @@ interface ResourceRoutes {
   readonly subresources: Readonly<Record<string, Methods>>;
 }
 
-/** The router: finds the handler of a request in a table that is built from the endpoints of all kinds. */
+/** Returns the router, whose table is built from the endpoints of all kinds. */
 export function createRouter(options: RouteOptions): Handler<AuthenticatedContext> {
   const { resources, reviews, clock, checks } = options;
   const served = [...resources.map((resource) => resource.served), ...reviews];
@@ -67,7 +67,7 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
     if (!info) return (isMissingVersion(context.info.path) ? notFound : options.nonResourceRouter)(context);
     const found = table.get(`${info.group}/${info.version}/${info.plural}`);
     if (found) return handlerFor(found, info, context.request.method)(context);
-    // Unknown groups are no part of the API. In a served group, a wrong version or resource is answered with a Status.
+    // Unknown groups get a plain 404. In a served group, an unknown version or resource is answered with a Status.
     return (groups.has(info.group) ? notFound : options.nonResourceRouter)(context);
   };
 }

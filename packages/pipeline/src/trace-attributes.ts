@@ -2,10 +2,10 @@ import type { SpanAttributes } from '@cluster-apiserver/base';
 import type { ReceivedContext, RequestInfoContext } from './request-context.ts';
 import type { RequestInfo, ResourceInfo } from './request-info.ts';
 
-/** What is known of a request when its span begins: nothing of it if it is refused at once. */
+/** The context when the span begins: a request that is refused early has only the first fields. */
 type TracedContext = Partial<RequestInfoContext> & ReceivedContext;
 
-/** As the semantic conventions require: any other method is the client's own word. */
+/** OpenTelemetry's semantic conventions require `_OTHER` for any other method, since clients choose it. */
 const knownMethods: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
@@ -18,13 +18,13 @@ const knownMethods: ReadonlySet<string> = new Set([
   'TRACE',
 ]);
 
-/** As kube-apiserver's: the method, and the path of a resource with names left out. */
+/** As in kube-apiserver: the method and the path of the resource without names. */
 export function spanName({ request, info }: TracedContext): string {
   const method = knownMethods.has(request.method) ? request.method : 'HTTP';
   return info?.resource ? `${method} ${routeTemplate(info.resource)}`.slice(0, nameCharactersMax) : method;
 }
 
-/** The resource may be the client's own word. */
+/** Clients choose the path, so the resource may not exist. */
 const nameCharactersMax = 256;
 
 function routeTemplate({
@@ -47,7 +47,7 @@ function routeTemplate({
   ].join('/');
 }
 
-/** No credentials, no body, and of the query only what cannot hold any. */
+/** No credentials, no body, and only query parameters that cannot hold any. */
 export function requestAttributes({ request, info, auditId }: TracedContext): SpanAttributes {
   const { method, protocol, remoteAddress } = request;
   const isKnown = knownMethods.has(method);
@@ -83,7 +83,7 @@ const resourceAttributes = (resource: ResourceInfo): SpanAttributes => ({
   ...(resource.namespace !== undefined && { 'k8s.namespace.name': resource.namespace }),
 });
 
-/** Numbers, switches and words of ours; each is shown only with a value that can be nothing else. */
+/** Parameters that are recorded, and only with a value of this form. */
 const safeParameters: Readonly<Record<string, RegExp>> = {
   allowWatchBookmarks: /^(true|false|1|0)$/,
   dryRun: /^All$/,

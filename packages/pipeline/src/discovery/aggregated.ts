@@ -3,7 +3,7 @@ import type { ApiRequest } from '../exchange.ts';
 import { parseMediaRanges } from '../encoding/media-ranges.ts';
 import { type ServedGroup, servedResources } from './served-groups.ts';
 
-/** Discovery at once: all groups with all their resources in one answer. */
+/** Aggregated discovery: all groups with all resources in one response. */
 
 export const aggregatedVersions = ['v2', 'v2beta1'] as const;
 export type AggregatedVersion = (typeof aggregatedVersions)[number];
@@ -14,7 +14,7 @@ const listKind = 'APIGroupDiscoveryList';
 export const aggregatedType = (version: AggregatedVersion): string =>
   `application/json;g=${apiGroup};v=${version};as=${listKind}`;
 
-/** The version that the client prefers to the separate lists, if it does. */
+/** The version of aggregated discovery that the client prefers, or undefined for unaggregated discovery. */
 export function aggregatedAsked(request: ApiRequest): AggregatedVersion | undefined {
   for (const { type, parameters } of parseMediaRanges(request.header('accept'))) {
     const form = parameters.get('as');

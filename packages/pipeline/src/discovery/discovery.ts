@@ -11,7 +11,7 @@ import {
 import { coreVersions, group, groupList, resourceList } from './lists.ts';
 import { type ServedGroup, servedGroups } from './served-groups.ts';
 
-/** What `/version` tells. */
+/** The response of `/version`. */
 export interface VersionInfo {
   readonly major: string;
   readonly minor: string;
@@ -24,7 +24,7 @@ export interface VersionInfo {
   readonly platform: string;
 }
 
-/** What is served here: `/api`, `/apis` and what is below them without being a resource, and `/version`. */
+/** The discovery paths: `/api`, `/apis`, those of groups and versions, and `/version`. */
 export function discoveryRoutes(kinds: readonly (Kind | Review)[], version: VersionInfo): NonResourceRoutes {
   const groups = servedGroups(kinds);
   const core = groups.filter(({ name }) => name === '');
@@ -44,7 +44,7 @@ export function discoveryRoutes(kinds: readonly (Kind | Review)[], version: Vers
       ]),
     ]),
   ];
-  // Clients that were generated from published documents put a slash behind these paths.
+  // Clients that are generated from published OpenAPI documents append a slash.
   return Object.fromEntries(paths.flatMap(([path, document]) => [[path, document] as const, [`${path}/`, document]]));
 }
 
@@ -53,7 +53,7 @@ function plain(value: object): NonResourceHandler {
   return (context) => respondEncoded(context, forms);
 }
 
-/** A path that has both forms of discovery. */
+/** A path that serves both forms of discovery. */
 function rootDocument(list: object, groups: readonly ServedGroup[]): NonResourceHandler {
   const inPieces = plain(list);
   const atOnce = new Map(

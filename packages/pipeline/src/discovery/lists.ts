@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import type { GroupVersionKind, Kind, Review } from '@cluster-apiserver/model';
 import { type ServedGroup, type ServedVersion, servedResources } from './served-groups.ts';
 
-/** Discovery in pieces: the versions, the groups, and the resources of one of them, each by a request of its own. */
+/** Unaggregated discovery: versions, groups and resources in separate requests. */
 
 export const coreVersions = (core: ServedGroup | undefined): object => ({
   kind: 'APIVersions',
   versions: core?.versions.map(({ version }) => version) ?? [],
-  // Under which address we are reached is known to the load balancer and to the client, and not to us.
+  // The address of this server depends on the client's network, which this server does not know.
   serverAddressByClientCIDRs: [],
 });
 
@@ -26,7 +26,7 @@ function groupMembers({ name, versions }: ServedGroup): object {
 
 export const resourceList = ({ groupVersion, version, kinds }: ServedVersion): object => ({
   kind: 'APIResourceList',
-  // The lists of the core group are older than the member.
+  // As in kube-apiserver, lists of the core group have no apiVersion.
   ...(groupVersion !== version && { apiVersion: 'v1' }),
   groupVersion,
   resources: kinds.flatMap(resources),
@@ -59,6 +59,6 @@ const resources = (kind: Kind | Review): object[] =>
         },
   );
 
-/** Tells clients that migrate stored objects whether the version in which they are stored has changed. */
+/** Changes with the version in which objects are stored, for storage migration. */
 const storageVersionHash = ({ group, version, kind }: GroupVersionKind): string =>
   createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');

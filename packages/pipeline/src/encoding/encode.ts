@@ -1,7 +1,7 @@
 import { invariant } from '@cluster-apiserver/base';
 import { encodeProtobuf, formatYaml, type ObjectSchema, type TypeNames } from '@cluster-apiserver/model';
 
-/** How an answer is written. */
+/** The serialization of a response. */
 export type Encoding = 'json' | 'prettyJson' | 'yaml' | 'protobuf';
 
 export const mediaTypes = {
@@ -19,7 +19,7 @@ export const contentTypes: Readonly<Record<Encoding, MediaType>> = {
   protobuf: 'application/vnd.kubernetes.protobuf',
 };
 
-/** Protobuf alone needs to know the form of the value, and is asked for only where it has one. */
+/** Only protobuf requires a schema; it is negotiated only for kinds that have one. */
 export function encode(encoding: Encoding, value: object, schema?: ObjectSchema): Buffer {
   switch (encoding) {
     case 'json':
@@ -30,6 +30,6 @@ export function encode(encoding: Encoding, value: object, schema?: ObjectSchema)
       return Buffer.from(formatYaml(value));
     case 'protobuf':
       invariant(schema, 'protobuf was agreed on for something that has none');
-      return encodeProtobuf(schema, value as TypeNames); // all that is answered names its kind
+      return encodeProtobuf(schema, value as TypeNames); // all responses name their kind
   }
 }

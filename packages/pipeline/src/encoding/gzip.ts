@@ -4,10 +4,10 @@ import { type ApiRequest, type ApiResponse, type SizedBody, type ChunkedBody, is
 import { splitIntoPieces } from '../listener/request/write-body.ts';
 import { parseMediaRanges } from './media-ranges.ts';
 
-/** From here on the time on the wire is worth more than the time it takes to save it. */
+/** Above this size, compression saves more time on the network than it costs. */
 const compressedBytesMin = 128 * 1024;
 
-/** The answer compressed, if it is long and the client takes that. What is made while it is sent is long. */
+/** Compresses a large response if the client accepts gzip. Generated bodies count as large. */
 export function compressResponse(request: ApiRequest, response: ApiResponse): ApiResponse {
   const { body, headers } = response;
   if (body === undefined || (typeof body === 'object' && 'stream' in body)) return response;
@@ -21,15 +21,15 @@ export function compressResponse(request: ApiRequest, response: ApiResponse): Ap
   };
 }
 
-/** The header has the form of Accept, with names in the place of types. */
+/** Accept-Encoding has the syntax of Accept, with codings instead of media types. */
 const acceptsGzip = (accepted: string | undefined): boolean =>
   accepted !== undefined && parseMediaRanges(accepted).some(({ type }) => type === 'gzip');
 
 const deflate = promisify(deflateRaw);
 
 /**
- * Each piece is compressed by itself and ends at a byte, so that together they are one stream (RFC 1951, 1952). A
- * compressor that lives as long as its answer would hold 256 KiB for each client that does not read.
+ * Compresses each piece separately, aligned to a byte, so that together they are one stream (RFC 1951, 1952). A
+ * compressor for the whole response would hold 256 KiB for each client that does not read.
  */
 async function* gzip(body: SizedBody | ChunkedBody): AsyncGenerator<Buffer> {
   yield header;
@@ -40,7 +40,7 @@ async function* gzip(body: SizedBody | ChunkedBody): AsyncGenerator<Buffer> {
     : body.chunks()[Symbol.asyncIterator]();
   try {
     for (;;) {
-      // What is to be compressed is made only now: many answers may wait here.
+      // Generate the piece only now: many responses may wait here.
       const compressed = await compressors.use(async () => {
         const { value, done } = await pieces.next();
         if (done) return undefined;
@@ -54,22 +54,22 @@ async function* gzip(body: SizedBody | ChunkedBody): AsyncGenerator<Buffer> {
   } finally {
     await pieces.return?.();
   }
-  const trailer = Buffer.from([0x03, 0x00, 0, 0, 0, 0, 0, 0, 0, 0]); // an empty block that is the last, checksum, length
+  const trailer = Buffer.from([0x03, 0x00, 0, 0, 0, 0, 0, 0, 0, 0]); // an empty final block, checksum, length
   trailer.writeUInt32LE(checksum, 2);
   trailer.writeUInt32LE(length % 2 ** 32, 6);
   yield trailer;
 }
 
-/** The lightest level: the next ones take twice the time for a tenth of the bytes. */
+/** The lowest level: the next ones take twice the time for a tenth of the bytes. */
 const options = { level: 1, finishFlush: constants.Z_FULL_FLUSH };
 
-/** Deflate, no name, no time, written by Unix. */
+/** The gzip header: deflate, no name, no time, Unix. */
 const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 3]);
 
-/** As many as Node has threads for such work by default; more would only hold memory. */
+/** The size of libuv's thread pool by default; more would only hold memory. */
 const compressorsMax = 4;
 
-/** Lets a few do something at a time, in the order in which they come. */
+/** Runs a limited number of tasks at a time, in order of arrival. */
 class ConcurrencyLimiter {
   #free: number;
   readonly #waiting: (() => void)[] = [];

@@ -2,9 +2,9 @@ import type { ByteString } from '@cluster-apiserver/model';
 import type { Pieces } from '../exchange.ts';
 
 /**
- * Objects as JSON, joined between a beginning and an end, with commas. Of each object so many bytes are left out, the
- * last of which is a comma: a brace takes its place. Lists have thousands of objects, so there is one copy for each and
- * nothing else; a piece ends wherever it is full.
+ * Joins the JSON of objects between a beginning and an end. The first `leftOut` bytes of each object, up to a comma,
+ * are replaced by a brace. Lists have thousands of objects, so each is copied once and nothing else; a piece ends
+ * wherever it is full.
  */
 export function joinItems(
   begin: ByteString,
@@ -30,7 +30,7 @@ export function joinItems(
 
 const lengths = new WeakMap<object, number>();
 
-/** Remembered, because lists of the same objects share them: thousands may be asked for in one moment. */
+/** Cached, because thousands of lists of the same objects may be requested at once. */
 export function countCharacters(items: readonly { readonly json: ByteString }[]): number {
   let characters = lengths.get(items);
   if (characters === undefined) {
@@ -41,7 +41,7 @@ export function countCharacters(items: readonly { readonly json: ByteString }[])
   return characters;
 }
 
-/** Shorter lists are added up as fast as they are looked for. */
+/** Adding up shorter lists is as fast as a lookup. */
 const rememberedItemsMin = 1_000;
 
 const comma = 0x2c;
@@ -52,7 +52,7 @@ class Join {
   readonly #items: readonly { readonly json: ByteString }[];
   readonly #leftOut: number;
   readonly #end: ByteString;
-  /** -1 is the beginning, and behind the last item comes the end. */
+  /** -1 is the beginning; after the last item comes the end. */
   #index = -1;
   #at = 0;
 
@@ -63,7 +63,7 @@ class Join {
     this.#end = end;
   }
 
-  /** Fills the piece to its last byte with what comes next. */
+  /** Fills the piece with what comes next. */
   fill(piece: Buffer): void {
     for (let used = 0; used < piece.length; ) {
       const item = this.#items[this.#index];
@@ -81,11 +81,11 @@ class Join {
   #next(): void {
     this.#index++;
     const inside = this.#index < this.#items.length;
-    // The byte before the brace becomes the comma behind the item before.
+    // The byte before the brace becomes the comma after the previous item.
     this.#at = inside ? this.#leftOut - (this.#index === 0 ? 1 : 2) : 0;
   }
 
-  /** What stands before the item's own bytes: the comma behind the item before, unless it is the first, and the brace. */
+  /** Writes the comma after the previous item, unless this is the first one, and the brace. */
   #open(piece: Buffer, used: number, from: number): void {
     const brace = used + this.#leftOut - 1 - from;
     if (brace > used) piece[used] = comma;

@@ -18,8 +18,8 @@ import { largeCharacters, listItemJson, decodeServedObject } from './object-json
 import { listSchema, createListTransform } from './transform.ts';
 
 /**
- * A list in the form that was asked for. As JSON its objects' bytes are ready, and there is nothing to wait for. Every
- * other form is made while it is sent, so that a list of any length takes the memory of a slice.
+ * Encodes a list. For plain JSON the bytes of its objects are ready. Every other format is generated while it is sent,
+ * so that a list of any length takes the memory of one slice.
  */
 export function listBody(
   resource: Resource,
@@ -36,7 +36,7 @@ export function listBody(
   return slicedBody(turnsOf(clock), begin, countCharacters(list.items));
 }
 
-/** A list joins the bytes of its objects; nothing of them is parsed, and nothing is copied before it is sent. */
+/** Joins the bytes of the objects: nothing is parsed, and nothing is copied before it is sent. */
 function jsonListBody(kind: Kind, list: ObjectList): Pieces {
   const { items } = list;
   const head = JSON.stringify({
@@ -45,7 +45,7 @@ function jsonListBody(kind: Kind, list: ObjectList): Pieces {
     metadata: metadataOf(list),
   });
   const begin = `${head.slice(0, -1)},"items":[`;
-  // The list says kind and apiVersion for all: an item begins behind them, with a brace in the place of the comma.
+  // Items omit kind and apiVersion, which the list has: an item begins after them, with a brace instead of the comma.
   const skipped = typePrefix(kind.kind, kind.apiVersion).length;
   return joinItems(begin, items, skipped, ']}\n');
 }
@@ -57,7 +57,7 @@ const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: O
   ...(shards && { shardInfo: { selector: formatShardSelector(shards) } }),
 });
 
-/** Something made of each object, put inside the list that has nothing in it: what it holds stands at its end. */
+/** Generates the JSON of a list: an empty list whose items, at its end, are filled in. */
 export function* listJson(
   kind: Kind,
   transform: Transform | undefined,
@@ -76,9 +76,9 @@ export function* listJson(
 }
 
 /**
- * Several messages of one form behind one another are one: the list that has nothing in it, and then what it has. How
- * long they are together is said in front of them, so they are written before the first of them is sent. They are kept
- * until then while there is room; otherwise they are only measured, and written once more while they are sent.
+ * Concatenated messages of one type are one message: the empty list, then its items. The envelope begins with the total
+ * length, so all items are encoded before the first is sent. They are buffered while there is memory; otherwise they
+ * are only measured, and encoded again while they are sent.
  */
 function* encodeProtobufInSteps(
   kind: Kind,
@@ -104,20 +104,19 @@ function* encodeProtobufInSteps(
   }
 }
 
-/** All lists of the process together may keep this much of what has been written and not sent. */
+/** Limit for all lists of the process: encoded bytes that have not been sent. */
 const keptBytesMax = 48 * 1024 * 1024;
 let keptBytes = 0;
 
 /**
- * What is kept lies in blocks, each of which goes back to the system once it has been sent. As many small parts it would
- * leave holes everywhere in the memory of the process.
+ * Encoded parts are copied into blocks, each freed once it has been sent. Many small buffers would fragment the heap.
  */
 const blockBytes = 64 * 1024;
 
-/** The parts of one list, or none of them. */
+/** Buffers the encoded parts of one list: all of them, or none if memory is short. */
 class PartBuffer {
   #blocks: Buffer[] | undefined = [];
-  /** Of the last block, what has been written. */
+  /** Used bytes of the last block. */
   #usedBytes = blockBytes;
 
   add(part: Uint8Array): void {
@@ -131,7 +130,7 @@ class PartBuffer {
     }
   }
 
-  /** Undefined when there is no memory for another one, or was none before. */
+  /** Undefined if there is no memory for another block. */
   #blockWithRoom(): Buffer | undefined {
     if (this.#usedBytes < blockBytes || !this.#blocks) return this.#blocks?.at(-1);
     if (keptBytes + blockBytes > keptBytesMax) {
@@ -145,7 +144,7 @@ class PartBuffer {
     return block;
   }
 
-  /** Each block is given up when the next one is wanted. Undefined when they have been dropped. */
+  /** Frees each block when the next one is read. Undefined if the parts have been dropped. */
   take(): Iterable<Uint8Array> | undefined {
     return this.#blocks && this.#taken(this.#blocks);
   }
@@ -193,5 +192,5 @@ function* encodeProtobufItems(
   if (batch.length > 0) yield written();
 }
 
-/** Objects of this length together are read and written in about a millisecond. */
+/** Objects of this total length are decoded and encoded in about a millisecond. */
 const batchCharacters = 16 * 1024;

@@ -1,13 +1,13 @@
-/** One of the types that an Accept header names, with everything it says about it. */
+/** A media range of an Accept header with its parameters. */
 export interface MediaRange {
   readonly type: string;
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** A header longer than this names more types than exist; the rest of it is not read. */
+/** The rest of a longer header is ignored: it names more types than exist. */
 const rangesMax = 32;
 
-/** What a client accepts, dearest first; of what is as dear, what is said more exactly, and then in the client's order. */
+/** Parses an Accept header, ordered by quality, then specificity, then position. */
 export const parseMediaRanges = (accept: string | undefined): readonly MediaRange[] =>
   (accept || '*/*')
     .split(',', rangesMax)
@@ -15,7 +15,7 @@ export const parseMediaRanges = (accept: string | undefined): readonly MediaRang
     .filter(({ quality }) => quality > 0)
     .sort((left, right) => right.quality - left.quality || countWildcards(left) - countWildcards(right));
 
-/** Whether a type is one of those that a range means. */
+/** Whether the range covers the media type. */
 export const coversType = ({ type }: MediaRange, candidate: string): boolean =>
   type === candidate ||
   type === '*/*' ||

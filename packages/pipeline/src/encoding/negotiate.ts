@@ -10,10 +10,10 @@ import type { RequestInfoContext } from '../request-context.ts';
 import { type Encoding, type MediaType, mediaTypes } from './encode.ts';
 import { coversType, type MediaRange, parseMediaRanges } from './media-ranges.ts';
 
-/** How an answer looks: what it shows, and how that is written. */
+/** The format of a response: its serialization, and an optional transformation. */
 export interface ResponseFormat {
   readonly encoding: Encoding;
-  /** What is shown in the place of an object or a list; undefined for themselves. */
+  /** Set if the client requests a table or metadata instead of the object or list. */
   readonly transform?: Transform;
 }
 
@@ -27,11 +27,11 @@ export interface TableTransform {
   readonly include: TableOptions['include'];
 }
 
-/** What may be asked for. */
+/** What a client may request. */
 interface Offer {
-  /** The dearest to us first: whoever takes everything gets it. */
+  /** In order of preference: a client that accepts everything gets the first. */
   readonly types: readonly MediaType[];
-  /** What can stand in the place of the value. */
+  /** The transformations that are available. */
   readonly shows: readonly Transform['as'][];
 }
 
@@ -50,14 +50,17 @@ function offerOf({ hasProtobuf, columns }: SpokenKind): Offer {
   return hasProtobuf ? madeObjects : madeObjectsAsText;
 }
 
-/** Most answers look like this, and then nothing has to be found out, made or remembered. */
+/** Most responses have this format; sharing it avoids an allocation. */
 const json: ResponseFormat = { encoding: 'json' };
 
-/** The encoding of a document. All of these throw NotAcceptable when there is no form that the client takes. */
+/**
+ * The encoding of discovery and OpenAPI documents. All these functions throw NotAcceptable if the client accepts none
+ * of the formats.
+ */
 export const negotiateDocument = (context: RequestInfoContext): Encoding =>
   negotiate(context.request, context.info.query, documents).encoding;
 
-/** The form of one object, or of a Status in its place. */
+/** The format of one object, or of a Status instead of it. */
 export function negotiateObject({ request, info }: RequestInfoContext, kind: SpokenKind): ResponseFormat {
   const form = negotiate(request, info.query, offerOf(kind));
   if (form.transform?.as === 'PartialObjectMetadataList')
@@ -72,7 +75,7 @@ export function negotiateList({ request, info }: RequestInfoContext, kind: Spoke
   return form;
 }
 
-/** The form of each event of a watch: on one line, whoever asks. */
+/** The format of watch events, which are never indented. */
 export function negotiateWatch(context: RequestInfoContext, kind: SpokenKind): ResponseFormat {
   const form = negotiateObject(context, kind);
   switch (form.encoding) {
@@ -92,7 +95,7 @@ export function negotiateWatch(context: RequestInfoContext, kind: SpokenKind): R
   }
 }
 
-/** The encoding of an error: the one asked for if there is one, and JSON for people otherwise. */
+/** The encoding of an error: the requested one if possible, otherwise indented JSON. */
 export function negotiateError(request: ApiRequest, query: URLSearchParams | undefined): Encoding {
   try {
     return negotiate(request, query, errors).encoding;
@@ -120,20 +123,20 @@ function negotiate(request: ApiRequest, query: URLSearchParams | undefined, offe
       return { encoding: pretty ? 'prettyJson' : encoding, ...(transform && { transform }) };
     }
   }
-  // A type that we have, in a form that we do not have, was refused here and not where the path was found.
+  // As in kube-apiserver: a known media type with an unknown transformation gets an error without details.
   const known = ranges.some((range) => offer.types.some((type) => coversType(range, type)));
   throw notAcceptable(onlyAccepted(offer.types), known ? undefined : {});
 }
 
 const isStreamed = (type: MediaType): boolean => type !== 'application/yaml';
 
-/** Events of a watch are the one stream there is. Asked of anything else, it changes nothing. */
+/** Only watch events can be streamed. For other responses the parameter has no effect. */
 function canStream({ parameters }: MediaRange, type: MediaType): boolean {
   const stream = parameters.get('stream');
   return !stream || (stream === 'watch' && isStreamed(type));
 }
 
-/** The rows of a table hold anything, and protobuf wants to know beforehand. */
+/** Cells of a table have any type, which protobuf cannot encode. */
 const canShow = (type: MediaType, { as }: Transform): boolean => as !== 'Table' || mediaTypes[type] !== 'protobuf';
 
 const metaVersions: readonly MetaVersion[] = ['v1', 'v1beta1'];

@@ -16,7 +16,7 @@ import type { ResponseFormat, Transform } from './negotiate.ts';
 import { largeCharacters, objectJson, decodeServedObject } from './object-json.ts';
 import { objectSchema, transformObject } from './transform.ts';
 
-/** An object as a verb gave it. As JSON its bytes are ready, and nobody looks inside. */
+/** Encodes a stored object. For plain JSON its bytes are ready. */
 export function objectBody(
   { served: kind, clock }: Resource,
   { encoding, transform }: ResponseFormat,
@@ -31,7 +31,7 @@ export function objectBody(
   return slicedBody(turnsOf(clock), begin, json.length);
 }
 
-/** An object that was made for one answer: it is no longer than what its client has sent. */
+/** Encodes an object that is not stored. It is not longer than the request that it answers. */
 export function unstoredObjectBody(
   kind: SpokenKind,
   { encoding, transform }: ResponseFormat,
@@ -62,7 +62,7 @@ function* encodeProtobufInSteps(
   nowMs: number,
 ): Generator<Uint8Array | undefined> {
   const schema = objectSchema(kind, transform);
-  const value = (transform ? transformObject(kind, object, transform, { nowMs }) : object) as TypeNames; // all that is answered names its kind
+  const value = (transform ? transformObject(kind, object, transform, { nowMs }) : object) as TypeNames; // all responses name their kind
   const parts = characters > largeCharacters ? yield* messageParts(schema, value) : [encodeMessage(schema, value)];
   yield envelope(
     value,

@@ -14,27 +14,27 @@ import { parseInSteps, findMemberText } from './parse-in-steps.ts';
 import { type ListTransform, transformObject } from './transform.ts';
 
 /**
- * Stored objects as JSON texts of what a client asks for, in steps. A small object is one step. A large one is read
- * token by token, and what is the same in both forms is copied and not written anew.
+ * Converts stored objects to the JSON that a client requested, in steps. A small object is one step. A large one is
+ * read token by token, and parts that do not change are copied.
  */
 
-/** V8 reads and writes one of this length in a millisecond. */
+/** V8 parses and formats an object of this length in a millisecond. */
 export const largeCharacters = 32 * 1024;
 
 const textOf = (json: ByteString): string =>
   Buffer.byteLength(json) === json.length ? json : bytesOf(json).toString();
 
-/** The object as clients of the kind see it. */
+/** Decodes a stored object in the served version. */
 export function* decodeServedObject(kind: Kind, json: ByteString): Generator<undefined, KubeObject> {
   if (json.length <= largeCharacters) return asServed(kind, decodeStored(json));
   const object = (yield* parseInSteps(textOf(json))) as KubeObject; // ours, and an object when it was stored
   return kind.view ? { ...asServed(kind, withoutMetadata(object)), metadata: object.metadata } : object;
 }
 
-/** Metadata is the same in every view of an object, and all else is small. */
+/** Metadata is the same in every view; everything else is small. */
 const withoutMetadata = (object: KubeObject): KubeObject => ({ ...object, metadata: {} });
 
-/** The object, or what is shown in its place. */
+/** The JSON of the object, transformed if requested. */
 export function* objectJson(
   kind: Kind,
   transform: Transform | undefined,
@@ -54,7 +54,7 @@ export function* objectJson(
   yield ']}';
 }
 
-/** One of the items of a list, or of what is shown in its place. */
+/** The JSON of a list item, transformed if requested. */
 export function* listItemJson(
   kind: Kind,
   { members, transform }: ListTransform,
@@ -64,7 +64,7 @@ export function* listItemJson(
   if (json.length <= largeCharacters && (transform || kind.view)) {
     yield JSON.stringify(members([asServed(kind, decodeStored(json))])[0]);
   } else if (!transform) {
-    // The list says kind and version for all.
+    // Items omit kind and apiVersion, which the list has.
     const names = typePrefix(kind.kind, kind.apiVersion).length;
     let isFirst = true;
     for (const part of servedJson(kind, json)) {
@@ -76,7 +76,7 @@ export function* listItemJson(
   else yield* partialMetadataJson(transform, json);
 }
 
-/** Its first part has kind and version, and no part of it ends inside of a token. */
+/** The first part has kind and apiVersion, and no part ends inside a token. */
 function* servedJson(kind: Kind, json: ByteString): Generator<string | undefined> {
   if (!kind.view) return yield textOf(json);
   if (json.length <= largeCharacters) return yield JSON.stringify(asServed(kind, decodeStored(json)));

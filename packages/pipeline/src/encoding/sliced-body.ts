@@ -4,22 +4,22 @@ import type { SizedBody, ChunkedBody } from '../exchange.ts';
 import type { Encoding } from './encode.ts';
 
 /**
- * What is made in steps, each of about a millisecond at most: text, bytes, or nothing yet. Steps are taken only while
- * somebody waits for what they make.
+ * Generates a body in steps of at most about a millisecond: text, bytes, or nothing yet. Steps run only while the
+ * client reads.
  */
 export type Steps = Generator<string | Uint8Array | undefined>;
 
-/** A slice ends when it has made this much: it is what an answer holds in memory, beside the object that it is at. */
+/** The size of a slice, which is what a response holds in memory besides the object that it is encoding. */
 const sliceBytes = 64 * 1024;
 
-/** What is made of so little is made as a whole, so that its length can be said. */
+/** Smaller bodies are generated at once, so that they have a Content-Length. */
 const wholeCharactersMax = 64 * 1024;
 
-/** A body that is made of stored objects of this length together. */
+/** Generates a body from stored objects of this total length. */
 export const slicedBody = (turns: Turns, begin: () => Steps, characters: number): ChunkedBody | Promise<SizedBody> =>
   characters <= wholeCharactersMax ? concatSlices(turns, begin()) : { chunks: () => generateSlices(turns, begin()) };
 
-/** JSON texts, none of which ends inside of a token, in the encoding that was asked for. */
+/** Encodes JSON texts, none of which ends inside a token. */
 export function encodeTextInSteps(encoding: Exclude<Encoding, 'protobuf'>, texts: Iterable<string | undefined>): Steps {
   switch (encoding) {
     case 'json':
@@ -36,7 +36,7 @@ function* jsonLine(texts: Iterable<string | undefined>): Generator<string | unde
   yield '\n';
 }
 
-/** The next slice is made when the one before has left. */
+/** Each slice is generated after the previous one has been sent. */
 async function* generateSlices(turns: Turns, steps: Steps): AsyncGenerator<Buffer> {
   try {
     for (;;) {

@@ -13,7 +13,7 @@ import {
 } from '@cluster-apiserver/model';
 import type { Transform } from './negotiate.ts';
 
-/** What is shown in the place of one object. A watch names the columns of a table only once. */
+/** Transforms one object. Only the first event of a watch has the columns of a table. */
 export const transformObject = (
   kind: SpokenKind,
   object: KubeObject,
@@ -27,21 +27,21 @@ export const transformObject = (
 const versionOf = ({ metadata: { resourceVersion } }: KubeObject): ListMetadata =>
   resourceVersion === undefined ? {} : { resourceVersion };
 
-/** The form of what is shown of one object, where protobuf can say it. */
+/** The schema of the transformed object, for protobuf. */
 export const objectSchema = (kind: SpokenKind, transform: Transform | undefined): ObjectSchema =>
   transform ? partialMetadataSchema : kind.schema;
 
 export const listSchema = (kind: Kind, transform: Transform | undefined): ObjectSchema =>
   transform ? partialMetadataListSchema : kind.listSchema;
 
-/** What is shown for a list, or in its place: the list when it has nothing in it, and what then belongs at its end. */
+/** How a list is transformed: an empty list, and the items to fill in at its end. */
 export interface ListTransform {
   readonly transform: Transform | undefined;
   readonly empty: TypeNames;
   members(objects: readonly KubeObject[]): readonly object[];
 }
 
-/** The list says kind and version for all. */
+/** Items omit kind and apiVersion, which the list has. */
 function withoutTypeNames(object: KubeObject): object {
   const { kind: _, apiVersion: __, ...rest } = object;
   return rest;

@@ -18,22 +18,22 @@ import { contentTypes, encode } from './encode.ts';
 import type { ResponseFormat } from './negotiate.ts';
 import { objectSchema, transformObject } from './transform.ts';
 
-/** Writes events down in one form. What it wrote once for a batch is used for every watcher that wants the same form. */
+/** Encodes events in one format. Watchers of the same format share the encoded batch. */
 export type FrameWriter = (events: readonly WatchEvent[]) => Buffer;
 
-/** How a watch is written in one form. */
+/** The encoders of one watch format. */
 export interface Frames {
   readonly contentType: string;
-  /** The first events of a watch: a table names its columns in them and never again. */
+  /** The first events of a watch: only these have the columns of a table. */
   readonly first: FrameWriter;
   readonly later: FrameWriter;
   error(error: StatusError): Buffer;
 }
 
-/** How events are kept apart: by what stands between them in a stream, or by a message of a WebSocket for each. */
+/** How events are delimited: in a stream, or as WebSocket messages. */
 export type Framing = 'stream' | 'messages';
 
-/** The frames of each form. There are few of them, and each is the same for all, so that watchers share what is written. */
+/** Returns a cache of the encoders of each format, so that watchers share encoded events. */
 export function createFrameCache(resource: Resource): (form: ResponseFormat, framing: Framing) => Frames {
   const plain = resource.served.view
     ? undefined
@@ -48,7 +48,7 @@ export function createFrameCache(resource: Resource): (form: ResponseFormat, fra
   };
 }
 
-/** The bytes of the objects are ready. */
+/** Joins the ready bytes of the objects. */
 function jsonStreamFrames(kind: Kind): Frames {
   const write: FrameWriter = (events) => bytesOf(events.map((event) => jsonLine(kind, event)).join(''));
   return { contentType: contentTypes.json, first: write, later: write, error: errorFrame(jsonFrame) };
@@ -94,7 +94,7 @@ function createFrames(
   return { contentType, first: transform?.as === 'Table' ? writer(true) : later, later, error: errorFrame(frame) };
 }
 
-/** One event on the wire. */
+/** Encodes one event. */
 type Frame = (type: string, object: object, schema: ObjectSchema) => Buffer;
 
 const jsonFrame: Frame = (type, object) => Buffer.from(`${JSON.stringify({ type, object })}\n`);
@@ -117,10 +117,10 @@ const errorFrame =
 const objectOf = (kind: Kind, event: WatchEvent): KubeObject =>
   event.type === 'BOOKMARK' ? bookmarkObject(kind, event) : asServed(kind, decodeStored(event.outcome.json));
 
-/** Under the name of the specification, and under the one that clients of today wait for. */
+/** The annotation of this API's specification, and the one that current clients expect. */
 const initialEventsEnd = { 'k8s.io/initial-events-end': 'true', 'platform.io/initial-events-end': 'true' };
 
-/** An object of the kind that has nothing but a version. */
+/** An object of the kind with nothing but a resourceVersion. */
 function bookmarkObject({ schema, kind, apiVersion }: Kind, { revision, endsInitialEvents }: Bookmark): KubeObject {
   const metadata = { resourceVersion: String(revision), ...(endsInitialEvents && { annotations: initialEventsEnd }) };
   return decode(schema, { kind, apiVersion, metadata }, () => {}) as KubeObject;

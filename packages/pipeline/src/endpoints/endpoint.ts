@@ -2,8 +2,8 @@ import type { GroupVersionKind, ObjectSchema, ServedKind, Verb } from '@cluster-
 import type { Parameter } from './parameters.ts';
 
 /**
- * One method of one path of a resource. The router, the OpenAPI documents and discovery are all derived from these:
- * whoever adds one to `endpoints.ts` has added it everywhere.
+ * One method of one path of a resource. The router, the OpenAPI documents and discovery are derived from the endpoints
+ * in `endpoints.ts`: adding one there adds it everywhere.
  */
 export interface Endpoint {
   /** With `{namespace}` and `{name}` as placeholders. */

@@ -1,4 +1,4 @@
-/** A parameter of a query. */
+/** A query parameter. */
 export interface Parameter {
   readonly name: string;
   readonly type: 'string' | 'boolean' | 'integer';
@@ -68,7 +68,7 @@ const ofSelection = [
   'timeoutSeconds',
 ] as const;
 
-/** What each verb can be told. */
+/** The query parameters of each verb. */
 export const parametersOf = {
   get: named('pretty'),
   write: named('pretty', 'dryRun', 'fieldManager', 'fieldValidation'),

@@ -12,14 +12,9 @@ import {
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import { apply, type Resource } from '@cluster-apiserver/registry';
-import {
-  type FieldValidation,
-  rejectUnparsable,
-  readBody,
-  reportFieldProblems,
-  unknownFieldMessage,
-  parseYamlBody,
-} from '../body.ts';
+import { rejectUnparsable, parseYamlBody } from '../request-body/body-formats.ts';
+import { type FieldValidation, reportFieldProblems, unknownFieldMessage } from '../request-body/field-validation.ts';
+import { readBody } from '../request-body/read-body.ts';
 import type { ApiResponse } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import type { ResponseFormat } from '../encoding/negotiate.ts';
@@ -79,14 +74,14 @@ function* readConfiguration(
   }
 }
 
-/** What was read once already, and is a configuration, in the form in which the object is stored. */
+/** Renames the fields of a view to those of the stored kind. */
 const toStoredFields = ({ of, renamed }: View, configuration: unknown): object => ({
   ...renamed(configuration as object),
   kind: of.kind,
   apiVersion: of.apiVersion,
 });
 
-/** A configuration names its kind and version, because its fields mean something in that version alone. */
+/** An applied configuration must name its kind and version, since its fields have a meaning only in that version. */
 function requireTypeNames(kind: Kind, value: unknown): asserts value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw badRequest('error decoding YAML: the configuration to apply must be an object');

@@ -9,7 +9,7 @@ import { readDeleteParameters } from './delete-parameters.ts';
 import { toOperationOptions, createRequester, type WriteChecks } from './requester.ts';
 import { authorizeUnsafeDeletion } from './unsafe-deletion.ts';
 
-/** `mayDeleteUnreadable` is undefined where nobody may. */
+/** `unsafeDeletionAuthorizer` is undefined if unsafe deletion is disabled. */
 export const deleteCollectionHandler =
   (
     resource: Resource,

@@ -8,13 +8,13 @@ import {
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import type { DeleteOptions } from '@cluster-apiserver/registry';
-import { type BodyFormat, formatOfBody, rejectUnparsable, readBody } from '../body.ts';
+import { type BodyFormat, formatOfBody, rejectUnparsable } from '../request-body/body-formats.ts';
+import { readBody } from '../request-body/read-body.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { dryRunErrors, invalidOptionsError } from '../query-parameters.ts';
 import { readBoolean, readInteger, readString } from '../request-info.ts';
 import { ignoreReadErrorsParameter } from './unsafe-deletion.ts';
 
-/** What a delete may say in its body. */
 interface DeleteBody {
   readonly kind?: string;
   readonly apiVersion?: string;
@@ -27,8 +27,8 @@ interface DeleteBody {
 }
 
 /**
- * Each option is the body's if it says anything about it, and the query's otherwise. The reference forgets the query
- * as soon as there is a body, and so deletes for good what was asked to be a dry run.
+ * An option in the body takes precedence over the query. kube-apiserver ignores the query as soon as there is a body,
+ * and so deletes for good what the query marks as a dry run.
  */
 export async function readDeleteParameters(context: AuthenticatedContext): Promise<Omit<DeleteOptions, 'namespace'>> {
   const { query } = context.info;
@@ -45,7 +45,7 @@ export async function readDeleteParameters(context: AuthenticatedContext): Promi
     ignoreReadErrors: body[ignoreReadErrorsParameter] ?? readBoolean(query, ignoreReadErrorsParameter),
     preconditions: body.preconditions,
     gracePeriodSeconds: body.gracePeriodSeconds ?? readInteger(query, 'gracePeriodSeconds'),
-    // Deprecated, and taken without a Warning: kube-apiserver sends none, as recorded conversations show.
+    // Deprecated. kube-apiserver sends no Warning for it, as recorded conversations show.
     orphanDependents: policyInBody ? body.orphanDependents : readBoolean(query, 'orphanDependents'),
     propagationPolicy: policyInBody ? body.propagationPolicy : readString(query, 'propagationPolicy'),
   };
@@ -54,7 +54,7 @@ export async function readDeleteParameters(context: AuthenticatedContext): Promi
 const unreadableOptions = 'the options of the deletion are unreadable';
 
 function parseOptions(raw: Buffer, format: BodyFormat): DeleteBody {
-  // Every group and version has the same options, and clients name that of the object, or of themselves.
+  // All groups and versions share these options. Clients name the apiVersion of the object, or their own.
   const isOne = ({ kind, apiVersion }: Partial<TypeNames>): boolean =>
     (!kind || kind === 'DeleteOptions') && (!apiVersion || apiVersion.split('/', 3).length <= 2);
   const parse = format(raw, (names) => (isOne(names) ? deleteOptions : undefined));

@@ -8,7 +8,7 @@ import { readDeleteParameters } from './delete-parameters.ts';
 import { toOperationOptions, namespacedNameOf, createRequester, type WriteChecks } from './requester.ts';
 import { authorizeUnsafeDeletion } from './unsafe-deletion.ts';
 
-/** `mayDeleteUnreadable` is undefined where nobody may. */
+/** `unsafeDeletionAuthorizer` is undefined if unsafe deletion is disabled. */
 export const deleteHandler =
   (
     resource: Resource,
@@ -27,7 +27,7 @@ export const deleteHandler =
       requester: createRequester(context, checks, toOperationOptions(parameters)),
     };
     const { answer, gone } = await deleteObject(resource, name, options, context.call);
-    // Accepted but not done: only to those who asked for the cascade this way, as older clients know no 202.
+    // 202 only for clients that use orphanDependents: older clients do not know it.
     const code = !gone && options.orphanDependents === false ? 202 : 200;
     return 'json' in answer
       ? objectResponse(context, resource, form, code, answer)

@@ -12,13 +12,13 @@ import {
   strategicallyMergedBy,
   TooManyOperationsError,
 } from '@cluster-apiserver/model';
-import { parseJsonBody, rejectUnparsable } from '../body.ts';
+import { parseJsonBody, rejectUnparsable } from '../request-body/body-formats.ts';
 
-/** A patch, read once: it may have to be carried out several times. */
+/** A parsed patch. It is applied again after a conflict. */
 export interface ParsedPatch {
-  /** From the present object to the next. */
+  /** Applies the patch to the current object. */
   readonly change: (current: KubeObject) => Steps<unknown>;
-  /** What strict validation refuses in the patch itself, each as a sentence. */
+  /** Problems for strict field validation, each as a sentence. */
   readonly faults: readonly string[];
 }
 

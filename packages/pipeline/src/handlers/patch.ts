@@ -1,7 +1,9 @@
 import { getOwn, largeBytesMin, perform } from '@cluster-apiserver/base';
 import { partOf, StatusError } from '@cluster-apiserver/model';
 import { patch, type Resource } from '@cluster-apiserver/registry';
-import { mediaTypeOf, readBody, reportFieldProblems, unknownFieldMessage } from '../body.ts';
+import { mediaTypeOf } from '../request-body/body-formats.ts';
+import { reportFieldProblems, unknownFieldMessage } from '../request-body/field-validation.ts';
+import { readBody } from '../request-body/read-body.ts';
 import type { Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { negotiateObject } from '../encoding/negotiate.ts';
@@ -11,7 +13,7 @@ import { applyHandler, applyType } from './apply.ts';
 import { patchParsers } from './parse-patch.ts';
 import { readOperationOptions, namespacedNameOf, createRequester, type WriteChecks } from './requester.ts';
 
-/** An apply may create the object and is about owners; all other types change what is there. */
+/** Apply may create the object and tracks field owners; the other patch types change an existing object. */
 export function patchHandler(resource: Resource, checks: WriteChecks): Handler<AuthenticatedContext> {
   const apply = applyHandler(resource, checks);
   return async (context) => {

@@ -1,7 +1,9 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { asStored, type KubeObject, partOf, type SpokenKind } from '@cluster-apiserver/model';
 import type { Resource, WriteOptions } from '@cluster-apiserver/registry';
-import { formatOfBody, readBody, readObject } from '../body.ts';
+import { formatOfBody } from '../request-body/body-formats.ts';
+import { readBody } from '../request-body/read-body.ts';
+import { readObject } from '../request-body/read-object.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { type ResponseFormat, negotiateObject } from '../encoding/negotiate.ts';
 import { readWriteParameters } from '../query-parameters.ts';
@@ -10,11 +12,11 @@ import { readOperationOptions, namespaceOf, createRequester, type WriteChecks } 
 interface RequestObject<Options> {
   readonly object: KubeObject;
   readonly options: Options;
-  /** How the client wants the answer written. */
+  /** The format of the response. */
   readonly form: ResponseFormat;
 }
 
-/** An object that a client sends whole, as it is stored. */
+/** Reads an object for create or replace, in the form in which it is stored. */
 export async function readObjectToStore(
   { served, clock }: Resource,
   checks: WriteChecks,
@@ -34,7 +36,7 @@ export async function readObjectToStore(
   };
 }
 
-/** An object of any kind as the client sends it. What is asked in vain is refused before the body is read. */
+/** Reads an object of any kind. Unsupported formats are refused before the body is read. */
 export async function readRequestObject(
   kind: SpokenKind,
   context: AuthenticatedContext,

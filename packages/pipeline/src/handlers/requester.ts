@@ -5,7 +5,7 @@ import type { AuthenticatedContext, RequestInfoContext } from '../request-contex
 import { readBoolean, type RequestInfo, readString } from '../request-info.ts';
 import { requireVerb } from '../stages/authorize.ts';
 
-/** Where the object of a route is that names one. */
+/** The namespace and name in the path of an object. */
 export function namespacedNameOf(context: RequestInfoContext): { namespace: string | undefined; name: string } {
   const name = context.info.resource?.name;
   invariant(name !== undefined, 'a handler of one object was reached without its name');
@@ -16,14 +16,14 @@ export function namespacedNameOf(context: RequestInfoContext): { namespace: stri
 export const namespaceOf = ({ info: { resource } }: RequestInfoContext): string | undefined =>
   resource?.isInNamespace ? resource.namespace : undefined;
 
-/** What a write has to get past after the request itself was authorized. */
+/** Checks of a write after the request itself was authorized. */
 export interface WriteChecks {
   readonly admission: Admission;
-  /** For what a write does besides its own verb. */
+  /** Authorizes what a write does besides its own verb, such as a create by PUT. */
   readonly authorizer: Authorizer;
 }
 
-/** Who sends a write. */
+/** The requester of a write, with the checks that it must pass. */
 export const createRequester = (
   context: AuthenticatedContext,
   { admission, authorizer }: WriteChecks,
@@ -39,7 +39,7 @@ export const createRequester = (
   authorizeCreate: () => requireVerb(authorizer, context, 'create'),
 });
 
-/** The options of a write as they stand in the query. */
+/** The options of a write from the query, as admission sees them. */
 export function readOperationOptions(
   kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
   { query }: RequestInfo,
@@ -54,7 +54,7 @@ export function readOperationOptions(
   };
 }
 
-/** The options of a deletion, wherever they stand. */
+/** The options of a deletion, as admission sees them. */
 export const toOperationOptions = ({
   dryRun,
   gracePeriodSeconds,

@@ -4,12 +4,12 @@ import { requireVerb } from '../stages/authorize.ts';
 
 export const ignoreReadErrorsParameter = 'ignoreStoreReadErrorWithClusterBreakingPotential';
 
-/** Required besides the verb of the deletion by whoever wants objects to be deleted that cannot be read. */
+/** The verb that is required in addition to delete. */
 const unsafeVerb = 'unsafe-delete-ignore-read-errors';
 
 /**
- * Whether objects that cannot be read are deleted: requested, switched on, and allowed. Without an authorizer nobody may,
- * and the deletion is an ordinary one.
+ * Returns whether unreadable objects are deleted: requested, enabled and authorized. Without an authorizer the feature
+ * is disabled, and the deletion is an ordinary one.
  */
 export async function authorizeUnsafeDeletion(
   context: AuthenticatedContext,

@@ -4,7 +4,7 @@ import { textResponse } from '../responses.ts';
 
 const endpoints: readonly Endpoint[] = ['livez', 'readyz', 'healthz'];
 
-/** `/livez`, `/readyz` and `/healthz`, whole and check by check. */
+/** `/livez`, `/readyz` and `/healthz`, with a path for each check. */
 export function healthRoutes(health: Health): NonResourceRoutes {
   const documents = endpoints.flatMap((endpoint): [string, NonResourceHandler][] => {
     const document: NonResourceHandler = async ({ auditId, info: { query } }, { check }) => {
@@ -15,7 +15,7 @@ export function healthRoutes(health: Health): NonResourceRoutes {
     };
     return [
       [`/${endpoint}`, document],
-      // The name of a check may have slashes, such as poststarthook/rbac/bootstrap-roles.
+      // Names of checks may contain slashes, such as poststarthook/rbac/bootstrap-roles.
       [`/${endpoint}/*check`, document],
     ];
   });

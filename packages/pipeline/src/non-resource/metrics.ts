@@ -4,7 +4,7 @@ import type { ApiResponse } from '../exchange.ts';
 import { compressResponse } from '../encoding/gzip.ts';
 import { parseMediaRanges } from '../encoding/media-ranges.ts';
 
-/** `/metrics`, and `/metrics/slis`, which has the results of health checks alone. */
+/** `/metrics`, and `/metrics/slis`, which has only the results of health checks. */
 export const metricsRoutes = (metrics: Metrics, slis: Metrics): NonResourceRoutes => ({
   '/metrics': metricsHandler(metrics),
   '/metrics/slis': metricsHandler(slis),
@@ -18,7 +18,7 @@ const metricsHandler =
       metricsResponse(auditId, await metrics.exposition(negotiateFormat(request.header('accept')))),
     );
 
-/** Made while it is sent: a scrape of thousands of series must not hold up the event loop. */
+/** Formatted while it is sent: a scrape of thousands of series must not block the event loop. */
 const metricsResponse = (auditId: string, { contentType, pieces }: Exposition): ApiResponse => ({
   status: 200,
   headers: {
@@ -36,7 +36,7 @@ const metricsResponse = (auditId: string, { contentType, pieces }: Exposition): 
 
 const openMetricsVersions: ReadonlySet<string | undefined> = new Set([undefined, '1.0.0', '0.0.1']);
 
-/** The first of the best that we write; whoever accepts nothing of it gets text, as from every other exporter. */
+/** The preferred format of the client that this server writes. Text if it accepts none, as other exporters do. */
 function negotiateFormat(accept: string | undefined): ExpositionFormat {
   for (const { type, parameters } of parseMediaRanges(accept)) {
     if (type === 'application/openmetrics-text' && openMetricsVersions.has(parameters.get('version')))

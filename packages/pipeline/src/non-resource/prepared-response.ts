@@ -5,11 +5,11 @@ import { compressResponse } from '../encoding/gzip.ts';
 import { contentTypes, type Encoding, encode } from '../encoding/encode.ts';
 import { negotiateDocument } from '../encoding/negotiate.ts';
 
-/** Bytes that are the same for everybody, made once. */
+/** A response body that is the same for all clients and built once. */
 export interface PreparedBody {
   readonly contentType: string;
   readonly bytes: Buffer;
-  /** Depends on the bytes alone, so every replica of one version has the same. */
+  /** Depends only on the bytes, so all replicas of one version return the same ETag. */
   readonly hash: string;
 }
 
@@ -18,7 +18,7 @@ export const prepareBody = (contentType: string, content: string | Buffer): Prep
   return { contentType, bytes, hash: createHash('sha512').update(bytes).digest('hex').toUpperCase() };
 };
 
-/** The same value in every form. JSON, which programs ask for, is made at once; what people read, when it is asked for. */
+/** One value in all encodings. JSON is encoded at once, YAML and indented JSON on the first request. */
 export interface PreparedEncodings {
   readonly json: PreparedBody;
   in(encoding: Encoding): PreparedBody;
@@ -40,14 +40,14 @@ export function prepareEncodings(value: object): PreparedEncodings {
 const prepare = (encoding: Encoding, value: object): PreparedBody =>
   prepareBody(contentTypes[encoding], encode(encoding, value));
 
-/** The document in the form that the client asks for. */
+/** Responds in the encoding that the client accepts. */
 export const respondEncoded = (
   context: AuthenticatedContext,
   forms: PreparedEncodings,
   headers?: OutgoingHeaders,
 ): ApiResponse => respondPrepared(context, forms.in(negotiateDocument(context)), headers);
 
-/** The bytes, or that the client has them already. */
+/** Responds with the bytes, or with 304 if the client already has them. */
 export function respondPrepared(
   { request, auditId }: AuthenticatedContext,
   { contentType, bytes, hash }: PreparedBody,
@@ -59,7 +59,7 @@ export function respondPrepared(
   return compressResponse(request, { status: 200, headers: { ...common, 'content-type': contentType }, body: bytes });
 }
 
-/** Compared weakly, as the header asks for: a proxy that compresses marks the tag with `W/`. */
+/** Weak comparison, as RFC 9110 requires for If-None-Match: a compressing proxy marks the tag with `W/`. */
 const matchesEtag = (lines: readonly string[], etag: string): boolean =>
   lines
     .flatMap((line) => line.split(','))

@@ -4,7 +4,7 @@ import type { ApiResponse, Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { textResponse } from '../responses.ts';
 
-/** What answers a path that is no resource. The parameters are the named parts of its pattern, and `paths` all patterns. */
+/** Handles a non-resource path. `parameters` are the placeholders of its pattern, `paths` all registered patterns. */
 export type NonResourceHandler = (
   context: AuthenticatedContext,
   parameters: Readonly<Record<string, string>>,
@@ -14,14 +14,14 @@ export type NonResourceHandler = (
 export type NonResourceRoutes = Readonly<Record<string, NonResourceHandler>>;
 
 /**
- * Express's router over the paths that are no resources: health, metrics and what can be asked. It sees no socket, only
- * the method and the path of the exchange, so it serves both protocols and cannot be confused by either.
+ * Routes non-resource paths (health, metrics, discovery …) with Express's router. The router sees only the method and
+ * path of the request and no socket, so it serves both protocols and cannot desynchronize either.
  */
 export function createNonResourceRouter(documents: NonResourceRoutes): Handler<AuthenticatedContext> {
   const router = Router({ caseSensitive: true, strict: true });
   const paths = Object.keys(documents);
   for (const [pattern, document] of Object.entries(documents)) {
-    // Every method, because the router would answer OPTIONS by itself, and into a socket that it does not have.
+    // Registers every method: Express would respond to OPTIONS itself, and write into a socket that it does not have.
     router.all(pattern, (request: Request, response: Response) => {
       const { context, answer, fail } = response as unknown as PendingRequest;
       Promise.resolve()
@@ -32,7 +32,7 @@ export function createNonResourceRouter(documents: NonResourceRoutes): Handler<A
   return (context) =>
     new Promise<ApiResponse>((answer, fail) => {
       const journey: PendingRequest = { context, answer, fail };
-      // The router reads method and url and hands the rest through to the document untouched.
+      // Express reads method and url, and passes the rest to the handler untouched.
       router(
         { method: context.request.method, url: encodePath(context.info.path) } as Request,
         journey as unknown as Response,
@@ -42,14 +42,14 @@ export function createNonResourceRouter(documents: NonResourceRoutes): Handler<A
 }
 
 /**
- * The decoded path, which authorization has judged, as a URL that the router decodes to exactly this path again. Each
- * segment is encoded by itself: a `?`, `#` or `%` in it must not become syntax.
+ * Encodes the authorized path so that Express decodes exactly this path again. Each segment is encoded by itself: a
+ * `?`, `#` or `%` in it must not become syntax.
  */
 const encodePath = (path: string): string => path.split('/').map(encodeURIComponent).join('/');
 
 const isReadMethod = (method: string): boolean => method === 'GET' || method === 'HEAD';
 
-/** The router gives what a wildcard stands for in segments. */
+/** Express returns the segments that a wildcard matches as a list. */
 const parametersOf = ({ params }: Request): Record<string, string> =>
   Object.fromEntries(Object.entries(params).map(([name, value]) => [name, [value].flat().join('/')]));
 

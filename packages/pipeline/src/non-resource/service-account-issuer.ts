@@ -1,16 +1,16 @@
 import type { NonResourceRoutes } from './router.ts';
 import { textResponse } from '../responses.ts';
 
-/** What others need to believe the tokens that are issued here, as it is now. */
+/** What relying parties need to verify service account tokens. */
 export interface PublishedIssuer {
   metadata(): object;
   keySet(): object;
 }
 
-/** Where they look for it, as OpenID Connect Discovery 1.0 says. */
+/** The paths of OpenID Connect Discovery 1.0. */
 export const issuerPaths = { metadata: '/.well-known/openid-configuration', keySet: '/openid/v1/jwks' } as const;
 
-/** Whoever verifies may keep it this long: a new key is published for an hour before it signs. */
+/** Verifiers may cache for this long: a new key is published for an hour before it signs. */
 const cacheControl = 'public, max-age=3600';
 
 export const issuerRoutes = ({ metadata, keySet }: PublishedIssuer): NonResourceRoutes => ({

@@ -13,7 +13,7 @@ import { document2 } from './version-2.ts';
 import { encodeDocument2, protobuf2Types } from './version-2-protobuf.ts';
 import { type Document3, document3 } from './version-3.ts';
 
-/** `/openapi/v2`, `/openapi/v3` with a document for each group and version, and `/docs` for people. */
+/** `/openapi/v2`, `/openapi/v3` with a document for each group and version, and `/docs`, an HTML reference. */
 export function openApiRoutes(kinds: readonly (Kind | Review)[], version: string, clock: Clock): NonResourceRoutes {
   const versions = servedGroups(kinds)
     .flatMap(({ versions }) => versions)
@@ -47,7 +47,7 @@ export function openApiRoutes(kinds: readonly (Kind | Review)[], version: string
   };
 }
 
-/** Whoever takes everything gets JSON. */
+/** A client that accepts everything gets JSON. */
 function prefersProtobuf2(request: ApiRequest): boolean {
   const others = Object.keys(mediaTypes);
   for (const range of parseMediaRanges(request.header('accept'))) {
@@ -57,7 +57,7 @@ function prefersProtobuf2(request: ApiRequest): boolean {
   return false;
 }
 
-/** As the paths of the API begin, without the first slash. */
+/** The path prefix of the version, without the first slash. */
 const pathOf = ({ groupVersion, version }: ServedVersion): string =>
   `${groupVersion === version ? 'api' : 'apis'}/${groupVersion}`;
 
@@ -66,13 +66,13 @@ const documentOf = ({ kinds }: ServedVersion, version: string): Document3 =>
 
 const yearMs = 365 * 24 * 60 * 60 * 1000;
 
-/** What a hash names never changes. */
+/** The document of a hash never changes. */
 const forAYear = (clock: Clock): Record<string, string> => ({
   'cache-control': 'public, immutable',
   expires: new Date(clock.now() + yearMs).toUTCString(),
 });
 
-/** A client with an index of another version is shown the document of this one, under its own name. */
+/** Redirects a client with an outdated index to the current document. */
 const moved = ({ auditId }: AuthenticatedContext, path: string, hash: string): ApiResponse => ({
   status: 301,
   headers: {
@@ -82,7 +82,7 @@ const moved = ({ auditId }: AuthenticatedContext, path: string, hash: string): A
   },
 });
 
-/** The page loads nothing and runs nothing. */
+/** The page loads no resources and runs no scripts. */
 const pageHeaders = {
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
   'x-content-type-options': 'nosniff',

@@ -1,7 +1,7 @@
 import type { GroupVersionKind, JsonSchema } from '@cluster-apiserver/model';
 import type { Document3, Operation3, Parameter3, PathItem3 } from './version-3.ts';
 
-/** The documents as a page for people: one file that loads nothing else. */
+/** Formats the documents as an HTML page without external resources. */
 export function referencePage(documents: readonly Document3[]): string {
   const operations = documents.flatMap(operationsOf);
   const schemas = Object.entries(
@@ -77,7 +77,7 @@ const parameterRow = ({ name, in: place, schema, description }: Parameter3): str
   escaped(description),
 ];
 
-/** What travels, and as what. Types that carry the same form are named together. */
+/** The schemas of a body with their media types, which are grouped by schema. */
 const contentOf = (content: Readonly<Record<string, { readonly schema: JsonSchema }>>): string =>
   [...Map.groupBy(Object.entries(content), ([, { schema }]) => formOf(schema))]
     .map(([form, types]) => `${form} as ${types.map(([type]) => `<code>${escaped(type)}</code>`).join(', ')}`)
@@ -99,7 +99,7 @@ ${table(
 </section>`;
 
 const kindsOf = (schema: JsonSchema): readonly GroupVersionKind[] =>
-  // Ours: model/schema/json-schema.ts writes nothing else there.
+  // model/schema/json-schema.ts writes nothing else there
   (schema['x-kubernetes-group-version-kind'] ?? []) as readonly GroupVersionKind[];
 
 function formOf({ $ref, allOf, type, format, items, additionalProperties }: JsonSchema): string {

@@ -9,15 +9,15 @@ import {
 } from '@cluster-apiserver/model';
 import type { Document2 } from './version-2.ts';
 
-/** By the first name it is served; the second is the one that Go's clients still ask for. */
+/** The served name first; the second is the one that client-go still requests. */
 export const protobuf2Types = [
   'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
   'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
 ] as const;
 
 /**
- * OpenAPI 2 as messages of gnostic's `openapi.v2`, whose field numbers these are: the one form that Go's discovery
- * client reads. kubectl falls back to it for whatever version 3 does not describe, such as a file with a `List`.
+ * Encodes OpenAPI 2 as gnostic's `openapi.v2` messages, the only format that client-go's discovery reads. kubectl falls
+ * back to it for what version 3 does not describe, such as a file with a `List`.
  */
 export const encodeDocument2 = ({ swagger, info, paths, definitions }: Document2): Uint8Array =>
   encodedBy((document) => {
@@ -67,7 +67,7 @@ function parameters(to: ProtobufWriter, number: number, all: readonly Parameter[
   for (const one of all) nested(to, number, (item) => nested(item, 1, (message) => parameter(message, one)));
 }
 
-/** Each place of a parameter has a message of its own. */
+/** Each location of a parameter has its own message type. */
 function parameter(to: ProtobufWriter, one: Parameter): void {
   if (one.in === 'body')
     return nested(to, 1, (body) => {
@@ -104,7 +104,7 @@ function schema(to: ProtobufWriter, form: JsonSchema): void {
   extensions(to, 31, form);
 }
 
-/** What the messages have no field for stands there as YAML, of which JSON is a part. */
+/** Extensions are encoded as YAML, of which JSON is a subset. */
 function extensions(to: ProtobufWriter, number: number, of: object): void {
   const own = Object.entries(of).filter(([name]) => name.startsWith('x-'));
   named(to, number, Object.fromEntries(own), (any, value) => text(any, 2, JSON.stringify(value)));

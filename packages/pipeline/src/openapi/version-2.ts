@@ -2,7 +2,7 @@ import { definitions, type Dialect, type JsonSchema, jsonSchema } from '@cluster
 import { type Operation, pathParameters, schemasOf } from './operations.ts';
 import type { Parameter } from '../endpoints/parameters.ts';
 
-/** OpenAPI 2.0, as far as we write it: what clients read that are older than the third version. */
+/** The parts of OpenAPI 2.0 that this server writes, for clients without support for version 3. */
 export interface Document2 {
   readonly swagger: '2.0';
   readonly info: { readonly title: string; readonly version: string };
@@ -33,7 +33,7 @@ interface Parameter2 {
 
 const dialect: Dialect = { references: '#/definitions/', describedReferences: true };
 
-/** One document for everything. */
+/** Formats one document for all groups and versions. */
 export const document2 = (operations: readonly Operation[], version: string): Document2 => ({
   swagger: '2.0',
   info: { title: 'Cluster API Server', version },

@@ -2,7 +2,7 @@ import { definitions, type Dialect, type JsonSchema, jsonSchema, type ObjectSche
 import { type Operation, pathParameters, schemasOf } from './operations.ts';
 import type { Parameter } from '../endpoints/parameters.ts';
 
-/** OpenAPI 3.0, as far as we write it. */
+/** The parts of OpenAPI 3.0 that this server writes. */
 export interface Document3 {
   readonly openapi: '3.0.0';
   readonly info: { readonly title: string; readonly version: string };
@@ -32,7 +32,7 @@ type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>;
 
 const dialect: Dialect = { references: '#/components/schemas/', describedReferences: false };
 
-/** The document of one group and version: a client fetches what it asks about and nothing else. */
+/** Formats the document of one group and version, so that clients fetch only what they need. */
 export function document3(operations: readonly Operation[], version: string): Document3 {
   return {
     openapi: '3.0.0',
@@ -53,7 +53,7 @@ const operation = (one: Operation): Operation3 => ({
   operationId: one.id,
   tags: [one.tag],
   description: one.description,
-  // Beside each operation and not shared: kubectl reads here whether the server validates fields, and follows no references.
+  // Repeated for each operation: kubectl looks here for fieldValidation and does not follow references.
   parameters: one.parameters.map(parameter('query')),
   ...(one.body && {
     requestBody: { ...(one.body.required && { required: true }), content: content(one.body.types, one.body.schema) },
@@ -75,6 +75,6 @@ const parameter =
 const content = (types: readonly string[], schema: ObjectSchema | undefined): Content =>
   Object.fromEntries(types.map((type) => [type, { schema: schema ? jsonSchema(schema, dialect) : patch(type) }]));
 
-/** A list of operations, or an object that looks like what it changes. */
+/** A JSON patch is a list of operations; the other patches look like the object. */
 const patch = (type: string): JsonSchema =>
   type === 'application/json-patch+json' ? { type: 'array', items: { type: 'object' } } : { type: 'object' };

@@ -4,7 +4,7 @@ import type { RequestInfoContext } from '../request-context.ts';
 import { toStatusError, isInternal } from './error-responses.ts';
 import { selectedName } from './authorize.ts';
 
-/** Records the request with its response, refusals included. Without an auditor there is no such stage. */
+/** Records the request and its response, including rejections. Without an auditor the stage is absent. */
 export const audit =
   (auditor: Auditor | undefined) =>
   (next: Handler<RequestInfoContext>): Handler<RequestInfoContext> =>

@@ -3,10 +3,10 @@ import { StatusError, type UserInfo } from '@cluster-apiserver/model';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
 import type { AuthenticatedContext, RequestInfoContext } from '../request-context.ts';
 
-/** What is told to the log of a credential that was there and is nobody's. */
+/** Logs a rejected credential. */
 export type ReportRejection = (error: TokenRejectedError, context: RequestInfoContext) => void;
 
-/** Who is it? A caller without a valid name learns nothing else, but for what an operator has written for this. */
+/** Authenticates the caller, or responds with 401. */
 export const authenticate =
   (authenticator: Authenticator, report: ReportRejection) =>
   (next: Handler<AuthenticatedContext>): Handler<RequestInfoContext> => {
@@ -34,7 +34,7 @@ export const authenticate =
       }
       if (!(user instanceof Promise)) return proceed(context, user);
       context.latency.begin('authentication');
-      // Only what authentication throws is its rejection: two arguments, and no catch behind the rest of the way.
+      // Two arguments instead of a catch: errors of later stages are not rejections of the credential.
       return user.then(
         (found) => {
           context.latency.end('authentication');
@@ -49,8 +49,8 @@ export const authenticate =
   };
 
 /**
- * A class and no literal: a literal with a getter has a shape of its own each time, which lives in old memory and keeps
- * the request there until the next full collection.
+ * A class, because each object literal with a getter has its own hidden class, which V8 keeps in old space and which
+ * retains the request until the next full GC.
  */
 class RequestCredentials implements Credentials {
   readonly path: string;

@@ -2,12 +2,12 @@ import { StatusError } from '@cluster-apiserver/model';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
 import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
 
-/** Whether pages of an origin may ask us from a browser. */
+/** Whether pages of this origin may send requests. */
 export type AllowedOrigin = (origin: string) => boolean;
 
 /**
- * Tells browsers that pages of these origins may read our answers. It stands outside of everything else: a preflight
- * carries no name, and errors are to be read, too.
+ * Adds the CORS headers for allowed origins. It runs before authentication, since preflight requests carry no
+ * credentials, and outside error handling, since pages may read errors.
  */
 export const addCorsHeaders =
   (isAllowed: AllowedOrigin) =>
@@ -34,10 +34,9 @@ const corsHeaders = {
 };
 
 /**
- * Refuses WebSockets and writes of pages of other origins (CSRF). A browser sends along what it can prove about its
- * user, such as a client certificate, and asks nobody before it opens a WebSocket or sends a simple POST for a page:
- * the page would act in that user's name. Clients other than browsers send neither of the headers that are checked.
- * See docs/decisions/0024-bounds-of-requests.md.
+ * Rejects WebSockets and writes of pages of other origins (CSRF). Browsers attach client certificates to any request,
+ * and open WebSockets and send simple POST requests without a preflight, so a foreign page could act in the user's
+ * name. Other clients send neither of the checked headers. See docs/decisions/0024-bounds-of-requests.md.
  */
 export const rejectForeignOrigins =
   (isAllowed: AllowedOrigin) =>
@@ -49,7 +48,7 @@ export const rejectForeignOrigins =
     return next(context);
   };
 
-/** A browser sends these for any page, and nothing changes by them. */
+/** Browsers send these for any page, and they change nothing. */
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
 
 function requireOriginOfWebSocket(request: ApiRequest, isAllowed: AllowedOrigin): void {
@@ -71,7 +70,7 @@ function requireOriginOfWrite(request: ApiRequest, isAllowed: AllowedOrigin): vo
     throw new StatusError('Forbidden', 'writes are not accepted from pages of other origins', {});
 }
 
-/** The page came from the address at which we are asked. HTTP/2 names it in a pseudo-header. */
+/** Whether the page has the origin of this server. HTTP/2 has the host in a pseudo-header. */
 function isSameOrigin(origin: string, request: ApiRequest): boolean {
   const ours = URL.parse(`https://${request.header('host') ?? request.header(':authority')}`);
   return ours !== null && ours.origin === URL.parse(origin)?.origin;

@@ -3,7 +3,7 @@ import { badRequest, StatusError } from '@cluster-apiserver/model';
 import type { Handler } from '../exchange.ts';
 import type { AuditIdContext, DeadlineContext } from '../request-context.ts';
 
-/** Bounds the time of a request. A client may ask for less by `timeout`; more than the server's own is cut to it. */
+/** Sets the deadline of the request. The parameter `timeout` can only shorten it. */
 export const setDeadline =
   ({ clock, requestTimeoutMs }: { readonly clock: Clock; readonly requestTimeoutMs: number }) =>
   (next: Handler<DeadlineContext>): Handler<AuditIdContext> =>
@@ -22,7 +22,7 @@ export const setDeadline =
     });
   };
 
-/** Does something in less time than the whole request has, if the client asked for that. */
+/** Runs the work with the shorter deadline of timeoutSeconds, if the client sent one. */
 export async function withTimeoutSeconds<T>(
   seconds: number | undefined,
   call: Call,
@@ -38,10 +38,10 @@ export async function withTimeoutSeconds<T>(
   }
 }
 
-/** Timers count whole milliseconds, so one may ring before a finer clock has come as far. */
+/** Timers count whole milliseconds, so one may fire before the finer clock reaches the deadline. */
 const earlyMs = 1;
 
-/** Nothing is wrong with the storage if the client would not wait for it. */
+/** A storage error after the client's own deadline is a timeout. */
 function toTimeout(error: unknown, deadlineMs: number, clock: Clock): unknown {
   const over = clock.monotonicMs() >= deadlineMs - earlyMs;
   const gaveUp = error instanceof StatusError && error.reason === 'ServiceUnavailable' && over;
@@ -52,9 +52,9 @@ function toTimeout(error: unknown, deadlineMs: number, clock: Clock): unknown {
 export const timeoutError = (cause: unknown): StatusError =>
   new StatusError('Timeout', 'request did not complete within the requested timeout', {}, { cause });
 
-/** Undefined where the client leaves it to the server, which a timeout that is empty, zero or negative means too. */
+/** Undefined for the server's default, which an empty, zero or negative timeout means too. */
 function requestedTimeoutMs(target: string): number | undefined {
-  // Only the first question mark begins a query.
+  // Only the first question mark begins the query.
   const query = target.indexOf('?') + 1;
   const match = query > 0 ? /(?:^|&)timeout=([^&]*)/.exec(target.slice(query)) : null;
   if (!match?.[1]) return undefined;

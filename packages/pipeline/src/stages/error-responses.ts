@@ -5,15 +5,15 @@ import type { ReceivedContext, RequestInfoContext } from '../request-context.ts'
 import { errorResponse } from '../responses.ts';
 import { timeoutError } from './deadline.ts';
 
-/** What is told to the log of a request that ended in an error of ours. */
+/** Logs the internal error that ended a request. */
 export type ReportFault = (error: unknown, context: Partial<RequestInfoContext> & ReceivedContext) => void;
 
-/** Outermost: everything that is thrown below leaves as a Status here, and what is our fault is told to the log. */
+/** Turns errors of later stages into Status responses, and reports internal errors. */
 export const respondToErrors =
   (report: ReportFault) =>
   (next: Handler<ReceivedContext>): Handler<ReceivedContext> => {
     const answer = (error: unknown, context: ReceivedContext): ApiResponse => {
-      const known: Partial<RequestInfoContext> & ReceivedContext = context; // the stages below add their context to the same object
+      const known: Partial<RequestInfoContext> & ReceivedContext = context; // later stages add their fields to the same object
       const status = toStatusError(error);
       if (status.code === 500) report(error, known);
       return errorResponse(
@@ -36,11 +36,11 @@ export const respondToErrors =
     };
   };
 
-/** Whether an error was not meant as a response. */
+/** Whether the error was not meant as a response. */
 export const isInternal = (error: unknown): boolean =>
   !(error instanceof StatusError || error instanceof DeadlineExceededError || error instanceof ClientGoneError);
 
-/** What a client is told of an error: of one that is no answer, nothing but that it was ours. */
+/** The Status for a client. It reveals nothing of an internal error. */
 export function toStatusError(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   if (error instanceof DeadlineExceededError) return timeoutError(error);
@@ -49,8 +49,8 @@ export function toStatusError(error: unknown): StatusError {
 }
 
 /**
- * Read only by a client that has shut its side of the connection and still waits: its work ends like that of any other.
- * One for all, because a client may leave with a hundred requests open and each stack would have to be written down.
+ * Only a client that half-closed its connection reads this. A single instance, because a client may leave with a
+ * hundred open requests and each stack trace would have to be built.
  */
 const clientGone = new StatusError(
   'Timeout',

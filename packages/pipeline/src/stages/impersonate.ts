@@ -13,7 +13,7 @@ import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { attributesOf, forbiddenError } from './authorize.ts';
 
-/** Whom does it act for? From here on the request is that user's, if the caller may act for him. */
+/** Replaces the user by the impersonated one, if the caller may impersonate. */
 export const impersonate =
   (authorizer: Authorizer) =>
   (next: Handler<AuthenticatedContext>): Handler<AuthenticatedContext> => {

@@ -4,22 +4,22 @@ import type { AuthenticatedContext, Seat } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
 import { textResponse } from '../responses.ts';
 
-/** As in the label `request_kind` of upstream's metrics. */
+/** The label `request_kind` of upstream's metrics. */
 export type RequestKind = 'readOnly' | 'mutating';
 
-/** Requests that are worked on at a time; 0 for no limit. */
+/** Maximum number of requests in flight; 0 for no limit. */
 export type InFlightLimits = Readonly<Record<RequestKind, number>>;
 
 export interface InFlightMeasures {
-  /** Called when the number of seats in use has changed. */
+  /** Called when the number of used seats has changed. */
   used(kind: RequestKind, seats: number): void;
   rejected(kind: RequestKind, request: ApiRequest, info: RequestInfo): void;
 }
 
 /**
- * Bounds how many requests are worked on at a time, as kube-apiserver's filter of the same flags does. Watches hold no
- * seat. A member of system:masters is never rejected, so that somebody can always find out what is going on.
- * See docs/decisions/0024-bounds-of-requests.md.
+ * Limits requests in flight, like the filter in kube-apiserver with the same flags. Watches hold no seat. Members of
+ * system:masters are never rejected, so that administrators can always investigate. See
+ * docs/decisions/0024-bounds-of-requests.md.
  */
 export const limitInFlight = (limits: InFlightLimits, measures: InFlightMeasures) => {
   const createSeats = (kind: RequestKind): Seats | undefined =>
@@ -41,18 +41,18 @@ export const limitInFlight = (limits: InFlightLimits, measures: InFlightMeasures
       const isExempt = user.groups.includes(mastersGroup);
       if (!seats.tryAcquire(user.name)) return isExempt ? next(context) : rejected();
       const seat = new HeldSeat(seats, user.name, isExempt);
-      // Nobody but a write waits for a body.
+      // Only writes wait for a body.
       if (!isReadOnly) Object.assign(context, { seat });
       return withSeat(seat, () => next(context), rejected);
     };
 };
 
-/** Every other verb counts as mutating, as upstream. A list is one while its answer is made, see below. */
+/** All other verbs count as mutating, as in kube-apiserver. A list also holds a seat while its body is generated. */
 const readOnlyVerbs: ReadonlySet<string> = new Set(['get', 'list']);
 
 /**
- * Gives the seat back when the answer is ready, or there is none. Whatever a request waits for ends by its deadline, by
- * its client or by the sweep for slow bodies, so every seat comes back.
+ * Releases the seat when the response is ready or the request failed. Every wait of a request is bounded by its
+ * deadline, its client or the timeout for slow bodies, so every seat is released.
  */
 function withSeat(
   seat: HeldSeat,
@@ -80,7 +80,7 @@ function withSeat(
   return response instanceof Promise ? response.then(answered, failed) : answered(response);
 }
 
-/** Pieces that are made while they are sent are work as well. None waits for a seat: a part of the answer has left. */
+/** Generating a chunk needs a seat too. It never waits for one, since part of the response has been sent. */
 const withSeatForEachChunk = (body: ChunkedBody, seat: HeldSeat): ChunkedBody => ({
   chunks: async function* () {
     const pieces = body.chunks()[Symbol.asyncIterator]();
@@ -103,7 +103,7 @@ const withSeatForEachChunk = (body: ChunkedBody, seat: HeldSeat): ChunkedBody =>
   },
 });
 
-/** All seats were taken when the body of a request had arrived. */
+/** All seats were taken when the body had arrived. */
 class NoSeatError extends Error {
   override readonly name = 'NoSeatError';
 }
@@ -133,7 +133,7 @@ class HeldSeat implements Seat {
     if (!this.#isHeld && !this.#isExempt) throw new NoSeatError();
   }
 
-  /** Takes a seat even if all are taken. */
+  /** Acquires a seat even if all are taken. */
   forceAcquire(): void {
     if (this.#isHeld) return;
     this.#isHeld = true;
@@ -141,7 +141,10 @@ class HeldSeat implements Seat {
   }
 }
 
-/** Of all seats one user gets this part, as soon as somebody else asks: nobody can lock out all others. */
+/**
+ * The share of all seats that one user may hold as soon as another user requests one, so that no user can starve all
+ * others.
+ */
 const userShare = 0.75;
 
 class Seats {
@@ -150,7 +153,7 @@ class Seats {
   readonly #changed: (used: number) => void;
   readonly #byUser = new Map<string, number>();
   #used = 0;
-  /** Somebody within his share was rejected: until seats are free again, nobody takes more than his. */
+  /** A user within the share was rejected: until seats are free again, no user exceeds the share. */
   #contended = false;
 
   constructor(limit: number, changed: (used: number) => void) {

@@ -1,32 +1,31 @@
 import type { ApiResponse, ExchangeEnd, Handler } from '../exchange.ts';
 import type { AuthenticatedContext, ReceivedContext } from '../request-context.ts';
 
-/** What is logged of requests once they are over. Nothing here throws or waits. */
+/** Logs finished requests. No method throws or waits. */
 export interface RequestLog {
-  /** Whether every request is logged, or only those that were slow. */
+  /** Whether all requests are logged, or only slow ones. */
   readonly logsAll: boolean;
   ended(request: EndedRequest): void;
 }
 
 export interface EndedRequest {
-  /** What the stages had found out by then. */
   readonly context: ReceivedContext & Partial<AuthenticatedContext>;
   readonly status: number;
   readonly end: ExchangeEnd;
-  /** Until the response was ready to be sent. */
+  /** Duration until the response was ready to be sent. */
   readonly readyMs: number;
-  /** Until it had been sent, which for a small one is not waited for: it leaves at once. */
+  /** Duration until the response had been sent. A small one is sent at once. */
   readonly totalMs: number;
-  /** What took too long, if anything. Long-running requests are never slow. */
+  /** What was slow, if anything. Long-running requests never are. */
   readonly slow: 'request' | 'response' | undefined;
 }
 
 const abortedEnd: ExchangeEnd = { outcome: 'aborted', bodyBytes: 0 };
 
-/** As kube-apiserver, which logs a trace of what takes longer. */
+/** The threshold of kube-apiserver for logging a trace. */
 const slowMs = 500;
 
-/** Outermost, so that every response is logged. Only what does not leave at once is followed until it has been sent. */
+/** Outermost, so that all responses are logged. Only bodies that are not sent at once are followed to their end. */
 export const logRequests =
   (log: RequestLog) =>
   (next: Handler<ReceivedContext>): Handler<ReceivedContext> => {

@@ -2,7 +2,7 @@ import type { Handler } from '../exchange.ts';
 import type { DeadlineContext, RequestInfoContext } from '../request-context.ts';
 import { parseRequestInfo } from '../request-info.ts';
 
-/** From a method and a target to verb, resource, namespace and name. */
+/** Adds the verb, resource, namespace and name of the request. */
 export const resolveRequestInfo =
   (next: Handler<RequestInfoContext>): Handler<DeadlineContext> =>
   (context) =>

@@ -4,7 +4,7 @@ import type { ApiResponse, Handler } from '../exchange.ts';
 import type { ReceivedContext } from '../request-context.ts';
 import { RequestTrace } from '../request-trace.ts';
 
-/** Outermost: records requests with their answers, refusals included. Of most it finds out that they are not sampled. */
+/** Outermost: records sampled requests and their responses, including rejections. */
 export const traceRequests =
   (tracer: Tracer | undefined, clock: Clock) =>
   (next: Handler<ReceivedContext>): Handler<ReceivedContext> => {

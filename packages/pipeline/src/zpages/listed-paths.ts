@@ -9,11 +9,11 @@ const root: NonResourceHandler = ({ auditId }, _, paths) => ({
 /** The paths that are served besides resources, as kube-apiserver lists them. */
 export const rootRoutes: NonResourceRoutes = { '/': root, '/index.html': root };
 
-/** Without patterns, other spellings of a path, and what lists them. */
+/** Without patterns, alternative spellings, and the index itself. */
 const listedPaths = (patterns: readonly string[]): readonly string[] =>
   patterns.filter((path) => !path.includes('*') && !path.endsWith('/') && path !== '/index.html').sort();
 
-/** The first segments of paths that help to look into the server; those of the API itself are found by discovery. */
+/** The first segments of paths for diagnostics. Discovery lists those of the API. */
 export const listedFolders = (patterns: readonly string[]): readonly string[] =>
   [...new Set(listedPaths(patterns).map((path) => `/${path.split('/')[1] ?? ''}`))].filter(
     (folder) => !apiFolders.has(folder),

@@ -4,7 +4,7 @@ import type { Encoding } from '../encoding/encode.ts';
 import { coversType, parseMediaRanges } from '../encoding/media-ranges.ts';
 import { isPretty } from '../encoding/negotiate.ts';
 
-/** Versions of the structured forms; the text is of none. */
+/** Versions of the structured format; the text format has none. */
 export type ZpageVersion = 'v1alpha1' | 'v1beta1';
 
 export interface StructuredForm {
@@ -17,10 +17,7 @@ export const zpageGroup = 'config.k8s.io';
 const encodings = { 'application/json': 'json', 'application/yaml': 'yaml' } as const;
 const types = [...Object.keys(encodings), 'text/plain'];
 
-/**
- * What a client wants to see: text, unless it names kind, group and version of the structured form. Throws NotAcceptable
- * when it takes neither.
- */
+/** Negotiates text or the structured format, which clients request by kind, group and version. Throws NotAcceptable. */
 export function zpageForm({ request, info }: RequestInfoContext, kind: string): 'text' | StructuredForm {
   const accept = request.header('accept') ?? '';
   if (accept.trim() === '') return 'text';

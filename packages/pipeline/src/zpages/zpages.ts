@@ -17,8 +17,8 @@ export interface ZpageOptions {
 }
 
 /**
- * `/statusz` and `/flagz` as kube-apiserver 1.36 serves them: text for people, whose separators vary so that no program
- * comes to rely on them, and a structured form for programs that ask for it.
+ * `/statusz` and `/flagz` as in kube-apiserver 1.36: text with varying separators, so that programs do not parse it,
+ * and a structured format for programs.
  */
 export function zpageRoutes(options: ZpageOptions): NonResourceRoutes {
   const { component, version, clock, random, flags } = options;
@@ -59,13 +59,13 @@ const separators = [':', ': ', '=', ' '];
 const msPerSecond = 1000;
 const warning =
   'Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.';
-/** Clients may still ask for it. */
+/** Clients may still request it. */
 const deprecatedVersion = 'v1alpha1';
 
 interface Zpage {
-  /** Lines behind the heading. */
+  /** The lines after the heading. */
   text(paths: readonly string[]): readonly string[];
-  /** What the structured form has besides its names. */
+  /** The fields of the structured format. */
   members(paths: readonly string[]): object;
 }
 
