@@ -38,7 +38,7 @@ function objectEndpoints(kind: Kind): readonly Endpoint[] {
   const produces = mediaTypesOf(kind);
   const stored: RequestBody = { schema, types: produces, required: true };
   const deletion: RequestBody = { schema: deleteOptions, types: produces, required: false };
-  const ofNamespace = namespaced ? ' of a namespace' : '';
+  const inNamespace = namespaced ? ' in a namespace' : '';
   const listed = {
     parameters: parametersOf.list,
     responses: [ok(listSchema)],
@@ -77,12 +77,12 @@ function objectEndpoints(kind: Kind): readonly Endpoint[] {
       ...listed,
       action: 'list',
       id: id('list', object),
-      description: `Lists or watches ${plural}${ofNamespace}.`,
+      description: `Lists or watches ${plural}${inNamespace}.`,
     }),
     ...endpoint('collection', 'POST', ['create'], 'create', {
       action: 'post',
       id: id('create', object),
-      description: `Creates one of the ${plural}.`,
+      description: `Creates an object of kind ${kind.kind}.`,
       parameters: parametersOf.write,
       body: stored,
       responses: [created(schema)],
@@ -90,7 +90,7 @@ function objectEndpoints(kind: Kind): readonly Endpoint[] {
     ...endpoint('collection', 'DELETE', ['deletecollection'], 'deleteCollection', {
       action: 'deletecollection',
       id: id('delete', `Collection${object}`),
-      description: `Deletes ${plural}${ofNamespace}.`,
+      description: `Deletes ${plural}${inNamespace}.`,
       parameters: parametersOf.deleteCollection,
       body: deletion,
       responses: [ok(statusSchema)],
@@ -98,14 +98,14 @@ function objectEndpoints(kind: Kind): readonly Endpoint[] {
     ...endpoint('object', 'GET', ['get'], 'get', {
       action: 'get',
       id: id('read', object),
-      description: `Reads one of the ${plural}.`,
+      description: `Reads the specified ${kind.kind}.`,
       parameters: parametersOf.get,
       responses: [ok(schema)],
     }),
     ...endpoint('object', 'PUT', ['update'], 'replace', {
       action: 'put',
       id: id('replace', object),
-      description: `Replaces one of the ${plural}.`,
+      description: `Replaces the specified ${kind.kind}.`,
       parameters: parametersOf.write,
       body: stored,
       responses: kind.createOnReplace ? [ok(schema), created(schema)] : [ok(schema)],
@@ -113,7 +113,7 @@ function objectEndpoints(kind: Kind): readonly Endpoint[] {
     ...endpoint('object', 'PATCH', ['patch'], 'patch', {
       action: 'patch',
       id: id('patch', object),
-      description: `Changes parts of one of the ${plural}.`,
+      description: `Partially updates the specified ${kind.kind}.`,
       parameters: parametersOf.patch,
       body: patchBody,
       responses: [ok(schema), created(schema)],
@@ -121,7 +121,7 @@ function objectEndpoints(kind: Kind): readonly Endpoint[] {
     ...endpoint('object', 'DELETE', ['delete'], 'delete', {
       action: 'delete',
       id: id('delete', object),
-      description: `Deletes one of the ${plural}.`,
+      description: `Deletes the specified ${kind.kind}.`,
       parameters: parametersOf.delete,
       body: deletion,
       responses: [ok(kind.deletedAnswer === 'object' ? schema : statusSchema), accepted(schema)],
@@ -132,13 +132,13 @@ function objectEndpoints(kind: Kind): readonly Endpoint[] {
             ...listed,
             action: 'list',
             id: id('list', `${kind.kind}ForAllNamespaces`),
-            description: `Lists or watches ${plural} of all namespaces.`,
+            description: `Lists or watches ${plural} in all namespaces.`,
           }),
           ...endpoint('watchAllNamespaces', 'GET', ['watch'], 'watch', {
             ...watched,
             action: 'watchlist',
             id: id('watch', `${kind.kind}ListForAllNamespaces`),
-            description: `Watches ${plural} of all namespaces. Deprecated; use watch with a list.`,
+            description: `Watches ${plural} in all namespaces. Deprecated; use a list with watch=true.`,
           }),
         ]
       : []),
@@ -146,13 +146,13 @@ function objectEndpoints(kind: Kind): readonly Endpoint[] {
       ...watched,
       action: 'watchlist',
       id: id('watch', `${object}List`),
-      description: `Watches ${plural}${ofNamespace}. Deprecated; use watch with a list.`,
+      description: `Watches ${plural}${inNamespace}. Deprecated; use a list with watch=true.`,
     }),
     ...endpoint('watchObject', 'GET', ['watch'], 'watch', {
       ...watched,
       action: 'watch',
       id: id('watch', object),
-      description: `Watches one of the ${plural}. Deprecated; use watch with a list and a field selector.`,
+      description: `Watches the specified ${kind.kind}. Deprecated; use a list with watch=true and a field selector.`,
     }),
   ];
 }
@@ -162,7 +162,7 @@ function subresourceEndpoints(kind: Kind, subresource: ServedSubresource): reado
   const noun = `${objectName(kind)}${capitalized(name)}`;
   const produces = mediaTypesOf(kind);
   const body: RequestBody = { schema, types: produces, required: true };
-  const described = `the ${name} of one of the ${kind.plural}`;
+  const described = `the ${name} subresource of the specified ${kind.kind}`;
   const endpoint = (
     method: EndpointMethod,
     verb: Verb,
@@ -212,7 +212,7 @@ function subresourceEndpoints(kind: Kind, subresource: ServedSubresource): reado
     ...endpoint('PATCH', 'patch', 'patch', {
       action: 'patch',
       id: operationId(kind, 'patch', noun),
-      description: `Changes ${described}.`,
+      description: `Partially updates ${described}.`,
       parameters: parametersOf.patch,
       body: patchBody,
       responses: [ok(schema)],
@@ -237,7 +237,7 @@ function reviewEndpoints(review: Review): readonly Endpoint[] {
       operation: {
         action: 'post',
         id: operationId(review, 'create', objectName(review)),
-        description: `Answers one of the ${plural}. Nothing is kept.`,
+        description: `Creates an object of kind ${kind}, which is answered and not stored.`,
         parameters: parametersOf.write,
         body: { schema, types, required: true },
         responses: [created(schema)],
@@ -247,11 +247,11 @@ function reviewEndpoints(review: Review): readonly Endpoint[] {
   ];
 }
 
-const ok = (schema: ObjectSchema): OperationResponse => ({ code: 200, description: 'Done.', schema });
-const created = (schema: ObjectSchema): OperationResponse => ({ code: 201, description: 'Created.', schema });
+const ok = (schema: ObjectSchema): OperationResponse => ({ code: 200, description: 'OK', schema });
+const created = (schema: ObjectSchema): OperationResponse => ({ code: 201, description: 'Created', schema });
 const accepted = (schema: ObjectSchema): OperationResponse => ({
   code: 202,
-  description: 'Begun: the object is still there.',
+  description: 'Accepted',
   schema,
 });
 

@@ -6,57 +6,59 @@ export interface Parameter {
 }
 
 const all = {
-  pretty: text(
-    'When "true", the answer is laid out for reading. Browsers, curl and wget get that unless they say "false".',
+  pretty: stringParameter('If "true", the response is indented. Defaults to "true" for browsers, curl and wget.'),
+  dryRun: stringParameter('If "All", the only valid value, the request is processed in full but not persisted.'),
+  fieldManager: stringParameter(
+    'Name of the manager of the fields that the request writes: fewer than 128 printable characters. Required for apply; defaults to the user agent up to its first slash.',
   ),
-  dryRun: text('With "All", the only value, everything is checked and answered as usual and nothing is kept.'),
-  fieldManager: text(
-    'Who is said to own the fields that are written: fewer than 128 printable characters. Needed for apply; otherwise the user agent up to its first slash counts.',
+  fieldValidation: stringParameter(
+    'How unknown and duplicate fields are handled: "Ignore" drops them, "Warn" (the default) drops them with a warning, "Strict" rejects the request and lists them.',
   ),
-  fieldValidation: text(
-    'What becomes of fields that are unknown or given twice: "Ignore" drops them, "Warn" (the default) drops them and says so in a warning, "Strict" refuses the request and lists all of them.',
+  force: booleanParameter('Takes over fields of other managers instead of returning a conflict. Only for apply.'),
+  gracePeriodSeconds: integerParameter('Seconds before the object is deleted; 0 means immediately.'),
+  ignoreStoreReadErrorWithClusterBreakingPotential: booleanParameter(
+    'Alpha, behind the feature gate AllowUnsafeMalformedObjectDeletion. Deletes an object that can no longer be read from storage, without finalizers and preconditions. Requires the verb unsafe-delete-ignore-read-errors.',
   ),
-  force: truth('Takes fields over from other managers instead of answering a conflict. For apply alone.'),
-  gracePeriodSeconds: whole('Seconds before the object is deleted; 0 means immediately.'),
-  ignoreStoreReadErrorWithClusterBreakingPotential: truth(
-    'Alpha, behind the feature gate AllowUnsafeMalformedObjectDeletion. Deletes an object that cannot be read from storage any more, without finalizers and preconditions. Needs the verb unsafe-delete-ignore-read-errors.',
+  orphanDependents: booleanParameter(
+    'Deprecated; use propagationPolicy. Whether dependents are orphaned. Mutually exclusive with propagationPolicy.',
   ),
-  orphanDependents: truth('Deprecated; use propagationPolicy. Whether dependents stay. Not together with the other.'),
-  propagationPolicy: text(
-    'What becomes of dependents: "Orphan" leaves them, "Background" deletes them afterwards, "Foreground" deletes them first.',
+  propagationPolicy: stringParameter(
+    'How dependents are garbage collected: "Orphan" keeps them, "Background" deletes them afterwards, "Foreground" deletes them first.',
   ),
-  allowWatchBookmarks: truth('Whether a watch may tell, now and then, how far it has come. Only for watches.'),
-  continue: text(
-    'The token with which a list ended that had a limit: gives what comes after it, from the same snapshot.',
+  allowWatchBookmarks: booleanParameter('Requests watch events of type BOOKMARK. Only for watches.'),
+  continue: stringParameter(
+    'The continue token of the previous page of a list with a limit: returns the next page of the same snapshot.',
   ),
-  fieldSelector: text('Only objects whose fields are like this, such as metadata.name=robot.'),
-  labelSelector: text('Only objects whose labels are like this, such as team=a,tier!=test.'),
-  limit: whole('How many objects to give at most. When there are more, the list says with which token to go on.'),
-  resourceVersion: text('What the answer may be as old as; for a watch, where it begins.'),
-  resourceVersionMatch: text('How resourceVersion is meant: "Exact" or "NotOlderThan".'),
-  sendInitialEvents: truth(
-    'With a watch: first an event for each object that there is, then a bookmark that says that these were all. Needs resourceVersionMatch "NotOlderThan".',
+  fieldSelector: stringParameter('Restricts the objects by their fields, such as metadata.name=robot.'),
+  labelSelector: stringParameter('Restricts the objects by their labels, such as team=a,tier!=test.'),
+  limit: integerParameter('Maximum number of objects. If there are more, the list has a continue token.'),
+  resourceVersion: stringParameter(
+    'Constrains which resource versions a list may be served from; for a watch, where it begins.',
   ),
-  shardSelector: text(
-    "Alpha, behind the feature gate ShardedListAndWatch. Only objects whose hash is in a range: shardRange(object.metadata.uid, '0x0', '0x8000000000000000'), several of them joined by ||.",
+  resourceVersionMatch: stringParameter('How resourceVersion is applied to a list: "Exact" or "NotOlderThan".'),
+  sendInitialEvents: booleanParameter(
+    'For watches: begins with an event for each existing object, and a bookmark that marks their end. Requires resourceVersionMatch "NotOlderThan".',
   ),
-  timeoutSeconds: whole('After how long the call ends, whatever happens.'),
-  watch: truth('Gives changes as they happen instead of a list.'),
+  shardSelector: stringParameter(
+    "Alpha, behind the feature gate ShardedListAndWatch. Restricts the objects to those whose hash is in a range: shardRange(object.metadata.uid, '0x0', '0x8000000000000000'); several ranges are joined by ||.",
+  ),
+  timeoutSeconds: integerParameter('Limits the duration of the call.'),
+  watch: booleanParameter('Watches for changes instead of returning a list.'),
 } satisfies Readonly<Record<string, Omit<Parameter, 'name'>>>;
 
 type Name = keyof typeof all;
 
-const named = (...names: readonly Name[]): readonly Parameter[] =>
+const selectParameters = (...names: readonly Name[]): readonly Parameter[] =>
   names.toSorted().map((name) => ({ name, ...all[name] }));
 
-const ofDelete = [
+const deleteParameters = [
   'dryRun',
   'gracePeriodSeconds',
   'ignoreStoreReadErrorWithClusterBreakingPotential',
   'orphanDependents',
   'propagationPolicy',
 ] as const;
-const ofSelection = [
+const listParameters = [
   'continue',
   'fieldSelector',
   'labelSelector',
@@ -70,20 +72,20 @@ const ofSelection = [
 
 /** The query parameters of each verb. */
 export const parametersOf = {
-  get: named('pretty'),
-  write: named('pretty', 'dryRun', 'fieldManager', 'fieldValidation'),
-  patch: named('pretty', 'dryRun', 'fieldManager', 'fieldValidation', 'force'),
-  delete: named('pretty', ...ofDelete),
-  deleteCollection: named('pretty', ...ofDelete, ...ofSelection),
-  list: named('pretty', 'allowWatchBookmarks', 'watch', ...ofSelection),
+  get: selectParameters('pretty'),
+  write: selectParameters('pretty', 'dryRun', 'fieldManager', 'fieldValidation'),
+  patch: selectParameters('pretty', 'dryRun', 'fieldManager', 'fieldValidation', 'force'),
+  delete: selectParameters('pretty', ...deleteParameters),
+  deleteCollection: selectParameters('pretty', ...deleteParameters, ...listParameters),
+  list: selectParameters('pretty', 'allowWatchBookmarks', 'watch', ...listParameters),
 };
 
-function text(description: string): Omit<Parameter, 'name'> {
+function stringParameter(description: string): Omit<Parameter, 'name'> {
   return { type: 'string', description };
 }
-function truth(description: string): Omit<Parameter, 'name'> {
+function booleanParameter(description: string): Omit<Parameter, 'name'> {
   return { type: 'boolean', description };
 }
-function whole(description: string): Omit<Parameter, 'name'> {
+function integerParameter(description: string): Omit<Parameter, 'name'> {
   return { type: 'integer', description };
 }

@@ -1,17 +1,17 @@
 import type { ListenerMeasures } from './measures.ts';
 
-/** What went wrong, in words that never vary: clients choose paths, and the log is limited by its messages. */
+/** `what` is a constant message: clients choose paths, and the log limits the rate per message. */
 export type ReportFailure = (what: string, error: unknown, request?: FailedRequest) => void;
 
 export interface FailedRequest {
   readonly method: string;
-  /** Without the query, which may hold what nobody should read in a log. */
+  /** Without the query, which may hold secrets. */
   readonly path: string;
 }
 
 /**
- * Runs what Node calls back. An exception there would end the process, and with it the requests of everybody else: it
- * is reported and counted instead, and costs the connection, stream or timer in which it was thrown.
+ * Guards callbacks of Node, in which an exception would end the process and all other requests. It is reported and
+ * counted instead, and closes only the connection, stream or timer in which it was thrown.
  */
 export class CallbackGuard {
   readonly #report: ReportFailure;
@@ -22,7 +22,7 @@ export class CallbackGuard {
     this.#measures = measures;
   }
 
-  /** The callback for an event of Node's. `close` ends what the event belongs to. */
+  /** Wraps a callback. `close` ends what the event belongs to. */
   wrap<Args extends readonly unknown[]>(
     where: CallbackPlace,
     act: (...args: Args) => void,
@@ -45,7 +45,7 @@ export class CallbackGuard {
     }
   }
 
-  /** For a promise that nobody waits for. */
+  /** For a promise that is not awaited. */
   catchRejection(where: CallbackPlace, promise: Promise<unknown>, close: () => void): void {
     promise.catch((error: unknown) => this.reportFailure(where, error, close));
   }
@@ -63,15 +63,15 @@ export class CallbackGuard {
   }
 }
 
-/** Where a callback failed, as a metric calls it. */
+/** The label values of the metric. */
 export const callbackPlaces = ['connection', 'request', 'response', 'websocket', 'timer'] as const;
 export type CallbackPlace = (typeof callbackPlaces)[number];
 
-/** What is done because something failed already has nobody left to tell. */
+/** Runs a step of error handling, whose own errors cannot be reported. */
 function runIgnoringErrors(act: () => void): void {
   try {
     act();
   } catch {
-    // The first error has been reported or cannot be.
+    // The first error has been reported, or cannot be.
   }
 }

@@ -4,24 +4,24 @@ import type { CallbackGuard } from './callback-guard.ts';
 import type { ListenerMeasures } from './measures.ts';
 import type { SocketRequest } from './request/socket-request.ts';
 
-/** What all connections and requests of a listener share. */
+/** Shared by all connections and requests of a listener. */
 export interface ListenerContext {
-  /** The time of the last sweep: exact enough for limits of seconds, and free to read on the hot path. */
+  /** The time of the last sweep: precise enough for limits of seconds, and free to read on the hot path. */
   readonly nowMs: number;
   readonly clock: Clock;
-  /** Aborted once the listener drains. */
+  /** Aborts when the listener drains. */
   readonly draining: AbortSignal;
   readonly asksForCertificates: boolean;
-  /** Response bytes of all connections in memory. */
+  /** Response bytes in memory, of all connections. */
   readonly responseBytes: MemoryBudget;
-  /** Bytes of request bodies of all connections in memory. */
+  /** Request bytes in memory, of all connections. */
   readonly bodyBytes: MemoryBudget;
-  /** Requests whose body is on its way, the oldest first. */
+  /** Requests whose body is arriving, the oldest first. */
   readonly receiving: Set<SocketRequest>;
-  /** Connections that are kept only to throw away a refused body. */
+  /** Connections that only drop the rest of a refused body. */
   lingering: number;
   readonly guard: CallbackGuard;
   readonly measures: ListenerMeasures;
-  /** What went wrong on our side after the answer had begun. Does not throw. */
+  /** Reports an internal error of the listener. Does not throw. */
   report(what: string, error: unknown): void;
 }

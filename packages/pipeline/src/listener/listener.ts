@@ -17,35 +17,36 @@ import { RequestScheduler } from './request-scheduler.ts';
 
 export interface ListenOptions extends SecureServerOptions {
   readonly host: string;
-  /** 0 lets the system choose. */
+  /** 0 for any free port. */
   readonly port: number;
   readonly clock: Clock;
   readonly random: Random;
-  /** How likely a request over HTTP/2 makes its client open the next ones on another connection. */
+  /** Probability that an HTTP/2 request triggers GOAWAY. */
   readonly goawayChance: number;
-  /** Connections that one address may have open; 0 is no limit. */
+  /** Maximum number of connections per client address; 0 for no limit. */
   readonly connectionsPerPeerMax: number;
   readonly measures: ListenerMeasures;
-  /** Faults of ours that no client will tell us about. */
+  /** Reports internal errors. */
   readonly report: ReportFailure;
 }
 
 export interface Listener {
   readonly port: number;
-  /** For connections from now on; those that exist keep what they began with. */
+  /** Applies to new connections. */
   useCertificate(next: ServingCertificate): void;
   /**
-   * Asks clients to go elsewhere and still serves all they send: HTTP/1.1 answers close their connection, HTTP/2
-   * sessions are told that no new streams are wanted, streams are told to end. Resolves when all that were there have
-   * left, or after the grace: whoever connects meanwhile is served and not waited for, so that steady newcomers delay
-   * no end.
+   * Asks clients to reconnect elsewhere and still serves all requests: HTTP/1.1 responses close their connection,
+   * HTTP/2 sessions get GOAWAY, watches end. Resolves when all current connections have closed, or after the grace
+   * period. New connections are served but not waited for.
    */
   drain(graceMs: number): Promise<void>;
-  /** Accepts nothing more and resolves when what was accepted has been answered; what is left at the limit is cut off. */
+  /**
+   * Stops accepting connections and resolves when all requests have been answered; at the limit the rest is cut off.
+   */
   close(limitMs: number): Promise<void>;
 }
 
-/** One TLS port for HTTP/1.1 and HTTP/2, chosen in the handshake. */
+/** Listens on one TLS port for HTTP/1.1 and HTTP/2, negotiated by ALPN. */
 export async function listen(options: ListenOptions, handler: Handler<ApiRequest>): Promise<Listener> {
   const draining = new AbortController();
   const context = createContext(options, draining.signal);
@@ -79,7 +80,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
     'error',
     guard.wrap('connection', (error: NodeJS.ErrnoException) => {
       const isShortage = error.code === 'EMFILE' || error.code === 'ENFILE';
-      // Each client that comes meanwhile would be one more line of the log.
+      // Log once: each further client would add a line.
       if (isShortage && connections.noteDescriptorShortage() === 'known') return;
       context.report('accepting a connection failed', error);
     }),
@@ -136,7 +137,7 @@ function createContext(options: ListenOptions, draining: AbortSignal): ListenerC
   };
 }
 
-/** Hands a request to the pipeline. Its client may have left while others were served. */
+/** Passes a request to the handler chain, unless its client has disconnected meanwhile. */
 function handOver(
   request: SocketRequest,
   handler: Handler<ApiRequest>,
@@ -170,16 +171,16 @@ function scheduleResponse(
   );
 }
 
-/** The pipeline scheduler every error into an answer; what arrives here is a fault of that stage. */
+/** The handler chain turns all errors into responses, so this is a failure of that stage. */
 function failed(request: SocketRequest, error: unknown, { guard }: ListenerContext): void {
   if (!(error instanceof ClientGoneError))
     guard.reportFailure('request', error, () => {}, 'answering a request failed', describeRequest(request));
   request.respond(createRefusal(500, 'the request could not be answered'));
 }
 
-/** Connections live long, and a replica that has just come gets none of them otherwise. */
+/** Connections are long-lived, so a new replica would get none of them otherwise. */
 const drawGoaway = ({ goawayChance, random }: ListenOptions): boolean =>
   goawayChance > 0 && random.below(chances) < goawayChance * chances;
 
-/** Fine enough for chances of one in a million. */
+/** Fine enough for a probability of one in a million. */
 const chances = 2 ** 31;

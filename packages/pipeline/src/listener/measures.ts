@@ -1,28 +1,27 @@
 import type { CallbackPlace } from './callback-guard.ts';
 
-/** What a listener counts. */
+/** The metrics of a listener. */
 export interface ListenerMeasures {
-  /** An exception in a callback of Node's cost a connection or a stream. */
+  /** An exception in a callback closed a connection or stream. */
   callbackFailed(where: CallbackPlace): void;
   connectionRefused(reason: RefusedConnection): void;
-  /** A TLS handshake failed. */
   handshakeFailed(): void;
   responseCutOff(reason: CutOffResponse): void;
-  /** A request body was given up. */
+  /** A request body was refused. */
   bodyRefused(reason: RefusedBody): void;
-  /** Taken once per sweep. */
+  /** Called once per sweep. */
   sizes(sizes: ListenerSizes): void;
 }
 
 export interface ListenerSizes {
   readonly connections: number;
-  /** Response bytes that wait in memory for their clients. */
+  /** Bytes of responses in memory. */
   readonly responseBytes: number;
   /** Bytes of request bodies in memory. */
   readonly bodyBytes: number;
 }
 
-/** The process has as many as it takes, the peer has, or the system has no descriptor left. */
+/** The process or the peer reached its limit, or the system has no free file descriptor. */
 export const refusedConnections = ['limit', 'peer', 'descriptors'] as const;
 export type RefusedConnection = (typeof refusedConnections)[number];
 
@@ -30,11 +29,11 @@ export type RefusedConnection = (typeof refusedConnections)[number];
 export const cutOffResponses = ['stalled', 'memory'] as const;
 export type CutOffResponse = (typeof cutOffResponses)[number];
 
-/** The body came too slowly, or memory for bodies was exhausted. */
+/** The body arrived too slowly, or memory for bodies was exhausted. */
 export const refusedBodies = ['slow', 'memory'] as const;
 export type RefusedBody = (typeof refusedBodies)[number];
 
-/** For a listener whose numbers nobody reads. */
+/** For tests. */
 export const noListenerMeasures: ListenerMeasures = {
   callbackFailed: () => {},
   connectionRefused: () => {},

@@ -4,13 +4,12 @@ import { turnMs } from './limits.ts';
 import type { SocketRequest } from './request/socket-request.ts';
 
 /**
- * What arrives in one turn of the event loop is worked on together at its end, and answers that are ready leave
- * together: the same code runs again and again while the processor has it at hand, and what it leads to, such as
- * writes to the store, leaves together too. Each write to a socket may have to wake whoever reads it, which costs as
- * much as all the rest of a small answer; behind the first one he is awake.
+ * Processes requests that arrive in one iteration of the event loop together at its end, and writes ready responses
+ * together. This keeps code in the processor's caches and batches writes to etcd and to sockets, whose wake-ups cost as
+ * much as the rest of a small response.
  *
- * A turn ends after some milliseconds. What is left waits for the next one, in which connections take turns: a client
- * with a thousand requests does not stand before a health check.
+ * Each batch takes a few milliseconds at most. The rest waits for the next iteration, in which connections alternate: a
+ * client with a thousand requests does not delay a health check.
  */
 export class RequestScheduler {
   readonly #arrived = new FairQueue<SocketRequest>((request) => request.connection);
@@ -54,7 +53,7 @@ export class RequestScheduler {
   #workOffSlice<T>(queue: FairQueue<T>, act: (item: T) => void): void {
     if (queue.size === 0) return;
     const untilMs = this.#clock.monotonicMs() + turnMs;
-    // What comes up meanwhile belongs to the next turn.
+    // Items that are added meanwhile wait for the next iteration.
     for (let count = queue.size; count > 0; count--) {
       act(queue.shift() as T); // counted
       if (count > 1 && this.#clock.monotonicMs() >= untilMs) return queue.alternateOwners();
@@ -68,8 +67,8 @@ interface PendingResponse {
 }
 
 /**
- * Each owner's items in their order. Most turns are done at once, in the order in which things came. Once `share` is
- * called, owners take turns with one item each, until the queue is empty.
+ * A queue in order of arrival, which is usually emptied at once. After `alternateOwners`, owners alternate with one
+ * item each until the queue is empty.
  */
 class FairQueue<T> {
   readonly #ownerOf: (item: T) => object;

@@ -7,13 +7,13 @@ import { cipherSuites, type ServingCertificate } from './serving-certificate.ts'
 
 export interface SecureServerOptions {
   readonly certificate: ServingCertificate;
-  /** Whether clients are asked for a certificate. They may leave it, and it is for others to verify what they show. */
+  /** Whether to request client certificates. They are optional, and verified by authentication. */
   readonly asksForCertificates: boolean;
-  /** Requests that a client may have open on one connection of HTTP/2. */
+  /** Concurrent streams of an HTTP/2 connection. */
   readonly streamsMax: number;
 }
 
-/** Node's server for both protocols on one port, with all of its options that bound what a client may do. */
+/** Creates Node's server for both protocols on one port, with all options that limit clients. */
 export function createServer({ certificate, asksForCertificates, streamsMax }: SecureServerOptions): Http2SecureServer {
   const server = createSecureServer({
     ...secureContext(certificate, asksForCertificates),
@@ -24,10 +24,10 @@ export function createServer({ certificate, asksForCertificates, streamsMax }: S
     maxHeaderSize: limits.headBytesMax,
     headersTimeout: limits.headTimeoutMs,
     connectionsCheckingInterval: limits.sweepMs,
-    // Bodies and idle connections are watched by the sweep, which knows what each of them waits for.
+    // The sweep checks bodies and idle connections.
     requestTimeout: 0,
     keepAliveTimeout: 0,
-    // Refused by us with a Status instead.
+    // Http1Request refuses these requests with a Status.
     requireHostHeader: false,
     noDelay: true,
     keepAlive: true,
@@ -46,7 +46,7 @@ export function createServer({ certificate, asksForCertificates, streamsMax }: S
   // The common server takes this option of the HTTP/1.1 server only as its property.
   (server as unknown as { shouldUpgradeCallback: typeof isWebSocketUpgrade }).shouldUpgradeCallback =
     isWebSocketUpgrade;
-  // A client that has shut its side may still wait for the answer to what it sent.
+  // A client that half-closed its connection may still wait for the response.
   (server as unknown as { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
   // Node would drop headers above its own number without a word, and a dropped header can be the one that forbids.
   (server as unknown as HttpServer).maxHeadersCount = 0;
@@ -62,9 +62,8 @@ export function secureContext({ cert, key }: ServingCertificate, asksForCertific
 }
 
 /**
- * OpenSSL verifies nothing: authorities change while connections last, and after a verification that went well Node
- * no longer knows what else the client has shown. A resumed session knows as little, and with a new handshake inside of
- * a connection the certificate would be another one.
+ * OpenSSL does not verify client certificates: CAs change while connections last, and after a successful verification
+ * Node no longer has the whole chain. Resumed sessions lack it too, and a renegotiation could change it.
  */
 const keepsCertificates = {
   ca: [],

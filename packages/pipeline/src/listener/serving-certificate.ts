@@ -1,18 +1,18 @@
 import { createSecureContext } from 'node:tls';
 import { type Clock, follow } from '@cluster-apiserver/base';
 
-/** A certificate with the chain that leads to it, and its key, both as PEM. */
+/** A certificate chain and its key, both as PEM. */
 export interface ServingCertificate {
   readonly cert: Buffer;
   readonly key: Buffer;
 }
 
-/** Throws when the parts cannot be read or do not belong together, as happens between the two writes of a rotation. */
+/** Throws if the certificate or key is invalid or they do not match, as between the two writes of a rotation. */
 export function checkCertificate({ cert, key }: ServingCertificate): void {
   createSecureContext({ cert, key });
 }
 
-/** Two small files, and nobody waits for a certificate for longer than a human looks at a terminal. */
+/** Polling two small files is cheap, and this is fast enough for an operator who watches a rotation. */
 const certificatePollMs = 2_000;
 
 export interface CertificateSource {
@@ -21,7 +21,7 @@ export interface CertificateSource {
   report(what: string, error: unknown): void;
 }
 
-/** What does not hold together leaves the old one in service. */
+/** Reloads the certificate when it changes. An invalid one is reported, and the previous one stays in use. */
 export function followCertificate(
   { read, clock, report }: CertificateSource,
   current: ServingCertificate,
@@ -43,7 +43,7 @@ export function followCertificate(
   );
 }
 
-/** Suites with forward secrecy and authenticated encryption only; the first three are those of TLS 1.3. */
+/** Cipher suites with forward secrecy and authenticated encryption; the first three are those of TLS 1.3. */
 export const cipherSuites = [
   'TLS_AES_128_GCM_SHA256',
   'TLS_AES_256_GCM_SHA384',

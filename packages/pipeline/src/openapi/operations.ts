@@ -17,7 +17,7 @@ export interface Operation extends OperationObject {
   readonly target: GroupVersionKind;
 }
 
-const unauthorized: OperationResponse = { code: 401, description: 'Nobody knows who is asking.', schema: statusSchema };
+const unauthorized: OperationResponse = { code: 401, description: 'Unauthorized', schema: statusSchema };
 
 export const operationsOf = (kind: Kind | Review): readonly Operation[] =>
   endpointsOf(kind).map(({ path, method, target, operation }) => ({

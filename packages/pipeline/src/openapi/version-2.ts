@@ -69,7 +69,7 @@ const bodyParameter = ({ body }: Operation): Parameter2[] =>
           name: 'body',
           in: 'body',
           ...(body.required && { required: true }),
-          description: 'What is sent.',
+          description: 'Request body.',
           schema: body.schema ? jsonSchema(body.schema, dialect) : { type: 'object' },
         },
       ]

@@ -3,8 +3,8 @@ import type { TLSSocket } from 'node:tls';
 const none: readonly Buffer[] = [];
 
 /**
- * What a client has shown at the handshake. Node gives it once: with the first question it takes the certificate out of
- * OpenSSL's list, and the second one finds a list that begins with the next. So it is read when the connection begins.
+ * Reads the client's certificate chain. Node returns it only once: the first call removes the certificate from
+ * OpenSSL's list. So it is read when the connection begins.
  */
 export function readClientCertificates(socket: Pick<TLSSocket, 'getPeerX509Certificate'>): readonly Buffer[] {
   const chain: Buffer[] = [];
@@ -13,12 +13,12 @@ export function readClientCertificates(socket: Pick<TLSSocket, 'getPeerX509Certi
     next && chain.length < certificatesMax;
     next = next.issuerCertificate
   ) {
-    // One that has signed itself stands above itself for ever.
+    // A self-signed certificate is its own issuer.
     if (chain.at(-1)?.equals(next.raw)) break;
     chain.push(next.raw);
   }
   return chain.length > 0 ? chain : none;
 }
 
-/** More than any chain that is believed. */
+/** Longer than any valid chain. */
 const certificatesMax = 12;

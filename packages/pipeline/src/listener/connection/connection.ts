@@ -8,8 +8,8 @@ import * as limits from '../limits.ts';
 import type { SocketRequest } from '../request/socket-request.ts';
 
 /**
- * A client's connection with the requests it has open: HTTP/1.1 on its TLS socket, or a session of HTTP/2. Who is at
- * its other end is read when it begins: Node forgets it with the socket, and requests may be served after that.
+ * A client's connection with its open requests: an HTTP/1.1 connection or an HTTP/2 session. Address and certificates
+ * are read when it begins, since Node drops them with the socket, before the last requests are handled.
  */
 export class Connection {
   readonly socket: TLSSocket;
@@ -18,11 +18,11 @@ export class Connection {
   readonly requests = new Set<SocketRequest>();
   readonly responseBytes: MemoryBudget;
   readonly bodyBytes: MemoryBudget;
-  /** Of responses, what has left for the client. */
+  /** Response bytes that the kernel has taken. */
   sentResponseBytes = 0;
-  /** Set with the answer after which HTTP/1.1 closes. Whatever comes behind would run without anybody to answer. */
+  /** Set with the response after which HTTP/1.1 closes. Later requests could not be answered and are not run. */
   isEnded = false;
-  /** Bytes came that are no request. */
+  /** Malformed bytes have arrived. */
   hasParseError = false;
   readonly #accepted: Socket | undefined;
   readonly #context: ListenerContext;
@@ -34,10 +34,10 @@ export class Connection {
   #pongMissing = false;
   #isGoawaySent = false;
   #afterResponse: (() => void) | undefined;
-  /** Requests of HTTP/1.1 that came before the one ahead of them was answered. */
+  /** Pipelined requests that wait for previous ones. */
   #waiting: (() => void)[] | undefined;
 
-  /** `accepted` is the socket below TLS, which holds the descriptor. */
+  /** `accepted` is the TCP socket, which holds the descriptor. */
   constructor(socket: TLSSocket, accepted: Socket | undefined, context: ListenerContext) {
     this.socket = socket;
     this.#accepted = accepted;
@@ -64,13 +64,13 @@ export class Connection {
     this.#newest = request;
   }
 
-  /** The request is over, answered or not. Does not throw: Node calls it back. */
+  /** The request has finished, answered or not. Does not throw, since Node calls it. */
   removeRequest(request: SocketRequest): void {
     try {
       request.finish();
       this.requests.delete(request);
       this.#idleSinceMs = this.#context.nowMs;
-      // On a socket that is gone there is nobody to hear it.
+      // The client is gone.
       if (this.socket.destroyed) return;
       this.#afterResponse?.();
       this.#waiting?.shift()?.();
@@ -79,7 +79,7 @@ export class Connection {
     }
   }
 
-  /** Serves the newest request now, or when those ahead of it have been answered and the client has taken their answers. */
+  /** Serves the newest request, after the responses to previous ones have been sent. */
   serveInTurn(serve: () => void): void {
     if (this.requests.size === 1) serve();
     else (this.#waiting ??= []).push(serve);
@@ -89,23 +89,26 @@ export class Connection {
     return this.#newest === request;
   }
 
-  /** Runs now and after each answer: for what has to wait until accepted requests are answered. */
+  /** Runs now and after each response: for what must wait for pending responses. */
   afterEachResponse(act: () => void): void {
     this.#afterResponse = act;
     act();
   }
 
-  /** The client sends nothing more. Most have gone; one that waits behind a shut side still gets what comes out. */
+  /**
+   * The client has ended its side. Most have disconnected; one that half-closed its connection still gets its
+   * responses.
+   */
   abortRequests(): void {
     for (const request of this.requests) request.abort();
   }
 
-  /** The socket is closed. Node tells those of its requests that it was answering, and not those behind them. */
+  /** The socket has closed. Node emits no event for pipelined requests that wait. */
   removeRequests(): void {
     for (const request of this.requests) this.removeRequest(request);
   }
 
-  /** Ends the connection, whatever its session still believes. */
+  /** Ends the connection, whatever the state of its session. */
   destroy(): void {
     this.#session?.destroy();
     this.socket.destroy();
@@ -113,8 +116,8 @@ export class Connection {
   }
 
   /**
-   * Tells an HTTP/2 client to open its next request elsewhere; those it has sent, or is sending now, are still served.
-   * A client that has not sent its first one yet could not send it any more, so it is told with its first answer.
+   * Asks an HTTP/2 client to open new streams elsewhere; streams that it has sent are still served. A client without a
+   * stream could not send its first one any more, so it gets GOAWAY with that.
    */
   sendGoaway(): void {
     const session = this.#session;
@@ -123,7 +126,7 @@ export class Connection {
     session.goaway(noError, everyStream);
   }
 
-  /** `idleMs` is how long it may have no request. */
+  /** `idleMs` is the idle timeout. */
   sweep(nowMs: number, idleMs: number): void {
     if (this.#isLeaked(nowMs)) return this.destroy();
     for (const request of this.requests)
@@ -134,7 +137,7 @@ export class Connection {
       );
     if (this.requests.size > 0) return this.#ping(nowMs);
     const session = this.#session;
-    // A session that the client has given up ends with its last stream, unless an error on the way made it deaf.
+    // A closed session ends with its last stream, unless an error has stopped its events.
     const limitMs = session?.closed ? limits.idleWhileDrainingMs : idleMs;
     if (nowMs - this.#idleSinceMs <= limitMs) return;
     if (session && !session.closed) session.close();
@@ -142,8 +145,8 @@ export class Connection {
   }
 
   /**
-   * A session that breaks off while its client leaves never closes its socket: it waits for a last write that nobody
-   * takes, and the descriptor stays open. So does one whose client has ended the connection.
+   * A session that fails while its client disconnects never closes its socket, since it waits for a last write. A
+   * session whose client has ended the connection does not either.
    */
   #isLeaked(nowMs: number): boolean {
     if (!this.socket.destroyed && !this.#session?.destroyed) return false;
@@ -151,7 +154,7 @@ export class Connection {
     return nowMs - this.#leakedSinceMs > limits.lingerMs;
   }
 
-  /** Notices a client that has vanished without a word while nothing is to be sent to it. */
+  /** Detects a client that has vanished while nothing is sent to it. */
   #ping(nowMs: number): void {
     const session = this.#session;
     if (!session || session.destroyed) return;
@@ -171,5 +174,5 @@ export class Connection {
 
 const noCertificates: readonly Buffer[] = [];
 const noError = 0;
-/** The last stream that will be served is not known yet. */
+/** The last stream ID is not known yet. */
 const everyStream = 2 ** 31 - 1;

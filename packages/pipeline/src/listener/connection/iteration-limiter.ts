@@ -1,19 +1,18 @@
 import type { Clock } from '@cluster-apiserver/base';
 
 /**
- * Begins works at once while an iteration of the event loop has room for them, and the others in their order in the next
- * ones. For works whose cost shows only behind them, in callbacks of Node's: handshakes, the first requests of a
- * connection, the end of its streams.
+ * Limits the tasks that begin in one iteration of the event loop; the rest waits, in order. For tasks whose cost arises
+ * later, in callbacks of Node: handshakes, first requests of connections, ends of streams.
  */
 export class IterationLimiter {
   readonly #clock: Clock;
   readonly #weightMax: number;
   readonly #waiting: WeightedTask[] = [];
-  /** Of this iteration. */
+  /** Total weight of this iteration. */
   #weight = 0;
   #isScheduled = false;
 
-  /** Works of this weight begin in one iteration; the last of them may pass it. */
+  /** The limit of one iteration, which the last task may exceed. */
   constructor(clock: Clock, weightMax: number) {
     this.#clock = clock;
     this.#weightMax = weightMax;
@@ -21,7 +20,7 @@ export class IterationLimiter {
 
   /** `task` must not throw. */
   run(task: () => void, weight = 1): void {
-    // First of all: what is counted here is forgotten there.
+    // First of all, since the next iteration resets the count.
     this.#schedule();
     if (this.#waiting.length > 0 || this.#weight >= this.#weightMax) this.#waiting.push({ task, weight });
     else this.#runNow({ task, weight });

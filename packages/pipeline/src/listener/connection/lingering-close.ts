@@ -3,8 +3,8 @@ import type { ListenerContext } from '../listener-context.ts';
 import { lingerMs } from '../limits.ts';
 
 /**
- * Says the last bytes and ends our side. The client's side stays open for a moment longer: closing both at once would
- * reset the connection of one that still sends, and it would never see what was said.
+ * Sends the last bytes and half-closes the connection (lingering close). The client may send for a moment longer:
+ * closing both sides would reset the connection, and the client would not see the last bytes.
  */
 export function closeLingering(socket: Socket, { clock }: Pick<ListenerContext, 'clock'>, last?: Buffer): void {
   if (last) socket.end(last);

@@ -1,7 +1,6 @@
 /**
- * Bytes in memory under a bound, and what waits until some of them have left. A budget inside another one, such as that
- * of a connection inside the process's, counts for both. It is full once the bound is reached; what is taken in that
- * moment may pass it by one piece.
+ * A limit of bytes in memory, with a queue of waiters. Bytes of a nested budget, such as that of a connection, also
+ * count for the outer one. A budget is full at its limit; the last acquisition may exceed it by one piece.
  */
 export class MemoryBudget {
   bytes = 0;
@@ -14,7 +13,7 @@ export class MemoryBudget {
     this.#outer = outer;
   }
 
-  /** Whether this budget itself is full, whatever the outer one is. */
+  /** Whether this budget is full, regardless of the outer one. */
   get isFull(): boolean {
     return this.bytes >= this.#limitBytes;
   }
@@ -35,15 +34,15 @@ export class MemoryBudget {
     this.#wakeNext();
   }
 
-  /** Resolves when there is room here and outside, or when it is not needed any more. */
+  /** Resolves when this budget and the outer one have space, or when it is no longer needed. */
   async waitForSpace(isAbandoned: () => boolean): Promise<void> {
     while (this.isFull && !isAbandoned()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     await this.#outer?.waitForSpace(isAbandoned);
-    // The one that was woken for room that it does not take wakes the next.
+    // An abandoned waiter passes its space on to the next.
     if (isAbandoned()) this.#wakeNext();
   }
 
-  /** One at a time: it takes its piece and wakes the next if there is still room. */
+  /** Wakes one waiter, which acquires its piece and wakes the next if there is space. */
   #wakeNext(): void {
     if (this.#waiting.length > 0 && !this.isFull) this.#waiting.shift()?.();
   }

@@ -8,31 +8,34 @@ import { IterationLimiter } from './iteration-limiter.ts';
 import type { SocketRequest } from '../request/socket-request.ts';
 
 /**
- * Every socket from the moment it is accepted until its descriptor is closed. Node forgets some of them on the way: a
- * handshake that hangs, a session that breaks off while its client leaves. The sweep finds and destroys them.
+ * Tracks all sockets from accept until their descriptor is closed. Node forgets some of them: handshakes that hang, and
+ * sessions that fail while the client disconnects. The sweep destroys these.
  */
 export class OpenConnections {
   readonly #context: ListenerContext;
   readonly #perPeerMax: number;
   /**
-   * By address and port of the client, which the sockets below and above TLS have in common. A client that comes back
-   * by the same port has left its first connection; where nothing was being read from that, nobody has noticed.
+   * By the client's address and port, which the TCP socket and the TLS socket share. A client that reuses a port has
+   * left its first connection, which goes unnoticed where nothing was read from it.
    */
   readonly #accepted = new Map<string, Accepted>();
   readonly #perPeer = new Map<string, number>();
   readonly #connections = new Map<TLSSocket, Connection>();
-  /** Not a WeakMap: a connection leads to its session, and V8 then kept more than half of those that ended by an error. */
+  /**
+   * Not a WeakMap: connections reference their session, and V8 then retained more than half of those that ended with an
+   * error.
+   */
   readonly #bySession = new Map<ServerHttp2Session, Connection>();
   readonly #handshakes: IterationLimiter;
   readonly #beginnings: IterationLimiter;
   readonly #endings: IterationLimiter;
   #newest: Connection | undefined;
   #shortOfDescriptorsUntilMs = 0;
-  /** Those that a drain waits for, and what it does when the last of them is gone. */
+  /** The connections that a drain waits for. */
   #awaited = new Set<Connection>();
   #onAwaitedClosed = (): void => {};
 
-  /** `perPeerMax` is how many one address may have open; 0 is no limit. */
+  /** `perPeerMax` limits the connections of one address; 0 for no limit. */
   constructor(context: ListenerContext, perPeerMax: number) {
     this.#context = context;
     this.#perPeerMax = perPeerMax;
@@ -41,7 +44,7 @@ export class OpenConnections {
     this.#endings = new IterationLimiter(context.clock, limits.endingsPerTurn);
   }
 
-  /** Stands between the socket and Node's listeners, so that each connection is known when its first request comes. */
+  /** Wraps Node's listeners, so that each connection is registered before its first request. */
   attach(server: Http2SecureServer): void {
     const { guard, measures } = this.#context;
     const destroy = (socket: Socket): void => void socket.destroy();
@@ -70,7 +73,7 @@ export class OpenConnections {
         'connection',
         (socket: TLSSocket) => {
           socket.on('error', ignoreSocketError);
-          // From here on it may still wait for the answer to what it sent.
+          // From now on a half-closed connection may wait for a response.
           socket.allowHalfOpen = true;
           this.#beginnings.run(() => begin(socket));
         },
@@ -95,16 +98,16 @@ export class OpenConnections {
     return this.#connections.values();
   }
 
-  /** The connection of a socket, unless that is closed already. */
+  /** Undefined if the socket has closed. */
   findBySocket(socket: Socket): Connection | undefined {
-    return this.#connections.get(socket as TLSSocket); // the listener speaks TLS alone
+    return this.#connections.get(socket as TLSSocket); // all sockets are TLS
   }
 
   findBySession(session: ServerHttp2Session | undefined): Connection | undefined {
     return session && this.#bySession.get(session);
   }
 
-  /** The system has no descriptor for another connection: idle ones make place. */
+  /** Called if the system has no free descriptor. Idle connections are then closed sooner. */
   noteDescriptorShortage(): 'new' | 'known' {
     const { measures, nowMs } = this.#context;
     const isKnown = nowMs < this.#shortOfDescriptorsUntilMs;
@@ -113,7 +116,7 @@ export class OpenConnections {
     return isKnown ? 'known' : 'new';
   }
 
-  /** Calls back once all connections of now are gone, however many come later; at once if there is none. */
+  /** Calls back once all current connections have closed; new ones are not waited for. */
   onCurrentConnectionsClosed(act: () => void): void {
     this.#awaited = new Set(this.#connections.values());
     this.#onAwaitedClosed = act;
@@ -134,7 +137,7 @@ export class OpenConnections {
           () => connection.sweep(nowMs, idleMs),
           () => connection.destroy(),
         );
-      // Node has a limit for handshakes, and forgets it for those that it has not begun.
+      // Node's handshake timeout does not cover handshakes that have not begun.
       else if (nowMs - sinceMs > limits.headTimeoutMs + limits.lingerMs) socket.destroy();
     }
     this.#cutOffStalled(nowMs);
@@ -151,7 +154,7 @@ export class OpenConnections {
   #accept(socket: Socket, shakeHands: (socket: Socket) => void): void {
     const { guard, measures, nowMs } = this.#context;
     const peer = socket.remoteAddress;
-    // It has left already.
+    // The client has disconnected.
     if (peer === undefined) return void socket.destroy();
     if (this.#perPeerMax > 0) {
       const open = this.#perPeer.get(peer) ?? 0;
@@ -171,15 +174,15 @@ export class OpenConnections {
       'connection',
       () => {
         if (socket.destroyed) return;
-        // It has left without a word.
+        // The client has disconnected without sending anything.
         if (socket.readableLength === 0) return void socket.destroy();
-        // Whoever shuts its side in the middle of the handshake has left, and the TLS socket takes this from the one below.
+        // A half-closed handshake cannot complete. The TLS socket inherits this setting.
         socket.allowHalfOpen = false;
         shakeHands(socket);
       },
       () => socket.destroy(),
     );
-    // Thousands of connections could be opened first, and all begin in the same moment.
+    // Handshakes of thousands of connections could otherwise begin at once.
     socket.once(
       'readable',
       guard.wrap(
@@ -231,7 +234,8 @@ export class OpenConnections {
         this.#endings.run(() => guard.run('connection', () => void socket.destroy()), 1 + connection.requests.size),
       ),
     );
-    // A session that broke off while it was closing ends our side and reads no more: the client's end goes unseen.
+    // A session that fails while closing ends our side and reads no more, so the end of the client's side goes
+    // unnoticed.
     socket.once(
       'finish',
       guard.wrap(
@@ -242,7 +246,7 @@ export class OpenConnections {
     );
   }
 
-  /** Node makes the session of a connection while it tells that the connection is secure. */
+  /** Node creates the session while it emits 'secureConnection'. */
   #attachSession(session: ServerHttp2Session): void {
     const connection = this.#newest;
     if (!connection) return session.destroy();
@@ -251,8 +255,7 @@ export class OpenConnections {
   }
 
   /**
-   * Where memory for responses is exhausted, those that have not moved for longest give way: half of the memory becomes
-   * free, so that the next moment does not end with the same question.
+   * If memory for responses is exhausted, cuts off the responses that have stalled longest, until half of it is free.
    */
   #cutOffStalled(nowMs: number): void {
     const { responseBytes, bodyBytes, measures } = this.#context;
@@ -278,16 +281,16 @@ export class OpenConnections {
   }
 }
 
-/** Takes Node's listeners off an event, and gives what calls them. */
+/** Removes Node's listeners of an event and returns a function that calls them. */
 function takeListeners(server: Http2SecureServer, event: 'connection' | 'secureConnection'): (socket: Socket) => void {
-  const listeners = server.listeners(event) as ((socket: Socket) => void)[]; // both events have a socket
+  const listeners = server.listeners(event) as ((socket: Socket) => void)[]; // both events pass a socket
   server.removeAllListeners(event);
   return (socket) => {
     for (const listener of listeners) listener.call(server, socket);
   };
 }
 
-/** A socket that was accepted, with its connection once the handshake is done. */
+/** An accepted socket, with its connection after the handshake. */
 interface Accepted {
   readonly socket: Socket;
   connection: Connection | undefined;
@@ -302,5 +305,5 @@ function destroyAcceptedSocket({ socket, connection }: Accepted): void {
 const keyOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
   `${remoteAddress} ${remotePort} ${localAddress}`;
 
-/** Whoever reads or writes the socket learns its end by itself; Node only wants somebody to listen. */
+/** Readers and writers of the socket handle errors; Node only requires a listener. */
 function ignoreSocketError(): void {}

@@ -3,12 +3,12 @@ import type { Socket } from 'node:net';
 import type { BodyWriter } from '../request/write-body.ts';
 
 /**
- * A stream over HTTP/1.1, past Node's own framing. Node writes each chunk in three pieces; here it is made once, and a
- * frame that goes to many watchers is the same chunk for all of them. The end of the stream is still the response's.
+ * Writes chunks of HTTP/1.1 without Node's framing. Node writes each chunk in three parts; here it is encoded once, and
+ * shared by all watchers of an event. Node still ends the response.
  */
 export function bodyWriterFor(response: ServerResponse): BodyWriter {
   const { socket } = response;
-  // A response behind others on its connection has no socket yet, and what has no chunks needs none.
+  // A pipelined response has no socket yet, and HTTP/1.0 has no chunks.
   return socket && response.chunkedEncoding ? new ChunkedBodyWriter(response, socket) : response;
 }
 
@@ -21,7 +21,7 @@ class ChunkedBodyWriter implements BodyWriter {
     this.#socket = socket;
   }
 
-  /** A chunk without bytes would be the end. */
+  /** An empty chunk would end the response. */
   write(bytes: Buffer, sent?: (error?: Error | null) => void): boolean {
     return this.#socket.write(bytes.length === 0 ? bytes : encodeChunk(bytes), sent);
   }

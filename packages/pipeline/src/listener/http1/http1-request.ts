@@ -21,9 +21,9 @@ export class Http1Request extends SocketRequest {
   readonly rawHeaders: readonly string[];
   readonly #message: IncomingMessage;
   readonly #response: ServerResponse;
-  /** The client waits for our word before it sends the body, and we have not given it. */
+  /** The client waits for 100 Continue, which has not been sent. */
   #awaitsContinue: boolean;
-  /** Writes the body, once the answers before it have left. */
+  /** Writes the body, after the previous responses of the connection. */
   #begin: (() => void) | undefined;
 
   constructor(
@@ -53,7 +53,7 @@ export class Http1Request extends SocketRequest {
     if (response.destroyed && !streaming) return;
     const bytes = body === undefined ? noBytes : isSized(body) ? body : undefined;
     const leftover = this.#unreadBody();
-    // A pipelined request behind this one has been accepted: its own answer will close the connection.
+    // A later pipelined request has been accepted; its response will close the connection.
     const leaving = this.context.draining.aborted && this.connection.isNewest(this);
     if (leftover === 'too much' || leaving) this.endsConnection();
     response.writeHead(status, rawHeadersOf(headers, status, bytes));
@@ -64,7 +64,7 @@ export class Http1Request extends SocketRequest {
       return this.#inTurn(() => this.#respondWhileReceiving(isHead ? undefined : bytes));
     if (isHead) {
       response.end();
-      // The handler holds resources for a stream until it has run; it finds that nobody listens.
+      // The handler releases the stream's resources when it has run and noticed the disconnect.
       if (streaming) void this.writeBody(response, body);
       return;
     }
@@ -80,7 +80,7 @@ export class Http1Request extends SocketRequest {
     if (isWhole) response.end();
   }
 
-  /** Behind other answers of its connection a body would only be kept in memory: it begins when they have left. */
+  /** Generates the body only when its turn on the connection comes; otherwise it would wait in memory. */
   #inTurn(write: () => Promise<void>): void {
     const response = this.#response;
     const begin = (): void => this.context.guard.catchRejection('response', write(), () => this.cutOff());
@@ -97,15 +97,15 @@ export class Http1Request extends SocketRequest {
 
   override finish(): void {
     super.finish();
-    // Node would end each pipelined request with an error and write down its stack.
+    // Otherwise Node ends each pipelined request with an error, and builds its stack trace.
     if (this.isDisconnected && this.isComplete) this.#message.destroy();
     if (!this.#begin) return;
-    // A stream whose turn has not come finds that nobody listens.
+    // A stream whose turn has not come notices that the client is gone.
     this.#response.destroy();
     this.#beginNow();
   }
 
-  /** Why this request must not reach the pipeline, if it must not. */
+  /** Returns a refusal if the request must not be handled. */
   findRefusal(): ApiResponse | undefined {
     const { headers, httpVersionMajor, httpVersionMinor } = this.#message;
     const raw = this.rawHeaders;
@@ -113,7 +113,7 @@ export class Http1Request extends SocketRequest {
     if (this.target.charCodeAt(0) !== slash) return createRefusal(400, 'the request target must be a path');
     const transfer = headers['transfer-encoding'];
     if (transfer !== undefined) {
-      // Two parsers that read such a message differently see two different next requests on the connection.
+      // A proxy that parses such a message differently would see another next request on the connection.
       if (httpVersionMinor === 0) return createRefusal(400, 'HTTP/1.0 knows no Transfer-Encoding');
       if (transfer.toLowerCase() !== 'chunked') return createRefusal(400, 'Transfer-Encoding must be chunked');
       if (headers['content-length'] !== undefined)
@@ -128,13 +128,13 @@ export class Http1Request extends SocketRequest {
     return undefined;
   }
 
-  /** No further request of this connection is served: what an attacker hid behind this one never runs. */
+  /** Serves no further request of this connection: a smuggled one never runs. */
   endsConnection(): void {
     this.#response.shouldKeepAlive = false;
     this.connection.isEnded = true;
   }
 
-  /** Whether the client has sent all of its request. */
+  /** Whether the request has arrived completely. */
   get isComplete(): boolean {
     return this.#message.complete;
   }
@@ -151,7 +151,7 @@ export class Http1Request extends SocketRequest {
     return this.#response.writableFinished;
   }
 
-  /** Node reads headers as Latin-1. */
+  /** Node decodes headers as Latin-1. */
   protected decodeHeaderValue(value: string): string {
     return /[\x80-\xff]/.test(value) ? Buffer.from(value, 'latin1').toString() : value;
   }
@@ -184,7 +184,7 @@ export class Http1Request extends SocketRequest {
   }
 
   #unreadBody(): 'none' | 'a little' | 'too much' {
-    // A body held back never comes: Node closes the connection after the answer, as the client may send it after all.
+    // A client that got no 100 Continue sends no body: Node closes the connection after the response.
     if (this.#message.complete || this.#awaitsContinue || !this.hasBody) return 'none';
     const declared = this.#message.headers['content-length'];
     return declared !== undefined && Number(declared) <= drainedBodyBytesMax && !this.#message.isPaused()
@@ -193,8 +193,8 @@ export class Http1Request extends SocketRequest {
   }
 
   /**
-   * Answers while the client still sends. Closing at once would reset the connection, and the client's kernel would
-   * throw our answer away with it: so the answer goes out whole, and what comes is thrown away for a moment longer.
+   * Responds while the client still sends. Closing at once would reset the connection, and the client's kernel would
+   * drop the response. So the rest of the body is read and dropped for a moment.
    */
   async #respondWhileReceiving(bytes: SizedBody | undefined): Promise<void> {
     const { context } = this;
@@ -204,7 +204,7 @@ export class Http1Request extends SocketRequest {
     message.resume();
     if (bytes === undefined) response.flushHeaders();
     else if (isSmall(bytes)) {
-      // Now, because what is thrown away may end the connection at once.
+      // Now, since the dropped body may end the connection at once.
       this.markSent(bytes.length);
       response.write(bytes, 'latin1');
     } else await this.writeBody(response, bytes);
@@ -231,7 +231,7 @@ export class Http1Request extends SocketRequest {
 const noBytes = Buffer.alloc(0);
 const slash = 0x2f;
 
-/** Names and values in turn, which Node writes without looking anything up. */
+/** Names and values alternate, which Node writes without lookups. */
 export function rawHeadersOf(headers: ApiResponse['headers'], status: number, bytes: SizedBody | undefined): string[] {
   const head: string[] = [];
   for (const name in headers) {

@@ -13,10 +13,10 @@ import { createRawRefusal, createRefusal, type RefusalStatus } from '../request/
 import type { SocketRequest } from '../request/socket-request.ts';
 import { WebSocketRequest } from '../web-socket/web-socket-request.ts';
 
-/** Hands a request to the pipeline, or answers it with the refusal. */
+/** Passes a request to the handler chain, or responds with the refusal. */
 export type AcceptRequest = (request: SocketRequest, refused: ApiResponse | undefined) => void;
 
-/** Serves HTTP/1.1 and what it may be upgraded to. */
+/** Serves HTTP/1.1 and WebSockets. */
 export function serveHttp1(
   server: Http2SecureServer,
   connections: OpenConnections,
@@ -24,7 +24,7 @@ export function serveHttp1(
   accept: AcceptRequest,
 ): void {
   const { guard } = context;
-  // These events have HTTP/1.1 alone, or its types; Node's types for the common server do not know them.
+  // Node's types of the HTTP/2 server lack these events of HTTP/1.1.
   const events = server as unknown as HttpServer;
   const onRequest =
     (awaitsContinue: boolean, refused?: ApiResponse) =>
@@ -47,7 +47,7 @@ export function serveHttp1(
   events.on('connect', guard.wrap('request', connect, closeOfSocket));
   const malformed = (error: Error, socket: unknown): void => {
     const connection = connections.findBySocket(socket as Socket);
-    // Whoever fails at the handshake has no connection yet, and its socket may have closed before we hear of it.
+    // A client that fails in the handshake has no connection yet, or its socket has already closed.
     if (connection) refuseMalformedMessage(error, socket as Socket, connection, context);
     else (socket as Socket).destroy();
   };
@@ -58,7 +58,7 @@ export function serveHttp1(
 interface IncomingRequest {
   readonly message: IncomingMessage;
   readonly response: ServerResponse;
-  /** The client waits for our word before it sends the body. */
+  /** The client waits for 100 Continue before it sends the body. */
   readonly awaitsContinue: boolean;
   readonly refused: ApiResponse | undefined;
 }
@@ -91,9 +91,9 @@ function serveUpgrade(
 ): void {
   socket.on('error', ignoreSocketError);
   const connection = connections.findBySocket(socket);
-  // Behind answers that are still to come nobody could tell them from the messages.
+  // The client could not tell pending responses from messages.
   if (!connection || connection.isEnded || connection.requests.size > 0) return void socket.destroy();
-  // Asked before by a Node that asks.
+  // Node checks this with shouldUpgradeCallback, if it supports that option.
   if (!isWebSocketUpgrade(message))
     return closeLingering(socket, context, createRawRefusal(400, 'only WebSockets are opened here'));
   const opened = performHandshake(message);
@@ -120,7 +120,10 @@ const handshakeRefusals: Readonly<Record<HandshakeFault, Buffer>> = {
   token: createRawRefusal(401, 'Unauthorized'),
 };
 
-/** Node leaves the socket to us after CONNECT. Answers to requests before it leave first, or the client would mix them up. */
+/**
+ * After CONNECT Node hands over the socket. Pending responses are sent first, since the client matches responses by
+ * order.
+ */
 function refuseConnect(socket: Socket, connection: Connection | undefined, context: ListenerContext): void {
   socket.on('error', ignoreSocketError);
   if (!connection || connection.isEnded) return void socket.destroy();
@@ -131,21 +134,21 @@ function refuseConnect(socket: Socket, connection: Connection | undefined, conte
   });
 }
 
-/** Bytes that are no request. Requests that came whole before them on the connection are answered first. */
+/** Refuses malformed bytes. Complete requests before them are answered first. */
 function refuseMalformedMessage(
   error: NodeJS.ErrnoException,
   socket: Socket,
   connection: Connection,
   context: ListenerContext,
 ): void {
-  if (connection.hasParseError) return; // the parser complains again of all that follows, which is thrown away
+  if (connection.hasParseError) return; // the parser reports all following bytes too
   connection.hasParseError = true;
   connection.isEnded = true;
   const refused = refusalOfParseError(error.code);
-  // A connection on which nothing was ever said gets no answer: clients open some in advance and would misread it.
+  // A connection without any bytes gets no response: clients open some in advance and would misread it.
   if (!refused || !socket.writable || socket.bytesRead === 0) return void socket.destroy();
   connection.afterEachResponse(() => {
-    const requests = [...connection.requests] as Http1Request[]; // HTTP/2 has no such event
+    const requests = [...connection.requests] as Http1Request[]; // only HTTP/1.1 has this event
     if (socket.writableEnded || requests.some((request) => request.isComplete)) return;
     if (requests.some((request) => request.isHeadSent)) return socket.destroySoon();
     closeLingering(socket, context, createRawRefusal(...refused));
@@ -159,5 +162,5 @@ function refusalOfParseError(code: string | undefined): [RefusalStatus, string] 
   return undefined;
 }
 
-/** Whoever reads or writes the socket learns its end by itself; Node only wants somebody to listen. */
+/** Readers and writers of the socket handle errors; Node only requires a listener. */
 function ignoreSocketError(): void {}

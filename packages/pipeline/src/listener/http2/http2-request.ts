@@ -35,14 +35,14 @@ export class Http2Request extends SocketRequest {
     const stream = this.#stream;
     const streaming = isStreaming(body);
     if (stream.destroyed || stream.closed) {
-      // The handler holds resources for a stream until it has run; it finds that nobody listens.
+      // The handler releases the stream's resources when it has run and noticed the disconnect.
       if (streaming) void this.writeBody(stream, body);
       return;
     }
     const bytes = body === undefined ? noBytes : isSized(body) ? body : undefined;
     const empty = bytes !== undefined && bytes.length === 0;
     stream.respond(responseHeadersOf(headers, status, bytes), empty ? endStream : undefined);
-    // What is left of a body nobody wants: END_STREAM has told the answer, so the client may stop sending.
+    // The rest of the body is not needed: after END_STREAM the client may stop sending.
     if (this.isBodyRequested && this.isBodyArriving)
       stream.once(
         'finish',
@@ -92,16 +92,16 @@ export class Http2Request extends SocketRequest {
   }
 
   override sweep(nowMs: number): void {
-    // Closed since the last sweep at least, and still here: its session broke off and delivers nothing any more.
+    // Closed since the last sweep, but not removed: its session failed and emits no more events.
     if (this.#stream.closed) return void this.#stream.destroy();
     super.sweep(nowMs);
     if (!this.#stream.writableFinished) return;
     this.#answeredMs ??= nowMs;
-    // The client neither ends its body nor gives it up, though it has the answer.
+    // The client neither ends nor aborts its body, though it has the response.
     if (nowMs - this.#answeredMs > lingerMs) this.#stream.destroy();
   }
 
-  /** Node reads these headers as UTF-8. */
+  /** Node decodes these headers as UTF-8. */
   protected decodeHeaderValue(value: string): string {
     return value;
   }
@@ -127,14 +127,14 @@ export class Http2Request extends SocketRequest {
   }
 
   cutOff(): void {
-    // close() would send END_STREAM first, and the client would take what it has for the whole.
+    // close() would send END_STREAM, and the client would take the response for complete.
     this.#stream.destroy(new Error('the answer broke off'));
   }
 }
 
 /**
- * A header whose value begins or ends with a space or a tab, which RFC 9113 (8.2.1) calls malformed. Over HTTP/1.1 the
- * parser takes them off.
+ * Finds a header whose value begins or ends with a space or tab, which RFC 9113 (8.2.1) calls malformed. Over HTTP/1.1
+ * the parser trims them.
  */
 function findPaddedHeader(raw: readonly string[]): string | undefined {
   for (let i = 1; i < raw.length; i += 2) {
@@ -150,7 +150,7 @@ const noBytes = Buffer.alloc(0);
 const slash = 0x2f;
 const endStream = { endStream: true };
 
-/** All but a tab, what is visible in ASCII, a space, and the upper half of Latin-1. */
+/** Characters that a header must not contain: all but tab, visible ASCII, space and the upper half of Latin-1. */
 const unsendable = /[^\t\x20-\x7e\x80-\xff]/;
 
 type Http2Head = Record<string, string | number | string[]>;
@@ -159,7 +159,7 @@ function responseHeadersOf(headers: ApiResponse['headers'], status: number, byte
   const head: Http2Head = { ':status': status };
   for (const name in headers) {
     const value = headers[name] as string | string[];
-    // Node checks this for HTTP/1.1 only; a proxy that speaks HTTP/1.1 to the client would split the answer there.
+    // Node checks this only for HTTP/1.1; a proxy that forwards over HTTP/1.1 could split the response.
     if (unsendable.test(typeof value === 'string' ? value : value.join('')))
       throw new TypeError(`header ${name}: ${JSON.stringify(value)}`);
     head[name.toLowerCase()] = value;

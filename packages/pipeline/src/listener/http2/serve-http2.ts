@@ -5,13 +5,12 @@ import { Http2Request } from './http2-request.ts';
 import type { OpenConnections } from '../connection/open-connections.ts';
 
 /**
- * Serves HTTP/2 by its streams. `isChosen` tells of a request that its client shall open the next ones on another
- * connection.
+ * Serves HTTP/2 streams. `drawGoaway` decides whether a request triggers GOAWAY.
  *
- * Two things Node keeps from us. A header whose value holds a control character is dropped before any callback of
- * JavaScript (`OnInvalidHeader` in its C++ takes it as read), so nothing here can tell such a request from one without
- * the header; see docs/decisions/0005-http-listener.md. And a body beyond its content-length is reported to Node in the
- * same way as a broken frame, so that the session ends with GOAWAY where RFC 9113 asks for the end of the stream only.
+ * Two limitations of Node: It drops headers whose value contains a control character before any JavaScript callback
+ * (`OnInvalidHeader` in its C++), so such a request looks like one without the header; see
+ * docs/decisions/0005-http-listener.md. And it handles a body beyond its content-length like a broken frame, so the
+ * session ends with GOAWAY where RFC 9113 requires only a stream error.
  */
 export function serveHttp2(
   server: Http2SecureServer,
@@ -20,7 +19,7 @@ export function serveHttp2(
   accept: AcceptRequest,
   drawGoaway: () => boolean,
 ): void {
-  // Listening for 'request' has made Node put its compatibility layer on every stream; the streams are served bare.
+  // Listening for 'request' has installed Node's compatibility layer for all streams; they are served without it.
   server.removeAllListeners('stream');
   const onStream = (
     stream: ServerHttp2Stream,
@@ -28,10 +27,10 @@ export function serveHttp2(
     _flags: number,
     raw: readonly string[],
   ): void => {
-    // First of all: an error of a stream on which nobody listens ends the process.
+    // First of all: an 'error' event without a listener ends the process.
     stream.on('error', ignoreStreamError);
     const connection = connections.findBySession(stream.session as ServerHttp2Session | undefined);
-    // Node tells of a stream a moment after it came, and its session may have ended in between.
+    // Node emits the event later, when the session may have ended.
     if (!connection) return void stream.destroy();
     const request = new Http2Request(stream, headers, raw, connection, context);
     connection.addRequest(request);
@@ -42,5 +41,5 @@ export function serveHttp2(
   server.on('stream', context.guard.wrap('request', onStream, (stream) => stream.destroy()) as never);
 }
 
-/** Whoever reads or writes the stream learns its end by itself; Node only wants somebody to listen. */
+/** Readers and writers of the stream handle errors; Node only requires a listener. */
 function ignoreStreamError(): void {}

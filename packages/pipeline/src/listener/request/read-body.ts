@@ -1,29 +1,32 @@
 import type { Readable } from 'node:stream';
 import { BodyTooLargeError, ClientGoneError } from '../../exchange.ts';
 
-/** What the sweep needs to know about a body on its way, to tell a slow client from a slow line. */
+/** The state of an arriving body, which the sweep checks for its rate. */
 export interface Receiving {
   readonly sinceMs: number;
   bytes: number;
-  /** Nothing more is taken: the body is whole, broke off or was given up. */
+  /** The body is complete, was aborted or refused. */
   isOver: boolean;
-  /** Stops reading; whoever waits for the body gets the error. */
+  /** Stops reading and rejects the body with the error. */
   fail(error: Error): void;
 }
 
-/** One for all: a connection may end with a hundred bodies on their way, and a stack costs more than the rest of the end. */
+/**
+ * A single instance: a connection may end with a hundred arriving bodies, and each stack trace costs more than the
+ * rest.
+ */
 const clientLeft = new ClientGoneError('the client left before its request was complete');
 
 /**
- * `whole` tells at the end of the bytes whether it is also the end of the body: Node ends a stream that was reset the
- * same way. `kept` is told of each piece that is held in memory.
+ * Reads the body. `isComplete` distinguishes the end of a body from a reset stream, which Node ends the same way.
+ * `onPiece` is called for each piece that is kept in memory.
  */
 export function readBody(
   source: Readable,
-  whole: () => boolean,
+  isComplete: () => boolean,
   limitBytes: number,
   nowMs: number,
-  kept: (bytes: number) => void,
+  onPiece: (bytes: number) => void,
 ): { body: Promise<Buffer>; receiving: Receiving } {
   const { promise: body, resolve, reject } = Promise.withResolvers<Buffer>();
   const pieces: Buffer[] = [];
@@ -44,9 +47,9 @@ export function readBody(
     receiving.bytes += piece.length;
     if (receiving.bytes > limitBytes) return receiving.fail(new BodyTooLargeError(limitBytes));
     pieces.push(piece);
-    kept(piece.length);
+    onPiece(piece.length);
   };
-  const gone = (): void => {
+  const abort = (): void => {
     receiving.isOver = true;
     reject(clientLeft);
   };
@@ -55,20 +58,20 @@ export function readBody(
   let ended = false;
   const end = (): void => {
     ended = true;
-    if (!whole()) return gone();
+    if (!isComplete()) return abort();
     receiving.isOver = true;
     resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, receiving.bytes));
   };
   source.on('end', end);
-  source.on('error', gone);
+  source.on('error', abort);
   source.on('close', () => {
-    // Nearly every body closes behind its end.
-    if (!ended) gone();
+    // Most bodies emit 'close' after 'end'.
+    if (!ended) abort();
   });
-  // HTTP/2 tells the end of a body without a byte at once, and not again to whoever listens later.
+  // Over HTTP/2 an empty body may have ended before this listener was added.
   if (source.readableEnded) end();
-  else if (source.destroyed) gone();
-  // A handler that fails before it waits for its body must not end the process with a rejection nobody handled.
+  else if (source.destroyed) abort();
+  // If the handler fails before it awaits the body, the rejection must not end the process.
   body.catch(() => {});
   return { body, receiving };
 }

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { ApiResponse } from '../../exchange.ts';
 
-/** An answer given before the pipeline sees the request, in the form every other failure has. */
+/** The status codes of requests that are refused before the handler chain. */
 export type RefusalStatus = 400 | 401 | 405 | 408 | 417 | 429 | 431 | 500;
 
 const reasons: Readonly<Record<RefusalStatus, string>> = {
@@ -32,7 +32,7 @@ export function createRefusal(status: RefusalStatus, message: string): ApiRespon
   };
 }
 
-/** The same for a connection on which no request can be told apart, so no response object exists. */
+/** The same as raw bytes, for connections without a parsed request. */
 export function createRawRefusal(
   status: RefusalStatus,
   message: string,

@@ -1,6 +1,6 @@
 /**
- * Headers on which identity or the meaning of a body depends, which authentication does not check by itself. Two servers
- * on the way that each take another line of them would disagree about the request.
+ * Headers that must not be repeated: identity or the meaning of the body depends on them, and a proxy and this server
+ * could each use another line.
  */
 const names: ReadonlySet<string> = new Set(['authorization', 'content-length', 'content-type']);
 const lengths: readonly boolean[] = [...names].reduce<boolean[]>((found, { length }) => {
@@ -8,12 +8,12 @@ const lengths: readonly boolean[] = [...names].reduce<boolean[]>((found, { lengt
   return found;
 }, []);
 
-/** A header of these that has more than one line. Names and values come in turn. */
+/** Returns the first repeated one. Names and values alternate. */
 export function findRepeatedHeader(raw: readonly string[]): string | undefined {
   const seen: string[] = [];
   for (let i = 0; i < raw.length; i += 2) {
     const given = raw[i] as string;
-    // Most names differ in their length, and cost nothing more.
+    // Most names differ in length and cost nothing more.
     if (!lengths[given.length]) continue;
     const name = given.toLowerCase();
     if (!names.has(name)) continue;

@@ -29,18 +29,20 @@ import { type Receiving, readBody } from './read-body.ts';
 
 const emptyBody = Buffer.alloc(0);
 
-/** One for all: a connection may end with a hundred requests open, and a stack costs more than the rest of the end. */
+/**
+ * A single instance: a connection may end with a hundred open requests, and each stack trace costs more than the rest.
+ */
 const clientLeft = new ClientGoneError('the client left');
 
 /**
- * One request from a socket until its answer has left. It keeps references to Node's objects and looks only at what it
- * is asked for: no URL is parsed, no header copied, no timer set and no signal made for a request that needs none.
+ * One request on a socket, until its response has been sent. It keeps references to Node's objects and computes only
+ * what is used: no URL is parsed, no header copied, no timer or signal created unless needed.
  */
 export abstract class SocketRequest implements ApiRequest {
   abstract readonly method: string;
   abstract readonly target: string;
   abstract readonly protocol: ApiRequest['protocol'];
-  /** Names and values in turn, as Node's parsers give them. */
+  /** Names and values alternate, as in Node's `rawHeaders`. */
   abstract readonly rawHeaders: readonly string[];
 
   readonly connection: Connection;
@@ -51,15 +53,15 @@ export abstract class SocketRequest implements ApiRequest {
   #isFinished = false;
   #sendingSinceMs: number | undefined;
   #onEnd: ((end: ExchangeEnd) => void)[] | undefined;
-  /** Where the body of the response goes, once it does. */
+  /** Set once the body of the response is written. */
   #bodyWriter: BodyWriter | undefined;
   #sink: BodySink | undefined;
   #backlogBytes = 0;
   #backlogSinceMs: number | undefined;
-  /** Of the request's body and of the response's, what is in memory. */
+  /** Bytes in memory, of the request body and of the response. */
   #bufferedRequestBytes = 0;
   #bufferedResponseBytes = 0;
-  /** Counted by whoever writes the body. */
+  /** Bytes of the response body that were written. */
   protected bodyBytes = 0;
 
   constructor(connection: Connection, context: ListenerContext) {
@@ -95,7 +97,7 @@ export abstract class SocketRequest implements ApiRequest {
     const raw = this.rawHeaders;
     for (let i = 0; i < raw.length; i += 2) {
       const name = raw[i] as string;
-      // Nearly every header differs in its first letter, and then costs nothing more.
+      // Most names differ in their first letter and cost nothing more.
       if ((name.charCodeAt(0) | 0x20) !== prefix.charCodeAt(0)) continue;
       const lower = name.toLowerCase();
       if (lower.startsWith(prefix)) found.push([lower, this.decodeHeaderValue(raw[i + 1] as string)]);
@@ -132,8 +134,8 @@ export abstract class SocketRequest implements ApiRequest {
   }
 
   /**
-   * Counts a piece of the body. Does not throw: Node calls it back. Where memory for bodies is exhausted, the body that has taken longest is given up: an
-   * honest one is here within a moment, and one that trickles is in nobody's way.
+   * Counts a piece of the body in the callback of the socket; does not throw. If memory for bodies is exhausted, the
+   * oldest body is refused: fast ones arrive within a moment.
    */
   #countReceived(bytes: number): void {
     const { connection, context } = this;
@@ -151,7 +153,7 @@ export abstract class SocketRequest implements ApiRequest {
     return this.#receiving !== undefined && !this.#receiving.isOver && this.isBodyArriving;
   }
 
-  /** Gives up the body, and gives its memory back. */
+  /** Refuses the body and releases its memory. */
   refuseBody(reason: RefusedBody): void {
     const { guard, measures } = this.context;
     guard.run('request', () => measures.bodyRefused(reason));
@@ -177,7 +179,7 @@ export abstract class SocketRequest implements ApiRequest {
     return this.#abortController.signal;
   }
 
-  /** Sends the answer, or a 500 in its place. Nothing here throws: whoever called has no way left to tell the client. */
+  /** Sends the response, or a 500 instead. Does not throw: callers could not report it to the client. */
   respond(response: ApiResponse): void {
     try {
       this.writeResponse(response);
@@ -190,18 +192,20 @@ export abstract class SocketRequest implements ApiRequest {
     try {
       if (!this.isHeadSent) return this.writeResponse(createRefusal(500, 'the answer could not be written'));
     } catch {
-      // What follows is all that is left.
+      // Only cutting it off is left.
     }
     this.cutOff();
   }
 
-  /** Ends the connection or stream without a word, so that the client cannot take a part for the whole. */
+  /**
+   * Ends the connection or stream abnormally, so that the client does not take a partial response for a complete one.
+   */
   abstract cutOff(): void;
 
-  /** Whether nobody is there to take an answer. */
+  /** Whether the client has disconnected. */
   abstract readonly isDisconnected: boolean;
 
-  /** What the sweep ends this request for, if anything. */
+  /** Checks the limits of this request. */
   sweep(nowMs: number): void {
     const receiving = this.#receiving;
     if (receiving && this.isReceiving && isTooSlow(receiving, nowMs)) this.refuseBody('slow');
@@ -210,7 +214,7 @@ export abstract class SocketRequest implements ApiRequest {
       this.abandonResponse('stalled');
   }
 
-  /** What the client has not taken, and since when none of it has moved. */
+  /** Response bytes that the client has not read, and since when it has read nothing. */
   get backlog(): Backlog | undefined {
     const sinceMs = this.#backlogSinceMs ?? (this.#bufferedResponseBytes > 0 ? this.#sendingSinceMs : undefined);
     return sinceMs === undefined
@@ -218,7 +222,7 @@ export abstract class SocketRequest implements ApiRequest {
       : { bytes: Math.max(this.#backlogBytes, this.#bufferedResponseBytes), sinceMs };
   }
 
-  /** Bytes that a stream has queued, which no budget counts. */
+  /** Bytes queued by a stream, which no budget counts. */
   get streamBacklogBytes(): number {
     return this.#sink ? this.#backlogBytes : 0;
   }
@@ -239,7 +243,7 @@ export abstract class SocketRequest implements ApiRequest {
     if (moved && this.#sendingSinceMs !== undefined) this.#sendingSinceMs = nowMs;
   }
 
-  /** The socket or stream is done with this request, answered or not. */
+  /** Called when the socket or stream has finished with the request, answered or not. */
   finish(): void {
     if (this.#isFinished) return;
     const answered = this.isAnswered;
@@ -268,10 +272,10 @@ export abstract class SocketRequest implements ApiRequest {
 
   protected abstract writeResponse(response: ApiResponse): void;
   protected abstract readonly isHeadSent: boolean;
-  /** Whether the last byte of the answer has left. */
+  /** Whether the last byte of the response has been sent. */
   protected abstract readonly isAnswered: boolean;
 
-  /** The value of a header as the client meant it, which is UTF-8 if it is more than ASCII. */
+  /** Decodes a header value, which is UTF-8 if it is not ASCII. */
   protected abstract decodeHeaderValue(value: string): string;
 
   protected get isBodyRequested(): boolean {
@@ -282,29 +286,29 @@ export abstract class SocketRequest implements ApiRequest {
   protected abstract readonly isBodyArriving: boolean;
   protected abstract readonly isBodyComplete: boolean;
   protected abstract readonly source: Readable;
-  /** Tells a client that waits for it (`Expect: 100-continue`) to send the body. */
+  /** Sends 100 Continue to a client that waits for it. */
   protected abstract sendContinue(): void;
 
-  /** From here on the answer must keep moving. */
+  /** From now on the client must keep reading. */
   protected markSending(): void {
     this.#sendingSinceMs = this.context.nowMs;
   }
 
-  /** An answer that is handed over in one piece. Its bytes are in memory until the request is closed. */
+  /** For a response that is written at once. Its bytes stay in memory until the request has finished. */
   protected markSent(bytes: number): void {
     this.markSending();
     this.bodyBytes = bytes;
     this.#hold(bytes);
   }
 
-  /** Writes the body of an answer whose headers have been written. Never rejects; false if the body broke off. */
+  /** Writes the body after the headers. Never rejects; returns false if the body failed. */
   protected async writeBody(writer: BodyWriter, body: Exclude<ApiResponse['body'], undefined>): Promise<boolean> {
     try {
       this.#bodyWriter = writer;
       if (isStreaming(body)) {
         this.#sink = new BodySink(writer, this.signal, this.context.draining);
         await body.stream(this.#sink);
-        // What it has queued must leave now.
+        // The client must now read what is queued.
         this.markSending();
       } else await writePieces(writer, body, this.#pieceMemory());
       return true;
@@ -330,12 +334,12 @@ export abstract class SocketRequest implements ApiRequest {
       isClientReading: () => connection.sentResponseBytes >= readingClientBytesMin,
       waitForSpace: () => this.connection.responseBytes.waitForSpace(isGone),
       isFull: () => this.connection.responseBytes.isFull || this.context.responseBytes.isFull,
-      written: (bytes) => {
+      addBuffered: (bytes) => {
         this.bodyBytes += bytes;
         this.#hold(bytes);
         this.markSending();
       },
-      left: (bytes) => {
+      addSent: (bytes) => {
         connection.sentResponseBytes += bytes;
         this.#release(bytes);
       },
@@ -348,7 +352,7 @@ export abstract class SocketRequest implements ApiRequest {
     this.connection.responseBytes.acquire(bytes);
   }
 
-  /** Once closed, all of it has been released. */
+  /** After the request has finished, everything has been released. */
   #release(bytes: number): void {
     const released = Math.min(bytes, this.#bufferedResponseBytes);
     if (released === 0) return;
@@ -357,13 +361,13 @@ export abstract class SocketRequest implements ApiRequest {
   }
 }
 
-/** Response bytes in memory, and since when none of them has moved. */
+/** Unread response bytes, and since when the client has read none. */
 export interface Backlog {
   readonly bytes: number;
   readonly sinceMs: number;
 }
 
-/** Gives up the body that has taken longest. False if none is on its way. */
+/** Refuses the oldest body. Returns false if none is arriving. */
 function refuseOldest(requests: Iterable<SocketRequest>): boolean {
   for (const request of requests) {
     if (!request.isReceiving) continue;
@@ -373,7 +377,7 @@ function refuseOldest(requests: Iterable<SocketRequest>): boolean {
   return false;
 }
 
-/** Bytes that leave at once: a client that does not take them holds no more memory than by a first piece. */
+/** Whether the body is written at once. A client that does not read holds no more memory than by a first piece. */
 export const isSmall = (bytes: SizedBody): bytes is string | Buffer =>
   (typeof bytes === 'string' || Buffer.isBuffer(bytes)) && bytes.length <= firstPieceBytes;
 

@@ -33,8 +33,8 @@ test.each([
     isClientReading: () => isProven,
     isFull: () => false,
     waitForSpace: async () => {},
-    written: () => {},
-    left: () => {},
+    addBuffered: () => {},
+    addSent: () => {},
   };
   await writePieces(outlet, Buffer.alloc(2 * pieceBytes), memory);
   expect(new Set(sizes)).toEqual(new Set([expected]));
@@ -80,8 +80,8 @@ describe.each(['before the first piece', 'while a piece leaves', 'while memory i
         isClientReading: () => true,
         isFull: () => isFull,
         waitForSpace: () => room.promise,
-        written: () => {},
-        left: () => {},
+        addBuffered: () => {},
+        addSent: () => {},
       };
       const written = writePieces(outlet, body, memory);
       const before = made;

@@ -1,7 +1,7 @@
 import { type SizedBody, type ChunkedBody, isSized, type Allocate, type Sink } from '../../exchange.ts';
 import { firstPieceBytes, pieceBytes, freeBuffersMax } from '../limits.ts';
 
-/** What an HTTP/1.1 response and an HTTP/2 stream have in common once their headers are written. */
+/** The common interface of HTTP/1.1 responses and HTTP/2 streams after their headers. */
 export interface BodyWriter {
   write(bytes: Buffer, sent?: (error?: Error | null) => void): boolean;
   end(): unknown;
@@ -12,22 +12,22 @@ export interface BodyWriter {
   readonly destroyed: boolean;
 }
 
-/** Memory for pieces of responses, which others need as well. */
+/** The memory budget for pieces of this response. */
 export interface PieceMemory {
-  /** Whether the client has taken something on this connection: of this response, or of one before it. */
+  /** Whether the client has read response bytes on this connection. */
   isClientReading(): boolean;
   isFull(): boolean;
-  /** Resolves when there is some, or when the response has ended. */
+  /** Resolves when memory is available, or when the response has ended. */
   waitForSpace(): Promise<void>;
-  /** A piece was made and is in memory. */
-  written(bytes: number): void;
-  /** A piece has left for the kernel or is lost. */
-  left(bytes: number): void;
+  /** A piece was created and is in memory. */
+  addBuffered(bytes: number): void;
+  /** The kernel has taken the piece, or it is lost. */
+  addSent(bytes: number): void;
 }
 
 /**
- * Writes bytes piece by piece, each when the one before has left, so that a long list blocks nobody else. Pieces are
- * small until the client has taken some. None is made before there is memory for it.
+ * Writes a body piece by piece, each after the previous one has been sent, so that a long list does not block other
+ * requests. Pieces are small until the client has read some. Each waits for memory.
  */
 export async function writePieces(
   writer: BodyWriter,
@@ -45,26 +45,26 @@ export async function writePieces(
     return lentBuffer ? lentBuffer.subarray(0, wanted) : Buffer.allocUnsafe(wanted);
   };
   if (memory.isFull()) await memory.waitForSpace();
-  // The client may have left while the response waited for its turn or for memory: no piece is made for nobody.
+  // The client may have disconnected while the response waited.
   if (writer.destroyed) return;
   for await (const piece of isSized(body) ? splitIntoPieces(body, allocate) : body.chunks()) {
     const whole = lentBuffer;
     lentBuffer = undefined;
     if (writer.destroyed) return;
-    // What was not put together in our memory comes in pieces of any size.
+    // Pieces that do not use allocated buffers have any size.
     for (let from = 0; from < piece.length; ) {
       const part = from === 0 && piece.length <= size() ? piece : piece.subarray(from, from + size());
       from += part.length;
       const isLast = from >= piece.length;
-      memory.written(part.length);
+      memory.addBuffered(part.length);
       writtenBytes += part.length;
       const flows = writer.write(part, (error) => {
         leftBytes += part.length;
-        memory.left(part.length);
+        memory.addSent(part.length);
         if (isLast && whole && !error) recycleBuffer(whole);
         wake();
       });
-      // Of a client that has taken little nobody knows yet whether it will take more.
+      // It is unknown yet whether this client reads.
       if (!memory.isClientReading())
         await waitForDrain(writer, (resolve) => {
           wake = (): void => {
@@ -80,19 +80,19 @@ export async function writePieces(
 }
 
 /**
- * Memory in which pieces are made again and again. With new memory for each, half the time of a long list went to the
- * kernel, which has to find clean pages, and to the collector, which has to notice that they are free again.
+ * Buffers for pieces are reused. With new buffers, half the time of a long list was spent on page faults and garbage
+ * collection.
  */
 const freeBuffers: Buffer[] = [];
-/** Less than this is a first piece, or the end of a list, and not worth so much memory. */
+/** Smaller pieces are the first or last of a body and not worth a full buffer. */
 const lentBufferBytesMin = 32 * 1024;
 
-/** Not after an error: nobody knows who still holds it then. */
+/** Not after an error: the socket may still reference it. */
 function recycleBuffer(buffer: Buffer): void {
   if (freeBuffers.length < freeBuffersMax) freeBuffers.push(buffer);
 }
 
-/** The bytes piece by piece. Each is the reader's until `room` gives its memory again. */
+/** Splits a body into pieces. Each is valid until `allocate` returns its memory again. */
 export function splitIntoPieces(bytes: SizedBody, allocate: Allocate): Iterable<Buffer> {
   if (typeof bytes === 'string') return sliceBuffer(Buffer.from(bytes, 'latin1'));
   return Buffer.isBuffer(bytes) ? sliceBuffer(bytes) : bytes.pieces(pieceBytes, allocate);
@@ -102,27 +102,27 @@ function* sliceBuffer(bytes: Buffer): Generator<Buffer> {
   for (let from = 0; from < bytes.length; from += pieceBytes) yield bytes.subarray(from, from + pieceBytes);
 }
 
-/** Resolves when the writer takes more, or when `whenTaken` says so in its place; and when it closes. */
-function waitForDrain(writer: BodyWriter, whenTaken?: (resolve: () => void) => void): Promise<void> {
+/** Resolves when the writer drains, or when `onProgress` calls back instead; and when it closes. */
+function waitForDrain(writer: BodyWriter, onProgress?: (resolve: () => void) => void): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       writer.off('drain', done);
       writer.off('close', done);
       resolve();
     };
-    if (!whenTaken) writer.on('drain', done);
+    if (!onProgress) writer.on('drain', done);
     writer.on('close', done);
     if (writer.destroyed) done();
-    else whenTaken?.(done);
+    else onProgress?.(done);
   });
 }
 
-/** Where the events of one watch go. There may be thousands that say nothing for long, so each is small. */
+/** The sink of one watch. It is small, since there may be thousands of idle watches. */
 export class BodySink implements Sink {
   readonly signal: AbortSignal;
   readonly draining: AbortSignal;
   readonly #writer: BodyWriter;
-  /** Counted by ourselves: 'drain' comes only after a write above the high-water mark, and drained() promises an empty backlog. */
+  /** Node emits 'drain' only after a write above the high-water mark, but drained() promises an empty backlog. */
   #unsent = 0;
   #writtenBytes = 0;
   #waiting: (() => void)[] = [];
@@ -142,7 +142,7 @@ export class BodySink implements Sink {
     return this.#writer.writableLength;
   }
 
-  /** All that was written so far, sent or not. */
+  /** Bytes written so far, sent or not. */
   get writtenBytes(): number {
     return this.#writtenBytes;
   }

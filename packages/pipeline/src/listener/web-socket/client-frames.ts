@@ -1,24 +1,24 @@
 import { isUtf8 } from 'node:buffer';
 import { closeCodes } from './messages.ts';
 
-/** What a client of a watch has to say is nothing. Some say a little; it is thrown away, and more than this ends it. */
+/** Clients of watches send no data. Small messages are dropped; larger ones close the WebSocket. */
 export const messageBytesMax = 64 * 1024;
 
 export interface ClientMessage {
-  /** To be answered. Of several that came together the newest, which is all that the RFC asks for. */
+  /** The latest ping, which is all that RFC 6455 requires to be answered. */
   readonly ping?: Buffer;
-  /** The client closes, or has to be sent away: with this code, and nothing of what follows counts. */
+  /** Set if the client closes or violates the protocol: the close code. Later frames are ignored. */
   readonly close?: number;
 }
 
 /**
- * Reads what a client sends, in whatever pieces it comes. It keeps less than one head and one control frame: payloads
- * of messages are skipped where they lie, so what a client sends costs no memory.
+ * Parses the frames of a client, in pieces of any size. It buffers less than one frame head and one control frame:
+ * payloads of messages are skipped, so they take no memory.
  */
 export class ClientFrameReader {
   #kept = nothing;
   #skipBytes = 0;
-  /** Of the message whose last frame has not come yet. */
+  /** The size of a message whose last frame has not arrived. */
   #messageBytes: number | undefined;
   #closed = false;
 
@@ -46,7 +46,7 @@ export class ClientFrameReader {
       if (head.opcode === opcodes.close) return this.#close(ping, closeCodeFor(payload));
       if (head.opcode === opcodes.ping) ping = payload;
     }
-    // Copied, because a piece is as large as the socket likes.
+    // Copied, since it would retain the whole piece of the socket.
     this.#kept = Buffer.from(rest);
     return ping ? { ping } : {};
   }
@@ -57,7 +57,7 @@ export class ClientFrameReader {
     return { ...(ping && { ping }), close };
   }
 
-  /** Counts a frame of a message, and says what is wrong with it. */
+  /** Counts a data frame. Returns a close code if it is invalid. */
   #checkDataFrame({ opcode, last, reserved, payloadBytes }: Head): number | undefined {
     const goesOn = this.#messageBytes !== undefined;
     if (reserved || goesOn !== (opcode === opcodes.continuation)) return closeCodes.protocolError;
@@ -79,16 +79,16 @@ interface Head {
   readonly opcode: number;
   readonly last: boolean;
   readonly reserved: boolean;
-  /** Of the head itself, with its mask. */
+  /** Size of the head, including the mask. */
   readonly bytes: number;
   readonly payloadBytes: number;
 }
 
-/** Undefined when not all of it is here. */
+/** Undefined if the head is incomplete. */
 function parseFrameHead(bytes: Buffer): Head | 'unmasked' | undefined {
   const [first, second] = bytes;
   if (first === undefined || second === undefined) return undefined;
-  // Nobody in between shall find a request of his own in what a page makes a browser send.
+  // Masking prevents a page from making a browser send bytes that a proxy takes for a request.
   if ((second & 0x80) === 0) return 'unmasked';
   const length = second & 0x7f;
   const lengthBytes = length === 126 ? 2 : length === 127 ? 8 : 0;
@@ -111,14 +111,14 @@ function checkControlFrame({ opcode, last, reserved, payloadBytes }: Head): numb
   return known && last && !reserved && payloadBytes <= controlBytesMax ? undefined : closeCodes.protocolError;
 }
 
-/** A mask and what it hides. */
+/** The mask, followed by the masked payload. */
 function unmask(masked: Buffer): Buffer {
   const payload = Buffer.from(masked.subarray(maskBytes));
   for (const at of payload.keys()) payload[at] = (payload[at] as number) ^ (masked[at % maskBytes] as number);
   return payload;
 }
 
-/** A client's own code comes back to it, if it is one that may be sent. */
+/** Echoes the client's close code, if it is a valid one. */
 function closeCodeFor(payload: Buffer): number {
   if (payload.length === 0) return closeCodes.normal;
   if (payload.length === 1) return closeCodes.protocolError;

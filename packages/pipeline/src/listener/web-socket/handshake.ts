@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 import { isUtf8 } from 'node:buffer';
 
-/** What of a request says whether it opens a WebSocket: names in lower case, lines of one name joined by commas. */
+/** The parts of a request that decide about the upgrade: lower-case names, with lines of one name joined by commas. */
 export interface UpgradeRequest {
   readonly method?: string | undefined;
   readonly httpVersion: string;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
-/** Only these leave HTTP. A request that asks for any other protocol is answered in this one, as HTTP allows. */
+/** Requests for other protocols are answered over HTTP/1.1, as HTTP allows. */
 export const isWebSocketUpgrade = ({ method, httpVersion, headers }: UpgradeRequest): boolean =>
   method === 'GET' &&
   httpVersion === '1.1' &&
@@ -17,15 +17,15 @@ export const isWebSocketUpgrade = ({ method, httpVersion, headers }: UpgradeRequ
   headers['transfer-encoding'] === undefined &&
   (headers['content-length'] ?? '0') === '0';
 
-/** What the client is told when it gets its WebSocket, and what its token was. */
+/** The response headers of an accepted handshake, and the bearer token. */
 export interface Handshake {
   readonly headers: Readonly<Record<string, string>>;
   readonly bearerToken: string | undefined;
-  /** What it asked for, without the one that was no protocol but a token. */
+  /** The requested subprotocols without the one that carries the token. */
   readonly protocols: readonly string[];
 }
 
-/** Why there is none: the request is malformed, or its token is. */
+/** Why the handshake is refused. */
 export type HandshakeFault = 'key' | 'version' | 'protocol' | 'token';
 
 export function performHandshake({ headers }: UpgradeRequest): Handshake | HandshakeFault {
@@ -37,7 +37,7 @@ export function performHandshake({ headers }: UpgradeRequest): Handshake | Hands
   const protocols = asked.filter((protocol) => !protocol.startsWith(bearerPrefix));
   const bearer = asked.filter((protocol) => protocol.startsWith(bearerPrefix));
   const bearerToken = bearer.length === 0 ? undefined : decodeToken((bearer[0] as string).slice(bearerPrefix.length));
-  // A browser ends a WebSocket that answers none of its protocols, and the token must not be said back.
+  // Browsers close a WebSocket that selects none of their subprotocols, and the token must not be echoed.
   if (bearer.length > 1 || (bearer.length === 1 && (bearerToken === undefined || protocols.length === 0)))
     return 'token';
   const [protocol] = protocols;
@@ -53,10 +53,10 @@ export function performHandshake({ headers }: UpgradeRequest): Handshake | Hands
   };
 }
 
-/** A page cannot give a WebSocket an Authorization header, so its token comes as the name of a protocol. */
+/** Pages cannot set the Authorization header of a WebSocket, so the token is sent as a subprotocol. */
 const bearerPrefix = 'base64url.bearer.authorization.k8s.io.';
 
-/** By which a server shows that it has understood (RFC 6455, 1.3). */
+/** The GUID of RFC 6455, 1.3. */
 const acceptSuffix = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 function decodeToken(encoded: string): string | undefined {

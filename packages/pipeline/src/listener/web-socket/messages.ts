@@ -1,4 +1,4 @@
-/** Messages of RFC 6455 as a server writes them: each in one frame, and without a mask. */
+/** Encodes the messages of a server (RFC 6455): one frame each, unmasked. */
 const opcodes = { text: 0x1, binary: 0x2, close: 0x8, pong: 0xa } as const;
 
 const lastFrame = 0x80;
@@ -21,7 +21,7 @@ export function encodeMessage(kind: keyof typeof opcodes, payload: Uint8Array): 
   return bytes;
 }
 
-/** Why a WebSocket is closed, in the numbers of the RFC. */
+/** Close codes of RFC 6455. */
 export const closeCodes = { normal: 1000, goingAway: 1001, protocolError: 1002, notText: 1007, tooBig: 1009 } as const;
 
 export function encodeCloseMessage(code: number): Buffer {

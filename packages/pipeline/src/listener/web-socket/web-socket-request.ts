@@ -12,19 +12,19 @@ import type { BodyWriter } from '../request/write-body.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import { isStreaming } from '../request/socket-request.ts';
 
-/** What Node hands over with a request after which its connection speaks another protocol. */
+/** What Node provides for a request to upgrade. */
 export interface UpgradedConnection {
   readonly request: IncomingMessage;
-  /** For an answer in HTTP, and for the head of the other one. */
+  /** For HTTP responses, and for the head of the upgrade. */
   readonly response: ServerResponse;
   readonly socket: Socket;
-  /** What came behind the request already. */
+  /** Bytes that arrived after the request. */
   readonly early: Buffer;
 }
 
 /**
- * A request for a WebSocket. What answers it decides: 101 with a stream of messages, or any other answer, which is
- * sent as HTTP and ends the connection.
+ * A request for a WebSocket. A stream with status 101 is sent as messages; any other response is sent as HTTP and ends
+ * the connection.
  */
 export class WebSocketRequest extends Http1Request {
   readonly #upgrade: UpgradedConnection;
@@ -58,7 +58,7 @@ export class WebSocketRequest extends Http1Request {
         this.context.guard.wrap('websocket', read, () => socket.destroy()),
       );
     }
-    // Of a socket that is gone the handler has to know, too: it holds resources until its stream has run.
+    // Also for a closed socket: the handler releases its resources when the stream has run.
     this.context.guard.catchRejection(
       'websocket',
       this.#write(new WebSocketBodyWriter(socket, () => this.#closing), body),
@@ -75,12 +75,12 @@ export class WebSocketRequest extends Http1Request {
     if (this.#closing) return;
     const { ping, close } = this.#incoming.read(piece);
     const { socket } = this.#upgrade;
-    // Who does not read its pongs gets none, instead of a backlog of them.
+    // A client that does not read its pongs gets none.
     if (ping && socket.writableLength <= pongBacklogBytesMax) socket.write(encodeMessage('pong', ping));
     if (close !== undefined) this.#close(close);
   }
 
-  /** Says why, once, and nothing after it. */
+  /** Sends the close frame, once. */
   #close(code: number): void {
     if (this.#closing) return;
     this.#closing = true;
@@ -89,7 +89,7 @@ export class WebSocketRequest extends Http1Request {
   }
 }
 
-/** Ends by the message that closes it, not by the end of what is sent into it. */
+/** Ends with a close frame instead of `end()`. */
 class WebSocketBodyWriter implements BodyWriter {
   readonly #socket: Socket;
   readonly #isClosing: () => boolean;
@@ -128,7 +128,7 @@ class WebSocketBodyWriter implements BodyWriter {
 
 const switchingProtocols = 101;
 
-/** The token stands where every other client puts it, and nobody reads it as a protocol. */
+/** Moves the token from the subprotocols to the Authorization header. */
 function translateHeaders(raw: readonly string[], { bearerToken, protocols }: Handshake): readonly string[] {
   const headers = raw.filter((_, at) => raw[at - (at % 2)]?.toLowerCase() !== 'sec-websocket-protocol');
   const isNamed = headers.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'authorization');
