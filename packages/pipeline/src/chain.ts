@@ -43,7 +43,7 @@ export interface ChainOptions {
  */
 export function buildHandlerChain(options: ChainOptions, routes: Handler<AuthenticatedContext>): Handler<ApiRequest> {
   const { allowedOrigin, auditor, authenticator, authorizer, measures, random, report, reportRejection } = options;
-  const answer: Handler<ReceivedContext> = measure(
+  const handled: Handler<ReceivedContext> = measure(
     measures,
     options.clock,
   )(
@@ -77,7 +77,7 @@ export function buildHandlerChain(options: ChainOptions, routes: Handler<Authent
       ),
     ),
   );
-  const logged = logRequests(options.requestLog)(answer);
-  const way = traceRequests(options.tracer, options.clock)(logged);
-  return (request) => way({ request, latency: new LatencyTracker(options.clock) });
+  const logged = logRequests(options.requestLog)(handled);
+  const handler = traceRequests(options.tracer, options.clock)(logged);
+  return (request) => handler({ request, latency: new LatencyTracker(options.clock) });
 }

@@ -89,8 +89,8 @@ function parseResource(
   const watchPath = segments[0] === 'watch';
   const [first, ...rest] = watchPath ? segments.slice(1) : segments;
   if (version === undefined || first === undefined) return undefined;
-  const ofNamespaces = first === 'namespaces';
-  if (ofNamespaces && rest.length > 1 && !namespaceSubresources.has(rest[1])) {
+  const isNamespacesResource = first === 'namespaces';
+  if (isNamespacesResource && rest.length > 1 && !namespaceSubresources.has(rest[1])) {
     const [namespace, plural = '', name, subresource] = rest;
     return {
       group,
@@ -105,7 +105,7 @@ function parseResource(
     };
   }
   const [name, subresource] = rest;
-  const namespace = ofNamespaces ? name : undefined;
+  const namespace = isNamespacesResource ? name : undefined;
   const beyond = rest.length > 2;
   return {
     group,

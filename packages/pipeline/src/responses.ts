@@ -21,31 +21,31 @@ import { warningHeaders } from './warnings.ts';
 export const objectResponse = (
   context: RequestInfoContext,
   resource: Resource,
-  form: ResponseFormat,
+  format: ResponseFormat,
   status: number,
   outcome: Outcome,
 ): ApiResponse | Promise<ApiResponse> => {
   if (context.audit?.wantsResponseObject) {
-    const text = objectJson(resource.served, form.transform, outcome.json, resource.clock.now());
+    const text = objectJson(resource.served, format.transform, outcome.json, resource.clock.now());
     context.audit.logResponseObject(text, outcome.json.length);
   }
-  return respond(context, form.encoding, status, objectBody(resource, form, outcome));
+  return respond(context, format.encoding, status, objectBody(resource, format, outcome));
 };
 
 /** An object that was built for this response and is not stored, such as a review. */
 export const unstoredObjectResponse = (
   context: RequestInfoContext,
   kind: SpokenKind,
-  form: ResponseFormat,
+  format: ResponseFormat,
   status: number,
   object: KubeObject,
   clock: Clock,
 ): ApiResponse | Promise<ApiResponse> => {
   if (context.audit?.wantsResponseObject) {
-    const text = unstoredObjectJson(kind, form.transform, object, clock);
+    const text = unstoredObjectJson(kind, format.transform, object, clock);
     context.audit.logResponseObject([text], text.length);
   }
-  return respond(context, form.encoding, status, unstoredObjectBody(kind, form, object, clock));
+  return respond(context, format.encoding, status, unstoredObjectBody(kind, format, object, clock));
 };
 
 /** A Status is never transformed into a table or metadata. */
@@ -62,14 +62,14 @@ export const statusResponse = (
 export const listResponse = (
   context: RequestInfoContext,
   resource: Resource,
-  form: ResponseFormat,
+  format: ResponseFormat,
   list: ObjectList,
 ): ApiResponse | Promise<ApiResponse> => {
   if (context.audit?.wantsResponseObject) {
-    const text = listJson(resource.served, form.transform, list, resource.clock.now());
+    const text = listJson(resource.served, format.transform, list, resource.clock.now());
     context.audit.logResponseObject(text, countCharacters(list.items));
   }
-  return respond(context, form.encoding, 200, listBody(resource, form, list));
+  return respond(context, format.encoding, 200, listBody(resource, format, list));
 };
 
 function respond(

@@ -9,12 +9,12 @@ export function warningHeaders(texts: ReadonlySet<string>): readonly string[] {
   return [...texts].flatMap((text) => {
     const shown = total <= charactersMax ? text : text.slice(0, cutCharactersMax);
     left -= shown.length;
-    return left >= 0 ? [`299 - "${quotable(shown)}"`] : [];
+    return left >= 0 ? [`299 - "${escapeQuoted(shown)}"`] : [];
   });
 }
 
 /** Headers cannot hold line breaks or characters beyond Latin-1; quotes and backslashes are escaped. */
-const quotable = (text: string): string =>
+const escapeQuoted = (text: string): string =>
   text
     .replaceAll(/[\0-\x1f\x7f]/g, ' ')
     .replaceAll(/[\\"]/g, '\\$&')

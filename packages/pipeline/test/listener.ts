@@ -59,7 +59,7 @@ export async function serve(
       host: '127.0.0.1',
       port: 0,
       certificate: await certificateFor('first'),
-      asksForCertificates: false,
+      requestsCertificates: false,
       clock,
       random: systemRandom(),
       goawayChance: 0,

@@ -18,7 +18,7 @@ const listener = await listen(
     host: '127.0.0.1',
     port: 0,
     certificate: { cert: Buffer.from(certificate), key: Buffer.from(privateKey) },
-    asksForCertificates: false,
+    requestsCertificates: false,
     clock: systemClock,
     random,
     goawayChance: 0,

@@ -11,11 +11,11 @@ export type AggregatedVersion = (typeof aggregatedVersions)[number];
 const apiGroup = 'apidiscovery.k8s.io';
 const listKind = 'APIGroupDiscoveryList';
 
-export const aggregatedType = (version: AggregatedVersion): string =>
+export const aggregatedMediaType = (version: AggregatedVersion): string =>
   `application/json;g=${apiGroup};v=${version};as=${listKind}`;
 
 /** The version of aggregated discovery that the client prefers, or undefined for unaggregated discovery. */
-export function aggregatedAsked(request: ApiRequest): AggregatedVersion | undefined {
+export function negotiateAggregatedVersion(request: ApiRequest): AggregatedVersion | undefined {
   for (const { type, parameters } of parseMediaRanges(request.header('accept'))) {
     const form = parameters.get('as');
     if (form === undefined && plainTypes.has(type)) return undefined;
@@ -28,7 +28,7 @@ export function aggregatedAsked(request: ApiRequest): AggregatedVersion | undefi
 
 const plainTypes = new Set(['*/*', 'application/*', 'application/json', 'application/yaml']);
 
-export const aggregatedList = (groups: readonly ServedGroup[], version: AggregatedVersion): object => ({
+export const formatAggregatedList = (groups: readonly ServedGroup[], version: AggregatedVersion): object => ({
   kind: listKind,
   apiVersion: `${apiGroup}/${version}`,
   metadata: {},

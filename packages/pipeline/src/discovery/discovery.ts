@@ -3,12 +3,12 @@ import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/rout
 import { respondEncoded, respondPrepared, prepareBody, prepareEncodings } from '../non-resource/prepared-response.ts';
 import {
   type AggregatedVersion,
-  aggregatedAsked,
-  aggregatedList,
-  aggregatedType,
+  negotiateAggregatedVersion,
+  formatAggregatedList,
+  aggregatedMediaType,
   aggregatedVersions,
 } from './aggregated.ts';
-import { coreVersions, group, groupList, resourceList } from './lists.ts';
+import { formatCoreVersions, formatGroup, formatGroupList, formatResourceList } from './lists.ts';
 import { type ServedGroup, servedGroups } from './served-groups.ts';
 
 /** The response of `/version`. */
@@ -30,17 +30,20 @@ export function discoveryRoutes(kinds: readonly (Kind | Review)[], version: Vers
   const core = groups.filter(({ name }) => name === '');
   const named = groups.filter(({ name }) => name !== '');
   const paths: [string, NonResourceHandler][] = [
-    ['/version', plain(version)],
-    ['/api', rootDocument(coreVersions(core[0]), core)],
-    ['/apis', rootDocument(groupList(named), named)],
+    ['/version', preparedHandler(version)],
+    ['/api', rootHandler(formatCoreVersions(core[0]), core)],
+    ['/apis', rootHandler(formatGroupList(named), named)],
     ...core.flatMap(({ versions }) =>
-      versions.map((served): [string, NonResourceHandler] => [`/api/${served.version}`, plain(resourceList(served))]),
+      versions.map((served): [string, NonResourceHandler] => [
+        `/api/${served.version}`,
+        preparedHandler(formatResourceList(served)),
+      ]),
     ),
     ...named.flatMap((served): [string, NonResourceHandler][] => [
-      [`/apis/${served.name}`, plain(group(served))],
+      [`/apis/${served.name}`, preparedHandler(formatGroup(served))],
       ...served.versions.map((one): [string, NonResourceHandler] => [
         `/apis/${one.groupVersion}`,
-        plain(resourceList(one)),
+        preparedHandler(formatResourceList(one)),
       ]),
     ]),
   ];
@@ -48,23 +51,23 @@ export function discoveryRoutes(kinds: readonly (Kind | Review)[], version: Vers
   return Object.fromEntries(paths.flatMap(([path, document]) => [[path, document] as const, [`${path}/`, document]]));
 }
 
-function plain(value: object): NonResourceHandler {
-  const forms = prepareEncodings(value);
-  return (context) => respondEncoded(context, forms);
+function preparedHandler(value: object): NonResourceHandler {
+  const encodings = prepareEncodings(value);
+  return (context) => respondEncoded(context, encodings);
 }
 
 /** A path that serves both forms of discovery. */
-function rootDocument(list: object, groups: readonly ServedGroup[]): NonResourceHandler {
-  const inPieces = plain(list);
-  const atOnce = new Map(
+function rootHandler(list: object, groups: readonly ServedGroup[]): NonResourceHandler {
+  const unaggregated = preparedHandler(list);
+  const aggregated = new Map(
     aggregatedVersions.map((version: AggregatedVersion) => [
       version,
-      prepareBody(aggregatedType(version), `${JSON.stringify(aggregatedList(groups, version))}\n`),
+      prepareBody(aggregatedMediaType(version), `${JSON.stringify(formatAggregatedList(groups, version))}\n`),
     ]),
   );
   return (context, parameters, paths) => {
-    const asked = aggregatedAsked(context.request);
-    const found = asked && atOnce.get(asked);
-    return found ? respondPrepared(context, found) : inPieces(context, parameters, paths);
+    const version = negotiateAggregatedVersion(context.request);
+    const found = version && aggregated.get(version);
+    return found ? respondPrepared(context, found) : unaggregated(context, parameters, paths);
   };
 }

@@ -4,35 +4,39 @@ import { type ServedGroup, type ServedVersion, servedResources } from './served-
 
 /** Unaggregated discovery: versions, groups and resources in separate requests. */
 
-export const coreVersions = (core: ServedGroup | undefined): object => ({
+export const formatCoreVersions = (core: ServedGroup | undefined): object => ({
   kind: 'APIVersions',
   versions: core?.versions.map(({ version }) => version) ?? [],
   // The address of this server depends on the client's network, which this server does not know.
   serverAddressByClientCIDRs: [],
 });
 
-export const groupList = (groups: readonly ServedGroup[]): object => ({
+export const formatGroupList = (groups: readonly ServedGroup[]): object => ({
   kind: 'APIGroupList',
   apiVersion: 'v1',
-  groups: groups.map(groupMembers),
+  groups: groups.map(groupFields),
 });
 
-export const group = (served: ServedGroup): object => ({ kind: 'APIGroup', apiVersion: 'v1', ...groupMembers(served) });
+export const formatGroup = (served: ServedGroup): object => ({
+  kind: 'APIGroup',
+  apiVersion: 'v1',
+  ...groupFields(served),
+});
 
-function groupMembers({ name, versions }: ServedGroup): object {
+function groupFields({ name, versions }: ServedGroup): object {
   const named = versions.map(({ groupVersion, version }) => ({ groupVersion, version }));
   return { name, versions: named, preferredVersion: named[0] };
 }
 
-export const resourceList = ({ groupVersion, version, kinds }: ServedVersion): object => ({
+export const formatResourceList = ({ groupVersion, version, kinds }: ServedVersion): object => ({
   kind: 'APIResourceList',
   // As in kube-apiserver, lists of the core group have no apiVersion.
   ...(groupVersion !== version && { apiVersion: 'v1' }),
   groupVersion,
-  resources: kinds.flatMap(resources),
+  resources: kinds.flatMap(formatResources),
 });
 
-const resources = (kind: Kind | Review): object[] =>
+const formatResources = (kind: Kind | Review): object[] =>
   servedResources(kind).map(({ subresource, target, verbs }) =>
     subresource === undefined
       ? {

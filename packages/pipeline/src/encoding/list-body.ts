@@ -64,13 +64,13 @@ export function* listJson(
   list: ObjectList,
   nowMs: number,
 ): Generator<string | undefined> {
-  const around = createListTransform(kind, metadataOf(list), transform, nowMs);
-  yield JSON.stringify(around.empty).slice(0, -']}'.length);
+  const listTransform = createListTransform(kind, metadataOf(list), transform, nowMs);
+  yield JSON.stringify(listTransform.empty).slice(0, -']}'.length);
   let isFirst = true;
   for (const { json } of list.items) {
     if (!isFirst) yield ',';
     isFirst = false;
-    yield* listItemJson(kind, around, json, nowMs);
+    yield* listItemJson(kind, listTransform, json, nowMs);
   }
   yield ']}';
 }
@@ -172,7 +172,7 @@ function* encodeProtobufItems(
   const schema = listSchema(kind, transform);
   let batch: KubeObject[] = [];
   let characters = 0;
-  const written = (): Uint8Array => {
+  const encodeBatch = (): Uint8Array => {
     const message = encodeMessage(schema, { items: members(batch) });
     batch = [];
     characters = 0;
@@ -181,15 +181,15 @@ function* encodeProtobufItems(
   for (const { json } of list.items) {
     const object = yield* decodeServedObject(kind, json);
     if (json.length > largeCharacters) {
-      if (batch.length > 0) yield written();
+      if (batch.length > 0) yield encodeBatch();
       yield* yield* messageParts(schema, { items: members([object]) });
       continue;
     }
     batch.push(object);
     characters += json.length;
-    if (characters > batchCharacters) yield written();
+    if (characters > batchCharacters) yield encodeBatch();
   }
-  if (batch.length > 0) yield written();
+  if (batch.length > 0) yield encodeBatch();
 }
 
 /** Objects of this total length are decoded and encoded in about a millisecond. */

@@ -42,12 +42,12 @@ const documents: Offer = { types: texts, shows: [] };
 const errors: Offer = { types: [...texts, 'application/vnd.kubernetes.protobuf'], shows: [] };
 const objects: Offer = { ...errors, shows: ['Table', ...metadataAlone] };
 const objectsAsText: Offer = { ...objects, types: texts };
-const madeObjects: Offer = { ...errors, shows: metadataAlone };
-const madeObjectsAsText: Offer = { ...madeObjects, types: texts };
+const unstoredObjects: Offer = { ...errors, shows: metadataAlone };
+const unstoredObjectsAsText: Offer = { ...unstoredObjects, types: texts };
 
 function offerOf({ hasProtobuf, columns }: SpokenKind): Offer {
   if (columns.length > 0) return hasProtobuf ? objects : objectsAsText;
-  return hasProtobuf ? madeObjects : madeObjectsAsText;
+  return hasProtobuf ? unstoredObjects : unstoredObjectsAsText;
 }
 
 /** Most responses have this format; sharing it avoids an allocation. */
@@ -62,31 +62,33 @@ export const negotiateDocument = (context: RequestInfoContext): Encoding =>
 
 /** The format of one object, or of a Status instead of it. */
 export function negotiateObject({ request, info }: RequestInfoContext, kind: SpokenKind): ResponseFormat {
-  const form = negotiate(request, info.query, offerOf(kind));
-  if (form.transform?.as === 'PartialObjectMetadataList')
-    throw notAcceptable('you requested PartialObjectMetadataList, but the requested object is not a list');
-  return form;
+  const format = negotiate(request, info.query, offerOf(kind));
+  if (format.transform?.as === 'PartialObjectMetadataList')
+    throw notAcceptableError('you requested PartialObjectMetadataList, but the requested object is not a list');
+  return format;
 }
 
 export function negotiateList({ request, info }: RequestInfoContext, kind: SpokenKind): ResponseFormat {
-  const form = negotiate(request, info.query, offerOf(kind));
-  if (form.transform?.as === 'PartialObjectMetadata')
-    throw notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (${kind.kind}List)`);
-  return form;
+  const format = negotiate(request, info.query, offerOf(kind));
+  if (format.transform?.as === 'PartialObjectMetadata')
+    throw notAcceptableError(
+      `you requested PartialObjectMetadata, but the requested object is a list (${kind.kind}List)`,
+    );
+  return format;
 }
 
 /** The format of watch events, which are never indented. */
 export function negotiateWatch(context: RequestInfoContext, kind: SpokenKind): ResponseFormat {
-  const form = negotiateObject(context, kind);
-  switch (form.encoding) {
+  const format = negotiateObject(context, kind);
+  switch (format.encoding) {
     case 'json':
     case 'protobuf':
-      return form;
+      return format;
     case 'prettyJson':
-      return form.transform ? { ...form, encoding: 'json' } : json;
+      return format.transform ? { ...format, encoding: 'json' } : json;
     case 'yaml':
-      throw notAcceptable(
-        onlyAccepted(
+      throw notAcceptableError(
+        acceptedTypesMessage(
           offerOf(kind)
             .types.filter(isStreamed)
             .map((type) => `${type};stream=watch`),
@@ -124,8 +126,8 @@ function negotiate(request: ApiRequest, query: URLSearchParams | undefined, offe
     }
   }
   // As in kube-apiserver: a known media type with an unknown transformation gets an error without details.
-  const known = ranges.some((range) => offer.types.some((type) => coversType(range, type)));
-  throw notAcceptable(onlyAccepted(offer.types), known ? undefined : {});
+  const isKnownType = ranges.some((range) => offer.types.some((type) => coversType(range, type)));
+  throw notAcceptableError(acceptedTypesMessage(offer.types), isKnownType ? undefined : {});
 }
 
 const isStreamed = (type: MediaType): boolean => type !== 'application/yaml';
@@ -145,9 +147,9 @@ function requestedTransform(
   { parameters }: MediaRange,
   query: URLSearchParams | undefined,
 ): Transform | 'unknown' | undefined {
-  const [as, group, asked] = ['as', 'g', 'v'].map((name) => parameters.get(name));
-  if (as === undefined && group === undefined && asked === undefined) return undefined;
-  const version = metaVersions.find((one) => one === asked);
+  const [as, group, requested] = ['as', 'g', 'v'].map((name) => parameters.get(name));
+  if (as === undefined && group === undefined && requested === undefined) return undefined;
+  const version = metaVersions.find((one) => one === requested);
   if (group !== 'meta.k8s.io' || !version) return 'unknown';
   switch (as) {
     case 'Table':
@@ -161,22 +163,22 @@ function requestedTransform(
 }
 
 function readIncludeObject(query: URLSearchParams | undefined): TableOptions['include'] {
-  const asked = query?.get('includeObject') || 'Metadata';
-  if (asked === 'None' || asked === 'Metadata' || asked === 'Object') return asked;
+  const requested = query?.get('includeObject') || 'Metadata';
+  if (requested === 'None' || requested === 'Metadata' || requested === 'Object') return requested;
   throw badRequest(
-    `Unable to convert to Table as requested: includeObject: ${JSON.stringify(asked)} is none of "Metadata", "None", "Object"`,
+    `Unable to convert to Table as requested: includeObject: ${JSON.stringify(requested)} is none of "Metadata", "None", "Object"`,
   );
 }
 
 export function isPretty(request: ApiRequest, query: URLSearchParams | undefined): boolean {
-  const asked = query?.get('pretty');
-  if (asked !== null && asked !== undefined) return asked === 'true' || asked === '1';
+  const requested = query?.get('pretty');
+  if (requested !== null && requested !== undefined) return requested === 'true' || requested === '1';
   const agent = request.header('user-agent') ?? '';
   return agent.startsWith('curl/') || agent.startsWith('Wget/') || agent.startsWith('Mozilla/');
 }
 
-const onlyAccepted = (types: readonly string[]): string =>
+const acceptedTypesMessage = (types: readonly string[]): string =>
   `only the following media types are accepted: ${types.join(', ')}`;
 
-const notAcceptable = (message: string, details?: object): StatusError =>
+const notAcceptableError = (message: string, details?: object): StatusError =>
   new StatusError('NotAcceptable', message, details);

@@ -8,7 +8,7 @@ const stepTokens = 512;
 
 /** Parses stored JSON in steps: V8 needs 50 ms for 1.5 MB. */
 export function* parseInSteps(text: string): Generator<undefined, unknown> {
-  const around: (Record<string, unknown> | unknown[])[] = [];
+  const parents: (Record<string, unknown> | unknown[])[] = [];
   let inside: Record<string, unknown> | unknown[] | undefined;
   let key: string | undefined;
   let tokens = 0;
@@ -25,7 +25,7 @@ export function* parseInSteps(text: string): Generator<undefined, unknown> {
     }
     if (code === closeBrace || code === closeBracket) {
       const closed = inside;
-      inside = around.pop();
+      inside = parents.pop();
       key = undefined;
       if (!inside) return closed;
       continue;
@@ -40,7 +40,7 @@ export function* parseInSteps(text: string): Generator<undefined, unknown> {
     else if (inside && key !== undefined) setOwn(inside, key, value);
     else if (!opens) return value;
     if (!opens) continue;
-    if (inside) around.push(inside);
+    if (inside) parents.push(inside);
     inside = value as Record<string, unknown> | unknown[];
     key = undefined;
   }

@@ -58,7 +58,7 @@ async function concatSlices(turns: Turns, steps: Steps): Promise<Buffer> {
 function fillSlice(steps: Steps, isOver: () => boolean): { readonly bytes: Buffer; readonly isEnd: boolean } {
   const parts: Buffer[] = [];
   let text = '';
-  let made = 0;
+  let producedLength = 0;
   const flush = (): void => {
     if (text !== '') parts.push(Buffer.from(text));
     text = '';
@@ -72,8 +72,8 @@ function fillSlice(steps: Steps, isOver: () => boolean): { readonly bytes: Buffe
       flush();
       parts.push(Buffer.from(value.buffer, value.byteOffset, value.length));
     }
-    if (value) made += value.length;
-  } while (!isEnd && made < sliceBytes && !isOver());
+    if (value) producedLength += value.length;
+  } while (!isEnd && producedLength < sliceBytes && !isOver());
   flush();
   return { bytes: parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts), isEnd };
 }

@@ -34,15 +34,15 @@ export interface Frames {
 export type Framing = 'stream' | 'messages';
 
 /** Returns a cache of the encoders of each format, so that watchers share encoded events. */
-export function createFrameCache(resource: Resource): (form: ResponseFormat, framing: Framing) => Frames {
-  const plain = resource.served.view
+export function createFrameCache(resource: Resource): (format: ResponseFormat, framing: Framing) => Frames {
+  const jsonFrameSet = resource.served.view
     ? undefined
     : { stream: jsonStreamFrames(resource.kind), messages: jsonMessageFrames(resource.kind) };
   const others = new Map<string, Frames>();
-  return (form, framing) => {
-    if (plain && form.encoding === 'json' && !form.transform) return plain[framing];
-    const name = JSON.stringify([form, framing]);
-    const frames = others.get(name) ?? createFrames(resource, form, framing);
+  return (format, framing) => {
+    if (jsonFrameSet && format.encoding === 'json' && !format.transform) return jsonFrameSet[framing];
+    const name = JSON.stringify([format, framing]);
+    const frames = others.get(name) ?? createFrames(resource, format, framing);
     others.set(name, frames);
     return frames;
   };
@@ -80,7 +80,7 @@ function createFrames(
     (events) => {
       const nowMs = clock.now();
       const frames = events.map((event, index) => {
-        const object = objectOf(kind, event);
+        const object = eventObject(kind, event);
         const namesColumns = begins && index === 0;
         return frame(
           event.type,
@@ -114,7 +114,7 @@ const errorFrame =
   (error: StatusError): Buffer =>
     frame('ERROR', error.toStatus(), statusSchema);
 
-const objectOf = (kind: Kind, event: WatchEvent): KubeObject =>
+const eventObject = (kind: Kind, event: WatchEvent): KubeObject =>
   event.type === 'BOOKMARK' ? bookmarkObject(kind, event) : asServed(kind, decodeStored(event.outcome.json));
 
 /** The annotation of this API's specification, and the one that current clients expect. */

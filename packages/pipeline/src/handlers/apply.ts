@@ -26,7 +26,7 @@ export const applyType = 'application/apply-patch+yaml';
 
 export const applyHandler =
   (resource: Resource, checks: WriteChecks) =>
-  async (context: AuthenticatedContext, form: ResponseFormat): Promise<ApiResponse> => {
+  async (context: AuthenticatedContext, format: ResponseFormat): Promise<ApiResponse> => {
     const { request, info, call } = context;
     const body = await readBody(context);
     const { dryRun, manager, force, fieldValidation } = readApplyParameters(request, info);
@@ -42,7 +42,7 @@ export const applyHandler =
     const requester = createRequester(context, checks, readOperationOptions('PatchOptions', info));
     const options = { namespace, part, requester, dryRun, manager, force, warn };
     const { outcome, created } = await apply(resource, name, configuration, options, call);
-    return objectResponse(context, resource, form, created ? 201 : 200, outcome);
+    return objectResponse(context, resource, format, created ? 201 : 200, outcome);
   };
 
 function* readConfiguration(
@@ -85,13 +85,13 @@ const toStoredFields = ({ of, renamed }: View, configuration: unknown): object =
 function requireTypeNames(kind: Kind, value: unknown): asserts value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw badRequest('error decoding YAML: the configuration to apply must be an object');
-  const given = value as Readonly<Record<string, unknown>>;
-  const [apiVersion, name] = [getOwn(given, 'apiVersion'), getOwn(given, 'kind')];
+  const fields = value as Readonly<Record<string, unknown>>;
+  const [apiVersion, name] = [getOwn(fields, 'apiVersion'), getOwn(fields, 'kind')];
   if (apiVersion !== kind.apiVersion || name !== kind.kind)
     throw badRequest(
       `invalid object type: ${JSON.stringify(name ?? '')} in version ${JSON.stringify(apiVersion ?? '')}, expected ${kind.kind} in version ${JSON.stringify(kind.apiVersion)}`,
     );
-  const metadata = getOwn(given, 'metadata') as Readonly<Record<string, unknown>> | null | undefined;
+  const metadata = getOwn(fields, 'metadata') as Readonly<Record<string, unknown>> | null | undefined;
   if (typeof metadata === 'object' && metadata !== null && (getOwn(metadata, 'managedFields') ?? null) !== null)
     throw badRequest('metadata.managedFields must be nil');
 }

@@ -9,10 +9,14 @@ import { readOperationOptions, namespacedNameOf, createRequester, type WriteChec
 export const createSubresourceHandler =
   (resource: Resource, subresource: Subresource, checks: WriteChecks): Handler<AuthenticatedContext> =>
   async (context) => {
-    const { object, options, form } = await readRequestObject(subresource, context, 'CreateOptions', resource.clock);
+    const {
+      object,
+      options,
+      responseFormat: format,
+    } = await readRequestObject(subresource, context, 'CreateOptions', resource.clock);
     const { namespace, name } = namespacedNameOf(context);
     const requester = createRequester(context, checks, readOperationOptions('CreateOptions', context.info));
-    const made = await createSubresource(
+    const created = await createSubresource(
       resource,
       subresource,
       name,
@@ -20,5 +24,5 @@ export const createSubresourceHandler =
       { ...options, namespace, requester },
       context.call,
     );
-    return unstoredObjectResponse(context, subresource, form, 201, made, resource.clock);
+    return unstoredObjectResponse(context, subresource, format, 201, created, resource.clock);
   };

@@ -8,6 +8,10 @@ import type { WriteChecks } from './requester.ts';
 export const createHandler =
   (resource: Resource, checks: WriteChecks): Handler<AuthenticatedContext> =>
   async (context) => {
-    const { object, options, form } = await readObjectToStore(resource, checks, context, 'CreateOptions');
-    return objectResponse(context, resource, form, 201, await create(resource, object, options, context.call));
+    const {
+      object,
+      options,
+      responseFormat: format,
+    } = await readObjectToStore(resource, checks, context, 'CreateOptions');
+    return objectResponse(context, resource, format, 201, await create(resource, object, options, context.call));
   };

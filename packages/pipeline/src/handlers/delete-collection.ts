@@ -18,7 +18,7 @@ export const deleteCollectionHandler =
     mayDeleteUnreadable: Authorizer | undefined,
   ): Handler<AuthenticatedContext> =>
   async (context) => {
-    const form = negotiateObject(context, resource.served);
+    const format = negotiateObject(context, resource.served);
     requireSupportedSelector(resource, context);
     const options = readListParameters(resource, context);
     const deletion = await readDeleteParameters(context);
@@ -36,5 +36,5 @@ export const deleteCollectionHandler =
       },
       context.call,
     );
-    return statusResponse(context, form, 200, status);
+    return statusResponse(context, format, 200, status);
   };

@@ -16,7 +16,7 @@ export const deleteHandler =
     mayDeleteUnreadable: Authorizer | undefined,
   ): Handler<AuthenticatedContext> =>
   async (context) => {
-    const form = negotiateObject(context, resource.served);
+    const format = negotiateObject(context, resource.served);
     const { namespace, name } = namespacedNameOf(context);
     const parameters = await readDeleteParameters(context);
     const ignoreReadErrors = await authorizeUnsafeDeletion(context, parameters.ignoreReadErrors, mayDeleteUnreadable);
@@ -30,6 +30,6 @@ export const deleteHandler =
     // 202 only for clients that use orphanDependents: older clients do not know it.
     const code = !gone && options.orphanDependents === false ? 202 : 200;
     return 'json' in answer
-      ? objectResponse(context, resource, form, code, answer)
-      : statusResponse(context, form, code, answer);
+      ? objectResponse(context, resource, format, code, answer)
+      : statusResponse(context, format, code, answer);
   };

@@ -10,14 +10,14 @@ import { namespacedNameOf } from './requester.ts';
 export const getHandler =
   (resource: Resource): Handler<AuthenticatedContext> =>
   async (context) => {
-    const form = negotiateObject(context, resource.served);
+    const format = negotiateObject(context, resource.served);
     if (readBoolean(context.info.query, 'export'))
       throw badRequest('the export parameter, deprecated since v1.14, is no longer supported');
     const version = readString(context.info.query, 'resourceVersion');
     return objectResponse(
       context,
       resource,
-      form,
+      format,
       200,
       await get(resource, namespacedNameOf(context), version, context.call),
     );

@@ -9,15 +9,15 @@ import { withTimeoutSeconds } from '../stages/deadline.ts';
 export const listHandler =
   (resource: Resource): Handler<AuthenticatedContext> =>
   async (context) => {
-    const form = negotiateList(context, resource.served);
+    const format = negotiateList(context, resource.served);
     const options = readListParameters(resource, context);
     const found = await withTimeoutSeconds(options.timeoutSeconds, context.call, resource.clock, (call) =>
       list(resource, options, call),
     );
     const { trace } = context.call;
-    if (!trace) return listResponse(context, resource, form, found);
+    if (!trace) return listResponse(context, resource, format, found);
     // Most of a list is made while it is sent, so its span ends when the last byte has left.
     const span = trace.child('encode list', { attributes: { 'apiserver.list.items': found.items.length } });
     context.request.onEnd(() => span.end());
-    return listResponse(context, resource, form, found);
+    return listResponse(context, resource, format, found);
   };

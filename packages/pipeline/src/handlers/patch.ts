@@ -18,9 +18,9 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
   const apply = applyHandler(resource, checks);
   return async (context) => {
     const { request, info, call } = context;
-    const form = negotiateObject(context, resource.served);
+    const format = negotiateObject(context, resource.served);
     const type = mediaTypeOf(request) ?? '';
-    if (type === applyType) return apply(context, form);
+    if (type === applyType) return apply(context, format);
     const read = getOwn(patchParsers, type);
     if (!read)
       throw new StatusError(
@@ -41,6 +41,6 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
     const requester = createRequester(context, checks, readOperationOptions('PatchOptions', info));
     const options = { namespace, part, requester, dryRun, manager, warn, change, unknownFields };
     const { outcome } = await patch(resource, name, options, call);
-    return objectResponse(context, resource, form, 200, outcome);
+    return objectResponse(context, resource, format, 200, outcome);
   };
 }

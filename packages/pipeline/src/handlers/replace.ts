@@ -8,7 +8,11 @@ import { namespacedNameOf, type WriteChecks } from './requester.ts';
 export const replaceHandler =
   (resource: Resource, checks: WriteChecks): Handler<AuthenticatedContext> =>
   async (context) => {
-    const { object, options, form } = await readObjectToStore(resource, checks, context, 'UpdateOptions');
+    const {
+      object,
+      options,
+      responseFormat: format,
+    } = await readObjectToStore(resource, checks, context, 'UpdateOptions');
     const { outcome, created } = await replace(resource, namespacedNameOf(context).name, object, options, context.call);
-    return objectResponse(context, resource, form, created ? 201 : 200, outcome);
+    return objectResponse(context, resource, format, created ? 201 : 200, outcome);
   };

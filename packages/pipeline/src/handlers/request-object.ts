@@ -12,18 +12,18 @@ import { readOperationOptions, namespaceOf, createRequester, type WriteChecks } 
 interface RequestObject<Options> {
   readonly object: KubeObject;
   readonly options: Options;
-  /** The format of the response. */
-  readonly form: ResponseFormat;
+  /** The bodyFormat of the response. */
+  readonly responseFormat: ResponseFormat;
 }
 
-/** Reads an object for create or replace, in the form in which it is stored. */
+/** Reads an object for create or replace, in the responseFormat in which it is stored. */
 export async function readObjectToStore(
   { served, clock }: Resource,
   checks: WriteChecks,
   context: AuthenticatedContext,
   parameters: 'CreateOptions' | 'UpdateOptions',
 ): Promise<RequestObject<WriteOptions>> {
-  const { object, options, form } = await readRequestObject(served, context, parameters, clock);
+  const { object, options, responseFormat } = await readRequestObject(served, context, parameters, clock);
   const place = { namespace: namespaceOf(context), part: partOf(served, context.info.resource?.subresource) };
   return {
     object: asStored(served, object),
@@ -32,7 +32,7 @@ export async function readObjectToStore(
       ...place,
       requester: createRequester(context, checks, readOperationOptions(parameters, context.info)),
     },
-    form,
+    responseFormat,
   };
 }
 
@@ -44,13 +44,13 @@ export async function readRequestObject(
   clock: Clock,
 ): Promise<RequestObject<Omit<WriteOptions, 'namespace'>>> {
   const { request, info } = context;
-  const form = negotiateObject(context, kind);
-  const format = formatOfBody(request, kind);
+  const responseFormat = negotiateObject(context, kind);
+  const bodyFormat = formatOfBody(request, kind);
   const body = await readBody(context);
   const { dryRun, manager, fieldValidation } = readWriteParameters(parameters, request, info);
   const warn = (text: string): unknown => context.warnings.add(text);
-  const read = readObject(kind, body, format, fieldValidation, warn, clock, context.call);
+  const read = readObject(kind, body, bodyFormat, fieldValidation, warn, clock, context.call);
   const object = read instanceof Promise ? await read : read;
   context.audit?.logRequestObject(object, body.length);
-  return { object, options: { dryRun, manager, warn }, form };
+  return { object, options: { dryRun, manager, warn }, responseFormat };
 }

@@ -10,9 +10,13 @@ import { readOperationOptions, createRequester, type WriteChecks } from './reque
 export const reviewHandler =
   (review: Review, checks: WriteChecks, clock: Clock): Handler<AuthenticatedContext> =>
   async (context) => {
-    const { object, options, form } = await readRequestObject(review, context, 'CreateOptions', clock);
+    const {
+      object,
+      options,
+      responseFormat: format,
+    } = await readRequestObject(review, context, 'CreateOptions', clock);
     const requester = createRequester(context, checks, readOperationOptions('CreateOptions', context.info));
     const place = { namespace: context.info.resource?.namespace };
     const answered = await answerReview(review, object, { ...options, ...place, requester }, clock);
-    return unstoredObjectResponse(context, review, form, 201, answered, clock);
+    return unstoredObjectResponse(context, review, format, 201, answered, clock);
   };

@@ -88,7 +88,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
 
   return {
     port: (server.address() as AddressInfo).port,
-    useCertificate: (next) => server.setSecureContext(secureContext(next, options.asksForCertificates)),
+    useCertificate: (next) => server.setSecureContext(secureContext(next, options.requestsCertificates)),
     drain: (graceMs) => {
       for (const connection of connections) guard.run('connection', () => connection.sendGoaway());
       draining.abort();
@@ -126,7 +126,7 @@ function createContext(options: ListenOptions, draining: AbortSignal): ListenerC
       soon: (callback) => clock.soon(() => guard.run('timer', callback)),
     },
     draining,
-    asksForCertificates: options.asksForCertificates,
+    asksForCertificates: options.requestsCertificates,
     responseBytes: new MemoryBudget(limits.responseBytesMax),
     bodyBytes: new MemoryBudget(limits.bodyBytesMax),
     receiving: new Set(),
@@ -150,11 +150,11 @@ function handOver(
     if (response instanceof Promise)
       response.then(
         (late) => scheduleResponse(request, late, scheduler, context),
-        (error: unknown) => failed(request, error, context),
+        (error: unknown) => respondToFailure(request, error, context),
       );
     else scheduleResponse(request, response, scheduler, context);
   } catch (error) {
-    failed(request, error, context);
+    respondToFailure(request, error, context);
   }
 }
 
@@ -172,7 +172,7 @@ function scheduleResponse(
 }
 
 /** The handler chain turns all errors into responses, so this is a failure of that stage. */
-function failed(request: SocketRequest, error: unknown, { guard }: ListenerContext): void {
+function respondToFailure(request: SocketRequest, error: unknown, { guard }: ListenerContext): void {
   if (!(error instanceof ClientGoneError))
     guard.reportFailure('request', error, () => {}, 'answering a request failed', describeRequest(request));
   request.respond(createRefusal(500, 'the request could not be answered'));

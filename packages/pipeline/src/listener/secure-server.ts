@@ -8,13 +8,17 @@ import { cipherSuites, type ServingCertificate } from './serving-certificate.ts'
 export interface SecureServerOptions {
   readonly certificate: ServingCertificate;
   /** Whether to request client certificates. They are optional, and verified by authentication. */
-  readonly asksForCertificates: boolean;
+  readonly requestsCertificates: boolean;
   /** Concurrent streams of an HTTP/2 connection. */
   readonly streamsMax: number;
 }
 
 /** Creates Node's server for both protocols on one port, with all options that limit clients. */
-export function createServer({ certificate, asksForCertificates, streamsMax }: SecureServerOptions): Http2SecureServer {
+export function createServer({
+  certificate,
+  requestsCertificates: asksForCertificates,
+  streamsMax,
+}: SecureServerOptions): Http2SecureServer {
   const server = createSecureServer({
     ...secureContext(certificate, asksForCertificates),
     requestCert: asksForCertificates,
@@ -58,14 +62,14 @@ const pseudoHeaders = 4;
 
 export function secureContext({ cert, key }: ServingCertificate, asksForCertificates: boolean): object {
   const suites = { cert, key, minVersion: 'TLSv1.2', ciphers: cipherSuites, honorCipherOrder: true };
-  return asksForCertificates ? { ...suites, ...keepsCertificates } : suites;
+  return asksForCertificates ? { ...suites, ...certificateRequestOptions } : suites;
 }
 
 /**
  * OpenSSL does not verify client certificates: CAs change while connections last, and after a successful verification
  * Node no longer has the whole chain. Resumed sessions lack it too, and a renegotiation could change it.
  */
-const keepsCertificates = {
+const certificateRequestOptions = {
   ca: [],
   secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
 };

@@ -6,18 +6,18 @@ const endpoints: readonly Endpoint[] = ['livez', 'readyz', 'healthz'];
 
 /** `/livez`, `/readyz` and `/healthz`, with a path for each check. */
 export function healthRoutes(health: Health): NonResourceRoutes {
-  const documents = endpoints.flatMap((endpoint): [string, NonResourceHandler][] => {
-    const document: NonResourceHandler = async ({ auditId, info: { query } }, { check }) => {
+  const routes = endpoints.flatMap((endpoint): [string, NonResourceHandler][] => {
+    const handler: NonResourceHandler = async ({ auditId, info: { query } }, { check }) => {
       const question = { verbose: query.has('verbose'), exclude: query.getAll('exclude') };
       const { status, text } =
         check === undefined ? await health.answer(endpoint, question) : await health.answerOne(endpoint, check);
       return textResponse(auditId, status, text);
     };
     return [
-      [`/${endpoint}`, document],
+      [`/${endpoint}`, handler],
       // Names of checks may contain slashes, such as poststarthook/rbac/bootstrap-roles.
-      [`/${endpoint}/*check`, document],
+      [`/${endpoint}/*check`, handler],
     ];
   });
-  return Object.fromEntries(documents);
+  return Object.fromEntries(routes);
 }

@@ -43,9 +43,9 @@ const prepare = (encoding: Encoding, value: object): PreparedBody =>
 /** Responds in the encoding that the client accepts. */
 export const respondEncoded = (
   context: AuthenticatedContext,
-  forms: PreparedEncodings,
+  encodings: PreparedEncodings,
   headers?: OutgoingHeaders,
-): ApiResponse => respondPrepared(context, forms.in(negotiateDocument(context)), headers);
+): ApiResponse => respondPrepared(context, encodings.in(negotiateDocument(context)), headers);
 
 /** Responds with the bytes, or with 304 if the client already has them. */
 export function respondPrepared(

@@ -17,26 +17,26 @@ export type NonResourceRoutes = Readonly<Record<string, NonResourceHandler>>;
  * Routes non-resource paths (health, metrics, discovery …) with Express's router. The router sees only the method and
  * path of the request and no socket, so it serves both protocols and cannot desynchronize either.
  */
-export function createNonResourceRouter(documents: NonResourceRoutes): Handler<AuthenticatedContext> {
+export function createNonResourceRouter(routes: NonResourceRoutes): Handler<AuthenticatedContext> {
   const router = Router({ caseSensitive: true, strict: true });
-  const paths = Object.keys(documents);
-  for (const [pattern, document] of Object.entries(documents)) {
+  const paths = Object.keys(routes);
+  for (const [pattern, handler] of Object.entries(routes)) {
     // Registers every method: Express would respond to OPTIONS itself, and write into a socket that it does not have.
     router.all(pattern, (request: Request, response: Response) => {
-      const { context, answer, fail } = response as unknown as PendingRequest;
+      const { context, resolve, reject } = response as unknown as PendingRequest;
       Promise.resolve()
-        .then(() => (isReadMethod(request.method) ? document(context, parametersOf(request), paths) : notAllowed()))
-        .then(answer, fail);
+        .then(() => (isReadMethod(request.method) ? handler(context, parametersOf(request), paths) : notAllowed()))
+        .then(resolve, reject);
     });
   }
   return (context) =>
-    new Promise<ApiResponse>((answer, fail) => {
-      const journey: PendingRequest = { context, answer, fail };
+    new Promise<ApiResponse>((resolve, reject) => {
+      const pending: PendingRequest = { context, resolve, reject };
       // Express reads method and url, and passes the rest to the handler untouched.
       router(
         { method: context.request.method, url: encodePath(context.info.path) } as Request,
-        journey as unknown as Response,
-        (error?: unknown) => (error ? fail(error) : answer(notFound(context))),
+        pending as unknown as Response,
+        (error?: unknown) => (error ? reject(error) : resolve(notFound(context))),
       );
     });
 }
@@ -55,8 +55,8 @@ const parametersOf = ({ params }: Request): Record<string, string> =>
 
 interface PendingRequest {
   readonly context: AuthenticatedContext;
-  readonly answer: (response: ApiResponse) => void;
-  readonly fail: (error: unknown) => void;
+  readonly resolve: (response: ApiResponse) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 const notAllowed = (): ApiResponse => {

@@ -8,38 +8,43 @@ import { coversType, parseMediaRanges } from '../encoding/media-ranges.ts';
 import { mediaTypes } from '../encoding/encode.ts';
 import { respondEncoded, respondPrepared, prepareBody, prepareEncodings } from '../non-resource/prepared-response.ts';
 import { operationsOf } from './operations.ts';
-import { referencePage } from './reference-page.ts';
-import { document2 } from './version-2.ts';
+import { formatReferencePage } from './reference-page.ts';
+import { formatDocument2 } from './version-2.ts';
 import { encodeDocument2, protobuf2Types } from './version-2-protobuf.ts';
-import { type Document3, document3 } from './version-3.ts';
+import { type Document3, formatDocument3 } from './version-3.ts';
 
 /** `/openapi/v2`, `/openapi/v3` with a document for each group and version, and `/docs`, an HTML reference. */
 export function openApiRoutes(kinds: readonly (Kind | Review)[], version: string, clock: Clock): NonResourceRoutes {
   const versions = servedGroups(kinds)
     .flatMap(({ versions }) => versions)
-    .map((served) => ({ path: pathOf(served), document: documentOf(served, version) }));
-  const withForms = versions.map(({ path, document }) => ({ path, forms: prepareEncodings(document) }));
+    .map((served) => ({ path: pathOf(served), document: formatDocument(served, version) }));
+  const prepared = versions.map(({ path, document }) => ({ path, encodings: prepareEncodings(document) }));
   const index = prepareEncodings({
     paths: Object.fromEntries(
-      withForms.map(({ path, forms }) => [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${forms.json.hash}` }]),
+      prepared.map(({ path, encodings }) => [
+        path,
+        { serverRelativeURL: `/openapi/v3/${path}?hash=${encodings.json.hash}` },
+      ]),
     ),
   });
-  const whole = document2(kinds.flatMap(operationsOf), version);
-  const wholeForms = prepareEncodings(whole);
+  const whole = formatDocument2(kinds.flatMap(operationsOf), version);
+  const wholeEncodings = prepareEncodings(whole);
   const wholeProtobuf = prepareBody(protobuf2Types[0], Buffer.from(encodeDocument2(whole)));
-  const page = prepareBody('text/html; charset=utf-8', referencePage(versions.map(({ document }) => document)));
+  const page = prepareBody('text/html; charset=utf-8', formatReferencePage(versions.map(({ document }) => document)));
   return {
     '/openapi/v2': (context) =>
-      prefersProtobuf2(context.request) ? respondPrepared(context, wholeProtobuf) : respondEncoded(context, wholeForms),
+      prefersProtobuf2(context.request)
+        ? respondPrepared(context, wholeProtobuf)
+        : respondEncoded(context, wholeEncodings),
     '/openapi/v3': (context) => respondEncoded(context, index),
     ...Object.fromEntries(
-      withForms.map(({ path, forms }): [string, NonResourceHandler] => [
+      prepared.map(({ path, encodings }): [string, NonResourceHandler] => [
         `/openapi/v3/${path}`,
         (context) => {
-          const asked = context.info.query.get('hash');
-          if (asked === null || asked === '') return respondEncoded(context, forms);
-          if (asked !== forms.json.hash) return moved(context, path, forms.json.hash);
-          return respondEncoded(context, forms, forAYear(clock));
+          const requestedHash = context.info.query.get('hash');
+          if (requestedHash === null || requestedHash === '') return respondEncoded(context, encodings);
+          if (requestedHash !== encodings.json.hash) return redirectToCurrent(context, path, encodings.json.hash);
+          return respondEncoded(context, encodings, cacheForAYear(clock));
         },
       ]),
     ),
@@ -61,19 +66,19 @@ function prefersProtobuf2(request: ApiRequest): boolean {
 const pathOf = ({ groupVersion, version }: ServedVersion): string =>
   `${groupVersion === version ? 'api' : 'apis'}/${groupVersion}`;
 
-const documentOf = ({ kinds }: ServedVersion, version: string): Document3 =>
-  document3(kinds.flatMap(operationsOf), version);
+const formatDocument = ({ kinds }: ServedVersion, version: string): Document3 =>
+  formatDocument3(kinds.flatMap(operationsOf), version);
 
 const yearMs = 365 * 24 * 60 * 60 * 1000;
 
 /** The document of a hash never changes. */
-const forAYear = (clock: Clock): Record<string, string> => ({
+const cacheForAYear = (clock: Clock): Record<string, string> => ({
   'cache-control': 'public, immutable',
   expires: new Date(clock.now() + yearMs).toUTCString(),
 });
 
 /** Redirects a client with an outdated index to the current document. */
-const moved = ({ auditId }: AuthenticatedContext, path: string, hash: string): ApiResponse => ({
+const redirectToCurrent = ({ auditId }: AuthenticatedContext, path: string, hash: string): ApiResponse => ({
   status: 301,
   headers: {
     'audit-id': auditId,

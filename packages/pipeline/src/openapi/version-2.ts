@@ -34,7 +34,7 @@ interface Parameter2 {
 const dialect: Dialect = { references: '#/definitions/', describedReferences: true };
 
 /** Formats one document for all groups and versions. */
-export const document2 = (operations: readonly Operation[], version: string): Document2 => ({
+export const formatDocument2 = (operations: readonly Operation[], version: string): Document2 => ({
   swagger: '2.0',
   info: { title: 'Cluster API Server', version },
   paths: Object.fromEntries(

@@ -33,7 +33,7 @@ type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>;
 const dialect: Dialect = { references: '#/components/schemas/', describedReferences: false };
 
 /** Formats the document of one group and version, so that clients fetch only what they need. */
-export function document3(operations: readonly Operation[], version: string): Document3 {
+export function formatDocument3(operations: readonly Operation[], version: string): Document3 {
   return {
     openapi: '3.0.0',
     info: { title: 'Cluster API Server', version },

@@ -10,8 +10,10 @@ export const assignAuditId =
   (random: Random) =>
   (next: Handler<AuditIdContext>): Handler<ReceivedContext> =>
   (context) => {
-    const given = context.request.header('audit-id');
+    const clientAuditId = context.request.header('audit-id');
     return next(
-      Object.assign(context, { auditId: given !== undefined && auditIdForm.test(given) ? given : random.uuid() }),
+      Object.assign(context, {
+        auditId: clientAuditId !== undefined && auditIdForm.test(clientAuditId) ? clientAuditId : random.uuid(),
+      }),
     );
   };

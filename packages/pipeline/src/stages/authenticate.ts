@@ -14,8 +14,8 @@ export const authenticate =
       context.trace?.endAuthentication(context, user);
       if (!user) throw unauthorized();
       const recorded = context.audit?.logRequestReceived(user);
-      const known = Object.assign(context, { user });
-      return recorded ? recorded.then(() => next(known)) : next(known);
+      const authenticated = Object.assign(context, { user });
+      return recorded ? recorded.then(() => next(authenticated)) : next(authenticated);
     };
     const reject = (context: RequestInfoContext, error: unknown): never => {
       context.trace?.endAuthentication(context, undefined, error);
@@ -78,4 +78,4 @@ class RequestCredentials implements Credentials {
   }
 }
 
-const unauthorized = (told = 'Unauthorized'): StatusError => new StatusError('Unauthorized', told);
+const unauthorized = (message = 'Unauthorized'): StatusError => new StatusError('Unauthorized', message);

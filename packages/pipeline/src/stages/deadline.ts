@@ -8,15 +8,15 @@ export const setDeadline =
   ({ clock, requestTimeoutMs }: { readonly clock: Clock; readonly requestTimeoutMs: number }) =>
   (next: Handler<DeadlineContext>): Handler<AuditIdContext> =>
   (context) => {
-    const asked = requestedTimeoutMs(context.request.target);
-    const timeoutMs = Math.min(asked ?? requestTimeoutMs, requestTimeoutMs);
+    const requestedMs = requestedTimeoutMs(context.request.target);
+    const timeoutMs = Math.min(requestedMs ?? requestTimeoutMs, requestTimeoutMs);
     const deadlineMs = clock.monotonicMs() + timeoutMs;
     const response = next(
       Object.assign(context, {
         call: new RequestCall(context.request, clock, deadlineMs, { traced: context.trace, latency: context.latency }),
       }),
     );
-    if (asked === undefined || !(response instanceof Promise)) return response;
+    if (requestedMs === undefined || !(response instanceof Promise)) return response;
     return response.catch((error: unknown) => {
       throw toTimeout(error, deadlineMs, clock);
     });
@@ -59,10 +59,10 @@ function requestedTimeoutMs(target: string): number | undefined {
   const match = query > 0 ? /(?:^|&)timeout=([^&]*)/.exec(target.slice(query)) : null;
   if (!match?.[1]) return undefined;
   const text = new URLSearchParams(`timeout=${match[1]}`).get('timeout') ?? '';
-  const asked = parseDuration(text);
-  if (asked === undefined)
+  const requestedMs = parseDuration(text);
+  if (requestedMs === undefined)
     throw badRequest(
       `invalid timeout specified in the request URL - ${JSON.stringify(text)} is not a duration such as 32s`,
     );
-  return asked > 0 ? asked : undefined;
+  return requestedMs > 0 ? requestedMs : undefined;
 }

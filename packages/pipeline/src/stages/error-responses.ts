@@ -12,7 +12,7 @@ export type ReportFault = (error: unknown, context: Partial<RequestInfoContext> 
 export const respondToErrors =
   (report: ReportFault) =>
   (next: Handler<ReceivedContext>): Handler<ReceivedContext> => {
-    const answer = (error: unknown, context: ReceivedContext): ApiResponse => {
+    const toResponse = (error: unknown, context: ReceivedContext): ApiResponse => {
       const known: Partial<RequestInfoContext> & ReceivedContext = context; // later stages add their fields to the same object
       const status = toStatusError(error);
       if (status.code === 500) report(error, known);
@@ -29,9 +29,9 @@ export const respondToErrors =
     return (context) => {
       try {
         const response = next(context);
-        return response instanceof Promise ? response.catch((error: unknown) => answer(error, context)) : response;
+        return response instanceof Promise ? response.catch((error: unknown) => toResponse(error, context)) : response;
       } catch (error) {
-        return answer(error, context);
+        return toResponse(error, context);
       }
     };
   };

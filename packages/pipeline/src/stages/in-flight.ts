@@ -32,18 +32,18 @@ export const limitInFlight = (limits: InFlightLimits, measures: InFlightMeasures
       const isReadOnly = readOnlyVerbs.has(info.verb);
       const seats = isReadOnly ? readOnly : mutating;
       if (!seats) return next(context);
-      const rejected = (): ApiResponse => {
+      const reject = (): ApiResponse => {
         measures.rejected(isReadOnly ? 'readOnly' : 'mutating', context.request, info);
         return textResponse(context.auditId, 429, 'Too many requests, please try again later.\n', {
           'retry-after': '1',
         });
       };
       const isExempt = user.groups.includes(mastersGroup);
-      if (!seats.tryAcquire(user.name)) return isExempt ? next(context) : rejected();
+      if (!seats.tryAcquire(user.name)) return isExempt ? next(context) : reject();
       const seat = new HeldSeat(seats, user.name, isExempt);
       // Only writes wait for a body.
       if (!isReadOnly) Object.assign(context, { seat });
-      return withSeat(seat, () => next(context), rejected);
+      return withSeat(seat, () => next(context), reject);
     };
 };
 
@@ -57,27 +57,27 @@ const readOnlyVerbs: ReadonlySet<string> = new Set(['get', 'list']);
 function withSeat(
   seat: HeldSeat,
   work: () => ApiResponse | Promise<ApiResponse>,
-  rejected: () => ApiResponse,
+  reject: () => ApiResponse,
 ): ApiResponse | Promise<ApiResponse> {
-  const answered = (response: ApiResponse): ApiResponse => {
+  const onResponse = (response: ApiResponse): ApiResponse => {
     seat.release();
     const { body } = response;
     return typeof body === 'object' && 'chunks' in body
       ? { ...response, body: withSeatForEachChunk(body, seat) }
       : response;
   };
-  const failed = (error: unknown): ApiResponse => {
+  const onError = (error: unknown): ApiResponse => {
     seat.release();
-    if (error instanceof NoSeatError) return rejected();
+    if (error instanceof NoSeatError) return reject();
     throw error;
   };
   let response: ApiResponse | Promise<ApiResponse>;
   try {
     response = work();
   } catch (error) {
-    return failed(error);
+    return onError(error);
   }
-  return response instanceof Promise ? response.then(answered, failed) : answered(response);
+  return response instanceof Promise ? response.then(onResponse, onError) : onResponse(response);
 }
 
 /** Generating a chunk needs a seat too. It never waits for one, since part of the response has been sent. */
@@ -124,7 +124,7 @@ class HeldSeat implements Seat {
   release(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
-    this.#seats.giveBack(this.#user);
+    this.#seats.release(this.#user);
   }
 
   reacquire(): void {
@@ -137,7 +137,7 @@ class HeldSeat implements Seat {
   forceAcquire(): void {
     if (this.#isHeld) return;
     this.#isHeld = true;
-    this.#seats.occupy(this.#user);
+    this.#seats.forceAcquire(this.#user);
   }
 }
 
@@ -169,16 +169,16 @@ class Seats {
       return false;
     }
     if (!withinShare && (this.#contended || this.#byUser.size > 1)) return false;
-    this.occupy(user);
+    this.forceAcquire(user);
     return true;
   }
 
-  occupy(user: string): void {
+  forceAcquire(user: string): void {
     this.#byUser.set(user, (this.#byUser.get(user) ?? 0) + 1);
     this.#changed(++this.#used);
   }
 
-  giveBack(user: string): void {
+  release(user: string): void {
     const left = (this.#byUser.get(user) ?? 1) - 1;
     if (left > 0) this.#byUser.set(user, left);
     else this.#byUser.delete(user);

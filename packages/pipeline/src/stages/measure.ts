@@ -36,7 +36,7 @@ export const measure =
   (next: Handler<ReceivedContext>): Handler<ReceivedContext> =>
   (context) => {
     const beganMs = clock.monotonicMs();
-    const ended = (code: number, bytes: number | undefined): void => {
+    const record = (code: number, bytes: number | undefined): void => {
       const { info, call }: Partial<RequestInfoContext> = context as ReceivedContext & Partial<RequestInfoContext>; // added by later stages
       const seconds = (clock.monotonicMs() - beganMs) / 1000;
       const waitedMs = call instanceof RequestCall ? call.externalWaitMs : 0;
@@ -50,15 +50,15 @@ export const measure =
         trace: call?.trace?.context,
       });
     };
-    const answered = (response: ApiResponse): ApiResponse => {
+    const onResponse = (response: ApiResponse): ApiResponse => {
       const { status, body } = response;
-      if (body === undefined) ended(status, 0);
-      else if (typeof body === 'string' || Buffer.isBuffer(body)) ended(status, body.length);
-      else if ('stream' in body) ended(status, undefined);
+      if (body === undefined) record(status, 0);
+      else if (typeof body === 'string' || Buffer.isBuffer(body)) record(status, body.length);
+      else if ('stream' in body) record(status, undefined);
       // The duration and size of a generated body are known when it has been sent.
-      else context.request.onEnd(({ bodyBytes }) => ended(status, bodyBytes));
+      else context.request.onEnd(({ bodyBytes }) => record(status, bodyBytes));
       return response;
     };
     const response = next(context);
-    return response instanceof Promise ? response.then(answered) : answered(response);
+    return response instanceof Promise ? response.then(onResponse) : onResponse(response);
   };

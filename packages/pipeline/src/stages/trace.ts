@@ -15,11 +15,11 @@ export const traceRequests =
       const caller = traceparent && parseTraceContext(traceparent, request.header('tracestate'));
       if (!caller && !tracer.samples()) return next(context);
       const trace = new RequestTrace(tracer, clock, caller || undefined);
-      const answered = (response: ApiResponse): ApiResponse => {
+      const onResponse = (response: ApiResponse): ApiResponse => {
         trace.recordResponse(context, response.status);
         return response;
       };
       const response = next(Object.assign(context, { trace }));
-      return response instanceof Promise ? response.then(answered) : answered(response);
+      return response instanceof Promise ? response.then(onResponse) : onResponse(response);
     };
   };

@@ -7,7 +7,7 @@ import { isPretty } from '../encoding/negotiate.ts';
 /** Versions of the structured format; the text format has none. */
 export type ZpageVersion = 'v1alpha1' | 'v1beta1';
 
-export interface StructuredForm {
+export interface StructuredFormat {
   readonly version: ZpageVersion;
   readonly encoding: Encoding;
 }
@@ -18,7 +18,7 @@ const encodings = { 'application/json': 'json', 'application/yaml': 'yaml' } as 
 const types = [...Object.keys(encodings), 'text/plain'];
 
 /** Negotiates text or the structured format, which clients request by kind, group and version. Throws NotAcceptable. */
-export function zpageForm({ request, info }: RequestInfoContext, kind: string): 'text' | StructuredForm {
+export function negotiateZpage({ request, info }: RequestInfoContext, kind: string): 'text' | StructuredFormat {
   const accept = request.header('accept') ?? '';
   if (accept.trim() === '') return 'text';
   for (const range of parseMediaRanges(accept)) {

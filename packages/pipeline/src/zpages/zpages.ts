@@ -4,8 +4,8 @@ import type { VersionInfo } from '../discovery/discovery.ts';
 import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/router.ts';
 import { contentTypes, encode } from '../encoding/encode.ts';
 import { textResponse } from '../responses.ts';
-import { listedFolders } from './listed-paths.ts';
-import { zpageForm, zpageGroup } from './negotiate.ts';
+import { listFolders } from './listed-paths.ts';
+import { negotiateZpage, zpageGroup } from './negotiate.ts';
 
 export interface ZpageOptions {
   readonly component: string;
@@ -36,14 +36,14 @@ export function zpageRoutes(options: ZpageOptions): NonResourceRoutes {
     [statusPath]: zpageHandler('Statusz', component, {
       text: (paths) => {
         const separated = separator();
-        const lines = statusText(about, started.atMs, uptimeSeconds(), paths);
+        const lines = formatStatus(about, started.atMs, uptimeSeconds(), paths);
         return ['\n', ...lines.map(([name, value]) => `${name}${separated} ${value}\n`)];
       },
       members: (paths) => ({
         startTime: formatTime(started.atMs),
         uptimeSeconds: uptimeSeconds(),
         ...about,
-        paths: listedFolders(paths),
+        paths: listFolders(paths),
       }),
     }),
     [flagsPath]: zpageHandler('Flagz', component, {
@@ -72,11 +72,11 @@ interface Zpage {
 const zpageHandler =
   (kind: 'Statusz' | 'Flagz', component: string, { text, members }: Zpage): NonResourceHandler =>
   (context, _, paths) => {
-    const form = zpageForm(context, kind);
+    const format = negotiateZpage(context, kind);
     const name = kind.toLowerCase();
-    if (form === 'text')
+    if (format === 'text')
       return textResponse(context.auditId, 200, `\n${component} ${name}\n${warning}\n${text(paths).join('')}`);
-    const { version, encoding } = form;
+    const { version, encoding } = format;
     const value = { kind, apiVersion: `${zpageGroup}/${version}`, metadata: { name: component }, ...members(paths) };
     const deprecation = `299 - "This version of the ${name} endpoint is deprecated. Please use a newer version."`;
     return {
@@ -91,22 +91,22 @@ const zpageHandler =
     };
   };
 
-const statusText = (
+const formatStatus = (
   about: Readonly<Record<'goVersion' | 'binaryVersion' | 'emulationVersion', string>>,
   startedMs: number,
   uptimeSeconds: number,
   paths: readonly string[],
 ): readonly (readonly [name: string, value: string])[] => [
-  ['Started', unixDate(startedMs)],
-  ['Up', uptimeText(uptimeSeconds)],
+  ['Started', formatUnixDate(startedMs)],
+  ['Up', formatUptime(uptimeSeconds)],
   ['Go version', about.goVersion],
   ['Binary version', about.binaryVersion],
   ['Emulation version', about.emulationVersion],
-  ['Paths', listedFolders(paths).join(' ')],
+  ['Paths', listFolders(paths).join(' ')],
 ];
 
 /** `Sun Nov 22 18:00:00 UTC 2026`, the day at least two characters wide. */
-function unixDate(timeMs: number): string {
+function formatUnixDate(timeMs: number): string {
   const [day, date, month, year, time] = new Date(timeMs).toUTCString().replace(',', '').split(' ');
   return `${day} ${month} ${String(Number(date)).padStart(2)} ${time} UTC ${year}`;
 }
@@ -115,7 +115,7 @@ const secondsPerMinute = 60;
 const secondsPerHour = 3600;
 
 /** `0 hr 01 min 05 sec` */
-function uptimeText(seconds: number): string {
+function formatUptime(seconds: number): string {
   const padded = (value: number): string => String(value).padStart(2, '0');
   const minutes = Math.floor(seconds / secondsPerMinute) % secondsPerMinute;
   return `${Math.floor(seconds / secondsPerHour)} hr ${padded(minutes)} min ${padded(seconds % secondsPerMinute)} sec`;

@@ -4,11 +4,11 @@ import { kinds, reviews } from '@cluster-apiserver/kinds';
 import { type AccessQuestion, bytesOf, type UserInfo } from '@cluster-apiserver/model';
 import {
   type ApiResponse,
-  discoveryDocuments,
-  documentRoutes,
-  healthDocuments,
-  issuerDocuments,
-  openApiDocuments,
+  discoveryRoutes,
+  createNonResourceRouter,
+  healthRoutes,
+  issuerRoutes,
+  openApiRoutes,
   textResponse,
 } from '@cluster-apiserver/pipeline';
 import { createHealth } from '@cluster-apiserver/telemetry';
@@ -45,10 +45,10 @@ const allReviews = reviews(services);
 const outward = [...allKinds, ...allReviews];
 
 const documents = {
-  ...discoveryDocuments(outward, {} as Parameters<typeof discoveryDocuments>[1]),
-  ...openApiDocuments(outward, 'v1', systemClock),
-  ...healthDocuments(createHealth({ clock: systemClock, failed: () => {} })),
-  ...issuerDocuments({ metadata: () => ({}), keySet: () => ({}) }),
+  ...discoveryRoutes(outward, {} as Parameters<typeof discoveryRoutes>[1]),
+  ...openApiRoutes(outward, 'v1', systemClock),
+  ...healthRoutes(createHealth({ clock: systemClock, failed: () => {} })),
+  ...issuerRoutes({ metadata: () => ({}), keySet: () => ({}) }),
   '/metrics': ({ auditId }: { readonly auditId: string }) => textResponse(auditId, 200, ''),
 };
 
@@ -84,7 +84,7 @@ beforeAll(async () => {
       reviews: allReviews,
       checks: { admission: admission([]), authorizer },
       unsafeDeletionAuthorizer: authorizer,
-      nonResourceRouter: documentRoutes(documents),
+      nonResourceRouter: createNonResourceRouter(documents),
     },
   });
 });

@@ -123,7 +123,7 @@ export class Connection {
     const session = this.#session;
     if (!session || !this.#newest || session.destroyed || session.closed || this.#isGoawaySent) return;
     this.#isGoawaySent = true;
-    session.goaway(noError, everyStream);
+    session.goaway(noError, streamIdMax);
   }
 
   /** `idleMs` is the idle timeout. */
@@ -175,4 +175,4 @@ export class Connection {
 const noCertificates: readonly Buffer[] = [];
 const noError = 0;
 /** The last stream ID is not known yet. */
-const everyStream = 2 ** 31 - 1;
+const streamIdMax = 2 ** 31 - 1;

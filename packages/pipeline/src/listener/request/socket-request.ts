@@ -246,22 +246,22 @@ export abstract class SocketRequest implements ApiRequest {
   /** Called when the socket or stream has finished with the request, answered or not. */
   finish(): void {
     if (this.#isFinished) return;
-    const answered = this.isAnswered;
+    const isAnswered = this.isAnswered;
     this.#isFinished = true;
     this.#releaseBody();
     this.#release(this.#bufferedResponseBytes);
-    if (!answered) this.abort();
-    this.#reportEnd(answered);
+    if (!isAnswered) this.abort();
+    this.#reportEnd(isAnswered);
   }
 
   onEnd(listener: (end: ExchangeEnd) => void): void {
     (this.#onEnd ??= []).push(listener);
   }
 
-  #reportEnd(answered: boolean): void {
+  #reportEnd(isAnswered: boolean): void {
     if (!this.#onEnd) return;
     const bodyBytes = this.bodyBytes + (this.#sink?.writtenBytes ?? 0);
-    const end: ExchangeEnd = { outcome: answered ? 'complete' : 'aborted', bodyBytes };
+    const end: ExchangeEnd = { outcome: isAnswered ? 'complete' : 'aborted', bodyBytes };
     for (const listener of this.#onEnd) this.context.guard.run('request', () => listener(end));
   }
 

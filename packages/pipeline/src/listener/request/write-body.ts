@@ -40,9 +40,10 @@ export async function writePieces(
   let wake = (): void => {};
   const size = (): number => (memory.isClientReading() ? pieceBytes : firstPieceBytes);
   const allocate: Allocate = (bytes) => {
-    const wanted = Math.min(bytes, size());
-    lentBuffer = wanted < lentBufferBytesMin ? undefined : (freeBuffers.pop() ?? Buffer.allocUnsafeSlow(pieceBytes));
-    return lentBuffer ? lentBuffer.subarray(0, wanted) : Buffer.allocUnsafe(wanted);
+    const wantedBytes = Math.min(bytes, size());
+    lentBuffer =
+      wantedBytes < lentBufferBytesMin ? undefined : (freeBuffers.pop() ?? Buffer.allocUnsafeSlow(pieceBytes));
+    return lentBuffer ? lentBuffer.subarray(0, wantedBytes) : Buffer.allocUnsafe(wantedBytes);
   };
   if (memory.isFull()) await memory.waitForSpace();
   // The client may have disconnected while the response waited.

@@ -32,10 +32,10 @@ export function performHandshake({ headers }: UpgradeRequest): Handshake | Hands
   if (headers['sec-websocket-version'] !== '13') return 'version';
   const key = headers['sec-websocket-key'];
   if (typeof key !== 'string' || !/^[+/0-9A-Za-z]{22}==$/.test(key)) return 'key';
-  const asked = splitList(headers['sec-websocket-protocol']);
-  if (!asked.every((protocol) => /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(protocol))) return 'protocol';
-  const protocols = asked.filter((protocol) => !protocol.startsWith(bearerPrefix));
-  const bearer = asked.filter((protocol) => protocol.startsWith(bearerPrefix));
+  const requested = splitList(headers['sec-websocket-protocol']);
+  if (!requested.every((protocol) => /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(protocol))) return 'protocol';
+  const protocols = requested.filter((protocol) => !protocol.startsWith(bearerPrefix));
+  const bearer = requested.filter((protocol) => protocol.startsWith(bearerPrefix));
   const bearerToken = bearer.length === 0 ? undefined : decodeToken((bearer[0] as string).slice(bearerPrefix.length));
   // Browsers close a WebSocket that selects none of their subprotocols, and the token must not be echoed.
   if (bearer.length > 1 || (bearer.length === 1 && (bearerToken === undefined || protocols.length === 0)))

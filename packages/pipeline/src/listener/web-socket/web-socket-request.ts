@@ -43,9 +43,9 @@ export class WebSocketRequest extends Http1Request {
     return true;
   }
 
-  protected override writeResponse(answer: ApiResponse): void {
-    const { body, headers, status } = answer;
-    if (status !== switchingProtocols || !isStreaming(body)) return super.writeResponse(answer);
+  protected override writeResponse(apiResponse: ApiResponse): void {
+    const { body, headers, status } = apiResponse;
+    if (status !== switchingProtocols || !isStreaming(body)) return super.writeResponse(apiResponse);
     const { response, socket, early } = this.#upgrade;
     if (!socket.destroyed) {
       response.writeHead(status, rawHeadersOf({ ...headers, ...this.#handshake.headers }, status, undefined));
