@@ -158,7 +158,7 @@ export function useWatches(): Watches {
     const target = `/api/v1/namespaces/n/robots?watch=true&${query}`;
     const ends: (() => void)[] = [];
     const request = {
-      webSocket,
+      isWebSocket: webSocket,
       header: (name: string) => (name === 'accept' ? accept : undefined),
       onEnd: (listener: () => void) => ends.push(listener),
     };

@@ -46,8 +46,8 @@ const durationMaxMs = 24 * 60 * 60 * 1000;
 export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<AuthenticatedContext> => {
   const framesIn = createFrameCache(resource);
   return async (context) => {
-    const { isWebSocket: webSocket } = context.request;
-    const frames = framesIn(negotiateWatch(context, resource.served), webSocket ? 'messages' : 'stream');
+    const { isWebSocket } = context.request;
+    const frames = framesIn(negotiateWatch(context, resource.served), isWebSocket ? 'messages' : 'stream');
     const { query, resource: target } = context.info;
     const options = readListParameters(resource, context);
     const allowWatchBookmarks = readBoolean(query, 'allowWatchBookmarks') ?? false;
@@ -69,7 +69,7 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
       onInitialEventsSent: beginInitialEventsSpan(context),
     };
     return {
-      status: webSocket ? 101 : 200,
+      status: isWebSocket ? 101 : 200,
       headers: {
         'audit-id': context.auditId,
         'cache-control': 'no-cache, private',
