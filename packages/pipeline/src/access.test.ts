@@ -4,12 +4,12 @@ import { robots, usePipeline } from '../test/use-pipeline.ts';
 const pipeline = usePipeline();
 const { ask, make } = pipeline;
 
-/** A selector as authorizers are told it. */
+/** A selector as authorizers receive it. */
 const requiring = (key: string, value: string): object => ({
   requirements: [{ key, operator: 'In', values: [value] }],
 });
 
-describe('who may not', () => {
+describe('rejected callers', () => {
   const everyRoute = [
     ['GET', robots],
     ['POST', robots],
@@ -26,7 +26,7 @@ describe('who may not', () => {
     ['POST', '/apis/x/v1/y'],
   ] as const;
   test.each(everyRoute)(
-    '%s %s is refused to a caller without a name and to one without a right, who learn nothing of what is there',
+    '%s %s is refused without authentication and without authorization, and does not reveal what exists',
     async (method, target) => {
       await make('a');
       pipeline.bodiesRead = 0;
@@ -55,7 +55,7 @@ describe('who may not', () => {
       { apiVersion: 'v1', kind: 'Robot', metadata: { name: 'r1' } },
       'robots "r1"',
     ],
-  ])('%s of what is not there needs the right to create', async (method, target, fields, name) => {
+  ])('%s of a missing object requires the verb create', async (method, target, fields, name) => {
     const content = method === 'PUT' ? 'application/json' : 'application/apply-patch+yaml';
     const said = { body: JSON.stringify(fields), headers: { 'content-type': content } };
     const byEditor = { ...said, headers: { ...said.headers, authorization: 'editor' } };
@@ -66,7 +66,7 @@ describe('who may not', () => {
     expect((await ask(method, target, byEditor)).status).toBe(200);
   });
 
-  test('a question that nobody can decide yet is answered with a time to come again', async () => {
+  test('authorization that is not ready returns 503 with Retry-After', async () => {
     for (const headers of [{ authorization: 'early' }, { authorization: 'early', 'impersonate-user': 'bob' }]) {
       const response = await ask('GET', robots, { headers });
       expect([response.status, response.json().reason]).toEqual([503, 'ServiceUnavailable']);
@@ -87,12 +87,12 @@ describe('who may not', () => {
       { name: undefined, fieldSelector: requiring('metadata.name', 'a') },
     ],
     ['GET', `${robots}/b?fieldSelector=metadata.name%3Da`, { name: 'b' }],
-  ])('%s %s is a question about what it selects', async (method, target, resource) => {
+  ])('%s %s is authorized for what it selects', async (method, target, resource) => {
     await ask(method, target, { headers: { authorization: 'visitor' } });
     expect(pipeline.asked[0]?.question.resource).toMatchObject(resource);
   });
 
-  test('a refusal says who cannot do what', async () => {
+  test('a Forbidden message names the user, verb and resource', async () => {
     const refused = await ask('GET', `${robots}/a`, { headers: { authorization: 'visitor' } });
     expect(refused.json()).toMatchObject({
       reason: 'Forbidden',

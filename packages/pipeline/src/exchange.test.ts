@@ -14,8 +14,8 @@ const noted = (decision: string, reason: string): string[] => [
   `authorization.k8s.io/reason=${reason}`,
 ];
 
-describe('an exchange', () => {
-  test('has a name, the caller’s if it is a sensible one', async () => {
+describe('a request', () => {
+  test('has an audit ID, that of the caller if it is valid', async () => {
     expect((await ask('GET', robots, { headers: { 'audit-id': 'mine-1' } })).headers['audit-id']).toBe('mine-1');
     for (const wild of ['a b', 'x'.repeat(65), 'ä', ''])
       expect((await ask('GET', robots, { headers: { 'audit-id': wild } })).headers['audit-id']).toMatch(
@@ -23,7 +23,7 @@ describe('an exchange', () => {
       );
   });
 
-  test('is counted whatever comes of it', async () => {
+  test('is counted, whatever the outcome', async () => {
     await make('a');
     await ask('GET', `${robots}/none`);
     await ask('BREW', robots);
@@ -34,19 +34,19 @@ describe('an exchange', () => {
     ]);
   });
 
-  test('ends in time, however long somebody takes to find out who it is', async () => {
+  test('ends at its deadline, however long authentication takes', async () => {
     const response = await ask('GET', `${robots}?timeout=10ms`, { headers: { authorization: 'slow' } });
     expect([response.status, response.json().reason]).toEqual([504, 'Timeout']);
   });
 
-  test('ends when its client leaves, and is no fault', async () => {
+  test('ends when its client disconnects, without an error', async () => {
     const response = ask('GET', robots, { headers: { authorization: 'slow' } });
     pipeline.gone.abort(new ClientGoneError('the client left'));
     expect((await response).status).toBe(504);
     expect(pipeline.faults).toEqual([]);
   });
 
-  test('brings the same call to all who decide about it', async () => {
+  test('passes the same call to authentication and authorization', async () => {
     await make('a');
     const calls = new Set(pipeline.asked.map(({ call }) => call));
     expect(calls.size).toBe(1);
@@ -59,7 +59,7 @@ describe('an exchange', () => {
     ['master', ['user m', ...noted('allow', ''), 'rule=masters', 'status 200']],
     ['early', ['user y', 'status 503']],
     ['failing', ['user failing', 'authorization.k8s.io/reason=internal error', 'status 500']],
-  ])('of %s is recorded with who it was, why, and what came of it', async (authorization, lines) => {
+  ])('of %s is recorded with user, decision and outcome', async (authorization, lines) => {
     await ask('GET', `${robots}?audited=1`, { headers: { authorization } });
     expect(pipeline.recorded).toEqual(lines);
   });
@@ -67,12 +67,12 @@ describe('an exchange', () => {
   test.each([
     ['bob', 'as bob by impersonate:user-info', noted('forbid', 'no rule')],
     ['system:node:one', 'as system:node:one by impersonate:arbitrary-node', noted('forbid', 'no rule')],
-  ])('that acts for %s is recorded with whom it acts for, and by which right', async (name, as, decision) => {
+  ])('that impersonates %s is recorded with the user and the verb', async (name, as, decision) => {
     await ask('GET', `${robots}?audited=1`, { headers: { 'impersonate-user': name } });
     expect(pipeline.recorded).toEqual(['user m', as, ...decision, 'status 403']);
   });
 
-  test('that acts for somebody by the classic right is recorded without a constraint', async () => {
+  test('that impersonates by the legacy verb is recorded without a constraint', async () => {
     const headers = { authorization: 'manager', 'impersonate-user': 'bob' };
     await ask('GET', `${robots}?audited=1`, { headers });
     expect(pipeline.recorded).toEqual([
@@ -83,7 +83,7 @@ describe('an exchange', () => {
     ]);
   });
 
-  test('is recorded with what was sent and answered', async () => {
+  test('is recorded with request and response objects', async () => {
     const headers = { authorization: 'master', 'content-type': 'application/json' };
     const body = Buffer.from('{"metadata":{"name":"seen"}}');
     await ask('POST', `${robots}?audited=RequestResponse`, { headers, body });
@@ -97,7 +97,7 @@ describe('an exchange', () => {
     ]);
   });
 
-  test('a fault of ours is told to the log and not to the client', async () => {
+  test('an internal error is reported, and hidden from the client', async () => {
     const response = await ask('GET', '/broken/x');
     expect(response.status).toBe(500);
     expect(response.text).not.toContain('fault of ours');
@@ -105,7 +105,7 @@ describe('an exchange', () => {
   });
 
   test.each(['', '0', '0s', '-0', '-5s', '%2B5s', '1000000%C2%B5s', '1000000%CE%BCs'])(
-    'the timeout %j is none, or one that is long enough',
+    'the timeout %j means the default, or is long enough',
     async (timeout) => {
       expect((await ask('GET', `${robots}?timeout=${timeout}`)).status).toBe(200);
     },
@@ -117,7 +117,7 @@ describe('an exchange', () => {
     expect((await ask('GET', `${robots}/a?export=false`)).status).toBe(200);
   });
 
-  test('a timeout that is no duration is refused, and one that is too long is cut', async () => {
+  test('an invalid timeout is refused, and one that is too long is capped', async () => {
     expect((await ask('GET', `${robots}?timeout=soon`)).status).toBe(400);
     expect((await ask('GET', `${robots}?timeout=5`)).status).toBe(400);
     expect((await ask('GET', `${robots}?timeout=10h`)).status).toBe(200);
@@ -125,7 +125,7 @@ describe('an exchange', () => {
     expect((await ask('GET', `${robots}?dryRun=x?timeout=soon`)).status).toBe(200);
   });
 
-  test('a client that would not wait is told that its time was over', async () => {
+  test('a storage error after the timeout of the client is a timeout', async () => {
     const late = async (): Promise<never> => {
       await sleep(systemClock, 20);
       throw new StatusError('ServiceUnavailable', 'no answer in time');

@@ -9,8 +9,8 @@ import type { ClientHttp2Session } from 'node:http2';
 import type { Served } from '../test/listener.ts';
 
 /**
- * A fault of any stage, handler or form costs the request in which it happens, and nothing else: whatever each of them
- * has functions for is made to fail, while every kind of request is sent. So whoever adds one adds a row here.
+ * An error in any stage, handler or encoder affects only its request. Every function of these modules is made to fail
+ * while all kinds of requests are sent. A new module needs a row here.
  */
 const faulty = new FaultyModules();
 for (const folder of ['encoding', 'stages', 'handlers']) await faulty.replace(folder);
@@ -148,7 +148,7 @@ const attacks: readonly (() => Attack)[] = [
 
 const marked = (target: string): string => `${target}${target.includes('?') ? '&' : '?'}fault=here`;
 
-/** What came back. `cutOff` is an answer that its client cannot take for a whole one. */
+/** The outcome. `cutOff` is a response that the client does not take for a complete one. */
 interface Outcome {
   readonly status: number;
   readonly body: string;
@@ -180,7 +180,7 @@ const overHttp2 = async ({ method = 'GET', target, headers = {}, body = '' }: At
     : { status: 0, body: '', cutOff: true };
 };
 
-/** An attack that nobody answers must not use up the time of a test. */
+/** An unanswered request must not use up the time of a test. */
 const hungMs = 5_000;
 const hung: Outcome = { status: 0, body: 'no response', cutOff: false };
 
@@ -190,7 +190,7 @@ const failed = ({ status, body, cutOff }: Outcome): boolean =>
 const isCausedBy = (error: unknown, cause: unknown): boolean =>
   error === cause || (error instanceof Error && error.cause !== undefined && isCausedBy(error.cause, cause));
 
-test('every module that has functions is here', () => {
+test('every module with functions is tested', () => {
   expect(faulty.modules).toEqual(
     expect.arrayContaining(['stages/authorize.ts', 'handlers/watch.ts', 'encoding/list-body.ts']),
   );
@@ -223,7 +223,7 @@ function someReaching(module: string, protocol: string): (() => Attack)[] {
 
 describe.each(faulty.modules)('%s', (module) => {
   describe.each(['HTTP/1.1', 'HTTP/2'])('over %s', (protocol) => {
-    test.each(failures)('costs its request alone when it %s', async (failure: Failure) => {
+    test.each(failures)('affects only its request when it %s', async (failure: Failure) => {
       waiting.splice(0).forEach((answer) => answer());
       const slow = http2Answer(session.request({ ':path': '/slow' }));
       await eventually(() => waiting.length === 1);

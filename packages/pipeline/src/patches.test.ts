@@ -5,7 +5,7 @@ const pipeline = usePipeline();
 const { ask, make } = pipeline;
 
 describe('a patch', () => {
-  test('a merge patch changes what it names, and what it may not is refused', async () => {
+  test('a merge patch changes the fields that it names, and invalid ones are refused', async () => {
     await make('a', { arms: 2, words: { x: '1' } });
     const patch = (body: unknown, type = 'application/merge-patch+json', search = '') =>
       ask('PATCH', `${robots}/a${search}`, { body: JSON.stringify(body), headers: { 'content-type': type } });
@@ -27,7 +27,7 @@ describe('a patch', () => {
     expect(pipeline.faults).toEqual([]);
   });
 
-  test('a JSON patch is carried out whole, or refused with what is wrong with it', async () => {
+  test('a JSON patch is applied completely or refused', async () => {
     await make('a', { arms: 2, words: { x: '1' } });
     const patch = (body: unknown, search = '') =>
       ask('PATCH', `${robots}/a${search}`, {

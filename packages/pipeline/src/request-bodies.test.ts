@@ -22,13 +22,13 @@ describe('bodies', () => {
     ['YAML beyond its limit', 413, 'application/yaml', `a: ${'x'.repeat(600_000)}`],
     ['more than the limit', 413, undefined, `{"metadata":{"name":"a"},"x":"${'x'.repeat(3 * 1024 * 1024)}"}`],
     ['deep nesting', 400, undefined, '{"a":'.repeat(20_000)],
-  ])('%s is answered by %i', async (_, code, type, body) => {
+  ])('%s returns %i', async (_, code, type, body) => {
     expect((await ask('POST', robots, { body, headers: { 'content-type': type } })).status).toBe(code);
     expect(pipeline.faults).toEqual([]);
   });
 
   const doubtful = '{"metadata":{"name":"a"},"colour":{"x":1,"x":2},"arms":1,"arms":2,"words":{"__proto__":"p"}}';
-  test('what the kind does not know is warned about, or refused, or dropped, as asked', async () => {
+  test('unknown fields cause warnings, are refused, or dropped, by fieldValidation', async () => {
     const warned = await ask('POST', robots, { body: doubtful });
     expect(warned.headers.warning).toEqual([
       '299 - "duplicate field \\"arms\\""',
@@ -43,7 +43,7 @@ describe('bodies', () => {
     expect(({} as { p?: string }).p).toBeUndefined();
   });
 
-  test('an option that nobody knows is refused before anything is written', async () => {
+  test('an invalid option is refused before anything is written', async () => {
     for (const search of [
       'dryRun=Some',
       'dryRun=',
@@ -57,7 +57,7 @@ describe('bodies', () => {
     expect((await ask('GET', `${robots}/a`)).status).toBe(404);
   });
 
-  test('options of a deletion come from the query where the body says nothing', async () => {
+  test('the query supplies delete options that the body omits', async () => {
     await make('a');
     const withBody = (search: string, body: object) =>
       ask('DELETE', `${robots}/a?${search}`, { body: JSON.stringify(body) });

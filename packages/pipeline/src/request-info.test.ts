@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { StatusError } from '@cluster-apiserver/model';
 import { readBoolean, readInteger, parseRequestInfo } from './request-info.ts';
 
-describe('what is asked is read off method and target', () => {
+describe('the request info is parsed from method and target', () => {
   test.each([
     ['GET', '/api/v1/namespaces/a/events', 'list', { group: '', version: 'v1', plural: 'events', namespace: 'a' }],
     ['GET', '/api/v1/namespaces/a/events/', 'list', { plural: 'events', namespace: 'a', name: undefined }],
@@ -60,7 +60,7 @@ describe('what is asked is read off method and target', () => {
     expect(parseRequestInfo('GET', target).resource).toBeUndefined();
   });
 
-  test('bytes that are no UTF-8 are a name that nothing has, and half an escape is the client’s mistake', () => {
+  test('invalid UTF-8 matches no name, and invalid percent-encoding is refused', () => {
     expect(parseRequestInfo('GET', '/api/v1/namespaces/a/events/%ff').resource?.name).toBe('\ufffd');
     for (const target of ['/api/v1/%', '/api/v1/%zz', '/api/v1/%e'])
       expect(() => parseRequestInfo('GET', target)).toThrow(StatusError);
@@ -105,6 +105,6 @@ test.each([
   expect(() => readInteger(new URLSearchParams(query), 'n')).toThrow(StatusError);
 });
 
-test('a pair with a broken escape is dropped and the others stay', () => {
+test('a query pair with invalid percent-encoding is dropped', () => {
   expect([...parseRequestInfo('GET', '/x?a=1&b=%zz&c=3').query.keys()]).toEqual(['a', 'c']);
 });

@@ -14,8 +14,8 @@ import { robots, usePipeline } from '../test/use-pipeline.ts';
 const pipeline = usePipeline();
 const { ask, make } = pipeline;
 
-describe('answers', () => {
-  test('one object in every form', async () => {
+describe('responses', () => {
+  test('one object in every format', async () => {
     await make('a', { arms: 2 });
     const plain = await ask('GET', `${robots}/a`);
     expect(
@@ -29,7 +29,7 @@ describe('answers', () => {
     expect((await ask('GET', `${robots}/a`, { headers: { accept: 'image/png' } })).status).toBe(406);
   });
 
-  test('a list longer than one turn of the event loop is a table, or a list of metadata, of all its objects', async () => {
+  test('a list of several event loop iterations is complete as a table and as partial metadata', async () => {
     const names = Array.from({ length: 450 }, (_, n) => `r${1000 + n}`);
     for (const name of names) await make(name, { words: { x: 'ü' } });
     const accepting = (form: string) =>
@@ -52,7 +52,7 @@ describe('answers', () => {
     const read = ({ bytes = Buffer.alloc(0) }: { readonly bytes: Buffer | undefined }, form = schema) =>
       parseProtobuf(bytes, () => form).value;
 
-    test('an object is created, answered, read and deleted', async () => {
+    test('an object is created, read and deleted', async () => {
       const created = await post(encodeProtobuf(schema, robot({ name: 'a' })));
       expect([created.status, created.headers['content-type']]).toEqual([201, type]);
       const json = (await ask('GET', `${robots}/a`)).json();
@@ -72,14 +72,14 @@ describe('answers', () => {
       ).toBe(200);
     });
 
-    test('a list of more objects than one turn of the event loop takes holds all of them', async () => {
+    test('a list of several event loop iterations is complete', async () => {
       for (let n = 1000; n < 1300; n++) await make(`r${n}`, { words: { x: 'ü' } });
       const { items, metadata } = (await ask('GET', `${robots}?limit=250`)).json();
       const list = read(await ask('GET', `${robots}?limit=250`, { headers: { accept: type } }), listSchema);
       expect(list).toEqual({ kind: 'RobotList', apiVersion: 'v1', metadata, items });
     });
 
-    test('metadata alone is there too', async () => {
+    test('partial metadata is available', async () => {
       await make('a', { arms: 2 });
       const accept = (form: string) => ({ headers: { accept: `${type};as=${form};g=meta.k8s.io;v=v1` } });
       const { metadata } = (await ask('GET', `${robots}/a`)).json();
@@ -99,7 +99,7 @@ describe('answers', () => {
       expect([refused.status, pipeline.faults]).toEqual([400, []]);
     });
 
-    test('a kind without it neither takes nor gives it', async () => {
+    test('a kind without protobuf refuses it', async () => {
       const notes = '/apis/notes.example/v1/namespaces/n/notes';
       const sent = await ask('POST', notes, { body: Buffer.alloc(4), headers: { 'content-type': type } });
       expect(sent.json()).toMatchObject({ code: 415, message: expect.not.stringContaining(type) });
@@ -107,7 +107,7 @@ describe('answers', () => {
     });
   });
 
-  test('a Status stays a Status, whatever else would be shown', async () => {
+  test('a Status is never transformed', async () => {
     await make('a');
     const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
     expect((await ask('DELETE', robots, { headers: { accept } })).json()).toMatchObject({ kind: 'Status' });
@@ -115,7 +115,7 @@ describe('answers', () => {
     expect([missing.status, missing.json()]).toMatchObject([404, { kind: 'Status', reason: 'NotFound' }]);
   });
 
-  test('what cannot be answered as asked is refused before it is done', async () => {
+  test('an unsupported response format is refused before the write', async () => {
     const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
     const refused = await ask('POST', `${robots}?includeObject=All`, {
       headers: { accept },
@@ -144,14 +144,14 @@ describe('answers', () => {
     },
   );
 
-  test('a list ends with the time that the client gives it', async () => {
+  test('a list ends at its timeoutSeconds', async () => {
     pipeline.isStorageSilent = true;
     const late = await ask('GET', `${robots}?timeoutSeconds=1`);
     expect(late.status).toBe(504);
     expect(late.json().reason).toBe('Timeout');
   });
 
-  test('a list says kind and version once', async () => {
+  test('the items of a list omit kind and version', async () => {
     expect((await ask('GET', robots)).text).toMatch(
       /^\{"kind":"RobotList","apiVersion":"v1","metadata":\{"resourceVersion":"\d+"\},"items":\[\]\}\n$/,
     );

@@ -35,7 +35,7 @@ describe('paths', () => {
     ['GET', `${robots}/%00`, 404],
     ['GET', `${robots}/%ff`, 404],
     ['GET', `${robots}/%`, 400],
-  ])('%s %s answers %i', async (method, target, code) => {
+  ])('%s %s returns %i', async (method, target, code) => {
     const { status } = await ask(method, target);
     expect(pipeline.faults).toEqual([]);
     expect(status).toBe(code);
@@ -51,7 +51,7 @@ describe('paths', () => {
     ['GET', '/apis/other.example/v1/notes', 'text/plain'],
     ['GET', '/apis//v9', 'text/plain'],
     ['GET', '/nope/v9', 'text/plain'],
-  ])('%s %s is unknown, which is said in a Status only within served groups: %s', async (method, target, type) => {
+  ])('%s %s is not found, with a Status only in served groups: %s', async (method, target, type) => {
     const { status, headers } = await ask(method, target);
     expect([status, headers['content-type']]).toEqual([404, expect.stringContaining(type)]);
   });

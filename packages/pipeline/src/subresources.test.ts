@@ -6,11 +6,11 @@ import { robots, usePipeline } from '../test/use-pipeline.ts';
 const pipeline = usePipeline();
 const { ask, make } = pipeline;
 
-describe('what stands behind an object', () => {
+describe('a subresource', () => {
   const behind = `${robots}/a/token`;
   const asked = (request: object, headers = {}) => ask('POST', behind, { body: JSON.stringify(request), headers });
 
-  test('is answered from the object, with its name and namespace, and stored nowhere', async () => {
+  test('is created from the object, with its name and namespace, and is not stored', async () => {
     const { uid } = (await make('a')).json().metadata;
     const answer = await asked({ spec: { words: { a: 'b' } } });
     expect(answer.status).toBe(201);
@@ -24,7 +24,7 @@ describe('what stands behind an object', () => {
     expect((await ask('GET', '/api/v1/robots')).json().items).toHaveLength(1);
   });
 
-  test('comes in the form that the client wants', async () => {
+  test('returns the format that the client accepts', async () => {
     await make('a');
     const binary = await asked({}, { accept: 'application/vnd.kubernetes.protobuf' });
     expect(parseProtobuf(binary.bytes as Buffer, () => token.schema).value).toMatchObject({ metadata: { name: 'a' } });

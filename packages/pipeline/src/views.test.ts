@@ -16,7 +16,7 @@ describe('through a view', () => {
     });
   const build = (limbs: number) => send('POST', machines, { metadata: { name: 'a' }, limbs });
 
-  test('objects are the same under other names', async () => {
+  test('objects are the same with other field names', async () => {
     const built = await build(2);
     expect(built.text).toMatch(/^{"kind":"Robot","apiVersion":"machines.example\/v2",.*"limbs":2}\n$/);
     const robot = (await ask('GET', `${robots}/a`)).json();
@@ -43,7 +43,7 @@ describe('through a view', () => {
       'application/apply-patch+yaml',
       { kind: 'Robot', apiVersion: 'machines.example/v2', metadata: { name: 'a' }, limbs: 4 },
     ],
-  ])('a patch of type %s speaks of its names', async (type, patch) => {
+  ])('a patch of type %s uses the field names of the view', async (type, patch) => {
     await build(2);
     // A field that another manager has is only given to an apply that takes it by force.
     const force = type === 'application/apply-patch+yaml' ? '&force=true' : '';
@@ -52,7 +52,7 @@ describe('through a view', () => {
     expect((await ask('GET', `${robots}/a`)).json()).toMatchObject({ apiVersion: 'v1', arms: 4 });
   });
 
-  test('unknown names are those that it does not know', async () => {
+  test('field names of the stored kind are unknown fields of the view', async () => {
     await build(2);
     for (const type of ['application/merge-patch+json', 'application/apply-patch+yaml']) {
       const body = { kind: 'Robot', apiVersion: 'machines.example/v2', metadata: { name: 'a' }, arms: 5 };
@@ -64,7 +64,7 @@ describe('through a view', () => {
     );
   });
 
-  test('it has rules of its own, whose mistakes are told of the stored form', async () => {
+  test('a view has its own validation, whose errors name the stored fields', async () => {
     expect((await build(-1)).json()).toMatchObject({
       code: 422,
       message: expect.stringMatching(/^Robot "a" is invalid: arms/),
@@ -74,7 +74,7 @@ describe('through a view', () => {
     expect((await send('PUT', `${robots}/a`, { metadata: { name: 'a' }, arms: 1 })).status).toBe(200);
   });
 
-  test('answers name the group that was asked', async () => {
+  test('responses name the group of the request', async () => {
     const missing = await ask('GET', `${machines}/none`);
     expect(missing.json()).toMatchObject({
       message: 'robots.machines.example "none" not found',
@@ -84,7 +84,7 @@ describe('through a view', () => {
     expect(all.json()).toMatchObject({ details: { group: 'machines.example', kind: 'robots' } });
   });
 
-  test('every form is that of the view', async () => {
+  test('every format has the fields of the view', async () => {
     await build(2);
     const accept = (type: string) => ask('GET', `${machines}/a?includeObject=Object`, { headers: { accept: type } });
     const json = (await ask('GET', `${machines}/a`)).json();
@@ -95,7 +95,7 @@ describe('through a view', () => {
     expect((await accept('application/yaml')).text).toContain('limbs: 2');
   });
 
-  test('a watch shows what is written under the other names', async () => {
+  test('a watch has the field names of the view', async () => {
     await make('a', { arms: 1 });
     const { body } = await ask('GET', `${machines}?watch=true&timeoutSeconds=1`);
     const told: Buffer[] = [];

@@ -1,4 +1,4 @@
-/** Documents without a socket and without the stages before them. */
+/** Non-resource paths without a socket and without stages. */
 import { LatencyTracker, systemClock } from '@cluster-apiserver/base';
 import { type NonResourceRoutes, createNonResourceRouter } from '../src/non-resource/router.ts';
 import type { ApiRequest, ApiResponse } from '../src/exchange.ts';
@@ -16,7 +16,7 @@ export type AskDocument = (
   method?: string,
 ) => Promise<DocumentAnswer>;
 
-/** Asks as somebody whom all stages let through. A refusal is thrown, as the stages above would get it. */
+/** Sends a request as an authorized user. Errors are thrown, as earlier stages would get them. */
 export function askDocuments(documents: NonResourceRoutes): AskDocument {
   const handle = createNonResourceRouter(documents);
   return async (target, headers = {}, method = 'GET') => {

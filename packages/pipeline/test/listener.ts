@@ -16,14 +16,17 @@ import { type ListenerMeasures, noListenerMeasures } from '../src/listener/measu
 import { type Listener, type ListenOptions, listen } from '../src/listener/listener.ts';
 import type { ServingCertificate } from '../src/listener/serving-certificate.ts';
 
-/** What the tests of this folder share: a listener on a free port and clients that can misbehave. */
+/** A listener on a free port, and clients that can misbehave. */
 export interface Served {
   readonly listener: Listener;
   readonly reports: string[];
   /** A socket after the handshake, on which any bytes can be sent. */
   raw(): Promise<RawClient>;
   http2(): ClientHttp2Session;
-  /** A connection that speaks HTTP/2 by the frame, after its settings; Node's own client is too polite to attack. */
+  /**
+   * An HTTP/2 connection after its settings, on which single frames can be sent; Node's client is too correct to
+   * attack.
+   */
   frames(): Promise<RawClient>;
   close(): Promise<void>;
 }
@@ -31,11 +34,11 @@ export interface Served {
 export interface RawClient {
   readonly socket: TLSSocket;
   send(text: string | Buffer): void;
-  /** All that has come so far. */
+  /** Everything received so far. */
   received(): string;
   receivedBytes(): number;
   until(pattern: RegExp): Promise<string>;
-  /** All that came until the server ended the connection. */
+  /** Everything received until the server closed the connection. */
   ended(): Promise<string>;
 }
 
@@ -233,7 +236,7 @@ export async function send(served: Served, protocol: Protocol, sent: Sent = {}):
   };
 }
 
-/** Time that moves when it is told to. */
+/** A clock that is advanced by hand. */
 export type HandClock = Clock & { advance(ms: number): void };
 
 export function handClock(): HandClock {
@@ -296,7 +299,7 @@ export const text = (body: string, status = 200): ApiResponse => ({
   body: Buffer.from(body),
 });
 
-/** Answers with what it saw, so that a test can tell which request an answer belongs to. */
+/** Responds with what it received, so that a test can match responses to requests. */
 export const echo: Handler<ApiRequest> = async (request) => {
   try {
     const body = await request.body(1_000_000);

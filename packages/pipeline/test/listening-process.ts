@@ -1,6 +1,6 @@
 /**
- * A listener in a process of its own, for tests that take away what the system gives it, or look at its memory. Prints its
- * port, then each fault, and for each line of its input how many sockets are in memory.
+ * A listener in a separate process, for tests that limit its resources or inspect its memory. Prints its port, then
+ * each error, and for each line of input the number of sockets in memory.
  */
 import { TLSSocket } from 'node:tls';
 import { queryObjects } from 'node:v8';

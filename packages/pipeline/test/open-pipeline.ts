@@ -1,4 +1,6 @@
-/** The whole pipeline without a socket, over a store in memory. Everybody may do everything, unless a test says otherwise. */
+/**
+ * The whole pipeline without a socket, over a store in memory. All users are authorized unless a test says otherwise.
+ */
 import { type Clock, type Random, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { admission, type Authorizer } from '@cluster-apiserver/gates';
 import type { Kind } from '@cluster-apiserver/model';
@@ -12,7 +14,7 @@ import type { RouteOptions } from '../src/router.ts';
 export interface PipelineOptions {
   readonly kinds: readonly Kind[];
   readonly clock?: Clock;
-  /** Chooses names and identities, and nothing else: two with the same seed give equal objects equal ones. */
+  /** Generates names and UIDs only: pipelines with the same seed generate equal objects. */
   readonly random?: Random;
   readonly chain?: Partial<ChainOptions>;
   readonly routes?: Partial<RouteOptions>;
@@ -23,7 +25,7 @@ export interface OpenPipeline {
   /** Sends a request without a socket. */
   ask(method: string, target: string, message?: Message): Promise<ApiResponse>;
   readonly resources: readonly Resource[];
-  /** Everything that is answered besides documents. */
+  /** The endpoints of all kinds. */
   readonly endpoints: readonly Endpoint[];
   readonly store: Store;
   /** Internal errors that were reported. */
@@ -38,7 +40,7 @@ interface Message {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Longer than any test, also for clocks that are set forward. */
+/** Longer than any test, also for clocks that are advanced. */
 const requestTimeoutMs = 3_600_000;
 
 export async function openPipeline({
@@ -48,7 +50,7 @@ export async function openPipeline({
   chain: stages,
   routes: answers,
 }: PipelineOptions): Promise<OpenPipeline> {
-  // Loaded now and not before: a test may have put something else in the place of their parts.
+  // Loaded late, since a test may have replaced modules.
   const [
     { buildHandlerChain: chain },
     { endpointsOf },

@@ -64,7 +64,7 @@ const json = async (path: string, accept?: string): Promise<unknown> =>
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
-test('the core group is told by /api and the others by /apis, with the versions in their order', async () => {
+test('the core group is listed in /api and the others in /apis, with versions in order', async () => {
   expect(await json('/api')).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
   const shop = {
     name: 'shop.example',
@@ -78,7 +78,7 @@ test('the core group is told by /api and the others by /apis, with the versions 
   expect(await json('/apis/shop.example')).toEqual({ kind: 'APIGroup', apiVersion: 'v1', ...shop });
 });
 
-test('a version tells its resources by name, and what stands behind one right after it', async () => {
+test('a version lists its resources by name, each followed by its subresources', async () => {
   expect(await json('/api/v1')).toEqual({
     kind: 'APIResourceList',
     groupVersion: 'v1',
@@ -133,7 +133,7 @@ test.each([
   ['plain lists first', `application/json,${aggregated('v2')}`, 'application/json'],
   ['plain lists rather', `${aggregated('v2')};q=0.5,application/json`, 'application/json'],
   ['YAML', 'application/yaml', 'application/yaml'],
-])('who asks for %s gets the form that it prefers', async (_, accept, contentType) => {
+])('a client that accepts %s gets its preferred format', async (_, accept, contentType) => {
   for (const path of ['/api', '/apis']) {
     expect((await ask(path, accept ? { accept } : {})).headers).toMatchObject({
       'content-type': contentType,
@@ -142,12 +142,12 @@ test.each([
   }
 });
 
-test('a form that there is not is not acceptable', async () => {
+test('an unknown format is not acceptable', async () => {
   for (const accept of ['text/html', aggregated('v9')])
     await expect(ask('/api', { accept })).rejects.toMatchObject({ reason: 'NotAcceptable' });
 });
 
-test('discovery at once has all groups with all that is in them', async () => {
+test('aggregated discovery has all groups and resources', async () => {
   expect(await json('/api', aggregated('v2'))).toMatchObject({
     kind: 'APIGroupDiscoveryList',
     apiVersion: 'apidiscovery.k8s.io/v2',
@@ -188,7 +188,7 @@ test('discovery at once has all groups with all that is in them', async () => {
   });
 });
 
-test('who has the document already is told so, and each form has a tag of its own', async () => {
+test('a client with the current ETag gets 304, and each encoding has its own ETag', async () => {
   const tags = new Set<string>();
   for (const accept of [aggregated('v2'), aggregated('v2beta1'), 'application/json', 'application/yaml']) {
     const etag = String((await ask('/api', { accept })).headers.etag);
@@ -219,7 +219,7 @@ test.each(['/api/v2', '/apis/gadgets.example', '/apis/shop.example/v2'])('%s is 
   expect(await ask(path)).toMatchObject({ status: 404, text: '404 page not found\n' });
 });
 
-test('people get it laid out', async () => {
+test('browsers and curl get indented JSON', async () => {
   const { text } = await ask('/version', { 'user-agent': 'curl/8.0' });
   expect(text).toBe(`${JSON.stringify(version, null, 2)}\n`);
 });

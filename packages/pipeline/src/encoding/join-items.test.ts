@@ -5,7 +5,7 @@ const prefix = '{"kind":"Robot","apiVersion":"v1",';
 const itemsOf = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ json: `${prefix}"metadata":{"name":"r${'x'.repeat(n % 7)}${n}"}}` }));
 
-test.each([0, 1, 2, 30])('%d items are joined as they are, however small the pieces', (count) => {
+test.each([0, 1, 2, 30])('%d items are joined unchanged, however small the pieces', (count) => {
   const items = itemsOf(count);
   const expected = {
     kind: 'RobotList',

@@ -72,7 +72,7 @@ test.each<[string, string, ResponseFormat]>([
   expect(negotiateList(accepting(accept, search), kind)).toEqual(form);
 });
 
-test('an object and a list have partial forms of their own, and a watch has those of objects', () => {
+test('objects and lists have partial metadata, and watches that of objects', () => {
   const version = 'v1';
   const one: ResponseFormat = { encoding: 'json', transform: { as: 'PartialObjectMetadata', version } };
   expect(negotiateObject(accepting(metadataType), kind)).toEqual(one);
@@ -114,7 +114,7 @@ test.each([
   expect(negotiateError(accepting(accept).request, undefined)).toBe('prettyJson');
 });
 
-test('protobuf is there for kinds that have it, for metadata of their objects, for watches and for errors', () => {
+test('protobuf is available for kinds that have it, their metadata, watches and errors', () => {
   const protobuf = 'application/vnd.kubernetes.protobuf';
   const context = accepting(`${protobuf}, application/json`);
   expect(negotiateObject(context, kindOfText)).toEqual(json);
@@ -135,7 +135,7 @@ test('an unknown part of a row is refused', () => {
   expect(negotiateList(accepting('application/json', 'includeObject=All'), kind)).toEqual(json);
 });
 
-test('errors and documents have no tables: they come as the next type that is accepted', () => {
+test('errors and documents have no tables; the next accepted type is used', () => {
   const both = accepting(`${tableType},application/yaml`);
   expect(negotiateError(both.request, undefined)).toBe('yaml');
   expect(negotiateDocument(both)).toBe('yaml');
@@ -165,7 +165,7 @@ function refusalOf(ask: () => unknown): StatusError {
   throw new Error('it was not refused');
 }
 
-test('what is made for one answer has no table, and metadata', () => {
+test('an object that is not stored has no table, but metadata', () => {
   expect(() => negotiateObject(accepting(tableType), madeKind)).toThrow(
     expect.objectContaining({ reason: 'NotAcceptable', code: 406 }),
   );

@@ -110,7 +110,7 @@ const lists: Readonly<Record<string, readonly string[]>> = {
 };
 
 const nowMs = Date.parse('2026-01-02T00:00:00Z');
-/** Milliseconds pass whenever somebody looks: so work is cut as often as it can be. */
+/** Each reading of the clock advances it, so work yields as often as possible. */
 let ms: number;
 let turns: number;
 const clock: Clock = {
@@ -198,7 +198,7 @@ describe('a long list', () => {
   const items = many(600, (i) => stored(`more-${i}`, { words: { text: 'x'.repeat(50) } }));
 
   test.each(forms.filter(({ encoding, transform }) => encoding !== 'json' || transform))(
-    'is made only as far as it is read, as %j',
+    'is generated only as far as it is read, as %j',
     async (form) => {
       const { chunks } = (await listBody(resourceOf(robot), form, listOf(items))) as ChunkedBody;
       await new Promise((resolve) => setImmediate(resolve));
@@ -213,7 +213,7 @@ describe('a long list', () => {
     },
   );
 
-  test('lets others have their turn between its slices', async () => {
+  test('yields to others between its slices', async () => {
     const order: string[] = [];
     const read = async (name: string): Promise<void> => {
       const body = (await listBody(resourceOf(robot), { encoding: 'yaml' }, listOf(items))) as ChunkedBody;
@@ -238,7 +238,7 @@ describe('a long list', () => {
   );
 });
 
-test('protobuf lists that would not fit are written twice and are the same', async () => {
+test('protobuf lists beyond the buffer are encoded twice with the same result', async () => {
   const items = many(700, (i) => stored(`w-${i}`, { words: { text: `${i}`.repeat(30_000) } }));
   const body = (): ChunkedBody => listBody(resourceOf(robot), { encoding: 'protobuf' }, listOf(items)) as ChunkedBody;
   const begin = async (): Promise<AsyncIterator<Buffer>> => {
@@ -247,7 +247,7 @@ test('protobuf lists that would not fit are written twice and are the same', asy
     return pieces;
   };
   const expected = await bytesOf(body());
-  // Nobody reads these on: what is kept for them fills the room for all.
+  // These are not read further, so their buffers fill the limit.
   const unread = await Promise.all([begin(), begin()]);
   expect((await bytesOf(body())).equals(expected)).toBe(true);
   for (const pieces of unread) await pieces.return?.();

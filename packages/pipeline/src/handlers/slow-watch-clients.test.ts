@@ -6,7 +6,7 @@ import { unreading, useWatches } from '../../test/use-watches.ts';
 const watches = useWatches();
 const { begin, make, settle } = watches;
 
-test('a client that reads slowly holds a bounded backlog, gets everything in order, and disturbs nobody', async () => {
+test('a slow client has a bounded backlog, gets all events in order, and does not slow others', async () => {
   const from = await make('a');
   const [slow, quick] = [await begin(`resourceVersion=${from}`), await begin(`resourceVersion=${from}`)];
   slow.blocked = true;
@@ -26,7 +26,7 @@ test('a client that reads slowly holds a bounded backlog, gets everything in ord
   expect(slow.events).toEqual(expected);
 });
 
-test('initial events wait where they are while the client reads nothing, and watchers share what is written', async () => {
+test('initial events are not encoded while the client does not read, and watchers share the encoding', async () => {
   const large = 'x'.repeat(10_000);
   for (let n = 0; n < 30; n++) await make(`r${n}`, { large });
   const clients = [unreading(), unreading(), unreading()];
@@ -62,7 +62,7 @@ describe('a client that stops reading', () => {
     expect(watches.faults).toEqual([]);
   });
 
-  test('stays when it takes something now and then', async () => {
+  test('is kept while it reads now and then', async () => {
     const client = await begin(`resourceVersion=${await make('a')}`, { client: unreading() });
     for (let n = 0; n < 4; n++) {
       await make(`b${n}`);
@@ -74,7 +74,7 @@ describe('a client that stops reading', () => {
     expect(client.lines).toHaveLength(4);
   });
 
-  test('is cut off when its watch is over, too', async () => {
+  test('is also cut off after the end of its watch', async () => {
     await make('a', large);
     const client = await begin('timeoutSeconds=5', { client: unreading() });
     watches.clock.advance(5_000);
@@ -85,7 +85,7 @@ describe('a client that stops reading', () => {
     expect(client.cutBy).toBeInstanceOf(StalledClientError);
   });
 
-  test('of a quiet watch is nothing to wait for', async () => {
+  test('of an idle watch is not cut off', async () => {
     const client = await begin(`resourceVersion=${await make('a')}`, { client: unreading() });
     watches.clock.advance(600_000);
     await settle();

@@ -111,7 +111,7 @@ test(
     clock.advance(80_000);
     await eventually(() => open === 0);
     await eventually(() => streams.every(({ closed }) => closed));
-    // Nobody may take it for an end behind a complete event.
+    // Clients must not take it for a regular end.
     for (const { rstCode } of streams) expect(rstCode).not.toBe(0);
     expect(served.reports).toEqual([]);
   },
@@ -119,7 +119,7 @@ test(
 );
 
 test(
-  'an unread stream of HTTP/1.1 is cut off, and one that is read goes on',
+  'an unread HTTP/1.1 stream is cut off, and one that is read continues',
   async () => {
     const stopped = await served.raw();
     stopped.socket.pause();

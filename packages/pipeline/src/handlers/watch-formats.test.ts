@@ -6,7 +6,7 @@ import { kind, useWatches } from '../../test/use-watches.ts';
 const watches = useWatches();
 const { begin, make } = watches;
 
-test('the end of the beginning carries both names', async () => {
+test('the bookmark after the initial events has both annotations', async () => {
   const client = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan');
   await until(() => client.lines.length === 1);
   expect(JSON.parse(client.lines[0] as string).object).toEqual({
@@ -19,7 +19,7 @@ test('the end of the beginning carries both names', async () => {
   });
 });
 
-test('as tables only the first event names the columns, to each watcher', async () => {
+test('only the first table event of each watcher has columns', async () => {
   const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
   await make('a');
   await make('b');
@@ -35,7 +35,7 @@ test('as tables only the first event names the columns, to each watcher', async 
   }
 });
 
-test('as metadata an event has nothing else, and what ends the watch is told as ever', async () => {
+test('partial metadata events have only metadata, and errors are unchanged', async () => {
   const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
   const client = await begin(`resourceVersion=${await make('a')}&allowWatchBookmarks=true`, { accept });
   const second = await make('b');
@@ -52,7 +52,7 @@ test('as metadata an event has nothing else, and what ends the watch is told as 
   expect(failed.events).toEqual(['ERROR 504']);
 });
 
-test('as protobuf each event is a frame with its length before it, what ends the watch too', async () => {
+test('protobuf events and errors are length-prefixed frames', async () => {
   const accept =
     'application/vnd.kubernetes.protobuf;stream=watch,application/vnd.kubernetes.protobuf,application/json';
   const client = await begin(`resourceVersion=${await make('a')}&allowWatchBookmarks=true`, { accept });
@@ -85,7 +85,7 @@ test.each([
   ['as JSON', undefined, 0x1],
   ['as tables', 'application/json;as=Table;v=v1;g=meta.k8s.io', 0x1],
   ['as protobuf', 'application/vnd.kubernetes.protobuf', 0x2],
-])('over a WebSocket each event is a message, and the fault as well, %s', async (_, accept, opcode) => {
+])('over a WebSocket each event and error is a message, %s', async (_, accept, opcode) => {
   const from = await make('a');
   await make('b', { large: 'x'.repeat(70_000) });
   await make('c');
@@ -107,7 +107,7 @@ test.each([
   client.leaving.abort();
 });
 
-test('over a WebSocket the message is written once for all', async () => {
+test('over a WebSocket watchers share the encoded message', async () => {
   const from = await make('a');
   const clients = [
     await begin(`resourceVersion=${from}`, { webSocket: true }),

@@ -5,7 +5,7 @@ import { call, type Client, useWatches, watchesPerUserMax } from '../../test/use
 const watches = useWatches();
 const { begin, make, settle } = watches;
 
-test('bookmarks come every minute and with the end, and tell how far the client is', async () => {
+test('bookmarks are sent every minute and at the end, with the revision of the client', async () => {
   const first = await make('a');
   const client = await begin(`resourceVersion=${first}&allowWatchBookmarks=true&timeoutSeconds=150`);
   const second = await make('b');
@@ -24,7 +24,7 @@ const callbacks: readonly [string, (client: Client) => unknown][] = [
   ['its end', () => watches.clock.advance(150_000)],
   ['a server that closes', (client) => client.closing.abort()],
 ];
-test.each(callbacks)('an exception in a watch that %s calls back cuts off this watch alone', async (_, callBack) => {
+test.each(callbacks)('an exception in the callback of %s cuts off only its watch', async (_, callBack) => {
   const first = await make('a');
   const query = `resourceVersion=${first}&allowWatchBookmarks=true&timeoutSeconds=150`;
   const [faulty, other] = [await begin(query), await begin(query)];
@@ -42,7 +42,7 @@ test.each(callbacks)('an exception in a watch that %s calls back cuts off this w
   expect(other.cutBy).toBeUndefined();
 });
 
-test('what was sent is counted, with its bytes', async () => {
+test('sent events and bytes are counted', async () => {
   for (const name of ['a', 'b', 'c']) await make(name);
   const client = await begin('resourceVersion=0');
   await until(() => client.lines.length === 3);
@@ -52,14 +52,14 @@ test('what was sent is counted, with its bytes', async () => {
   expect(watches.sent.map(({ bytes }) => bytes)).toEqual(client.bytes.map(({ length }) => length));
 });
 
-test('who did not ask for bookmarks gets none, and the end all the same', async () => {
+test('a watch without allowWatchBookmarks gets no bookmark at its end', async () => {
   const client = await begin(`resourceVersion=${await make('a')}&timeoutSeconds=150`);
   watches.clock.advance(150_000);
   await until(() => client.ended);
   expect(client.lines).toEqual([]);
 });
 
-test('a watch without an end of its own ends after half an hour to an hour', async () => {
+test('a watch without timeoutSeconds ends after half an hour to an hour', async () => {
   const client = await begin(`resourceVersion=${await make('a')}`);
   watches.clock.advance(1_799_000);
   await settle();
@@ -68,7 +68,7 @@ test('a watch without an end of its own ends after half an hour to an hour', asy
   await until(() => client.ended);
 });
 
-test('a server that closes parts from its clients with a bookmark', async () => {
+test('a draining server ends watches with a bookmark', async () => {
   const first = await make('a');
   const client = await begin(`resourceVersion=${first}&allowWatchBookmarks=true`);
   client.closing.abort();
@@ -76,7 +76,7 @@ test('a server that closes parts from its clients with a bookmark', async () => 
   expect(client.events).toEqual([`BOOKMARK ${first}`]);
 });
 
-test('a client that leaves ends its watch, and what comes later is not written', async () => {
+test('a client that disconnects ends its watch, and later events are not written', async () => {
   const client = await begin(`resourceVersion=${await make('a')}`);
   client.leaving.abort();
   await until(() => client.ended);
@@ -85,13 +85,13 @@ test('a client that leaves ends its watch, and what comes later is not written',
   expect(client.lines).toEqual([]);
 });
 
-test('what ends a watch that has begun is told inside', async () => {
+test('an error after the beginning of a watch is an ERROR event', async () => {
   const client = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=100000');
   await until(() => client.ended);
   expect(client.events).toEqual(['ERROR 504']);
 });
 
-test('a fault of ours is told to the client inside and to the log', async () => {
+test('an internal error is an ERROR event for the client, and is reported', async () => {
   const client = await begin(`resourceVersion=${await make('a')}`);
   await watches.memory.create('/registry/robots/n/bad', Buffer.from('{}'), {}, call);
   await until(() => client.ended);
@@ -122,7 +122,7 @@ test.each([
 });
 
 describe('the watches of one user', () => {
-  test('are bounded: one more is refused with 429 and a time to try again', async () => {
+  test('are limited: one more is refused with 429 and Retry-After', async () => {
     const from = `resourceVersion=${await make('a')}`;
     const clients: Client[] = [];
     for (let n = 0; n < watchesPerUserMax; n++) clients.push(await begin(from));
@@ -136,7 +136,7 @@ describe('the watches of one user', () => {
     await begin(from);
   });
 
-  test('are not, of members of system:masters', async () => {
+  test('are not limited for system:masters', async () => {
     const from = `resourceVersion=${await make('a')}`;
     const admin = { name: 'admin', groups: ['system:masters'] };
     for (let n = 0; n <= watchesPerUserMax; n++) await begin(from, { user: admin });

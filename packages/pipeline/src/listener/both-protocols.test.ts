@@ -15,7 +15,7 @@ import {
   serve,
 } from '../../test/listener.ts';
 
-/** What a client meets that has begun a request: the same over both protocols. */
+/** How requests in progress are treated: the same over both protocols. */
 let served: Served;
 afterEach(() => served.close());
 
@@ -30,12 +30,12 @@ const body = (request: ApiRequest): Promise<ApiResponse> =>
 interface Begun {
   write(bytes: Buffer): void;
   end(): void;
-  /** How often the client was told to go on. */
+  /** The number of 100 Continue responses. */
   continued(): number;
   readonly status: Promise<number>;
   /** What came so far, without frames. */
   received(): string;
-  /** Whether the client was told to send its next request elsewhere. */
+  /** Whether the client was asked to reconnect. */
   toldToLeave(): boolean;
   leave(): void;
 }
@@ -88,7 +88,7 @@ async function begin(protocol: Protocol, { method = 'POST', target = '/', header
 }
 
 describe.each(protocols)('over %s', (protocol) => {
-  test('requests that run while the server drains are answered, and their clients are told to leave', async () => {
+  test('requests in progress while the server drains are answered, and their clients asked to reconnect', async () => {
     const answers: (() => void)[] = [];
     served = await serve((request) =>
       request.target === '/slow'
@@ -116,7 +116,7 @@ describe.each(protocols)('over %s', (protocol) => {
     await draining;
   });
 
-  test('streams are told that the server drains, and end by themselves', async () => {
+  test('streams end when the server drains', async () => {
     const sinks: Sink[] = [];
     const watching: Handler<ApiRequest> = () => ({
       status: 200,
@@ -143,7 +143,7 @@ describe.each(protocols)('over %s', (protocol) => {
     await drained;
   });
 
-  test('requests that run while the server closes are answered, and nobody else is accepted', async () => {
+  test('requests in progress while the server closes are answered, and new connections refused', async () => {
     const clock = handClock();
     const answers: (() => void)[] = [];
     served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('late')))), clock);
@@ -165,7 +165,7 @@ describe.each(protocols)('over %s', (protocol) => {
     await closing;
   });
 
-  test('a client that waits for a word of ours gets it once the body is wanted, and once only', async () => {
+  test('a client that waits for 100 Continue gets it once, when the body is read', async () => {
     const wanted: (() => void)[] = [];
     served = await serve(async (request) => {
       await new Promise<void>((resolve) => wanted.push(resolve));
@@ -187,14 +187,14 @@ describe.each(protocols)('over %s', (protocol) => {
     ['by the handler', { target: '/unread', headers: { expect: '100-continue' } }, 401],
     ['for two content types', { headers: { expect: '100-continue', 'content-type': 'a/b' } }, 401],
     ['for what it expects', { headers: { expect: 'miracles' } }, 417],
-  ] as const)('a client that waits is refused %s without that word', async (_, head, status) => {
+  ] as const)('a waiting client is refused %s without 100 Continue', async (_, head, status) => {
     served = await serve(() => text('no', 401));
     const client = await begin(protocol, head);
     expect(await client.status).toBe(status);
     expect(client.continued()).toBe(0);
   });
 
-  test('a client that waits and leaves is no fault, and no body', async () => {
+  test('a client that disconnects while it waits is not an error', async () => {
     const outcomes: unknown[] = [];
     served = await serve((request) => {
       request.body(10).then(
@@ -213,7 +213,7 @@ describe.each(protocols)('over %s', (protocol) => {
   });
 
   // What is counted is a part of the callback of a socket or stream, and so is a fault of it.
-  test('bodies that are never finished hold no more memory than there is for bodies, though counting them fails', async () => {
+  test('unfinished bodies are bounded in memory, even if metrics fail', async () => {
     const clock = handClock();
     let heldBytes = 0;
     let refused = 0;

@@ -101,7 +101,7 @@ describe('descriptors', () => {
     });
   });
 
-  test('of connections that were reset unseen are closed when their clients come back by the same port', async () => {
+  test('of connections that were reset unnoticed are closed when clients reuse their port', async () => {
     let held = 0;
     served = await serve(({ target }) => {
       if (target !== '/held') return Promise.resolve(text(''));
@@ -149,7 +149,7 @@ describe('descriptors', () => {
     await new Promise((closed) => silent.on('close', closed).resume());
   });
 
-  test('of one address are limited where that is wanted, and given back', async () => {
+  test('of one address are limited if configured, and released', async () => {
     const { measures, counted } = countingMeasures();
     served = await serve(() => text(''), systemClock, { connectionsPerPeerMax: 2, measures });
     const first = await served.raw();

@@ -8,7 +8,7 @@ let served: Served;
 afterEach(() => served.close());
 
 describe('leaving', () => {
-  test('under load of both protocols nothing that was sent is lost', async () => {
+  test('draining under load of both protocols loses no request', async () => {
     served = await serve(async (request) => {
       await new Promise((resolve) => setTimeout(resolve, 2));
       return text(request.target);
@@ -60,7 +60,7 @@ describe('leaving', () => {
     expect(failures).toEqual([]);
   });
 
-  test('answers to a draining HTTP/1.1 client close its connection, streams are told, new connections still served', async () => {
+  test('draining closes HTTP/1.1 connections with their response, ends streams, and serves new connections', async () => {
     const sinks: Sink[] = [];
     served = await serve((request) => {
       if (request.target !== '/watch') return text('answer');
@@ -93,7 +93,7 @@ describe('leaving', () => {
     await drained;
   });
 
-  test('a drain ends when those that were there have left, however many connect meanwhile', async () => {
+  test('a drain ends when the connections of its beginning have closed', async () => {
     served = await serve(() => text('answer'));
     const present = await served.raw();
     present.send(get('/'));
@@ -108,7 +108,7 @@ describe('leaving', () => {
     }
   });
 
-  test('an HTTP/2 session is told to leave while its requests are still answered, those sent after the notice too', async () => {
+  test('an HTTP/2 session gets GOAWAY, and its requests are still answered, also those sent after it', async () => {
     const answers: (() => void)[] = [];
     served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('answer')))));
     const session = served.http2();
@@ -124,7 +124,7 @@ describe('leaving', () => {
     await drained;
   });
 
-  test('by chance an HTTP/2 client is asked to open its next requests elsewhere, and what it has open goes on', async () => {
+  test('an HTTP/2 client gets GOAWAY with the given probability, and its open streams continue', async () => {
     const sinks: Sink[] = [];
     const streaming: Handler<ApiRequest> = ({ target }) =>
       target === '/watch'
@@ -158,7 +158,7 @@ describe('leaving', () => {
     await eventually(() => session.closed);
   });
 
-  test('without a chance nobody is asked to leave', async () => {
+  test('with probability 0 no client gets GOAWAY', async () => {
     served = await serve(() => text('answer'));
     const session = served.http2();
     let told = 0;
@@ -167,14 +167,14 @@ describe('leaving', () => {
     expect(told).toBe(0);
   });
 
-  test('a client may have as many requests open as it is told, and no more', async () => {
+  test('the settings tell a client how many streams it may open', async () => {
     served = await serve(() => text('answer'), systemClock, { streamsMax: 7 });
     const session = served.http2();
     await new Promise((settings) => session.once('remoteSettings', settings));
     expect(session.remoteSettings.maxConcurrentStreams).toBe(7);
   });
 
-  test('closing waits for answers on their way and cuts off what is left at the limit', async () => {
+  test('closing waits for pending responses and cuts off the rest at the limit', async () => {
     let answer = (): void => {};
     served = await serve((request) =>
       request.target === '/never'

@@ -20,8 +20,8 @@ import {
 let served: Served;
 afterEach(() => served.close());
 
-describe('a fault of one connection', () => {
-  test('many HTTP/2 bodies shorter than their length end their session and nobody else', async () => {
+describe('an exception in one connection', () => {
+  test('many HTTP/2 bodies shorter than their length end only their session', async () => {
     const outcomes: unknown[] = [];
     served = await serve(async (request) => {
       if (request.method === 'POST') outcomes.push(await request.body(1_000).catch((error: unknown) => error));
@@ -126,7 +126,7 @@ describe('a fault of one connection', () => {
       },
     ],
   ];
-  test.each(faults)('in %s is reported, and costs no other request', async (_, faulty) => {
+  test.each(faults)('in %s is reported, and affects no other request', async (_, faulty) => {
     const slow: (() => void)[] = [];
     served = await serve((request) => {
       if (request.target === '/a' || request.target === '/') return faulty(request);
@@ -158,7 +158,7 @@ describe('a fault of one connection', () => {
   // Whatever a listener is given may fail in any of its callbacks.
   const dependencies = ['monotonicMs', 'after', 'soon', 'random', 'measures', 'report'] as const;
   test.each(dependencies.flatMap((which) => [0, 1, 2, 3, 5, 8].map((nth) => [which, nth] as const)))(
-    'in %s at its call %i after the start leaves the server serving',
+    'in %s at call %i leaves the server serving',
     async (which, nth) => {
       let armed = false;
       let calls = 0;

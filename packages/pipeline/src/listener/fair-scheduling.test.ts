@@ -20,7 +20,7 @@ let served: Served;
 afterEach(() => served.close());
 
 describe('turns', () => {
-  test('end after some milliseconds, and connections take theirs one after the other', async () => {
+  test('end after some milliseconds, and connections alternate', async () => {
     let nowMs = 0;
     let byHand = false;
     const turns: (() => void)[] = [];
@@ -63,7 +63,7 @@ describe('turns', () => {
   });
 });
 
-describe('many at one moment', () => {
+describe('many connections at once', () => {
   /** Turns of the event loop go on by hand once that is said. */
   function heldTurns() {
     let isHeld = false;
@@ -80,7 +80,7 @@ describe('many at one moment', () => {
     };
   }
 
-  test('handshakes begin a few in each turn of the event loop', async () => {
+  test('handshakes begin a few per iteration of the event loop', async () => {
     const { clock, hold, next } = heldTurns();
     served = await serve(() => text('well'), clock);
     const first = await served.raw();
@@ -96,7 +96,7 @@ describe('many at one moment', () => {
     }
     for (let expected = limits.handshakesPerTurn; expected <= count; expected += limits.handshakesPerTurn) {
       await eventually(() => secured === expected);
-      // Whoever is connected already is read meanwhile.
+      // Existing connections are read meanwhile.
       first.socket.write('x');
       await new Promise(setImmediate);
       expect(secured).toBe(expected);
@@ -106,33 +106,24 @@ describe('many at one moment', () => {
   });
 
   // What is no request, and the settings of a session, are answered without a turn of their own.
-  test.each(['HTTP/1.1', 'HTTP/2'])(
-    'connections over %s are served from a turn on, a few in each',
-    async (protocol) => {
-      const { clock, hold, next } = heldTurns();
-      served = await serve(() => text('well'), clock);
-      hold();
-      const clients = await Promise.all(
-        Array.from({ length: limits.handshakesPerTurn }, () =>
-          protocol === 'HTTP/2' ? served.frames() : served.raw(),
-        ),
-      );
-      if (protocol === 'HTTP/1.1') for (const client of clients) client.send('broken\r\n\r\n');
-      const answered = (): number => clients.filter((client) => client.receivedBytes() > 0).length;
-      for (
-        let expected = limits.connectionsPerTurn;
-        expected <= clients.length;
-        expected += limits.connectionsPerTurn
-      ) {
-        await eventually(() => answered() === expected);
-        await new Promise(setImmediate);
-        expect(answered()).toBe(expected);
-        next();
-      }
-    },
-  );
+  test.each(['HTTP/1.1', 'HTTP/2'])('new connections over %s are served a few per iteration', async (protocol) => {
+    const { clock, hold, next } = heldTurns();
+    served = await serve(() => text('well'), clock);
+    hold();
+    const clients = await Promise.all(
+      Array.from({ length: limits.handshakesPerTurn }, () => (protocol === 'HTTP/2' ? served.frames() : served.raw())),
+    );
+    if (protocol === 'HTTP/1.1') for (const client of clients) client.send('broken\r\n\r\n');
+    const answered = (): number => clients.filter((client) => client.receivedBytes() > 0).length;
+    for (let expected = limits.connectionsPerTurn; expected <= clients.length; expected += limits.connectionsPerTurn) {
+      await eventually(() => answered() === expected);
+      await new Promise(setImmediate);
+      expect(answered()).toBe(expected);
+      next();
+    }
+  });
 
-  test('connections with many requests end one after the other', async () => {
+  test('connections with many requests end in separate iterations', async () => {
     const { clock, hold, next } = heldTurns();
     let begun = 0;
     let ended = 0;

@@ -60,7 +60,7 @@ describe('identity', () => {
 
   // Fails once Node tells of such a header: then it can be refused, and docs/decisions/0023 be changed.
   test.each(['\x01', '\0', '\x1f', '\x7f'])(
-    'an HTTP/2 header with the control character %j is lost before anything of ours could see it',
+    'an HTTP/2 header with the control character %j is dropped by Node',
     async (control) => {
       served = await serve((request) => text(`<${request.headersFrom('impersonate-').join()}>`));
       const client = await served.frames();

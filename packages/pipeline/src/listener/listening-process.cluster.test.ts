@@ -34,7 +34,7 @@ async function start(limit = 'true'): Promise<number> {
 
 const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
-test('a listener without descriptors serves the connections that it has, and accepts again when there are some', async () => {
+test('a listener without file descriptors serves its connections, and accepts again later', async () => {
   const port = await start(`ulimit -n ${descriptors}`);
   const early = await rawClient(port, 'http/1.1');
   sockets.push(early.socket);
@@ -72,7 +72,7 @@ test('a listener without descriptors serves the connections that it has, and acc
   expect(printed.match(/^report: /gm)?.length ?? 0).toBeLessThanOrEqual(1);
 });
 
-test('sessions that end by an error are not kept in memory', async () => {
+test('sessions that end with an error are not retained in memory', async () => {
   const port = await start();
   const brokenFrame = Buffer.from('0000010105000000008283', 'hex'); // headers on the stream that is the connection
   const sessions = 100;

@@ -22,7 +22,7 @@ import {
 let served: Served;
 afterEach(() => served.close());
 
-describe('messages that two readers could read differently', () => {
+describe('ambiguous messages', () => {
   const cases: [string, string, number][] = [
     ['an unknown transfer encoding', post('/', '0\r\n\r\n', 'Transfer-Encoding: xchunked'), 400],
     ['an encoding before chunked', post('/', '0\r\n\r\n', 'Transfer-Encoding: gzip, chunked'), 400],
@@ -85,7 +85,7 @@ describe('messages that two readers could read differently', () => {
     },
   );
 
-  test('a request that came whole before a broken one is answered first', async () => {
+  test('a complete request before a malformed one is answered first', async () => {
     let answer: (() => void) | undefined;
     served = await serve(() => new Promise((resolve) => (answer = () => resolve(text('first')))));
     const client = await served.raw();
@@ -128,7 +128,7 @@ describe('messages that two readers could read differently', () => {
 });
 
 describe('CONNECT', () => {
-  test('behind a request is answered after it', async () => {
+  test('behind a request is refused after its response', async () => {
     let answer = (): void => {};
     served = await serve(() => new Promise((resolve) => (answer = () => resolve(text('first')))));
     const before = answer;
@@ -139,7 +139,7 @@ describe('CONNECT', () => {
     expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 .*firstHTTP\/1\.1 405 .*"code":405}$/s);
   });
 
-  test('of a client that resets its connection harms nobody', async () => {
+  test('of a client that resets its connection does not affect others', async () => {
     served = await serve(() => text(''));
     for (let n = 0; n < 10; n++) {
       const tcp = connectTcp(served.listener.port, '127.0.0.1');

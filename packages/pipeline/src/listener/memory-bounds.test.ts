@@ -43,7 +43,7 @@ describe('memory', () => {
     };
   }
 
-  test('of a client with a closed window is a first piece for each of its streams', async () => {
+  test('of a client with a closed window is one first piece per stream', async () => {
     const bodies = Array.from({ length: 100 }, () => countedPieces(1_000_000));
     let begun = 0;
     served = await serve(() => ({ status: 200, headers: {}, body: (bodies[begun++] as { body: Pieces }).body }));
@@ -54,7 +54,7 @@ describe('memory', () => {
     expect(Math.max(...bodies.map(({ made }) => made()))).toBe(limits.firstPieceBytes);
   });
 
-  test('of one connection is bounded, however many answers it wants', async () => {
+  test('of one connection is bounded for any number of responses', async () => {
     const bodies: ReturnType<typeof countedPieces>[] = [];
     served = await serve(() => {
       const body = countedPieces(50_000_000);
@@ -83,11 +83,11 @@ describe('memory', () => {
       before = now;
       return stands && now > 0;
     });
-    // What the kernel took on both sides is not ours.
+    // The kernel's buffers of both sides do not count.
     expect(made()).toBeLessThan(limits.connectionResponseBytesMax + 24_000_000);
   });
 
-  test('of pipelined requests is that of the first answer', async () => {
+  test('of pipelined requests is that of the first response', async () => {
     const bodies: ReturnType<typeof countedPieces>[] = [];
     served = await serve(() => {
       const body = countedPieces(20_000_000);
@@ -111,7 +111,7 @@ describe('memory', () => {
     await client.until(/^HTTP\/1\.1 200 /);
   }
 
-  test('of an answer to a request whose body never ends is that of any answer', async () => {
+  test('of a response to a request with an endless body is bounded like any other', async () => {
     const body = countedPieces(100_000_000);
     served = await serve(() => ({ status: 200, headers: {}, body: body.body }));
     const client = await served.raw();
@@ -127,50 +127,47 @@ describe('memory', () => {
     expect(body.made()).toBeLessThan(24_000_000);
   });
 
-  test.each(['HTTP/1.1', 'HTTP/2'])(
-    'a stream over %s that its client does not take is cut off after its end',
-    async (protocol) => {
-      const clock = handClock();
-      const { measures, counted } = countingMeasures();
-      let over = false;
-      const ends: unknown[] = [];
-      served = await serve(
-        (request) => {
-          request.onEnd((end) => ends.push(end));
-          return {
-            status: 200,
-            headers: {},
-            body: {
-              stream: async (sink) => {
-                for (let n = 0; n < 300; n++) sink.write(Buffer.alloc(100_000));
-                over = true;
-              },
+  test.each(['HTTP/1.1', 'HTTP/2'])('an unread stream over %s is cut off after its end', async (protocol) => {
+    const clock = handClock();
+    const { measures, counted } = countingMeasures();
+    let over = false;
+    const ends: unknown[] = [];
+    served = await serve(
+      (request) => {
+        request.onEnd((end) => ends.push(end));
+        return {
+          status: 200,
+          headers: {},
+          body: {
+            stream: async (sink) => {
+              for (let n = 0; n < 300; n++) sink.write(Buffer.alloc(100_000));
+              over = true;
             },
-          };
-        },
-        clock,
-        { measures },
-      );
-      if (protocol === 'HTTP/1.1') {
-        const client = await served.raw();
-        client.socket.pause();
-        client.send(get('/'));
-      } else {
-        const client = await served.frames();
-        client.send(frame('SETTINGS', 0, 0, initialWindow(0)));
-        client.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
-      }
-      await eventually(() => over);
-      await eventually(() => {
-        clock.advance(limits.sweepMs);
-        return ends.length === 1;
-      });
-      expect(counted).toEqual(['cut off stalled']);
-      expect(ends).toEqual([{ outcome: 'aborted', bodyBytes: 30_000_000 }]);
-    },
-  );
+          },
+        };
+      },
+      clock,
+      { measures },
+    );
+    if (protocol === 'HTTP/1.1') {
+      const client = await served.raw();
+      client.socket.pause();
+      client.send(get('/'));
+    } else {
+      const client = await served.frames();
+      client.send(frame('SETTINGS', 0, 0, initialWindow(0)));
+      client.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
+    }
+    await eventually(() => over);
+    await eventually(() => {
+      clock.advance(limits.sweepMs);
+      return ends.length === 1;
+    });
+    expect(counted).toEqual(['cut off stalled']);
+    expect(ends).toEqual([{ outcome: 'aborted', bodyBytes: 30_000_000 }]);
+  });
 
-  test('of the process that is full of unread responses costs those their place, and nobody else', async () => {
+  test('full of unread responses cuts off the stalled ones', async () => {
     const clock = handClock();
     const { measures, counted } = countingMeasures();
     const piece = limits.firstPieceBytes;
@@ -211,7 +208,7 @@ describe('memory', () => {
     expect(cutOff).toBeLessThan(limits.responseBytesMax);
   });
 
-  test('of the process that is full of unfinished uploads costs the oldest their place, and nobody else', async () => {
+  test('full of unfinished uploads refuses the oldest ones', async () => {
     const { measures, counted } = countingMeasures();
     const bytes = 2_900_000;
     served = await serve(
@@ -241,7 +238,7 @@ describe('memory', () => {
     for (const stream of uploads) stream.close();
   });
 
-  test('for bodies that is exhausted costs the body that takes longest its place', async () => {
+  test('for bodies that is exhausted refuses the oldest body', async () => {
     const { measures, counted } = countingMeasures();
     const outcomes: unknown[] = [];
     served = await serve(

@@ -44,7 +44,7 @@ describe('bodies', () => {
     expect((await http2Answer(session.request({ ':path': '/after' }))).body.toString()).toBe('GET /after HTTP/2.0 0');
   });
 
-  test('a small body that nobody read does not cost the connection', async () => {
+  test('a small unread body keeps the connection', async () => {
     served = await serve(() => text('unread'));
     const client = await served.raw();
     client.send(post('/', 'x'.repeat(50_000), 'Content-Length: 50000'));
@@ -53,7 +53,7 @@ describe('bodies', () => {
     expect(await client.until(/unread.*unread$/s)).not.toContain('Connection: close');
   });
 
-  test('a client that waits for 100 Continue gets it only when the body is asked for', async () => {
+  test('a client that waits for 100 Continue gets it only when the body is read', async () => {
     served = await serve((request) => (request.target === '/read' ? echo(request) : text('no', 401)));
     const reader = await served.raw();
     reader.send(post('/read', '', 'Expect: 100-continue', 'Content-Length: 5'));
@@ -68,7 +68,7 @@ describe('bodies', () => {
     expect((await http2Answer(stream)).body.toString()).toBe('POST /read HTTP/2.0 5');
   });
 
-  test('a body that trickles is given up', async () => {
+  test('a slow body is refused with 408', async () => {
     const clock = handClock();
     let reading = false;
     served = await serve((request) => {
@@ -90,7 +90,7 @@ describe('bodies', () => {
   });
 
   test.each(['HTTP/1.1', 'HTTP/2'])(
-    'a client that leaves in the middle of its %s body is noticed and nobody is alarmed',
+    'a client that disconnects in the middle of its %s body is noticed and not reported',
     async (protocol) => {
       const ends: unknown[] = [];
       let begun = false;

@@ -52,7 +52,7 @@ describe('both protocols', () => {
     ]);
   });
 
-  test('a hundred HTTP/2 streams at once get each its own answer', async () => {
+  test('a hundred concurrent HTTP/2 streams each get their own response', async () => {
     served = await serve(echo);
     const session = served.http2();
     const answers = await Promise.all(
@@ -67,7 +67,7 @@ describe('both protocols', () => {
     );
   });
 
-  test('header lines stay apart, and the first one counts where one is asked for', async () => {
+  test('header lines stay separate, and header() returns the first one', async () => {
     served = await serve((request) =>
       text(`${request.header('impersonate-group')} of ${request.headerLines('impersonate-group').join('|')}`),
     );
@@ -78,7 +78,7 @@ describe('both protocols', () => {
     expect((await http2Answer(stream)).body.toString()).toBe('a of a|b, c');
   });
 
-  test('an answer to HEAD has the length and no body', async () => {
+  test('a response to HEAD has a Content-Length and no body', async () => {
     served = await serve(() => text('hello'));
     const client = await served.raw();
     client.send(`HEAD / HTTP/1.1\r\nHost: a\r\n\r\n${get('/next')}`);
@@ -111,8 +111,8 @@ describe('both protocols', () => {
     },
   );
 
-  test('answers whose pieces share memory do not mix, however slowly they are read', async () => {
-    // Every byte of an answer tells whose it is.
+  test('responses with shared piece buffers do not mix, however slowly they are read', async () => {
+    // Every byte identifies its response.
     const pieces = (mark: number, length: number): Pieces => ({
       length,
       pieces: function* (pieceBytes, room) {
@@ -150,7 +150,7 @@ describe('both protocols', () => {
     expect(await Promise.all([...overHttp2, ...overHttp1])).toEqual(Array(2 * marks.length).fill(true));
   });
 
-  test('an answer of unknown length is told apart from one that broke off', async () => {
+  test('a complete chunked response is distinguishable from an aborted one', async () => {
     const answer = async function* (whole: boolean): AsyncGenerator<Buffer> {
       for (let n = 0; n < 20; n++) yield Buffer.alloc(100_000, 'a');
       if (!whole) throw new Error('it broke off');
@@ -173,7 +173,7 @@ describe('both protocols', () => {
     expect(broken.rstCode).toBe(constants.NGHTTP2_INTERNAL_ERROR);
   });
 
-  test('headers of a stream leave before its first byte, and the bytes as they are written', async () => {
+  test('the headers of a stream are sent before its first byte, and bytes as they are written', async () => {
     const sinks: Sink[] = [];
     let end = (): void => {};
     served = await serve(() => ({
@@ -208,7 +208,7 @@ describe('both protocols', () => {
   });
 
   test.each(protocols)(
-    'over %s a stream to a client that does not read grows a backlog, and drained() waits until the client is gone',
+    'over %s a stream to a client that does not read has a backlog, and drained() waits until the client disconnects',
     async (protocol) => {
       const sinks: Sink[] = [];
       served = await serve(() => ({
@@ -236,7 +236,7 @@ describe('both protocols', () => {
     },
   );
 
-  test('an answer whose headers cannot be sent becomes a 500 and not a crash', async () => {
+  test('a response with invalid headers becomes a 500', async () => {
     served = await serve(() => ({ status: 200, headers: { Warning: 'a\r\nb: c' }, body: Buffer.from('x') }));
     const client = await served.raw();
     client.send(get('/'));
@@ -245,7 +245,7 @@ describe('both protocols', () => {
     expect(served.reports).toHaveLength(2);
   });
 
-  test('what arrives in one turn of the event loop is worked on together, in its order', async () => {
+  test('requests of one event loop iteration are processed together, in order', async () => {
     let byHand = false;
     const turns: (() => void)[] = [];
     const handled: string[] = [];
@@ -271,12 +271,12 @@ describe('both protocols', () => {
     for (const turn of turns.splice(0)) turn();
     expect(handled).toEqual(targets);
     await client.until(/\/a.*\/b.*\/c/s);
-    // Its answers left in the same turn.
+    // The responses were sent in the same iteration.
     expect(turns).toEqual([]);
   });
 
   test.each(['HTTP/1.1', 'HTTP/2'])(
-    'a request over %s whose client leaves before its turn is skipped',
+    'a request over %s whose client disconnects before its turn is skipped',
     async (protocol) => {
       const turns: (() => void)[] = [];
       const clock = { ...systemClock, soon: (callback: () => void) => void turns.push(callback) };
@@ -307,7 +307,7 @@ describe('both protocols', () => {
     },
   );
 
-  test.each(protocols)('over %s a handler that throws or rejects is answered for', async (protocol) => {
+  test.each(protocols)('over %s a handler that throws or rejects returns 500', async (protocol) => {
     served = await serve((request) => {
       if (request.target === '/thrown') throw new Error('thrown');
       return Promise.reject(new Error('rejected'));
@@ -323,7 +323,7 @@ describe('both protocols', () => {
     ]);
   });
 
-  test.each(protocols)('over %s header lines stay apart, and none is lost', async (protocol) => {
+  test.each(protocols)('over %s header lines stay separate, and none is lost', async (protocol) => {
     served = await serve((request) => text(JSON.stringify(request.headersFrom('x-'))));
     const values = ['a', 'b, c', 'd;e="f"', 'grün', '', 'x'.repeat(8_000)];
     const headers = { 'x-one': values };
@@ -339,7 +339,7 @@ describe('both protocols', () => {
     ['an unknown expectation', { headers: { expect: 'miracles' } }, 417],
   ];
   describe.each(protocols)('over %s', (protocol) => {
-    test.each(refusals)('%s is refused with a Status, and the handler is not asked', async (_, sent, code) => {
+    test.each(refusals)('%s is refused with a Status before the handler', async (_, sent, code) => {
       let asked = 0;
       served = await serve(() => {
         asked += 1;
@@ -362,7 +362,7 @@ describe('both protocols', () => {
       expect((await send(served, protocol, { method: 'POST', body: Buffer.alloc(1_000_001) })).status).toBe(413);
     });
 
-    test('a body that nobody reads does not keep the answer away', async () => {
+    test('an unread body does not prevent the response', async () => {
       served = await serve(() => text('unread'));
       for (const bytes of [50_000, 900_000]) {
         const { status, body } = await send(served, protocol, { method: 'POST', body: Buffer.alloc(bytes) });

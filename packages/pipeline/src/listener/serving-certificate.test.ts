@@ -88,7 +88,7 @@ describe('files that change', () => {
     expect(used).toEqual([second]);
   });
 
-  test('stay out of service while they are broken, are reported once, and are taken up when mended', async () => {
+  test('are not applied while invalid, are reported once, and are applied when repaired', async () => {
     const [first, second] = [await certificateFor('first'), await certificateFor('second')];
     await write('now', first);
     await follow('now');

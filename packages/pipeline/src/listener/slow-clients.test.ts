@@ -22,9 +22,9 @@ import * as limits from './limits.ts';
 let served: Served;
 afterEach(() => served.close());
 
-describe('clients that are slow, gone or too many', () => {
+describe('slow, disconnected and flooding clients', () => {
   test.each(['HTTP/1.1', 'HTTP/2'])(
-    'the signal of an %s request aborts when its client leaves, and only then',
+    'the signal of an %s request aborts only when its client disconnects',
     async (protocol) => {
       const signals: AbortSignal[] = [];
       served = await serve((request) => {
@@ -50,7 +50,7 @@ describe('clients that are slow, gone or too many', () => {
     },
   );
 
-  test('a head that does not come to its end is answered 408', async () => {
+  test('incomplete headers time out with 408', async () => {
     served = await serve(echo);
     const client = await served.raw();
     client.send('GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ');
@@ -81,7 +81,7 @@ describe('clients that are slow, gone or too many', () => {
     expect(served.reports).toEqual([]);
   });
 
-  test('idle connections of both protocols are closed, and not those that wait for an answer', async () => {
+  test('idle connections of both protocols are closed, and those with pending requests are not', async () => {
     const clock = handClock();
     let answer = (): void => {};
     served = await serve(
@@ -106,7 +106,7 @@ describe('clients that are slow, gone or too many', () => {
     await busy.until(/late$/);
   });
 
-  test('pipelined requests are served one after the other, each when the answer before it has left', async () => {
+  test('pipelined requests are served one after the other, each after the previous response', async () => {
     const begun: string[] = [];
     const answers: (() => void)[] = [];
     served = await serve((request) => {
@@ -123,7 +123,7 @@ describe('clients that are slow, gone or too many', () => {
     }
   });
 
-  test('pipelined requests behind an answer that nobody reads do not begin, and end with their connection', async () => {
+  test('pipelined requests after an unread response do not begin, and end with their connection', async () => {
     let begun = 0;
     let ended = 0;
     served = await serve((request) => {
@@ -148,7 +148,7 @@ describe('clients that are slow, gone or too many', () => {
     expect(served.reports).toEqual([]);
   });
 
-  test('more pipelined requests than allowed are refused, and those before them answered in order', async () => {
+  test('excess pipelined requests are refused, and those before them are answered in order', async () => {
     const answered: string[] = [];
     served = await serve(async (request) => {
       answered.push(request.target);
@@ -163,7 +163,7 @@ describe('clients that are slow, gone or too many', () => {
     expect(received).toMatch(/HTTP\/1\.1 429 .*Retry-After: 1/s);
   });
 
-  test('a client that leaves behind pipelined requests and malformed bytes is told nothing any more', async () => {
+  test('a client that disconnects after pipelined requests and malformed bytes gets no more responses', async () => {
     let goodbyes = 0;
     const clock: Clock = {
       ...systemClock,
@@ -190,7 +190,7 @@ describe('clients that are slow, gone or too many', () => {
     expect(served.reports).toEqual([]);
   });
 
-  test('a flood of resets ends the session that sends it and nobody else', async () => {
+  test('a flood of resets ends only the session that sends it', async () => {
     let begun = 0;
     served = await serve((request) => {
       if (request.target === '/other') return text('served');
@@ -216,7 +216,7 @@ describe('clients that are slow, gone or too many', () => {
     expect((await http2Answer(served.http2().request({ ':path': '/other' }))).body.toString()).toBe('served');
   });
 
-  test('a client that shuts its side and waits still gets its answer', async () => {
+  test('a client that half-closes its connection still gets its response', async () => {
     served = await serve(async () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
       return text('answered');
@@ -228,8 +228,8 @@ describe('clients that are slow, gone or too many', () => {
   });
 });
 
-describe('clients that are not there any more', () => {
-  test('are noticed over HTTP/2 though nothing is sent to them', async () => {
+describe('vanished clients', () => {
+  test('are detected over HTTP/2 by pings', async () => {
     const clock = handClock();
     const signals: AbortSignal[] = [];
     served = await serve((request) => {

@@ -52,7 +52,7 @@ interface Index {
   readonly paths: Readonly<Record<string, { readonly serverRelativeURL: string }>>;
 }
 
-test('the index leads to a document for each group and version, which may be kept for good', async () => {
+test('the index links a document per group and version, which is immutable', async () => {
   const { paths } = await json<Index>('/openapi/v3');
   expect(Object.keys(paths)).toEqual(['api/v1', 'apis/shop.example/v1']);
   for (const { serverRelativeURL } of Object.values(paths)) {
@@ -65,7 +65,7 @@ test('the index leads to a document for each group and version, which may be kep
   }
 });
 
-test('a hash of another version leads to the one of this version, and none is answered for now', async () => {
+test('an outdated hash is redirected to the current one, and a missing one returns the document without caching', async () => {
   const { paths } = await json<Index>('/openapi/v3');
   expect(await ask('/openapi/v3/api/v1?hash=OLD')).toMatchObject({
     status: 301,
@@ -76,7 +76,7 @@ test('a hash of another version leads to the one of this version, and none is an
 
 const schemas = async (path: string) => (await document(path)).components.schemas;
 
-test('all operations of a kind are there, each under a name of its own', async () => {
+test('all operations of a kind are listed with unique operation IDs', async () => {
   const { paths } = await document('/openapi/v3/apis/shop.example/v1');
   const operations = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, operation]) =>
@@ -117,7 +117,7 @@ test.each([
     ['200', '201', '401'],
     'io.k8s.apimachinery.pkg.apis.meta.v1.Status',
   ],
-])('the answers in %s are those of the declaration', async (path, root, ofReplace, deleted) => {
+])('the responses in %s follow the declaration', async (path, root, ofReplace, deleted) => {
   const { paths } = await document(path);
   const item = paths[`${root}/namespaces/{namespace}/lamps/{name}`];
   expect(Object.keys(item?.put?.responses ?? {})).toEqual(ofReplace);
@@ -134,7 +134,7 @@ test.each(['/openapi/v3/api/v1', '/openapi/v3/apis/shop.example/v1'])('%s define
   for (const name of referred) expect(defined).toHaveProperty([name]);
 });
 
-test('the second version says the same in one document', async () => {
+test('version 2 describes the same in one document', async () => {
   const { text } = await ask('/openapi/v2');
   const whole = JSON.parse(text) as { swagger: string; paths: object; definitions: Record<string, unknown> };
   expect(whole.swagger).toBe('2.0');
@@ -147,7 +147,7 @@ test('the second version says the same in one document', async () => {
     expect(whole.definitions).toHaveProperty([name ?? '']);
 });
 
-test('the second version is protobuf for whoever prefers that, by both of its names', async () => {
+test('version 2 is available as protobuf by both media types', async () => {
   const type = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
   for (const accept of [
     type,
@@ -164,7 +164,7 @@ test('the second version is protobuf for whoever prefers that, by both of its na
     expect((await ask('/openapi/v2', { accept })).headers).toMatchObject({ 'content-type': 'application/json' });
 });
 
-test('the page for people says it all, loads nothing and takes no text for markup', async () => {
+test('the HTML page is complete, loads nothing and escapes text', async () => {
   const { headers, text } = await ask('/docs', { accept: 'text/html,application/xhtml+xml' });
   expect(headers).toMatchObject({
     'content-type': 'text/html; charset=utf-8',

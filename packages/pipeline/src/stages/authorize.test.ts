@@ -4,7 +4,7 @@ import type { AuthenticatedContext } from '../request-context.ts';
 import { parseRequestInfo } from '../request-info.ts';
 import { attributesOf, forbiddenError, requireVerb } from './authorize.ts';
 
-test('what a request asks for besides its own verb has to be allowed by that name', async () => {
+test('an additional verb of a request must be authorized', async () => {
   const asked: string[] = [];
   const authorizer = {
     authorize: ({ verb }: { readonly verb: string }) => {

@@ -11,7 +11,7 @@ const asking = (headers: Readonly<Record<string, string>>, more: Partial<ApiRequ
     request: { method: 'GET', isWebSocket: false, header: (name: string) => headers[name], ...more },
   }) as ReceivedContext;
 
-test('pages of an allowed origin may read the answer, whenever it comes', async () => {
+test('pages of an allowed origin may read responses', async () => {
   const shared = {
     ...answer,
     headers: expect.objectContaining({ 'audit-id': 'a', 'access-control-allow-origin': 'https://board.example' }),
@@ -21,7 +21,7 @@ test('pages of an allowed origin may read the answer, whenever it comes', async 
   expect(await addCorsHeaders(isAllowed)(async () => answer)(context)).toEqual(shared);
 });
 
-test('a browser that asks beforehand is told so without anybody being asked who it is', () => {
+test('a preflight request is answered without authentication', () => {
   const share = addCorsHeaders(isAllowed)(() => answer);
   expect(share(asking({ origin: 'https://board.example' }, { method: 'OPTIONS' }))).toMatchObject({
     status: 204,

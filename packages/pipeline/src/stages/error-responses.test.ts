@@ -17,7 +17,7 @@ test.each<[string, unknown, number]>([
   ['an answer', badRequest('no'), 400],
   ['a deadline that has passed', new DeadlineExceededError(), 504],
   ['a client that has left', new ClientGoneError('gone'), 504],
-  // What clients nest is bounded where it is read, so this is a fault of ours.
+  // The nesting of requests is bounded by the parser, so this is an internal error.
   ['the end of the stack', stackOverflow(), 500],
   ['a number out of range', new RangeError('toFixed() digits argument must be between 0 and 100'), 500],
   ['any other error', new TypeError('x'), 500],

@@ -46,7 +46,7 @@ test.each([
   ['deletecollection', 'mutating'],
   ['post', 'mutating'],
   ['head', 'mutating'],
-] as const)('%s takes a %s seat, and one too many is told to come again', async (verb, kind) => {
+] as const)('%s takes a %s seat, and one too many gets 429', async (verb, kind) => {
   const ask = limited(2, 2);
   const first = ask(asked(verb));
   void ask(asked(verb));
@@ -68,13 +68,13 @@ test.each([
   expect(isRejected(ask(asked(verb)))).toBe(false);
 });
 
-test('reads and writes have seats of their own', () => {
+test('reads and writes have separate seats', () => {
   const ask = limited(1, 1);
   for (const verb of ['get', 'create']) expect(isRejected(ask(asked(verb)))).toBe(false);
   for (const verb of ['list', 'delete']) expect(isRejected(ask(asked(verb)))).toBe(true);
 });
 
-test('a watch takes no seat, and with a limit of 0 nobody does', () => {
+test('watches take no seat, and a limit of 0 means no limit', () => {
   const ask = limited(1, 0);
   for (let i = 0; i < 5; i++) {
     expect(isRejected(ask(asked('watch')))).toBe(false);
@@ -90,8 +90,8 @@ test('a member of system:masters is never rejected', () => {
   expect(isRejected(ask(asked('get', 'root', ['system:mastersx'])))).toBe(true);
 });
 
-describe('a seat comes back', () => {
-  test('when the work throws, now or later', async () => {
+describe('a seat is released', () => {
+  test('when the handler throws or rejects', async () => {
     const ask = limited(1, 1);
     const late = ask(asked('get'));
     working[0]?.fail(new Error('late'));
@@ -106,7 +106,7 @@ describe('a seat comes back', () => {
     expect(used.readOnly).toBe(0);
   });
 
-  test('while a client does not read what is made piece by piece, and is taken again for the next piece', async () => {
+  test('is released while a client does not read a generated body, and acquired for the next piece', async () => {
     const ask = limited(1, 1);
     const seatsAtWork: number[] = [];
     const body: ChunkedBody = {
@@ -127,7 +127,7 @@ describe('a seat comes back', () => {
     expect(used.readOnly).toBe(0);
   });
 
-  test('when a client leaves in the middle of the pieces, or a piece cannot be made', async () => {
+  test('when a client disconnects between pieces, or a piece fails', async () => {
     const ask = limited(1, 1);
     let closed = false;
     const chunks = async function* () {
@@ -174,7 +174,7 @@ describe('while its body arrives a write', () => {
     return { ask, arrive: (count: number) => (arrive.splice(0, count).forEach((body) => body()), turn()), finish };
   }
 
-  test('holds no seat, and takes one when it has all of it', async () => {
+  test('holds no seat, and acquires one when its body is complete', async () => {
     const { ask, arrive, finish } = receiving(2);
     const answers = Array.from({ length: 50 }, async (_, i) => ask(asked('create', `user ${i}`)));
     expect(used.mutating).toBe(0);
@@ -187,7 +187,7 @@ describe('while its body arrives a write', () => {
     expect([used.mutating, rejected]).toEqual([2, []]);
   });
 
-  test('is told to come again if others have all seats by then, unless it is of system:masters', async () => {
+  test('gets 429 if all seats are taken by then, except for system:masters', async () => {
     const { ask, arrive, finish } = receiving(1);
     const [first, second, master] = [
       asked('create'),
@@ -207,7 +207,7 @@ describe('one user', () => {
   const fill = (ask: Handler<AuthenticatedContext>, count: number, name = 'ann'): boolean[] =>
     Array.from({ length: count }, () => !isRejected(ask(asked('get', name))));
 
-  test('may have all seats while nobody else asks', () => {
+  test('may have all seats while no other user sends requests', () => {
     expect(fill(limited(4, 4), 5)).toEqual([true, true, true, true, false]);
   });
 
@@ -218,7 +218,7 @@ describe('one user', () => {
     expect(fill(ask, 1, 'bob')).toEqual([true]);
   });
 
-  test('who has all of them gets none back before others have theirs', async () => {
+  test('a user with all seats gets no further one before other users', async () => {
     const ask = limited(4, 4);
     fill(ask, 4);
     expect(fill(ask, 1, 'bob')).toEqual([false]);

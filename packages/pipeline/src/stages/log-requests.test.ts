@@ -54,12 +54,12 @@ test.each<[string, ApiResponse['body'], Parameters<typeof run>[2], EndedRequest[
   expect(ended.map((one) => one.slow)).toEqual(slow);
 });
 
-test('what is quick and small is not even followed', async () => {
+test('quick small requests are not tracked', async () => {
   await run(false, Buffer.from('x'), {});
   expect(listeners).toEqual([]);
 });
 
-test('with request logs, what leaves at once is reported when it is ready', async () => {
+test('with request logs, a small response is logged when it is ready', async () => {
   await run(true, 'four', { readyMs: 3, sendingMs: 5_000 });
   expect(listeners).toEqual([]);
   expect(ended).toMatchObject([{ end: { outcome: 'complete', bodyBytes: 4 }, readyMs: 3, totalMs: 3 }]);

@@ -36,7 +36,7 @@ const tracer: Tracer = {
 const [traceId, spanId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
 const traceparent = (flags: string): string => `00-${traceId}-${spanId}-${flags}`;
 
-/** What is asked of a request without a socket. */
+/** What the stages use of a request. */
 const requestWith = (headers: Readonly<Record<string, string>>): ApiRequest =>
   ({
     method: 'GET',
@@ -49,7 +49,7 @@ const requestWith = (headers: Readonly<Record<string, string>>): ApiRequest =>
 
 const latency = new LatencyTracker(clock);
 
-/** Authenticates the user, and answers. */
+/** Authenticates the user and responds. */
 const answering =
   (groups: readonly string[] | undefined, status = 200): Handler<ReceivedContext> =>
   (context) => {
@@ -67,7 +67,7 @@ const send = (
   next: Handler<ReceivedContext>,
 ): ApiResponse | Promise<ApiResponse> => traceRequests(tracer, clock)(next)({ request: requestWith(headers), latency });
 
-test('without a tracer there is no such stage', () => {
+test('without a tracer the stage is absent', () => {
   const next = answering([]);
   expect(traceRequests(undefined, clock)(next)).toBe(next);
 });
@@ -75,7 +75,7 @@ test('without a tracer there is no such stage', () => {
 test.each<[string, Readonly<Record<string, string>>]>([
   ['that chance leaves out', {}],
   ['with a trace that cannot be read', { traceparent: '00-zz-zz-01' }],
-])('nothing is made for a request %s', (_, headers) => {
+])('no span is created for a request %s', (_, headers) => {
   const context: ReceivedContext[] = [];
   void send(headers, (one) => {
     context.push(one);
@@ -107,7 +107,7 @@ test.each<[string, ExchangeEnd['outcome'], number, readonly string[]]>([
   ['has been sent', 'complete', 200, []],
   ['is an internal error', 'complete', 500, ['request fails: 500']],
   ['is cut off', 'aborted', 200, ['request fails: aborted']],
-])('the span ends when the answer %s', async (_, outcome, status, failures) => {
+])('the span ends when the response %s', async (_, outcome, status, failures) => {
   samples = true;
   await send({}, answering([], status));
   expect(log).not.toContain('request ends');
@@ -115,7 +115,7 @@ test.each<[string, ExchangeEnd['outcome'], number, readonly string[]]>([
   expect(log).toEqual(['authentication begins', 'authentication ends', ...failures, 'request ends']);
 });
 
-test('the span of a client who left before the answer ends with it', async () => {
+test('the span ends with the response if the client disconnected before', async () => {
   samples = true;
   const request = Object.assign(requestWith({}), { isAborted: true });
   await traceRequests(tracer, clock)(answering([]))({ request, latency });
@@ -123,7 +123,7 @@ test('the span of a client who left before the answer ends with it', async () =>
   expect(ends).toEqual([]);
 });
 
-test('what is refused before anybody is known has a span too', async () => {
+test('a request that is refused before authentication has a span', async () => {
   samples = true;
   await send({}, async () => ({ status: 400, headers: {} }));
   expect(begun).toMatchObject([{ name: 'GET', attributes: { 'http.request.method': 'GET' } }]);

@@ -95,7 +95,7 @@ test.each(['v1beta1', 'v1alpha1'])('the status is structured for who asks for %s
   );
 });
 
-test('the flags are structured for who asks for them, as YAML too', async () => {
+test('the flags have a structured format, also as YAML', async () => {
   const json = await ask('/flagz', structured('Flagz', 'v1beta1'));
   expect(JSON.parse(json.text)).toEqual({
     kind: 'Flagz',

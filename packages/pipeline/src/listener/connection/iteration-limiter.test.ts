@@ -14,7 +14,7 @@ function byHand(weightMax: number) {
   };
 }
 
-test('a work that is alone begins at once, in each iteration anew', () => {
+test('a single task of an iteration runs at once', () => {
   const { pace, iterate, isIdle } = byHand(1);
   let begun = 0;
   for (let expected = 1; expected <= 3; expected++) {
@@ -26,7 +26,7 @@ test('a work that is alone begins at once, in each iteration anew', () => {
   }
 });
 
-test('works beyond the weight of an iteration begin in the next ones, in their order', () => {
+test('tasks beyond the limit run in the next iterations, in order', () => {
   const { pace, iterate, isIdle } = byHand(4);
   const begun: number[] = [];
   const counts: number[] = [];
@@ -40,7 +40,7 @@ test('works beyond the weight of an iteration begin in the next ones, in their o
   expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 });
 
-test('a work that is heavier than an iteration begins, and is the last of it', () => {
+test('a task that exceeds the limit runs, and is the last of its iteration', () => {
   const { pace, iterate } = byHand(10);
   const begun: string[] = [];
   for (const name of ['a', 'b', 'c']) pace.run(() => begun.push(name), 100);
@@ -49,7 +49,7 @@ test('a work that is heavier than an iteration begins, and is the last of it', (
   expect(begun).toEqual(['a', 'b']);
 });
 
-test('what comes later waits behind what waits already', () => {
+test('later tasks wait behind earlier ones', () => {
   const { pace, iterate } = byHand(2);
   const begun: string[] = [];
   for (const name of ['a', 'b', 'c']) pace.run(() => begun.push(name));

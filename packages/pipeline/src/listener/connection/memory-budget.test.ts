@@ -3,7 +3,7 @@ import { MemoryBudget } from './memory-budget.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('what waits for room gets it in its order, as far as there is some, and what is abandoned is passed over', async () => {
+test('waiters get space in order, and abandoned ones are skipped', async () => {
   const outer = new MemoryBudget(100);
   const inner = new MemoryBudget(50, outer);
   inner.acquire(50);
@@ -28,7 +28,7 @@ test('what waits for room gets it in its order, as far as there is some, and wha
   expect([inner.bytes, outer.bytes]).toEqual([50, 50]);
 });
 
-test('a budget with room waits for the one around it', async () => {
+test('a nested budget waits for the outer one', async () => {
   const outer = new MemoryBudget(100);
   const [one, other] = [new MemoryBudget(100, outer), new MemoryBudget(100, outer)];
   one.acquire(100);

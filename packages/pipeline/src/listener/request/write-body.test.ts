@@ -40,7 +40,7 @@ test.each([
   expect(new Set(sizes)).toEqual(new Set([expected]));
 });
 
-/** Takes what is written when it is told to. */
+/** Takes written bytes on request. */
 class HandOutlet extends EventEmitter {
   destroyed = false;
   readonly writableLength = 0;

@@ -64,12 +64,12 @@ describe.each(['at once', 'byte by byte'])('%s', (how) => {
   });
 });
 
-test('of many pings at once the newest is answered', () => {
+test('of many pings at once the latest is answered', () => {
   const many = Array.from({ length: 1_000 }, (_, at) => ping(`${at}`));
   expect(new ClientFrameReader().read(Buffer.concat(many))).toEqual({ ping: Buffer.from('999') });
 });
 
-test('whatever a client sends, it ends in a code that may be said, or in nothing', () => {
+test('any client input ends in a valid close code, or in none', () => {
   const random = seededRandom(5);
   for (let run = 0; run < 2_000; run++) {
     const incoming = new ClientFrameReader();

@@ -12,7 +12,7 @@ const bearer = (token: string): string =>
   `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString('base64url')}`;
 const asking = (protocols: string) => performHandshake(opening({ 'sec-websocket-protocol': protocols }));
 
-test('the answer is the one of the RFC', () => {
+test('the accept key is that of the RFC', () => {
   expect(performHandshake(opening())).toEqual({
     headers: { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Accept': 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=' },
     bearerToken: undefined,
@@ -20,7 +20,7 @@ test('the answer is the one of the RFC', () => {
   });
 });
 
-test('the first protocol is agreed on, and never the one that is a token', () => {
+test('the first subprotocol is selected, and never the token', () => {
   expect(asking(`${bearer('sésame')}, base64.binary.k8s.io,other`)).toMatchObject({
     headers: { 'Sec-WebSocket-Protocol': 'base64.binary.k8s.io' },
     bearerToken: 'sésame',

@@ -47,7 +47,7 @@ function streams(): {
   return { handler, sinks, requests, end: over.resolve };
 }
 
-/** What a client has got behind the head of the answer. */
+/** The bytes after the response head. */
 const frames = (client: RawClient): Buffer => {
   const all = client.received();
   return Buffer.from(all.slice(all.indexOf('\r\n\r\n') + 4), 'latin1');
@@ -64,7 +64,7 @@ async function open(
   return { ...all, client, sink: all.sinks[0] as Sink };
 }
 
-test('the stream is announced by 101, and what is written arrives as it is', async () => {
+test('a stream begins with 101, and its messages arrive unchanged', async () => {
   const { client, sink, end } = await open(['Sec-WebSocket-Protocol: base64.binary.k8s.io']);
   const head = client.received();
   expect(head).toMatch(/^HTTP\/1\.1 101 Switching Protocols\r\n/);
@@ -88,7 +88,7 @@ test('the stream is announced by 101, and what is written arrives as it is', asy
   );
 });
 
-test('a token in the protocols is one in the Authorization header, and is not said back', async () => {
+test('a token in the subprotocols becomes the Authorization header, and is not echoed', async () => {
   const token = Buffer.from('secret').toString('base64url');
   const { client, requests, end } = await open([
     `Sec-WebSocket-Protocol: base64url.bearer.authorization.k8s.io.${token}, base64.binary.k8s.io`,
@@ -99,7 +99,7 @@ test('a token in the protocols is one in the Authorization header, and is not sa
   end();
 });
 
-test('a token of its own in the header stays the one that counts', async () => {
+test('an Authorization header takes precedence over a token in the subprotocols', async () => {
   const token = Buffer.from('other').toString('base64url');
   const { requests, end } = await open([
     'Authorization: Bearer secret',
@@ -125,7 +125,7 @@ test.each([
   ['closes', clientFrame(0x8, Buffer.from([0x03, 0xe9])), 1001],
   ['sends what is no frame', Buffer.from('GET / HTTP/1.1\r\n\r\n'), 1002],
   ['sends too much', clientFrame(0x2, Buffer.alloc(65_537)), 1009],
-])('a client that %s is told so, and its stream ends', async (_, sent, code) => {
+])('a client that %s gets a close code, and its stream ends', async (_, sent, code) => {
   const { client, sink } = await open();
   client.send(sent);
   await client.ended();
@@ -142,7 +142,7 @@ test.each(['ends its side', 'is gone'])('the stream of a client that %s ends', a
   await eventually(() => sink.signal.aborted);
 });
 
-test('what a client sends with its request is read as well', async () => {
+test('frames that arrive with the request are read', async () => {
   const { handler } = streams();
   served = await serve(handler);
   const client = await served.raw();
@@ -150,7 +150,7 @@ test('what a client sends with its request is read as well', async () => {
   await client.until(/early$/);
 });
 
-test('who reads nothing holds what was written and no pongs, and is cut off when the stream ends', async () => {
+test('a client that does not read gets no pongs, and is cut off when the stream ends', async () => {
   const clock = handClock();
   const { handler, sinks, end } = streams();
   served = await serve(handler, clock);
@@ -176,7 +176,7 @@ test('who reads nothing holds what was written and no pongs, and is cut off when
   await client.ended();
 });
 
-test('a server that drains says that it goes away', async () => {
+test('a draining server closes with going away', async () => {
   const { handler, sinks } = streams();
   const parting: Handler<ApiRequest> = async (request) => {
     const { body, ...rest } = (await handler(request)) as ApiResponse & { body: { stream(sink: Sink): Promise<void> } };
@@ -199,7 +199,7 @@ test('a server that drains says that it goes away', async () => {
   await drained;
 });
 
-test('what is no stream is answered as HTTP, and ends the connection', async () => {
+test('a response that is no stream is sent as HTTP, and ends the connection', async () => {
   served = await serve(({ isWebSocket: webSocket }) => ({
     status: 403,
     headers: {},
@@ -219,7 +219,7 @@ test.each([
     opening('Sec-WebSocket-Protocol: base64url.bearer.authorization.k8s.io.YQ'),
     /^HTTP\/1\.1 401 .*"reason":"Unauthorized"/s,
   ],
-])('a wrong %s is refused before anybody is asked', async (_, request, answer) => {
+])('an invalid %s is refused before authorization', async (_, request, answer) => {
   const { handler, requests } = streams();
   served = await serve(handler);
   const client = await served.raw();
@@ -228,7 +228,7 @@ test.each([
   expect(requests).toEqual([]);
 });
 
-test('a WebSocket behind a request without its answer is not opened, and neither is mixed up', async () => {
+test('a WebSocket behind a pending request is refused, and responses are not mixed up', async () => {
   const { handler, requests } = streams();
   const slow: Handler<ApiRequest> = (request) => (request.isWebSocket ? handler(request) : new Promise(() => {}));
   served = await serve(slow);
