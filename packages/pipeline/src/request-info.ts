@@ -161,7 +161,7 @@ export function readInteger(query: URLSearchParams, name: string): number | unde
   const [, sign, digits] = /^([+-]?)0*([0-9]{1,19})$/.exec(value) ?? [];
   const exact = digits === undefined ? undefined : BigInt(sign === '-' ? `-${digits}` : digits);
   if (exact === undefined || exact < int64Range[0] || exact > int64Range[1])
-    throw badRequest(`${name}: parsing ${JSON.stringify(value.slice(0, shownCharactersMax))}: not a whole number`);
+    throw badRequest(`${name}: parsing ${JSON.stringify(value.slice(0, shownCharactersMax))}: not an integer`);
   return Number(exact);
 }
 

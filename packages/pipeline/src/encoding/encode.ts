@@ -29,7 +29,7 @@ export function encode(encoding: Encoding, value: object, schema?: ObjectSchema)
     case 'yaml':
       return Buffer.from(formatYaml(value));
     case 'protobuf':
-      invariant(schema, 'protobuf was agreed on for something that has none');
+      invariant(schema, 'protobuf was negotiated for a value without schema');
       return encodeProtobuf(schema, value as TypeNames); // all responses name their kind
   }
 }

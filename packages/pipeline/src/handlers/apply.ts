@@ -69,7 +69,7 @@ function* readConfiguration(
     return kind.view ? readApplied(kind.view.of.schema, toStoredFields(kind.view, value), () => {}) : configuration;
   } catch (error) {
     if (error instanceof WrongTypeError || error instanceof PatchFormError)
-      throw badRequest(`the configuration to apply is no ${kind.kind}: ${error.message}`, error);
+      throw badRequest(`the applied configuration is not a valid ${kind.kind}: ${error.message}`, error);
     throw error;
   }
 }

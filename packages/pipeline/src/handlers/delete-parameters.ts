@@ -51,7 +51,7 @@ export async function readDeleteParameters(context: AuthenticatedContext): Promi
   };
 }
 
-const unreadableOptions = 'the options of the deletion are unreadable';
+const unreadableOptions = 'the delete options are invalid';
 
 function parseOptions(raw: Buffer, format: BodyFormat): DeleteBody {
   // All groups and versions share these options. Clients name the apiVersion of the object, or their own.

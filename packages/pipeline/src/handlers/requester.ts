@@ -8,7 +8,7 @@ import { requireVerb } from '../stages/authorize.ts';
 /** The namespace and name in the path of an object. */
 export function namespacedNameOf(context: RequestInfoContext): { namespace: string | undefined; name: string } {
   const name = context.info.resource?.name;
-  invariant(name !== undefined, 'a handler of one object was reached without its name');
+  invariant(name !== undefined, 'the handler of a single object was called without a name');
   return { namespace: namespaceOf(context), name };
 }
 

@@ -175,7 +175,7 @@ function scheduleResponse(
 function respondToFailure(request: SocketRequest, error: unknown, { guard }: ListenerContext): void {
   if (!(error instanceof ClientGoneError))
     guard.reportFailure('request', error, () => {}, 'answering a request failed', describeRequest(request));
-  request.respond(createRefusal(500, 'the request could not be answered'));
+  request.respond(createRefusal(500, 'internal error'));
 }
 
 /** Connections are long-lived, so a new replica would get none of them otherwise. */

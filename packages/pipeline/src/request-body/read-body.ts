@@ -35,7 +35,7 @@ async function receiveBody(request: ApiRequest): Promise<Buffer> {
     if (error instanceof BodyMemoryError)
       throw new StatusError(
         'TooManyRequests',
-        'too many request bodies are on their way, please try again later',
+        'too many request bodies are being received, please try again later',
         { retryAfterSeconds: 1 },
         { cause: error },
       );

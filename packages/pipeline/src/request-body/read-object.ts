@@ -98,7 +98,7 @@ const isWithin = (path: string | undefined, outer: string): boolean =>
 /** Adds the kind and version of the endpoint, unless the body names others, which is an error. */
 function withTypeNames(kind: SpokenKind, value: unknown): unknown {
   if (value !== null && (typeof value !== 'object' || Array.isArray(value)))
-    throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): it is no object`);
+    throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): expected an object`);
   const { kind: givenKind, apiVersion: givenVersion } = (value ?? {}) as Record<string, unknown>;
   for (const [name, given] of Object.entries({ kind: givenKind, apiVersion: givenVersion })) {
     if (given !== undefined && given !== null && typeof given !== 'string')

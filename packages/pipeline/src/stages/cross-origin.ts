@@ -53,9 +53,9 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRA
 
 function requireOriginOfWebSocket(request: ApiRequest, isAllowed: AllowedOrigin): void {
   const origin = request.header('origin');
-  if (origin === undefined) throw new StatusError('Forbidden', 'a WebSocket needs an Origin header', {});
+  if (origin === undefined) throw new StatusError('Forbidden', 'a WebSocket requires an Origin header', {});
   if (!isSameOrigin(origin, request) && !isAllowed(origin))
-    throw new StatusError('Forbidden', `WebSockets are not opened for the origin ${JSON.stringify(origin)}`, {});
+    throw new StatusError('Forbidden', `WebSockets are not accepted from the origin ${JSON.stringify(origin)}`, {});
 }
 
 function requireOriginOfWrite(request: ApiRequest, isAllowed: AllowedOrigin): void {

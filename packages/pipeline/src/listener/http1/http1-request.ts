@@ -114,15 +114,15 @@ export class Http1Request extends SocketRequest {
     const transfer = headers['transfer-encoding'];
     if (transfer !== undefined) {
       // A proxy that parses such a message differently would see another next request on the connection.
-      if (httpVersionMinor === 0) return createRefusal(400, 'HTTP/1.0 knows no Transfer-Encoding');
+      if (httpVersionMinor === 0) return createRefusal(400, 'Transfer-Encoding is not allowed in HTTP/1.0');
       if (transfer.toLowerCase() !== 'chunked') return createRefusal(400, 'Transfer-Encoding must be chunked');
       if (headers['content-length'] !== undefined)
-        return createRefusal(400, 'Content-Length and Transfer-Encoding exclude each other');
+        return createRefusal(400, 'Content-Length and Transfer-Encoding are mutually exclusive');
     }
     if (raw.length > headerLinesMax * 2) return createRefusal(431, `more than ${headerLinesMax} headers`);
     const hosts = countHeader(raw, 'host');
     if (hosts > 1 || (hosts === 0 && httpVersionMinor === 1))
-      return createRefusal(400, 'exactly one Host header is needed');
+      return createRefusal(400, 'exactly one Host header is required');
     const repeated = findRepeatedHeader(raw);
     if (repeated !== undefined) return createRefusal(400, `more than one ${repeated} header`);
     return undefined;

@@ -37,7 +37,7 @@ export function serveHttp1(
   const closeOfSocket = (_: unknown, socket: unknown): void => void (socket as Socket).destroy();
   events.on('request', guard.wrap('request', onRequest(false), closeOfRequest));
   events.on('checkContinue', guard.wrap('request', onRequest(true), closeOfRequest));
-  const unknownExpectation = createRefusal(417, 'only 100-continue may be expected');
+  const unknownExpectation = createRefusal(417, 'unsupported expectation: only 100-continue is supported');
   events.on('checkExpectation', guard.wrap('request', onRequest(false, unknownExpectation), closeOfRequest));
   const upgrade = (message: IncomingMessage, socket: unknown, early: Buffer): void =>
     serveUpgrade(message, socket as Socket, early, connections, context, accept);
@@ -75,7 +75,7 @@ function serveRequest(
   response.on('close', () => connection.removeRequest(request));
   let refusing = request.findRefusal() ?? refused;
   if (!refusing && connection.requests.size > limits.pipelinedRequestsMax)
-    refusing = createRefusal(429, 'too many requests at once on one connection');
+    refusing = createRefusal(429, 'too many pipelined requests on one connection');
   if (!refusing) return connection.serveInTurn(() => accept(request, undefined));
   request.endsConnection();
   accept(request, refusing);
@@ -95,7 +95,7 @@ function serveUpgrade(
   if (!connection || connection.isEnded || connection.requests.size > 0) return void socket.destroy();
   // Node checks this with shouldUpgradeCallback, if it supports that option.
   if (!isWebSocketUpgrade(message))
-    return closeLingering(socket, context, createRawRefusal(400, 'only WebSockets are opened here'));
+    return closeLingering(socket, context, createRawRefusal(400, 'only upgrades to WebSocket are supported'));
   const opened = performHandshake(message);
   if (typeof opened === 'string') return closeLingering(socket, context, handshakeRefusals[opened]);
   const response = new ServerResponse(message);
@@ -114,7 +114,9 @@ function serveUpgrade(
 }
 
 const handshakeRefusals: Readonly<Record<HandshakeFault, Buffer>> = {
-  version: createRawRefusal(400, 'only version 13 of WebSocket is spoken here', { 'Sec-WebSocket-Version': '13' }),
+  version: createRawRefusal(400, 'only version 13 of the WebSocket protocol is supported', {
+    'Sec-WebSocket-Version': '13',
+  }),
   key: createRawRefusal(400, 'Sec-WebSocket-Key must be 16 bytes in base64'),
   protocol: createRawRefusal(400, 'Sec-WebSocket-Protocol must be a list of names'),
   token: createRawRefusal(401, 'Unauthorized'),
@@ -130,7 +132,7 @@ function refuseConnect(socket: Socket, connection: Connection | undefined, conte
   connection.isEnded = true;
   connection.afterEachResponse(() => {
     if (connection.requests.size > 0 || socket.writableEnded) return;
-    closeLingering(socket, context, createRawRefusal(405, 'this server is no proxy'));
+    closeLingering(socket, context, createRawRefusal(405, 'the CONNECT method is not supported'));
   });
 }
 

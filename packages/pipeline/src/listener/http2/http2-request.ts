@@ -66,14 +66,15 @@ export class Http2Request extends SocketRequest {
   }
 
   findRefusal(): ApiResponse | undefined {
-    if (this.method === 'CONNECT') return createRefusal(405, 'this server is no proxy');
+    if (this.method === 'CONNECT') return createRefusal(405, 'the CONNECT method is not supported');
     if (this.target.charCodeAt(0) !== slash) return createRefusal(400, 'the request target must be a path');
     if (this.rawHeaders.length > headerLinesMax * 2) return createRefusal(431, `more than ${headerLinesMax} headers`);
     if (this.#expect !== undefined && this.#expect.toLowerCase() !== '100-continue') {
-      return createRefusal(417, 'only 100-continue may be expected');
+      return createRefusal(417, 'unsupported expectation: only 100-continue is supported');
     }
     const blank = findPaddedHeader(this.rawHeaders);
-    if (blank !== undefined) return createRefusal(400, `the value of the ${blank} header begins or ends with a blank`);
+    if (blank !== undefined)
+      return createRefusal(400, `the value of the ${blank} header begins or ends with whitespace`);
     const repeated = findRepeatedHeader(this.rawHeaders);
     if (repeated !== undefined) return createRefusal(400, `more than one ${repeated} header`);
     return undefined;
@@ -128,7 +129,7 @@ export class Http2Request extends SocketRequest {
 
   cutOff(): void {
     // close() would send END_STREAM, and the client would take the response for complete.
-    this.#stream.destroy(new Error('the answer broke off'));
+    this.#stream.destroy(new Error('the response was aborted'));
   }
 }
 

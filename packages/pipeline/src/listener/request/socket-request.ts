@@ -110,7 +110,7 @@ export abstract class SocketRequest implements ApiRequest {
   }
 
   body(limitBytes: number): Promise<Buffer> {
-    invariant(!this.#receiving, 'a body is read once, and its bytes would be missing the second time');
+    invariant(!this.#receiving, 'the body of a request can only be read once');
     if (!this.hasBody) return Promise.resolve(emptyBody);
     if (this.#isFinished) return Promise.reject(clientLeft);
     const declared = this.header('content-length');
@@ -159,7 +159,7 @@ export abstract class SocketRequest implements ApiRequest {
     guard.run('request', () => measures.bodyRefused(reason));
     this.#receiving?.fail(
       reason === 'slow'
-        ? new BodyTooSlowError(`fewer than ${bodyBytesPerSecondMin} bytes of the body came per second`)
+        ? new BodyTooSlowError(`the body arrived at less than ${bodyBytesPerSecondMin} bytes per second`)
         : new BodyMemoryError('memory for request bodies is exhausted'),
     );
     this.#releaseBody();
@@ -190,7 +190,7 @@ export abstract class SocketRequest implements ApiRequest {
 
   #respondFailure(): void {
     try {
-      if (!this.isHeadSent) return this.writeResponse(createRefusal(500, 'the answer could not be written'));
+      if (!this.isHeadSent) return this.writeResponse(createRefusal(500, 'the response could not be written'));
     } catch {
       // Only cutting it off is left.
     }
