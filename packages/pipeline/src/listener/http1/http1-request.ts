@@ -5,12 +5,15 @@ import {
   type SizedBody,
   type ChunkedBody,
   isSized,
+  type OutgoingHeaders,
   type StreamBody,
 } from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
 import { drainedBodyBytesMax, headerLinesMax, lingerMs, lingeringMax } from '../limits.ts';
 import { createRefusal } from '../request/refusal.ts';
 import { findRepeatedHeader } from '../request/repeated-headers.ts';
+import { switchingProtocols, type WebSocketConnection } from '../web-socket/web-socket-connection.ts';
+import { rawHeadersOf } from './raw-headers.ts';
 import { bodyWriterFor } from './chunked-body-writer.ts';
 import { isSmall, isStreaming, SocketRequest } from '../request/socket-request.ts';
 import type { ListenerContext } from '../listener-context.ts';
@@ -21,6 +24,8 @@ export class Http1Request extends SocketRequest {
   readonly rawHeaders: readonly string[];
   readonly #message: IncomingMessage;
   readonly #response: ServerResponse;
+  /** Set if the client requests a WebSocket. */
+  readonly #webSocket: WebSocketConnection | undefined;
   /** The client waits for 100 Continue, which has not been sent. */
   #awaitsContinue: boolean;
   /** Writes the body, after the previous responses of the connection. */
@@ -32,7 +37,7 @@ export class Http1Request extends SocketRequest {
     awaitsContinue: boolean,
     connection: Connection,
     context: ListenerContext,
-    rawHeaders: readonly string[] = message.rawHeaders,
+    webSocket?: WebSocketConnection,
   ) {
     super(connection, context);
     this.#message = message;
@@ -40,27 +45,34 @@ export class Http1Request extends SocketRequest {
     this.#awaitsContinue = awaitsContinue;
     this.method = message.method as string;
     this.target = message.url as string;
-    this.rawHeaders = rawHeaders;
+    this.#webSocket = webSocket;
+    this.rawHeaders = webSocket ? webSocket.requestHeaders(message.rawHeaders) : message.rawHeaders;
   }
 
   get protocol(): ApiRequest['protocol'] {
     return this.#message.httpVersionMinor === 0 ? 'HTTP/1.0' : 'HTTP/1.1';
   }
 
+  override get isWebSocket(): boolean {
+    return this.#webSocket !== undefined;
+  }
+
   protected writeResponse({ status, headers, body }: ApiResponse): void {
     const response = this.#response;
     const streaming = isStreaming(body);
+    if (this.#webSocket && status === switchingProtocols && streaming)
+      return this.#streamMessages(this.#webSocket, headers, body);
     if (response.destroyed && !streaming) return;
     const bytes = body === undefined ? noBytes : isSized(body) ? body : undefined;
     const leftover = this.#unreadBody();
     // A later pipelined request has been accepted; its response will close the connection.
     const leaving = this.context.draining.aborted && this.connection.isNewest(this);
-    if (leftover === 'too much' || leaving) this.endsConnection();
+    if (leftover === 'large' || leaving) this.endsConnection();
     response.writeHead(status, rawHeadersOf(headers, status, bytes));
     const isHead = this.method === 'HEAD';
     if (!streaming) this.markSending();
     else if (!isHead) response.flushHeaders();
-    if (leftover === 'too much' && bytes !== undefined)
+    if (leftover === 'large' && bytes !== undefined)
       return this.#inTurn(() => this.#respondWhileReceiving(isHead ? undefined : bytes));
     if (isHead) {
       response.end();
@@ -72,6 +84,13 @@ export class Http1Request extends SocketRequest {
       this.markSent(bytes.length);
       response.end(bytes, 'latin1');
     } else this.#inTurn(() => this.#write(body as Exclude<ApiResponse['body'], undefined>));
+  }
+
+  #streamMessages(webSocket: WebSocketConnection, headers: OutgoingHeaders, body: StreamBody): void {
+    webSocket.open(headers, () => this.abort());
+    // Also for a closed socket: the handler releases its resources when the stream has run.
+    const written = this.writeBody(webSocket.bodyWriter, body).then(() => webSocket.finish());
+    this.context.guard.catchRejection('websocket', written, () => webSocket.destroy());
   }
 
   async #write(body: SizedBody | ChunkedBody | StreamBody): Promise<void> {
@@ -183,13 +202,13 @@ export class Http1Request extends SocketRequest {
     this.#message.socket.destroy();
   }
 
-  #unreadBody(): 'none' | 'a little' | 'too much' {
+  #unreadBody(): 'none' | 'small' | 'large' {
     // A client that got no 100 Continue sends no body: Node closes the connection after the response.
     if (this.#message.complete || this.#awaitsContinue || !this.hasBody) return 'none';
     const declared = this.#message.headers['content-length'];
     return declared !== undefined && Number(declared) <= drainedBodyBytesMax && !this.#message.isPaused()
-      ? 'a little'
-      : 'too much';
+      ? 'small'
+      : 'large';
   }
 
   /**
@@ -230,18 +249,6 @@ export class Http1Request extends SocketRequest {
 
 const noBytes = Buffer.alloc(0);
 const slash = 0x2f;
-
-/** Names and values alternate, which Node writes without lookups. */
-export function rawHeadersOf(headers: ApiResponse['headers'], status: number, bytes: SizedBody | undefined): string[] {
-  const head: string[] = [];
-  for (const name in headers) {
-    const value = headers[name] as string | readonly string[];
-    if (typeof value === 'string') head.push(name, value);
-    else for (const line of value) head.push(name, line);
-  }
-  if (bytes !== undefined && status !== 204 && status !== 304) head.push('Content-Length', String(bytes.length));
-  return head;
-}
 
 function countHeader(raw: readonly string[], name: string): number {
   let count = 0;

@@ -11,7 +11,7 @@ import * as limits from '../limits.ts';
 import type { OpenConnections } from '../connection/open-connections.ts';
 import { createRawRefusal, createRefusal, type RefusalStatus } from '../request/refusal.ts';
 import type { SocketRequest } from '../request/socket-request.ts';
-import { WebSocketRequest } from '../web-socket/web-socket-request.ts';
+import { WebSocketConnection } from '../web-socket/web-socket-connection.ts';
 
 /** Passes a request to the handler chain, or responds with the refusal. */
 export type AcceptRequest = (request: SocketRequest, refused: ApiResponse | undefined) => void;
@@ -100,7 +100,8 @@ function serveUpgrade(
   if (typeof opened === 'string') return closeLingering(socket, context, handshakeRefusals[opened]);
   const response = new ServerResponse(message);
   response.assignSocket(socket);
-  const request = new WebSocketRequest({ request: message, response, socket, early }, opened, connection, context);
+  const webSocket = new WebSocketConnection({ response, socket, early }, opened, context);
+  const request = new Http1Request(message, response, false, connection, context, webSocket);
   request.endsConnection();
   connection.addRequest(request);
   const { guard } = context;
