@@ -1,7 +1,7 @@
 import type { Kind, Review } from '@cluster-apiserver/model';
 import type { ApiRequest } from '../exchange.ts';
 import { parseMediaRanges } from '../encoding/media-ranges.ts';
-import { type ServedGroup, servedResources } from './served-groups.ts';
+import { type ServedGroup, listServedResources } from './served-groups.ts';
 
 /** Aggregated discovery: all groups with all resources in one response. */
 
@@ -43,7 +43,7 @@ export const formatAggregatedList = (groups: readonly ServedGroup[], version: Ag
 });
 
 function resource(kind: Kind | Review): object {
-  const [main, ...subresources] = servedResources(kind).map(({ subresource, target, verbs }) => ({
+  const [main, ...subresources] = listServedResources(kind).map(({ subresource, target, verbs }) => ({
     subresource,
     responseKind: { group: target.group, version: target.version, kind: target.kind },
     verbs,

@@ -9,7 +9,7 @@ import {
   aggregatedVersions,
 } from './aggregated.ts';
 import { formatCoreVersions, formatGroup, formatGroupList, formatResourceList } from './lists.ts';
-import { type ServedGroup, servedGroups } from './served-groups.ts';
+import { type ServedGroup, listServedGroups } from './served-groups.ts';
 
 /** The response of `/version`. */
 export interface VersionInfo {
@@ -26,7 +26,7 @@ export interface VersionInfo {
 
 /** The discovery paths: `/api`, `/apis`, those of groups and versions, and `/version`. */
 export function discoveryRoutes(kinds: readonly (Kind | Review)[], version: VersionInfo): NonResourceRoutes {
-  const groups = servedGroups(kinds);
+  const groups = listServedGroups(kinds);
   const core = groups.filter(({ name }) => name === '');
   const named = groups.filter(({ name }) => name !== '');
   const paths: [string, NonResourceHandler][] = [

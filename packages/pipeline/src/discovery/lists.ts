@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { GroupVersionKind, Kind, Review } from '@cluster-apiserver/model';
-import { type ServedGroup, type ServedVersion, servedResources } from './served-groups.ts';
+import { type ServedGroup, type ServedVersion, listServedResources } from './served-groups.ts';
 
 /** Unaggregated discovery: versions, groups and resources in separate requests. */
 
@@ -37,7 +37,7 @@ export const formatResourceList = ({ groupVersion, version, kinds }: ServedVersi
 });
 
 const formatResources = (kind: Kind | Review): object[] =>
-  servedResources(kind).map(({ subresource, target, verbs }) =>
+  listServedResources(kind).map(({ subresource, target, verbs }) =>
     subresource === undefined
       ? {
           name: kind.plural,

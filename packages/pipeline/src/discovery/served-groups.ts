@@ -15,7 +15,7 @@ export interface ServedVersion {
 }
 
 /** Groups and versions in the order of their declaration, kinds by their plural. */
-export function servedGroups(kinds: readonly (Kind | Review)[]): readonly ServedGroup[] {
+export function listServedGroups(kinds: readonly (Kind | Review)[]): readonly ServedGroup[] {
   return [...Map.groupBy(kinds, ({ group }) => group)].map(([name, ofGroup]) => ({
     name,
     versions: [...Map.groupBy(ofGroup, ({ version }) => version)].map(([version, ofVersion]) => ({
@@ -36,7 +36,7 @@ export interface ServedResource {
 }
 
 /** The resource itself first. Verbs are in alphabetical order. */
-export const servedResources = (kind: Kind | Review): readonly ServedResource[] =>
+export const listServedResources = (kind: Kind | Review): readonly ServedResource[] =>
   [...Map.groupBy(endpointsOf(kind), ({ subresource }) => subresource)].map(([subresource, endpoints]) => ({
     subresource,
     target: endpoints[0]?.target ?? kind,

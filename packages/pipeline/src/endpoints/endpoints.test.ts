@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { defineReview } from '@cluster-apiserver/model';
 import { type OpenPipeline, openPipeline } from '../../test/open-pipeline.ts';
 import { machineKind, noteKind, robotKind } from '../../test/robots.ts';
-import { servedResources } from '../discovery/served-groups.ts';
+import { listServedResources } from '../discovery/served-groups.ts';
 import { operationsOf } from '../openapi/operations.ts';
 import { endpointsOf } from './endpoints.ts';
 
@@ -44,7 +44,7 @@ test('OpenAPI describes exactly the endpoints', () => {
 
 test('discovery lists the verbs of the endpoints', () => {
   const listed = kinds.flatMap((kind) =>
-    servedResources(kind).map(({ subresource, verbs }) => [kind.group, kind.plural, subresource, verbs]),
+    listServedResources(kind).map(({ subresource, verbs }) => [kind.group, kind.plural, subresource, verbs]),
   );
   expect(listed).toEqual([
     ...[robotKind, machineKind, noteKind].flatMap(({ group, plural, verbs, subresources }) => [

@@ -16,7 +16,7 @@ export const listHandler =
     );
     const { trace } = context.call;
     if (!trace) return listResponse(context, resource, format, found);
-    // Most of a list is made while it is sent, so its span ends when the last byte has left.
+    // A list is encoded while it is sent, so its span ends with the last byte.
     const span = trace.child('encode list', { attributes: { 'apiserver.list.items': found.items.length } });
     context.request.onEnd(() => span.end());
     return listResponse(context, resource, format, found);

@@ -19,29 +19,29 @@ export interface ParsedPatch {
   /** Applies the patch to the current object. */
   readonly change: (current: KubeObject) => Steps<unknown>;
   /** Problems for strict field validation, each as a sentence. */
-  readonly faults: readonly string[];
+  readonly problems: readonly string[];
 }
 
 export const patchParsers: Readonly<Record<string, (kind: Kind, body: Buffer) => Steps<ParsedPatch>>> = {
   'application/json-patch+json': function* (_, body) {
-    const { value, faults } = yield* parsePatchBody(body);
+    const { value, faults: problems } = yield* parsePatchBody(body);
     yield;
     const patch = rejectMalformedPatch(() => readJsonPatch(value));
     const unknown = patch.unknownMembers.map((path) => `unknown field "${path}"`);
     return {
       change: (current) => patchedByOperations(current, patch),
-      faults: [...faults.map(({ message }) => message), ...unknown].map((fault) => `json patch ${fault}`),
+      problems: [...problems.map(({ message }) => message), ...unknown].map((fault) => `json patch ${fault}`),
     };
   },
   'application/merge-patch+json': function* (_, body) {
     const { patch, faults } = yield* parseMergePatch(body);
-    return { change: inOneStep((current) => mergedBy(current, patch)), faults };
+    return { change: inOneStep((current) => mergedBy(current, patch)), problems: faults };
   },
   'application/strategic-merge-patch+json': function* ({ schema }, body) {
     const { patch, faults } = yield* parseMergePatch(body);
     const change = (current: KubeObject): unknown =>
       rejectMalformedPatch(() => strategicallyMergedBy(schema, current, patch));
-    return { change: inOneStep(change), faults };
+    return { change: inOneStep(change), problems: faults };
   },
 };
 

@@ -32,7 +32,7 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
     const { dryRun, manager, fieldValidation } = readPatchParameters(request, info);
     const warn = (text: string): unknown => context.warnings.add(text);
     const patched = perform(resource.clock, call, read(resource.served, body), body.length >= largeBytesMin);
-    const { change, faults } = patched instanceof Promise ? await patched : patched;
+    const { change, problems: faults } = patched instanceof Promise ? await patched : patched;
     context.audit?.logRequestPatch(body);
     const unknownFields = (paths: readonly string[]): void =>
       reportFieldProblems([...faults, ...paths.map(unknownFieldMessage)], fieldValidation, warn);

@@ -17,7 +17,7 @@ export interface ListenerSizes {
   readonly connections: number;
   /** Bytes of responses in memory. */
   readonly responseBytes: number;
-  /** Bytes of request bodies in memory. */
+  /** Bytes of requests in memory. */
   readonly bodyBytes: number;
 }
 

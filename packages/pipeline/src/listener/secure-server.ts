@@ -42,17 +42,17 @@ export function createServer({
     maxSessionInvalidFrames: 100,
     streamResetBurst: limits.streamResets.burst,
     streamResetRate: limits.streamResets.perSecond,
-    // Node would drop a header with a blank at an end of its value without a word; here it arrives and is refused.
+    // Otherwise Node silently drops headers with surrounding whitespace; Http2Request refuses them.
     strictFieldWhitespaceValidation: false,
     settings: { maxConcurrentStreams: streamsMax, maxHeaderListSize: limits.headBytesMax, enablePush: false },
   } as Parameters<typeof createSecureServer>[0]);
   server.maxConnections = limits.connectionsMax;
-  // The common server takes this option of the HTTP/1.1 server only as its property.
+  // The HTTP/2 server accepts this HTTP/1.1 option only as a property.
   (server as unknown as { shouldUpgradeCallback: typeof isWebSocketUpgrade }).shouldUpgradeCallback =
     isWebSocketUpgrade;
   // A client that half-closed its connection may still wait for the response.
   (server as unknown as { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
-  // Node would drop headers above its own number without a word, and a dropped header can be the one that forbids.
+  // Otherwise Node silently drops headers above its default number, which could be security-relevant.
   (server as unknown as HttpServer).maxHeadersCount = 0;
   return server;
 }

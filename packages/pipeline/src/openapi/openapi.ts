@@ -1,6 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
 import type { Kind, Review } from '@cluster-apiserver/model';
-import { type ServedVersion, servedGroups } from '../discovery/served-groups.ts';
+import { type ServedVersion, listServedGroups } from '../discovery/served-groups.ts';
 import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/router.ts';
 import type { ApiRequest, ApiResponse } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
@@ -15,7 +15,7 @@ import { type Document3, formatDocument3 } from './version-3.ts';
 
 /** `/openapi/v2`, `/openapi/v3` with a document for each group and version, and `/docs`, an HTML reference. */
 export function openApiRoutes(kinds: readonly (Kind | Review)[], version: string, clock: Clock): NonResourceRoutes {
-  const versions = servedGroups(kinds)
+  const versions = listServedGroups(kinds)
     .flatMap(({ versions }) => versions)
     .map((served) => ({ path: pathOf(served), document: formatDocument(served, version) }));
   const prepared = versions.map(({ path, document }) => ({ path, encodings: prepareEncodings(document) }));

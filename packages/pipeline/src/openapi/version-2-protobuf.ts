@@ -26,7 +26,7 @@ export const encodeDocument2 = ({ swagger, info, paths, definitions }: Document2
       text(message, 1, info.title);
       text(message, 2, info.version);
     });
-    nested(document, 8, (message) => named(message, 2, paths, pathItem));
+    nested(document, 8, (message) => named(message, 2, paths, encodePathItem));
     nested(document, 9, (message) => named(message, 1, definitions, schema));
   });
 
@@ -37,38 +37,40 @@ type Response = Operation['responses'][string];
 
 const methods = { get: 2, put: 3, post: 4, delete: 5, patch: 8 } as const;
 
-function pathItem(to: ProtobufWriter, item: PathItem): void {
+function encodePathItem(to: ProtobufWriter, item: PathItem): void {
   for (const [method, number] of Object.entries(methods)) {
     const found = item[method as keyof typeof methods];
-    if (found) nested(to, number, (message) => operation(message, found));
+    if (found) nested(to, number, (message) => encodeOperation(message, found));
   }
-  parameters(to, 9, item.parameters);
+  encodeParameters(to, 9, item.parameters);
 }
 
-function operation(to: ProtobufWriter, one: Operation): void {
+function encodeOperation(to: ProtobufWriter, one: Operation): void {
   texts(to, 1, one.tags);
   text(to, 3, one.description);
   text(to, 5, one.operationId);
   texts(to, 6, one.produces);
   texts(to, 7, one.consumes);
-  parameters(to, 8, one.parameters);
+  encodeParameters(to, 8, one.parameters);
   nested(to, 9, (responses) =>
-    named(responses, 1, one.responses, (value, answer) => nested(value, 1, (message) => response(message, answer))),
+    named(responses, 1, one.responses, (value, answer) =>
+      nested(value, 1, (message) => encodeResponse(message, answer)),
+    ),
   );
-  extensions(to, 13, one);
+  encodeExtensions(to, 13, one);
 }
 
-function response(to: ProtobufWriter, answer: Response): void {
+function encodeResponse(to: ProtobufWriter, answer: Response): void {
   text(to, 1, answer.description);
   nested(to, 2, (item) => nested(item, 1, (message) => schema(message, answer.schema)));
 }
 
-function parameters(to: ProtobufWriter, number: number, all: readonly Parameter[] = []): void {
-  for (const one of all) nested(to, number, (item) => nested(item, 1, (message) => parameter(message, one)));
+function encodeParameters(to: ProtobufWriter, number: number, all: readonly Parameter[] = []): void {
+  for (const one of all) nested(to, number, (item) => nested(item, 1, (message) => encodeParameter(message, one)));
 }
 
 /** Each location of a parameter has its own message type. */
-function parameter(to: ProtobufWriter, one: Parameter): void {
+function encodeParameter(to: ProtobufWriter, one: Parameter): void {
   if (one.in === 'body')
     return nested(to, 1, (body) => {
       text(body, 1, one.description);
@@ -101,11 +103,11 @@ function schema(to: ProtobufWriter, form: JsonSchema): void {
   if (items) nested(to, 23, (item) => nested(item, 1, (message) => schema(message, items)));
   for (const one of allOf ?? []) nested(to, 24, (message) => schema(message, one));
   if (properties) nested(to, 25, (message) => named(message, 1, properties, schema));
-  extensions(to, 31, form);
+  encodeExtensions(to, 31, form);
 }
 
 /** Extensions are encoded as YAML, of which JSON is a subset. */
-function extensions(to: ProtobufWriter, number: number, of: object): void {
+function encodeExtensions(to: ProtobufWriter, number: number, of: object): void {
   const own = Object.entries(of).filter(([name]) => name.startsWith('x-'));
   named(to, number, Object.fromEntries(own), (any, value) => text(any, 2, JSON.stringify(value)));
 }

@@ -38,23 +38,23 @@ export const formatDocument2 = (operations: readonly Operation[], version: strin
   swagger: '2.0',
   info: { title: 'Cluster API Server', version },
   paths: Object.fromEntries(
-    [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, pathItem(path, atPath)]),
+    [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, formatPathItem(path, atPath)]),
   ),
   definitions: definitions(operations.flatMap(schemasOf), dialect),
 });
 
-const pathItem = (path: string, operations: readonly Operation[]): PathItem2 => ({
-  ...Object.fromEntries(operations.map((one) => [one.method, operation(one)])),
+const formatPathItem = (path: string, operations: readonly Operation[]): PathItem2 => ({
+  ...Object.fromEntries(operations.map((one) => [one.method, formatOperation(one)])),
   parameters: pathParameters(path).map((one) => ({ ...parameter('path')(one), required: true })),
 });
 
-const operation = (one: Operation): Operation2 => ({
+const formatOperation = (one: Operation): Operation2 => ({
   operationId: one.id,
   tags: [one.tag],
   description: one.description,
   consumes: one.body?.types ?? ['*/*'],
   produces: one.produces,
-  parameters: [...bodyParameter(one), ...one.parameters.map(parameter('query'))],
+  parameters: [...formatBodyParameter(one), ...one.parameters.map(parameter('query'))],
   responses: Object.fromEntries(
     one.responses.map(({ code, description, schema }) => [code, { description, schema: jsonSchema(schema, dialect) }]),
   ),
@@ -62,7 +62,7 @@ const operation = (one: Operation): Operation2 => ({
   'x-kubernetes-group-version-kind': one.target,
 });
 
-const bodyParameter = ({ body }: Operation): Parameter2[] =>
+const formatBodyParameter = ({ body }: Operation): Parameter2[] =>
   body
     ? [
         {

@@ -38,30 +38,33 @@ export function formatDocument3(operations: readonly Operation[], version: strin
     openapi: '3.0.0',
     info: { title: 'Cluster API Server', version },
     paths: Object.fromEntries(
-      [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, pathItem(path, atPath)]),
+      [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, formatPathItem(path, atPath)]),
     ),
     components: { schemas: definitions(operations.flatMap(schemasOf), dialect) },
   };
 }
 
-const pathItem = (path: string, operations: readonly Operation[]): PathItem3 => ({
-  ...Object.fromEntries(operations.map((one) => [one.method, operation(one)])),
+const formatPathItem = (path: string, operations: readonly Operation[]): PathItem3 => ({
+  ...Object.fromEntries(operations.map((one) => [one.method, formatOperation(one)])),
   parameters: pathParameters(path).map((one) => ({ ...parameter('path')(one), required: true })),
 });
 
-const operation = (one: Operation): Operation3 => ({
+const formatOperation = (one: Operation): Operation3 => ({
   operationId: one.id,
   tags: [one.tag],
   description: one.description,
   // Repeated for each operation: kubectl looks here for fieldValidation and does not follow references.
   parameters: one.parameters.map(parameter('query')),
   ...(one.body && {
-    requestBody: { ...(one.body.required && { required: true }), content: content(one.body.types, one.body.schema) },
+    requestBody: {
+      ...(one.body.required && { required: true }),
+      content: formatContent(one.body.types, one.body.schema),
+    },
   }),
   responses: Object.fromEntries(
     one.responses.map(({ code, description, schema }) => [
       code,
-      { description, content: content(one.produces, schema) },
+      { description, content: formatContent(one.produces, schema) },
     ]),
   ),
   'x-kubernetes-action': one.action,
@@ -72,7 +75,7 @@ const parameter =
   (place: Parameter3['in']) =>
   ({ name, type, description }: Parameter): Parameter3 => ({ name, in: place, description, schema: { type } });
 
-const content = (types: readonly string[], schema: ObjectSchema | undefined): Content =>
+const formatContent = (types: readonly string[], schema: ObjectSchema | undefined): Content =>
   Object.fromEntries(types.map((type) => [type, { schema: schema ? jsonSchema(schema, dialect) : patch(type) }]));
 
 /** A JSON patch is a list of operations; the other patches look like the object. */

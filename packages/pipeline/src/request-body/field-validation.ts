@@ -11,14 +11,14 @@ export const unknownFieldMessage = (path: string): string =>
 
 /** Throws BadRequest, or adds warnings, as the client requested. */
 export function reportFieldProblems(
-  faults: readonly string[],
+  problems: readonly string[],
   validation: FieldValidation,
   warn: (text: string) => void,
   where = '',
 ): void {
-  if (faults.length === 0 || validation === 'Ignore') return;
-  const omitted = faults.length - fieldErrorsMax;
-  const listed = [...faults.slice(0, fieldErrorsMax), ...(omitted > 0 ? [`and ${omitted} more`] : [])];
+  if (problems.length === 0 || validation === 'Ignore') return;
+  const omitted = problems.length - fieldErrorsMax;
+  const listed = [...problems.slice(0, fieldErrorsMax), ...(omitted > 0 ? [`and ${omitted} more`] : [])];
   if (validation === 'Strict') throw badRequest(`${where}strict decoding error: ${listed.join(', ')}`);
   for (const fault of listed) warn(fault);
 }

@@ -94,7 +94,7 @@ const withSeatForEachChunk = (body: ChunkedBody, seat: HeldSeat): ChunkedBody =>
           seat.release();
         }
         if (piece.done) return;
-        // A client that does not read holds no seat.
+        // The seat is free while the client does not read.
         yield piece.value;
       }
     } finally {

@@ -6,7 +6,7 @@ const root: NonResourceHandler = ({ auditId }, _, paths) => ({
   body: Buffer.from(`${JSON.stringify({ paths: listPaths(paths) }, null, 2)}\n`),
 });
 
-/** The paths that are served besides resources, as kube-apiserver lists them. */
+/** The non-resource paths, as kube-apiserver lists them. */
 export const rootRoutes: NonResourceRoutes = { '/': root, '/index.html': root };
 
 /** Without patterns, alternative spellings, and the index itself. */

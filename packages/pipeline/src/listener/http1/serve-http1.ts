@@ -2,7 +2,7 @@ import { type IncomingMessage, type Server as HttpServer, ServerResponse } from 
 import type { Http2SecureServer } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { ApiResponse } from '../../exchange.ts';
-import { performHandshake, type HandshakeFault, isWebSocketUpgrade } from '../web-socket/handshake.ts';
+import { performHandshake, type HandshakeError, isWebSocketUpgrade } from '../web-socket/handshake.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import { closeLingering } from '../connection/lingering-close.ts';
@@ -114,7 +114,7 @@ function serveUpgrade(
   accept(request, request.findRefusal());
 }
 
-const handshakeRefusals: Readonly<Record<HandshakeFault, Buffer>> = {
+const handshakeRefusals: Readonly<Record<HandshakeError, Buffer>> = {
   version: createRawRefusal(400, 'only version 13 of the WebSocket protocol is supported', {
     'Sec-WebSocket-Version': '13',
   }),

@@ -26,9 +26,9 @@ export interface Handshake {
 }
 
 /** Why the handshake is refused. */
-export type HandshakeFault = 'key' | 'version' | 'protocol' | 'token';
+export type HandshakeError = 'key' | 'version' | 'protocol' | 'token';
 
-export function performHandshake({ headers }: UpgradeRequest): Handshake | HandshakeFault {
+export function performHandshake({ headers }: UpgradeRequest): Handshake | HandshakeError {
   if (headers['sec-websocket-version'] !== '13') return 'version';
   const key = headers['sec-websocket-key'];
   if (typeof key !== 'string' || !/^[+/0-9A-Za-z]{22}==$/.test(key)) return 'key';
