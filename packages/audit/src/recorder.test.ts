@@ -70,16 +70,16 @@ const notFound = new StatusError('NotFound', 'none', {});
 describe('The stages of', () => {
   test('a request are that it was received, and that its response is complete', async () => {
     const { recorder } = begin({ level: 'Metadata' });
-    await recorder.received(ann);
-    await recorder.responded(200, false);
+    await recorder.logRequestReceived(ann);
+    await recorder.logResponse(200, false);
     expect(stages()).toEqual(['RequestReceived', 'ResponseComplete']);
     expect(counted).toEqual(['Metadata', 'event', 'event']);
   });
 
   test('a response that is made while it is sent end when it has been sent', async () => {
     const { recorder, ends } = begin({ level: 'Metadata' });
-    await recorder.received(ann);
-    await recorder.responded(200, true);
+    await recorder.logRequestReceived(ann);
+    await recorder.logResponse(200, true);
     expect(stages()).toEqual(['RequestReceived']);
     ends.forEach((end) => end());
     expect(stages()).toEqual(['RequestReceived', 'ResponseComplete']);
@@ -87,8 +87,8 @@ describe('The stages of', () => {
 
   test('a watch tell when it starts, too', async () => {
     const { recorder, ends } = begin({ level: 'Metadata' }, { verb: 'watch' });
-    await recorder.received(ann);
-    await recorder.responded(200, true);
+    await recorder.logRequestReceived(ann);
+    await recorder.logResponse(200, true);
     expect(stages()).toEqual(['RequestReceived', 'ResponseStarted']);
     ends.forEach((end) => end());
     expect(stages()).toEqual(['RequestReceived', 'ResponseStarted', 'ResponseComplete']);
@@ -96,15 +96,15 @@ describe('The stages of', () => {
 
   test('a watch that is refused are the same', async () => {
     const { recorder } = begin({ level: 'Metadata' }, { verb: 'watch' });
-    await recorder.received(ann);
-    await recorder.failed(notFound, false);
+    await recorder.logRequestReceived(ann);
+    await recorder.logFailure(notFound, false);
     expect(stages()).toEqual(['RequestReceived', 'ResponseStarted', 'ResponseComplete']);
   });
 
   test('an internal error end with Panic', async () => {
     const { recorder } = begin({ level: 'RequestResponse' });
-    await recorder.received(ann);
-    await recorder.failed(
+    await recorder.logRequestReceived(ann);
+    await recorder.logFailure(
       new StatusError('InternalError', 'Internal error occurred', undefined, { cause: new Error('oops') }),
       true,
     );
@@ -120,7 +120,7 @@ describe('The stages of', () => {
 
   test('a request that was not authenticated are its response alone', async () => {
     const { recorder } = begin({ level: 'Metadata' });
-    await recorder.failed(new StatusError('Unauthorized', 'Unauthorized'), false);
+    await recorder.logFailure(new StatusError('Unauthorized', 'Unauthorized'), false);
     expect(recorded).toMatchObject([
       {
         stage: 'ResponseStarted',
@@ -136,18 +136,18 @@ describe('The stages of', () => {
     [['ResponseComplete', 'RequestReceived'], ['ResponseStarted']],
   ])('a policy that omits %j are the others', async (omitStages, expected) => {
     const { recorder } = begin({ level: 'Metadata', omitStages }, { verb: 'watch' });
-    await recorder.received(ann);
-    await recorder.failed(notFound, false);
+    await recorder.logRequestReceived(ann);
+    await recorder.logFailure(notFound, false);
     expect(stages()).toEqual(expected);
     expect(counted.filter((one) => one === 'event')).toHaveLength(expected.length);
   });
 
   test('a request that the policy leaves out are none', async () => {
     const { recorder } = begin({ level: 'None' });
-    expect(recorder.received(ann)).toBeUndefined();
-    recorder.requestObject({ metadata: {} }, 10);
+    expect(recorder.logRequestReceived(ann)).toBeUndefined();
+    recorder.logRequestObject({ metadata: {} }, 10);
     expect(recorder.wantsResponseObject).toBe(false);
-    expect(recorder.responded(200, false)).toBeUndefined();
+    expect(recorder.logResponse(200, false)).toBeUndefined();
     expect([recorded, counted]).toEqual([[], ['None']]);
   });
 });
@@ -155,12 +155,12 @@ describe('The stages of', () => {
 describe('The objects of', () => {
   const send = async (rule: object, part: Parameters<typeof begin>[1] = {}): Promise<Record<string, unknown>> => {
     const { recorder } = begin(rule, part);
-    await recorder.received(ann);
+    await recorder.logRequestReceived(ann);
     const metadata = { name: 'robot', uid: 'u', resourceVersion: '7', managedFields: [{}] };
-    recorder.requestObject({ kind: 'A', metadata, token: 'secret' }, 100);
+    recorder.logRequestObject({ kind: 'A', metadata, token: 'secret' }, 100);
     if (recorder.wantsResponseObject)
-      recorder.responseObject(['{"metadata":{"managedFields":', '[1]},"token":"secret"}\n'], 100);
-    await recorder.responded(201, false);
+      recorder.logResponseObject(['{"metadata":{"managedFields":', '[1]},"token":"secret"}\n'], 100);
+    await recorder.logResponse(201, false);
     return recorded[1] ?? {};
   };
 
@@ -204,17 +204,17 @@ describe('The objects of', () => {
 
   test('a patch are what was sent', async () => {
     const { recorder } = begin({ level: 'Request' });
-    await recorder.received(ann);
-    recorder.requestPatch(Buffer.from('[ {"op": "remove"} ]\n'));
-    await recorder.responded(200, false);
+    await recorder.logRequestReceived(ann);
+    recorder.logRequestPatch(Buffer.from('[ {"op": "remove"} ]\n'));
+    await recorder.logResponse(200, false);
     expect(recorded[1]?.requestObject).toEqual([{ op: 'remove' }]);
   });
 
   test('a large event are written in steps, while its request waits', async () => {
     const { recorder } = begin({ level: 'Request' });
-    await recorder.received(ann);
-    recorder.requestObject({ items: Array(10_000).fill(1) }, 50_000);
-    const waiting = recorder.responded(200, false);
+    await recorder.logRequestReceived(ann);
+    recorder.logRequestObject({ items: Array(10_000).fill(1) }, 50_000);
+    const waiting = recorder.logResponse(200, false);
     expect(recorded).toHaveLength(1);
     await waiting;
     expect(recorded[1]?.requestObject).toEqual({ items: Array(10_000).fill(1) });
@@ -222,10 +222,10 @@ describe('The objects of', () => {
 
   test('an event that would be too large are left out, and it says so', async () => {
     const { recorder } = begin({ level: 'RequestResponse' });
-    await recorder.received(ann);
-    recorder.requestObject({ metadata: { name: 'robot' } }, 60_000);
-    recorder.responseObject(['{}'], 60_000);
-    await recorder.responded(200, false);
+    await recorder.logRequestReceived(ann);
+    recorder.logRequestObject({ metadata: { name: 'robot' } }, 60_000);
+    recorder.logResponseObject(['{}'], 60_000);
+    await recorder.logResponse(200, false);
     expect(recorded[1]).not.toHaveProperty('requestObject');
     expect(recorded[1]).toMatchObject({
       objectRef: { name: 'robot' },
@@ -235,15 +235,15 @@ describe('The objects of', () => {
 
   test('an event whose object cannot be written are left out, and it says so', async () => {
     const { recorder } = begin({ level: 'RequestResponse' });
-    await recorder.received(ann);
-    recorder.responseObject(
+    await recorder.logRequestReceived(ann);
+    recorder.logResponseObject(
       (function* () {
         yield '{';
         throw new Error('unreadable');
       })(),
       50_000,
     );
-    await recorder.responded(200, false);
+    await recorder.logResponse(200, false);
     expect(recorded[1]?.annotations).toEqual({ 'audit.k8s.io/truncated': 'true' });
     expect(counted).toContain('Error: unreadable');
   });
@@ -255,7 +255,7 @@ describe('A request', () => {
     process = () => promise;
     const { recorder } = begin({ level: 'Metadata' });
     let isReceived = false;
-    void recorder.received(ann)?.then(() => (isReceived = true));
+    void recorder.logRequestReceived(ann)?.then(() => (isReceived = true));
     await untilTurned(() => recorded.length === 1);
     expect(isReceived).toBe(false);
     resolve(true);
@@ -268,33 +268,33 @@ describe('A request', () => {
   ])('that cannot be recorded is refused %s, and nothing else is recorded of it', async (_, outcome) => {
     process = outcome;
     const { recorder } = begin({ level: 'Metadata' });
-    const error = await Promise.resolve(recorder.received(ann)).catch((caught: unknown) => caught);
+    const error = await Promise.resolve(recorder.logRequestReceived(ann)).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ code: 500, message: 'Internal error occurred: failed to store audit event' });
-    await recorder.failed(error as StatusError, false);
+    await recorder.logFailure(error as StatusError, false);
     expect(stages()).toEqual(['RequestReceived']);
     expect(counted).toEqual(['Metadata', 'event', 'rejected']);
   });
 
   test('that has a response gets it, recorded or not', async () => {
     const { recorder } = begin({ level: 'Metadata' });
-    await recorder.received(ann);
+    await recorder.logRequestReceived(ann);
     process = async () => false;
-    await recorder.responded(200, false);
+    await recorder.logResponse(200, false);
     expect(stages()).toEqual(['RequestReceived', 'ResponseComplete']);
   });
 
   test('has a user agent that is cut where it is too long', async () => {
     const { recorder } = begin({ level: 'Metadata' }, { header: 'a'.repeat(2_000) });
-    await recorder.received(ann);
+    await recorder.logRequestReceived(ann);
     expect(recorded[0]?.userAgent).toBe(`${'a'.repeat(1024)}...TRUNCATED`);
   });
 
   test('keeps the first value of an annotation', async () => {
     const { recorder } = begin({ level: 'Metadata' });
-    await recorder.received(ann);
+    await recorder.logRequestReceived(ann);
     recorder.annotate('a', '1');
     recorder.annotate('a', '2');
-    await recorder.responded(200, false);
+    await recorder.logResponse(200, false);
     expect(recorded[1]?.annotations).toEqual({ a: '1' });
   });
 });

@@ -90,7 +90,7 @@ export class Recorder {
     };
   }
 
-  received(user: UserInfo): Promise<void> | undefined {
+  logRequestReceived(user: UserInfo): Promise<void> | undefined {
     this.#user = user;
     this.#evaluate();
     const recorded = this.#record('RequestReceived', undefined);
@@ -98,7 +98,7 @@ export class Recorder {
     return recorded ? undefined : Promise.reject(this.#refuse());
   }
 
-  impersonatedUser(user: UserInfo, constraint: string | undefined): void {
+  logImpersonatedUser(user: UserInfo, constraint: string | undefined): void {
     this.#impersonatedUser = user;
     this.#impersonationConstraint = constraint;
   }
@@ -108,12 +108,12 @@ export class Recorder {
     if (!this.#annotations.has(key)) this.#annotations.set(key, value);
   }
 
-  requestObject(object: object, bodyBytes: number): void {
+  logRequestObject(object: object, bodyBytes: number): void {
     this.#completeReference(object);
     if (this.#takesObject('Request', bodyBytes)) this.#requestObject = () => jsonOf(object);
   }
 
-  requestPatch(json: Buffer): void {
+  logRequestPatch(json: Buffer): void {
     if (this.#takesObject('Request', json.length)) this.#requestObject = () => compact(json.toString());
   }
 
@@ -121,15 +121,15 @@ export class Recorder {
     return this.#rule?.level === 'RequestResponse' && this.#context.objectCharactersMax > 0;
   }
 
-  responseObject(texts: Iterable<string | undefined>, characters: number): void {
+  logResponseObject(texts: Iterable<string | undefined>, characters: number): void {
     if (this.#takesObject('RequestResponse', characters)) this.#responseObject = () => joined(texts);
   }
 
-  responseStatus(status: Status): void {
+  logResponseStatus(status: Status): void {
     this.#responseStatus = status;
   }
 
-  responded(code: number, sentLater: boolean): Promise<void> | undefined {
+  logResponse(code: number, sentLater: boolean): Promise<void> | undefined {
     const { info, request } = this.#request;
     const status = this.#responseStatus;
     const response: ResponseStatus = status ? { ...status, code } : { code };
@@ -144,7 +144,7 @@ export class Recorder {
     return undefined;
   }
 
-  failed(failure: StatusError, isInternal: boolean): Promise<void> | undefined {
+  logFailure(failure: StatusError, isInternal: boolean): Promise<void> | undefined {
     const status = failure.toStatus();
     const isKnown = this.#user !== undefined;
     this.#evaluate();
@@ -221,7 +221,7 @@ export class Recorder {
   }
 
   #recordStatus(status: Status): void {
-    if (this.wantsResponseObject) this.responseObject([JSON.stringify(status)], 0);
+    if (this.wantsResponseObject) this.logResponseObject([JSON.stringify(status)], 0);
   }
 
   /** Hands the event of a stage to the backends. A promise where somebody has to wait for it. */

@@ -3,20 +3,20 @@ import type { Authenticator, Authorizer } from '@cluster-apiserver/gates';
 import type { Tracer } from '@cluster-apiserver/telemetry';
 import type { Auditor } from './audit.ts';
 import type { ApiRequest, Handler } from './exchange.ts';
-import type { Authenticated, Received } from './facts.ts';
-import { answerErrors, type ReportFault } from './stages/answer-errors.ts';
+import type { AuthenticatedContext, ReceivedContext } from './request-context.ts';
+import { respondToErrors, type ReportFault } from './stages/error-responses.ts';
 import { audit } from './stages/audit.ts';
 import { authenticate, type ReportRejection } from './stages/authenticate.ts';
 import { authorize } from './stages/authorize.ts';
-import { type AllowedOrigin, refuseForeignOrigins, shareWithOrigins } from './stages/cross-origin.ts';
-import { boundTime } from './stages/deadline.ts';
+import { type AllowedOrigin, rejectForeignOrigins, addCorsHeaders } from './stages/cross-origin.ts';
+import { setDeadline } from './stages/deadline.ts';
 import { impersonate } from './stages/impersonate.ts';
 import { type InFlightLimits, type InFlightMeasures, limitInFlight } from './stages/in-flight.ts';
 import { logRequests, type RequestLog } from './stages/log-requests.ts';
 import { type Measures, measure } from './stages/measure.ts';
-import { nameRequest } from './stages/request-id.ts';
+import { assignAuditId } from './stages/audit-id.ts';
 import { traceRequests } from './stages/trace.ts';
-import { understand } from './stages/understand.ts';
+import { resolveRequestInfo } from './stages/request-info.ts';
 
 export interface ChainOptions {
   readonly clock: Clock;
@@ -30,29 +30,29 @@ export interface ChainOptions {
   readonly auditor?: Auditor | undefined;
   readonly measures: Measures;
   readonly requestLog: RequestLog;
-  /** Undefined for no tracing at all. */
+  /** Undefined if tracing is disabled. */
   readonly tracer?: Tracer | undefined;
   readonly report: ReportFault;
   readonly reportRejection: ReportRejection;
 }
 
 /**
- * The way of a request, outermost first. Auditing is outside authentication, because a refused caller is recorded, too.
- * Requests in flight are limited after impersonation, because the user who acts holds the seat, and before authorize,
- * because a webhook that authorizes costs a seat.
+ * Builds the handler chain, outermost stage first. Auditing is outside authentication, because rejected callers are
+ * recorded too. Requests in flight are limited after impersonation, because the effective user holds the seat, and
+ * before authorization, because an authorization webhook costs a seat.
  */
-export function chain(options: ChainOptions, routes: Handler<Authenticated>): Handler<ApiRequest> {
+export function buildHandlerChain(options: ChainOptions, routes: Handler<AuthenticatedContext>): Handler<ApiRequest> {
   const { allowedOrigin, auditor, authenticator, authorizer, measures, random, report, reportRejection } = options;
-  const answer: Handler<Received> = measure(
+  const handled: Handler<ReceivedContext> = measure(
     measures,
     options.clock,
   )(
-    shareWithOrigins(allowedOrigin)(
-      answerErrors(report)(
-        nameRequest(random)(
-          boundTime(options)(
-            understand(
-              refuseForeignOrigins(allowedOrigin)(
+    addCorsHeaders(allowedOrigin)(
+      respondToErrors(report)(
+        assignAuditId(random)(
+          setDeadline(options)(
+            resolveRequestInfo(
+              rejectForeignOrigins(allowedOrigin)(
                 audit(auditor)(
                   authenticate(
                     authenticator,
@@ -63,7 +63,8 @@ export function chain(options: ChainOptions, routes: Handler<Authenticated>): Ha
                         options.inFlightLimits,
                         options.inFlightMeasures,
                       )(
-                        // The body is read only inside the routes: an unknown caller must not make us hold a megabyte.
+                        // Handlers read the body, after authorization: unauthenticated callers must not fill the
+                        // memory.
                         authorize(authorizer)(routes),
                       ),
                     ),
@@ -76,7 +77,7 @@ export function chain(options: ChainOptions, routes: Handler<Authenticated>): Ha
       ),
     ),
   );
-  const logged = logRequests(options.requestLog)(answer);
-  const way = traceRequests(options.tracer, options.clock)(logged);
-  return (request) => way({ request, latency: new LatencyTracker(options.clock) });
+  const logged = logRequests(options.requestLog)(handled);
+  const handler = traceRequests(options.tracer, options.clock)(logged);
+  return (request) => handler({ request, latency: new LatencyTracker(options.clock) });
 }

@@ -6,18 +6,18 @@ import type { OpenPipeline } from '../test/open-pipeline.ts';
 import { recorder } from '../test/recorder.ts';
 import { machineKind, noteKind, robotKind } from '../test/robots.ts';
 import type { ClientHttp2Session } from 'node:http2';
-import type { Served } from './node/testing.ts';
+import type { Served } from '../test/listener.ts';
 
 /**
- * A fault of any stage, handler or form costs the request in which it happens, and nothing else: whatever each of them
- * has functions for is made to fail, while every kind of request is sent. So whoever adds one adds a row here.
+ * An error in any stage, handler or encoder affects only its request. Every function of these modules is made to fail
+ * while all kinds of requests are sent. A new module needs a row here.
  */
 const faulty = new FaultyModules();
-for (const folder of ['forms', 'stages', 'handlers']) await faulty.replace(folder);
+for (const folder of ['encoding', 'stages', 'handlers']) await faulty.replace(folder);
 const { openPipeline } = await import('../test/open-pipeline.ts');
-const { eventually, http2Answer, serve } = await import('./node/testing.ts');
-const { noListenerMeasures } = await import('./node/measures.ts');
-const { textResponse } = await import('./respond.ts');
+const { eventually, http2Answer, serve } = await import('../test/listener.ts');
+const { noListenerMeasures } = await import('./listener/measures.ts');
+const { textResponse } = await import('./responses.ts');
 
 const question = defineReview({
   group: '',
@@ -51,7 +51,7 @@ beforeAll(async () => {
     },
     routes: {
       reviews: [question],
-      documents: ({ auditId, info }) =>
+      nonResourceRouter: ({ auditId, info }) =>
         info.path === '/slow'
           ? new Promise((resolve) => waiting.push(() => resolve(textResponse(auditId, 200, 'slow'))))
           : textResponse(auditId, 200, 'well'),
@@ -147,7 +147,7 @@ const attacks: readonly (() => Attack)[] = [
 
 const marked = (target: string): string => `${target}${target.includes('?') ? '&' : '?'}fault=here`;
 
-/** What came back. `cutOff` is an answer that its client cannot take for a whole one. */
+/** The outcome. `cutOff` is a response that the client does not take for a complete one. */
 interface Outcome {
   readonly status: number;
   readonly body: string;
@@ -179,7 +179,7 @@ const overHttp2 = async ({ method = 'GET', target, headers = {}, body = '' }: At
     : { status: 0, body: '', cutOff: true };
 };
 
-/** An attack that nobody answers must not use up the time of a test. */
+/** An unanswered request must not use up the time of a test. */
 const hungMs = 5_000;
 const hung: Outcome = { status: 0, body: 'no response', cutOff: false };
 
@@ -189,9 +189,9 @@ const failed = ({ status, body, cutOff }: Outcome): boolean =>
 const isCausedBy = (error: unknown, cause: unknown): boolean =>
   error === cause || (error instanceof Error && error.cause !== undefined && isCausedBy(error.cause, cause));
 
-test('every module that has functions is here', () => {
+test('every module with functions is tested', () => {
   expect(faulty.modules).toEqual(
-    expect.arrayContaining(['stages/authorize.ts', 'handlers/watch.ts', 'forms/list-body.ts']),
+    expect.arrayContaining(['stages/authorize.ts', 'handlers/watch.ts', 'encoding/list-body.ts']),
   );
   expect(faulty.modules.length).toBeGreaterThan(30);
 });
@@ -222,7 +222,7 @@ function someReaching(module: string, protocol: string): (() => Attack)[] {
 
 describe.each(faulty.modules)('%s', (module) => {
   describe.each(['HTTP/1.1', 'HTTP/2'])('over %s', (protocol) => {
-    test.each(failures)('costs its request alone when it %s', async (failure: Failure) => {
+    test.each(failures)('affects only its request when it %s', async (failure: Failure) => {
       waiting.splice(0).forEach((answer) => answer());
       const slow = http2Answer(session.request({ ':path': '/slow' }));
       await eventually(() => waiting.length === 1);

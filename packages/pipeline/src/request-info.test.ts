@@ -1,39 +1,44 @@
 import { describe, expect, test } from '@jest/globals';
 import { StatusError } from '@cluster-apiserver/model';
-import { flag, integer, requestInfo } from './request-info.ts';
+import { readBoolean, readInteger, parseRequestInfo } from './request-info.ts';
 
-describe('what is asked is read off method and target', () => {
+describe('the request info is parsed from method and target', () => {
   test.each([
     ['GET', '/api/v1/namespaces/a/events', 'list', { group: '', version: 'v1', plural: 'events', namespace: 'a' }],
     ['GET', '/api/v1/namespaces/a/events/', 'list', { plural: 'events', namespace: 'a', name: undefined }],
     ['GET', '/api/v1/namespaces/a/events/e', 'get', { name: 'e' }],
     ['GET', '/api/v1/events?watch', 'watch', { namespace: undefined, plural: 'events' }],
     ['GET', '/api/v1/events?watch=false', 'list', {}],
-    ['GET', '/api/v1/watch/namespaces/a/events/e', 'watch', { namespace: 'a', name: 'e', watchPath: true }],
+    ['GET', '/api/v1/watch/namespaces/a/events/e', 'watch', { namespace: 'a', name: 'e', isWatchPath: true }],
     ['POST', '/api/v1/namespaces/a/serviceaccounts', 'create', {}],
     ['PUT', '/api/v1/namespaces/a/serviceaccounts/s', 'update', {}],
     ['PATCH', '/api/v1/namespaces/a/serviceaccounts/s', 'patch', {}],
     ['DELETE', '/api/v1/namespaces/a/serviceaccounts/s', 'delete', {}],
     ['DELETE', '/api/v1/namespaces/a/serviceaccounts', 'deletecollection', {}],
     ['POST', '/api/v1/namespaces/a/serviceaccounts/s/token', 'create', { name: 's', subresource: 'token' }],
-    ['GET', '/apis/x.y/v2/namespaces/a/things/t/s/more', 'get', { group: 'x.y', version: 'v2', beyond: true }],
+    [
+      'GET',
+      '/apis/x.y/v2/namespaces/a/things/t/s/more',
+      'get',
+      { group: 'x.y', version: 'v2', hasExtraSegments: true },
+    ],
     ['GET', '/api/v1/namespaces//events', 'list', { namespace: undefined, plural: 'events' }],
     ['GET', '/api/v1/namespaces/a//events', 'get', { plural: '', name: 'events' }],
     ['GET', '/api/v1/namespaces/%61/events/%70od%2E1', 'get', { namespace: 'a', name: 'pod.1' }],
     ['GET', '/api/v1/namespaces/a/events/a%2Fb', 'get', { name: 'a', subresource: 'b' }],
-    ['GET', '/api/v1/namespaces', 'list', { plural: 'namespaces', namespace: undefined, inNamespace: false }],
-    ['GET', '/api/v1/namespaces/a', 'get', { plural: 'namespaces', name: 'a', namespace: 'a', inNamespace: false }],
-    ['GET', '/api/v1/watch/namespaces/a', 'watch', { plural: 'namespaces', name: 'a', inNamespace: false }],
+    ['GET', '/api/v1/namespaces', 'list', { plural: 'namespaces', namespace: undefined, isInNamespace: false }],
+    ['GET', '/api/v1/namespaces/a', 'get', { plural: 'namespaces', name: 'a', namespace: 'a', isInNamespace: false }],
+    ['GET', '/api/v1/watch/namespaces/a', 'watch', { plural: 'namespaces', name: 'a', isInNamespace: false }],
     ['PUT', '/api/v1/namespaces/a/finalize', 'update', { plural: 'namespaces', name: 'a', subresource: 'finalize' }],
     ['PATCH', '/api/v1/namespaces/a/status', 'patch', { plural: 'namespaces', name: 'a', subresource: 'status' }],
-    ['GET', '/api/v1/namespaces/a/status/more', 'get', { plural: 'namespaces', beyond: true }],
+    ['GET', '/api/v1/namespaces/a/status/more', 'get', { plural: 'namespaces', hasExtraSegments: true }],
     ['HEAD', '/api/v1/namespaces/a/events', 'list', {}],
     ['HEAD', '/api/v1/namespaces/a/events/e', 'get', {}],
     ['OPTIONS', '/api/v1/namespaces/a/events', '', {}],
     ['BREW', '/api/v1/namespaces/a/events/e', '', {}],
-    ['GET', '/api/v1/namespaces/status/events', 'list', { plural: 'events', namespace: 'status', inNamespace: true }],
+    ['GET', '/api/v1/namespaces/status/events', 'list', { plural: 'events', namespace: 'status', isInNamespace: true }],
   ])('%s %s is %s', (method, target, verb, resource) => {
-    const info = requestInfo(method, target);
+    const info = parseRequestInfo(method, target);
     expect(info.verb).toBe(verb);
     expect(info.resource).toMatchObject(resource);
   });
@@ -52,13 +57,13 @@ describe('what is asked is read off method and target', () => {
     '/API/v1/events',
     '',
   ])('%j is no resource', (target) => {
-    expect(requestInfo('GET', target).resource).toBeUndefined();
+    expect(parseRequestInfo('GET', target).resource).toBeUndefined();
   });
 
-  test('bytes that are no UTF-8 are a name that nothing has, and half an escape is the client’s mistake', () => {
-    expect(requestInfo('GET', '/api/v1/namespaces/a/events/%ff').resource?.name).toBe('\ufffd');
+  test('invalid UTF-8 matches no name, and invalid percent-encoding is refused', () => {
+    expect(parseRequestInfo('GET', '/api/v1/namespaces/a/events/%ff').resource?.name).toBe('\ufffd');
     for (const target of ['/api/v1/%', '/api/v1/%zz', '/api/v1/%e'])
-      expect(() => requestInfo('GET', target)).toThrow(StatusError);
+      expect(() => parseRequestInfo('GET', target)).toThrow(StatusError);
   });
 });
 
@@ -71,7 +76,7 @@ test.each([
   ['w=FALSE', false],
   ['w=false&w=true', false],
 ])('the flag in %j is %s', (query, value) => {
-  expect(flag(new URLSearchParams(query), 'w')).toBe(value);
+  expect(readBoolean(new URLSearchParams(query), 'w')).toBe(value);
 });
 
 test.each([
@@ -84,7 +89,7 @@ test.each([
   ['n=9223372036854775807', 2 ** 63],
   ['n=-9223372036854775808', -(2 ** 63)],
 ])('the number in %j is %s', (query, value) => {
-  expect(integer(new URLSearchParams(query), 'n')).toBe(value);
+  expect(readInteger(new URLSearchParams(query), 'n')).toBe(value);
 });
 
 test.each([
@@ -97,9 +102,9 @@ test.each([
   'n=-9223372036854775809',
   'n= 7',
 ])('%j holds no number', (query) => {
-  expect(() => integer(new URLSearchParams(query), 'n')).toThrow(StatusError);
+  expect(() => readInteger(new URLSearchParams(query), 'n')).toThrow(StatusError);
 });
 
-test('a pair with a broken escape is dropped and the others stay', () => {
-  expect([...requestInfo('GET', '/x?a=1&b=%zz&c=3').query.keys()]).toEqual(['a', 'c']);
+test('a query pair with invalid percent-encoding is dropped', () => {
+  expect([...parseRequestInfo('GET', '/x?a=1&b=%zz&c=3').query.keys()]).toEqual(['a', 'c']);
 });

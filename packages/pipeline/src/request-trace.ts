@@ -3,28 +3,32 @@ import type { UserInfo } from '@cluster-apiserver/model';
 import { mastersGroup, monitoringGroup } from '@cluster-apiserver/gates';
 import type { Tracer } from '@cluster-apiserver/telemetry';
 import type { ExchangeEnd } from './exchange.ts';
-import type { Received, Understood } from './facts.ts';
+import type { ReceivedContext, RequestInfoContext } from './request-context.ts';
 import { requestAttributes, spanName } from './trace-attributes.ts';
 
-/** As in kube-apiserver: callers whose sampling decision is followed. Others could force all their requests to be sampled. */
+/**
+ * Groups whose sampling decision is followed, as in kube-apiserver. Other callers could force sampling of all their
+ * requests.
+ */
 const trustedGroups: readonly string[] = [mastersGroup, monitoringGroup];
 
 /**
- * The span of one request, from its first byte to its last. Whether the caller decides about recording is known when he
- * is known, so a request that comes with a trace has no span before that, and gets it later with its own times.
+ * The span of one request, from its first byte to its last. A caller's sampling decision counts only if the caller is
+ * trusted, which is known after authentication. A request with a traceparent therefore gets its span afterwards, with
+ * the original start time.
  */
 export class RequestTrace implements SpanHolder {
   readonly #tracer: Tracer;
   readonly #clock: Clock;
   readonly #startMs: number;
-  /** What the caller sent, until it is decided whether it counts. */
+  /** The traceparent of the request, until it is decided whether it counts. */
   readonly #caller: TraceContext | undefined;
   #request: Span | undefined;
   #authenticationMs = 0;
   #isDecided: boolean;
   #span: Span | undefined;
 
-  /** Without a trace of the caller's the request is sampled; else it depends on who he is. */
+  /** A request without traceparent has been sampled already; otherwise the caller's groups decide. */
   constructor(tracer: Tracer, clock: Clock, caller: TraceContext | undefined) {
     this.#tracer = tracer;
     this.#clock = clock;
@@ -33,58 +37,58 @@ export class RequestTrace implements SpanHolder {
     this.#isDecided = caller === undefined;
   }
 
-  /** What the work at hand is part of. */
+  /** The parent of spans that begin now. */
   get span(): Span | undefined {
     return this.#span;
   }
 
-  beginAuthentication(facts: Understood): void {
+  beginAuthentication(context: RequestInfoContext): void {
     this.#authenticationMs = this.#clock.monotonicMs();
-    if (this.#isDecided) this.#span = this.#begin(facts, {}).child(authentication);
+    if (this.#isDecided) this.#span = this.#begin(context, {}).child(authentication);
   }
 
-  /** Ends the span of authentication; `user` is undefined if it failed. */
-  endAuthentication(facts: Understood, user: UserInfo | undefined, error?: unknown): void {
-    this.#decide(facts, user);
+  /** Ends the authentication span; `user` is undefined if authentication failed. */
+  endAuthentication(context: RequestInfoContext, user: UserInfo | undefined, error?: unknown): void {
+    this.#decide(context, user);
     const span = this.#span ?? this.#request?.child(authentication, { startMs: this.#authenticationMs });
     span?.end(error);
     this.#span = this.#request;
   }
 
-  /** The answer is ready. A stream says by itself when its span ends. */
-  answered(facts: Partial<Understood> & Received, status: number): void {
-    // Most that comes here undecided was refused before authentication.
-    this.#decide(facts, undefined);
+  /** Records the status when the response is ready. A watch ends its span itself. */
+  recordResponse(context: Partial<RequestInfoContext> & ReceivedContext, status: number): void {
+    // Undecided means in most cases: refused before authentication.
+    this.#decide(context, undefined);
     const isDropped = this.#caller !== undefined && !this.#request;
     if (isDropped) return;
-    const span = this.#request ?? this.#begin(facts, {});
+    const span = this.#request ?? this.#begin(context, {});
     span.set({ 'http.response.status_code': status });
     if (status >= serverErrorMin) span.fail(String(status));
-    // The end of a request is not reported again to later listeners.
-    if (facts.request.isAborted) this.#ended({ outcome: 'aborted', bodyBytes: 0 });
-    else facts.request.onEnd((end) => this.#ended(end));
+    // Listeners that are added after the end of a request are not called.
+    if (context.request.isAborted) this.#ended({ outcome: 'aborted', bodyBytes: 0 });
+    else context.request.onEnd((end) => this.#ended(end));
   }
 
-  /** Ends the span before the response, which goes on for long. */
+  /** Ends the span of a watch, whose response may go on for hours. */
   end(): void {
     this.#request?.end();
   }
 
-  #decide(facts: Partial<Understood> & Received, user: UserInfo | undefined): void {
+  #decide(context: Partial<RequestInfoContext> & ReceivedContext, user: UserInfo | undefined): void {
     if (this.#isDecided) return;
     this.#isDecided = true;
-    const caller = this.#caller as TraceContext; // decided from the beginning where there is none
+    const caller = this.#caller as TraceContext; // decided in the constructor if there is none
     if (user?.groups.some((group) => trustedGroups.includes(group))) {
-      if (isSampled(caller)) this.#begin(facts, { parent: caller });
-    } else if (this.#tracer.samples()) this.#begin(facts, { link: caller });
+      if (isSampled(caller)) this.#begin(context, { parent: caller });
+    } else if (this.#tracer.samples()) this.#begin(context, { link: caller });
   }
 
   #begin(
-    facts: Partial<Understood> & Received,
+    context: Partial<RequestInfoContext> & ReceivedContext,
     origin: { readonly parent?: TraceContext; readonly link?: TraceContext },
   ): Span {
-    const attributes = requestAttributes(facts);
-    this.#request = this.#tracer.begin({ name: spanName(facts), startMs: this.#startMs, attributes, ...origin });
+    const attributes = requestAttributes(context);
+    this.#request = this.#tracer.begin({ name: spanName(context), startMs: this.#startMs, attributes, ...origin });
     return this.#request;
   }
 

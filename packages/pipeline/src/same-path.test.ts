@@ -5,13 +5,13 @@ import { type AccessQuestion, defineKind, type Kind, pathSegmentNames } from '@c
 import { createHealth } from '@cluster-apiserver/telemetry';
 import * as fc from 'fast-check';
 import { type OpenPipeline, openPipeline } from '../test/open-pipeline.ts';
-import { discoveryDocuments } from './discovery/discovery-documents.ts';
-import { type Document, documentRoutes } from './documents.ts';
+import { discoveryRoutes } from './discovery/discovery.ts';
+import { type NonResourceHandler, createNonResourceRouter } from './non-resource/router.ts';
 import type { ApiResponse } from './exchange.ts';
-import { healthDocuments } from './health-documents.ts';
-import { issuerDocuments } from './issuer-documents.ts';
-import { openApiDocuments } from './openapi/openapi-documents.ts';
-import { textResponse } from './respond.ts';
+import { healthRoutes } from './non-resource/health.ts';
+import { issuerRoutes } from './non-resource/service-account-issuer.ts';
+import { openApiRoutes } from './openapi/openapi.ts';
+import { textResponse } from './responses.ts';
 
 /** The path that is authorized is the path that is served, whatever is encoded in it and for every route and document. */
 
@@ -35,13 +35,13 @@ const kind = (group: string, name: string): Kind =>
     unknownSelectorField: (field) => field,
   });
 const kinds = [kind('', 'Robot'), kind('notes.example', 'Note')];
-const version = {} as Parameters<typeof discoveryDocuments>[1];
+const version = {} as Parameters<typeof discoveryRoutes>[1];
 
-const documents: Readonly<Record<string, Document>> = {
-  ...discoveryDocuments(kinds, version),
-  ...openApiDocuments(kinds, 'v1', systemClock),
-  ...healthDocuments(createHealth({ clock: systemClock, failed: () => {} })),
-  ...issuerDocuments({ metadata: () => ({}), keySet: () => ({}) }),
+const documents: Readonly<Record<string, NonResourceHandler>> = {
+  ...discoveryRoutes(kinds, version),
+  ...openApiRoutes(kinds, 'v1', systemClock),
+  ...healthRoutes(createHealth({ clock: systemClock, failed: () => {} })),
+  ...issuerRoutes({ metadata: () => ({}), keySet: () => ({}) }),
   '/metrics': ({ auditId }) => textResponse(auditId, 200, ''),
 };
 const paths = [
@@ -60,7 +60,7 @@ let authorized: AccessQuestion | undefined;
 let servedDocument: string | undefined;
 
 beforeAll(async () => {
-  const recorded = Object.keys(documents).map((pattern): [string, Document] => [
+  const recorded = Object.keys(documents).map((pattern): [string, NonResourceHandler] => [
     pattern,
     ({ auditId }, parameters) => {
       servedDocument = pattern.replace('*check', () => parameters['check'] ?? '');
@@ -78,7 +78,7 @@ beforeAll(async () => {
     chain: { authorizer },
     routes: {
       checks: { admission: admission([]), authorizer },
-      documents: documentRoutes(Object.fromEntries(recorded)),
+      nonResourceRouter: createNonResourceRouter(Object.fromEntries(recorded)),
     },
   });
   for (const collection of ['/api/v1/namespaces/n/robots', '/api/v1/namespaces/m/robots'])
@@ -141,7 +141,7 @@ test.each([
   expectSame(target, status, body);
 });
 
-test('the path that is authorized is served, however it is encoded', async () => {
+test('the authorized path is served, however it is encoded', async () => {
   const hostile = fc.constantFrom(
     ...['%2f', '/', '//', '/./', '/../', '..', ';', '%3b', '%00', '%0a', '#', '%23', '%3f', '%3F', '?', '%25', '%2525'],
     ...['%ff', '%c3%a9', '%20', ' ', ':', '\\', '%5c', 'x', 'namespaces', 'watch', 'status', '__proto__', '%e2%80%a8'],

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type OpenPipeline, openPipeline } from '../test/open-pipeline.ts';
 import { robotKind } from '../test/robots.ts';
-import { endHeaders, eventually, frame, http2Answer, literalHeader, type Served, serve } from './node/testing.ts';
+import { endHeaders, eventually, frame, http2Answer, literalHeader, type Served, serve } from '../test/listener.ts';
 
 const robots = '/api/v1/namespaces/n/robots';
 const body = '{"metadata":{"name":"polite"}}';

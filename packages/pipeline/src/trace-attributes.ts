@@ -1,11 +1,11 @@
 import type { SpanAttributes } from '@cluster-apiserver/base';
-import type { Received, Understood } from './facts.ts';
+import type { ReceivedContext, RequestInfoContext } from './request-context.ts';
 import type { RequestInfo, ResourceInfo } from './request-info.ts';
 
-/** What is known of a request when its span begins: nothing of it if it is refused at once. */
-type Known = Partial<Understood> & Received;
+/** The context when the span begins: a request that is refused early has only the first fields. */
+type TracedContext = Partial<RequestInfoContext> & ReceivedContext;
 
-/** As the semantic conventions require: any other method is the client's own word. */
+/** OpenTelemetry's semantic conventions require `_OTHER` for any other method, since clients choose it. */
 const knownMethods: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
@@ -18,16 +18,24 @@ const knownMethods: ReadonlySet<string> = new Set([
   'TRACE',
 ]);
 
-/** As kube-apiserver's: the method, and the path of a resource with names left out. */
-export function spanName({ request, info }: Known): string {
+/** As in kube-apiserver: the method and the path of the resource without names. */
+export function spanName({ request, info }: TracedContext): string {
   const method = knownMethods.has(request.method) ? request.method : 'HTTP';
-  return info?.resource ? `${method} ${routeOf(info.resource)}`.slice(0, nameCharactersMax) : method;
+  return info?.resource ? `${method} ${routeTemplate(info.resource)}`.slice(0, nameCharactersMax) : method;
 }
 
-/** The resource may be the client's own word. */
+/** Clients choose the path, so the resource may not exist. */
 const nameCharactersMax = 256;
 
-function routeOf({ group, version, inNamespace, plural, name, subresource, watchPath }: ResourceInfo): string {
+function routeTemplate({
+  group,
+  version,
+  isInNamespace: inNamespace,
+  plural,
+  name,
+  subresource,
+  isWatchPath: watchPath,
+}: ResourceInfo): string {
   return [
     group === '' ? '/api' : `/apis/${group}`,
     version,
@@ -39,8 +47,8 @@ function routeOf({ group, version, inNamespace, plural, name, subresource, watch
   ].join('/');
 }
 
-/** No credentials, no body, and of the query only what cannot hold any. */
-export function requestAttributes({ request, info, auditId }: Known): SpanAttributes {
+/** No credentials, no body, and only query parameters that cannot hold any. */
+export function requestAttributes({ request, info, auditId }: TracedContext): SpanAttributes {
   const { method, protocol, remoteAddress } = request;
   const isKnown = knownMethods.has(method);
   const userAgent = request.header('user-agent');
@@ -52,22 +60,22 @@ export function requestAttributes({ request, info, auditId }: Known): SpanAttrib
     'client.address': remoteAddress,
     ...(userAgent !== undefined && { 'user_agent.original': userAgent }),
     ...(auditId !== undefined && { 'audit-id': auditId }),
-    ...(info && ofInfo(info)),
+    ...(info && requestInfoAttributes(info)),
   };
 }
 
-function ofInfo({ path, query, verb, resource }: RequestInfo): SpanAttributes {
+function requestInfoAttributes({ path, query, verb, resource }: RequestInfo): SpanAttributes {
   const shownQuery = safeQuery(query);
   return {
     'url.path': path,
     ...(shownQuery !== '' && { 'url.query': shownQuery }),
     'apiserver.verb': verb,
-    ...(resource && ofResource(resource)),
+    ...(resource && resourceAttributes(resource)),
   };
 }
 
-const ofResource = (resource: ResourceInfo): SpanAttributes => ({
-  'http.route': routeOf(resource),
+const resourceAttributes = (resource: ResourceInfo): SpanAttributes => ({
+  'http.route': routeTemplate(resource),
   'apiserver.group': resource.group,
   'apiserver.version': resource.version,
   'apiserver.resource': resource.plural,
@@ -75,7 +83,7 @@ const ofResource = (resource: ResourceInfo): SpanAttributes => ({
   ...(resource.namespace !== undefined && { 'k8s.namespace.name': resource.namespace }),
 });
 
-/** Numbers, switches and words of ours; each is shown only with a value that can be nothing else. */
+/** Parameters that are recorded, and only with a value of this form. */
 const safeParameters: Readonly<Record<string, RegExp>> = {
   allowWatchBookmarks: /^(true|false|1|0)$/,
   dryRun: /^All$/,

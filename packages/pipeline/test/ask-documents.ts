@@ -1,8 +1,8 @@
-/** Documents without a socket and without the stages before them. */
+/** Non-resource paths without a socket and without stages. */
 import { LatencyTracker, systemClock } from '@cluster-apiserver/base';
-import { type Documents, documentRoutes } from '../src/documents.ts';
+import { type NonResourceRoutes, createNonResourceRouter } from '../src/non-resource/router.ts';
 import type { ApiRequest, ApiResponse } from '../src/exchange.ts';
-import { requestInfo } from '../src/request-info.ts';
+import { parseRequestInfo } from '../src/request-info.ts';
 
 export interface DocumentAnswer {
   readonly status: number;
@@ -16,9 +16,9 @@ export type AskDocument = (
   method?: string,
 ) => Promise<DocumentAnswer>;
 
-/** Asks as somebody whom all stages let through. A refusal is thrown, as the stages above would get it. */
-export function askDocuments(documents: Documents): AskDocument {
-  const handle = documentRoutes(documents);
+/** Sends a request as an authorized user. Errors are thrown, as earlier stages would get them. */
+export function askDocuments(documents: NonResourceRoutes): AskDocument {
+  const handle = createNonResourceRouter(documents);
   return async (target, headers = {}, method = 'GET') => {
     const answer = await handle({
       request: {
@@ -31,7 +31,7 @@ export function askDocuments(documents: Documents): AskDocument {
       } as Partial<ApiRequest> as ApiRequest, // documents read nothing else
       latency: new LatencyTracker(systemClock),
       auditId: 'audit',
-      info: requestInfo(method, target),
+      info: parseRequestInfo(method, target),
       warnings: new Set(),
       user: { name: 'reader', uid: undefined, groups: [], extra: {} },
       call: {} as never, // and ask no storage

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { connect } from 'node:tls';
 
-/** The first bytes of a TLS client. A server cannot distinguish a repetition of them from another client. */
+/** The first bytes of a TLS client. A server cannot distinguish a replay from another client. */
 export async function clientHello(): Promise<Buffer> {
   const listener = createServer();
   listener.listen(0, '127.0.0.1');

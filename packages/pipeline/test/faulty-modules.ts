@@ -1,10 +1,10 @@
-/** Puts in the place of the modules of a folder the same ones, whose functions can be made to fail. */
+/** Replaces the modules of a folder by wrappers whose functions can be made to fail. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { jest } from '@jest/globals';
-import type { Received } from '../src/facts.ts';
+import type { ReceivedContext } from '../src/request-context.ts';
 
-/** How a function fails: at once, or behind its work, by a promise if it may give one. */
+/** How a function fails: at once, or after its work, by a rejection if it may return a promise. */
 export const failures = ['throws', 'fails behind its work'] as const;
 export type Failure = (typeof failures)[number];
 
@@ -13,18 +13,18 @@ export interface Fault {
   readonly module: string;
   readonly failure: Failure;
   readonly error: Error;
-  /** What is not about a request fails at its call of this number. */
+  /** Functions without a request fail at their call of this number. */
   readonly nth: number;
-  /** Of requests only those whose target contains this. */
+  /** Only for requests whose target contains this. */
   readonly target: string;
 }
 
 export class FaultyModules {
-  /** Set while something fails. */
+  /** The armed fault. */
   fault: Fault | undefined;
   /** How often it has failed. */
   hits = 0;
-  /** Modules that were called since this was emptied. */
+  /** Modules that were called since this was cleared. */
   readonly called = new Set<string>();
   #calls = 0;
   readonly modules: string[] = [];
@@ -34,7 +34,7 @@ export class FaultyModules {
     this.#calls = 0;
   }
 
-  /** Must run before whatever uses the folder is loaded. What the modules import of each other is replaced as well. */
+  /** Must run before the users of the folder are loaded. Imports between its modules are replaced as well. */
   async replace(folder: string): Promise<void> {
     const isModule = (name: string): boolean => name.endsWith('.ts') && !name.endsWith('.test.ts');
     const left = new Set(fs.readdirSync(path.join(source, folder)).filter(isModule));
@@ -57,7 +57,7 @@ export class FaultyModules {
     }
   }
 
-  /** A function that may fail, and so may functions that it gives, alone or as members. */
+  /** A function that can fail. Functions that it returns, alone or as members, can fail too. */
   #faulty(module: string, value: unknown): unknown {
     if (typeof value === 'function') {
       if (/^class\b/.test(Function.prototype.toString.call(value))) return value;
@@ -97,8 +97,8 @@ export class FaultyModules {
     this.called.add(module);
     const { fault } = this;
     if (fault?.module !== module) return undefined;
-    const facts = given.find(isAboutRequest);
-    const strikes = facts ? facts.request.target.includes(fault.target) : ++this.#calls === fault.nth;
+    const context = given.find(isAboutRequest);
+    const strikes = context ? context.request.target.includes(fault.target) : ++this.#calls === fault.nth;
     if (!strikes) return undefined;
     this.hits++;
     return fault;
@@ -108,7 +108,7 @@ export class FaultyModules {
 const isResponse = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'status' in value && 'headers' in value;
 
-const isAboutRequest = (value: unknown): value is Received =>
+const isAboutRequest = (value: unknown): value is ReceivedContext =>
   typeof value === 'object' && value !== null && 'request' in value;
 
 const source = path.resolve(import.meta.dirname, '..', 'src');

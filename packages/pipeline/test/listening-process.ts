@@ -1,14 +1,14 @@
 /**
- * A listener in a process of its own, for tests that take away what the system gives it, or look at its memory. Prints its
- * port, then each fault, and for each line of its input how many sockets are in memory.
+ * A listener in a separate process, for tests that limit its resources or inspect its memory. Prints its port, then
+ * each error, and for each line of input the number of sockets in memory.
  */
 import { TLSSocket } from 'node:tls';
 import { queryObjects } from 'node:v8';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { selfSigned } from '@cluster-apiserver/certificates';
-import { defaultStreamsMax } from '../src/node/limits.ts';
-import { listen } from '../src/node/listener.ts';
-import { noListenerMeasures } from '../src/node/measures.ts';
+import { defaultStreamsMax } from '../src/listener/limits.ts';
+import { listen } from '../src/listener/listener.ts';
+import { noListenerMeasures } from '../src/listener/measures.ts';
 
 const random = systemRandom();
 const { certificate, privateKey } = await selfSigned({ commonName: 'test', hosts: ['127.0.0.1'] }, systemClock, random);
@@ -18,7 +18,7 @@ const listener = await listen(
     host: '127.0.0.1',
     port: 0,
     certificate: { cert: Buffer.from(certificate), key: Buffer.from(privateKey) },
-    asksForCertificates: false,
+    requestsCertificates: false,
     clock: systemClock,
     random,
     goawayChance: 0,

@@ -1,4 +1,6 @@
-/** The whole pipeline without a socket, over a store in memory. Everybody may do everything, unless a test says otherwise. */
+/**
+ * The whole pipeline without a socket, over a store in memory. All users are authorized unless a test says otherwise.
+ */
 import { type Clock, type Random, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { admission, type Authorizer } from '@cluster-apiserver/gates';
 import type { Kind } from '@cluster-apiserver/model';
@@ -6,12 +8,13 @@ import { openRegistry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import type { ChainOptions } from '../src/chain.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
-import type { Endpoint, RouteOptions } from '../src/routes.ts';
+import type { Endpoint } from '../src/endpoints/endpoint.ts';
+import type { RouteOptions } from '../src/router.ts';
 
 export interface PipelineOptions {
   readonly kinds: readonly Kind[];
   readonly clock?: Clock;
-  /** Chooses names and identities, and nothing else: two with the same seed give equal objects equal ones. */
+  /** Generates names and UIDs only: pipelines with the same seed generate equal objects. */
   readonly random?: Random;
   readonly chain?: Partial<ChainOptions>;
   readonly routes?: Partial<RouteOptions>;
@@ -22,7 +25,7 @@ export interface OpenPipeline {
   /** Sends a request without a socket. */
   ask(method: string, target: string, message?: Message): Promise<ApiResponse>;
   readonly resources: readonly Resource[];
-  /** Everything that is answered besides documents. */
+  /** The endpoints of all kinds. */
   readonly endpoints: readonly Endpoint[];
   readonly store: Store;
   /** Internal errors that were reported. */
@@ -37,7 +40,7 @@ interface Message {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Longer than any test, also for clocks that are set forward. */
+/** Longer than any test, also for clocks that are advanced. */
 const requestTimeoutMs = 3_600_000;
 
 export async function openPipeline({
@@ -47,11 +50,18 @@ export async function openPipeline({
   chain: stages,
   routes: answers,
 }: PipelineOptions): Promise<OpenPipeline> {
-  // Loaded now and not before: a test may have put something else in the place of their parts.
-  const [{ chain }, { endpoints, routes }, { documentRoutes }, { OpenWatches }] = await Promise.all([
+  // Loaded late, since a test may have replaced modules.
+  const [
+    { buildHandlerChain: chain },
+    { endpointsOf },
+    { createRouter: routes },
+    { createNonResourceRouter: documentRoutes },
+    { OpenWatches },
+  ] = await Promise.all([
     import('../src/chain.ts'),
-    import('../src/routes.ts'),
-    import('../src/documents.ts'),
+    import('../src/endpoints/endpoints.ts'),
+    import('../src/router.ts'),
+    import('../src/non-resource/router.ts'),
     import('../src/handlers/open-watches.ts'),
   ]);
   const faults: unknown[] = [];
@@ -84,7 +94,7 @@ export async function openPipeline({
       openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
       measures: { began: () => ({ sent: () => {}, stalled: () => {}, ended: () => {} }) },
     },
-    documents: documentRoutes({}),
+    nonResourceRouter: documentRoutes({}),
     ...answers,
   };
   const handle = chain(
@@ -113,7 +123,7 @@ export async function openPipeline({
       headerLines: (name) => (headers[name] === undefined ? [] : [headers[name]]),
       headersFrom: (prefix) => Object.entries(headers).filter(([name]) => name.startsWith(prefix)),
       clientCertificates: [],
-      webSocket: false,
+      isWebSocket: false,
       body: async () => (typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0))),
       remoteAddress: '127.0.0.1',
       protocol: 'HTTP/1.1',
@@ -125,5 +135,8 @@ export async function openPipeline({
     await registry.cache.close();
     store.close();
   };
-  return { handle, ask, resources, endpoints: endpoints(routeOptions), store, faults, codes, close };
+  const endpoints = [...routeOptions.resources.map(({ served }) => served), ...routeOptions.reviews].flatMap(
+    endpointsOf,
+  );
+  return { handle, ask, resources, endpoints, store, faults, codes, close };
 }

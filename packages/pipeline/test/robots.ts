@@ -1,4 +1,4 @@
-/** Kinds with a subresource, a view and rules of their own. */
+/** Kinds with a subresource, a view and validation. */
 import {
   defineKind,
   defineSubresource,
@@ -14,7 +14,7 @@ import {
   stringMap,
 } from '@cluster-apiserver/model';
 
-/** Tells what it was asked for and of whom. */
+/** Returns its request and the UID of the object. */
 export const token = defineSubresource({
   name: 'token',
   group: 'tokens.example',
@@ -53,7 +53,7 @@ const kind = (group: string, plural: string): Kind =>
   });
 
 export const robotKind = kind('', 'robots');
-/** The robots once more, with other names for their parts and a rule of its own. */
+/** A view of robots with other field names and its own validation. */
 export const machineKind = defineView<KubeObject & { arms?: number }>({
   of: robotKind,
   group: 'machines.example',

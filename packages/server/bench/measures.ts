@@ -7,7 +7,7 @@ import process from 'node:process';
 import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { measuredAuthenticator, measuredAuthorizer } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
-import { type ApiRequest, chain, type Handler } from '@cluster-apiserver/pipeline';
+import { type ApiRequest, buildHandlerChain, type Handler } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { authenticationMeasures, authorizationAttemptMeasures } from '../src/wiring/identity-measures.ts';
 import { inFlightMeasures } from '../src/wiring/measures.ts';
@@ -38,7 +38,7 @@ const common = {
   report: () => {},
   reportRejection: () => {},
 };
-const counting = chain(
+const counting = buildHandlerChain(
   {
     ...common,
     authenticator: measuredAuthenticator(authenticator, clock, authenticationMeasures(metrics)),
@@ -51,7 +51,7 @@ const counting = chain(
     return response;
   },
 );
-const silent = chain(
+const silent = buildHandlerChain(
   {
     ...common,
     authenticator,
@@ -70,7 +70,7 @@ const request = {
   headersFrom: () => [],
   clientCertificates: [],
   remoteAddress: '127.0.0.1',
-  webSocket: false,
+  isWebSocket: false,
   protocol: 'HTTP/2.0',
   signal: new AbortController().signal,
   isAborted: false,

@@ -4,16 +4,16 @@ import { firstToDecide, measuredAuthenticator, measuredAuthorizer } from '@clust
 import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import {
-  chain,
-  discoveryDocuments,
-  documentRoutes,
-  healthDocuments,
-  metricsDocuments,
+  buildHandlerChain,
+  discoveryRoutes,
+  createNonResourceRouter,
+  healthRoutes,
+  metricsRoutes,
   type ReportFault,
   type ReportRejection,
-  openApiDocuments,
+  openApiRoutes,
   OpenWatches,
-  routes,
+  createRouter,
 } from '@cluster-apiserver/pipeline';
 import { openRegistry } from '@cluster-apiserver/registry';
 import { createMetrics, type DeclaredMetric, type Log } from '@cluster-apiserver/telemetry';
@@ -191,7 +191,7 @@ export async function assemble(
         srcIP: request.remoteAddress,
         error,
       });
-    const handler = chain(
+    const handler = buildHandlerChain(
       {
         clock,
         random,
@@ -211,13 +211,13 @@ export async function assemble(
         report: reportFault,
         reportRejection,
       },
-      routes({
+      createRouter({
         resources: [...resources, ...views],
         reviews,
         clock,
         checks: { admission, authorizer },
         deleteCollectionWorkers: flags['delete-collection-workers'],
-        mayDeleteUnreadable: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
+        unsafeDeletionAuthorizer: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
         watchLimits: {
           clock,
           random,
@@ -233,13 +233,13 @@ export async function assemble(
           measures: watchMeasures(metrics, outward),
           report: reportFault,
         },
-        documents: documentRoutes({
-          ...discoveryDocuments(outward, about),
-          ...openApiDocuments(outward, about.gitVersion, clock),
-          ...healthDocuments(health),
+        nonResourceRouter: createNonResourceRouter({
+          ...discoveryRoutes(outward, about),
+          ...openApiRoutes(outward, about.gitVersion, clock),
+          ...healthRoutes(health),
           ...accountTokens?.documents,
           ...statusDocuments({ flags, version: about, clock, random }),
-          ...metricsDocuments(metrics, slis),
+          ...metricsRoutes(metrics, slis),
           [configzPath]: configzDocument(flags, following.records, clock),
         }),
       }),

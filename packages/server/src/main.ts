@@ -72,7 +72,7 @@ async function serve(flags: ServerFlags): Promise<void> {
     process.exit(1);
   };
   // The state is unknown then, and the replica starts anew. Nothing that a client sends leads here: callbacks of its
-  // connections run in a guard that ends the connection instead (pipeline/src/node/guard.ts).
+  // connections run in a guard that ends the connection instead (pipeline/src/listener/callback-guard.ts).
   process.on('uncaughtException', die('uncaught exception; exiting'));
   process.on('unhandledRejection', die('unhandled promise rejection; exiting'));
   // Node would print its warnings, without where they come from, between the lines of the log.

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import { systemClock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { encodeProtobuf, type JsonSchema, type Kind, type KubeObject, parseProtobuf } from '@cluster-apiserver/model';
-import { type ApiResponse, discoveryDocuments, openApiDocuments, type VersionInfo } from '@cluster-apiserver/pipeline';
+import { type ApiResponse, discoveryRoutes, openApiRoutes, type VersionInfo } from '@cluster-apiserver/pipeline';
 import { services } from '../../kinds/test/services.ts';
 import { askDocuments } from '../../pipeline/test/ask-documents.ts';
 import { type OpenPipeline, openPipeline } from '../../pipeline/test/open-pipeline.ts';
@@ -102,8 +102,8 @@ describe.each(cases)('%s', (name, kind, path, content) => {
 
   test('is found by discovery and described by OpenAPI 2 and 3', async () => {
     const documents = askDocuments({
-      ...discoveryDocuments(served, {} as VersionInfo),
-      ...openApiDocuments(served, 'v0', systemClock),
+      ...discoveryRoutes(served, {} as VersionInfo),
+      ...openApiRoutes(served, 'v0', systemClock),
     });
     const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
     const discovered = JSON.parse((await documents(root)).text) as { resources: object[] };

@@ -6,14 +6,14 @@ import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { kinds, reviews, type ReviewServices } from '@cluster-apiserver/kinds';
 import type { JsonSchema } from '@cluster-apiserver/model';
-import { discoveryDocuments, openApiDocuments, type VersionInfo } from '@cluster-apiserver/pipeline';
+import { discoveryRoutes, openApiRoutes, type VersionInfo } from '@cluster-apiserver/pipeline';
 import { askDocuments } from '../../pipeline/test/ask-documents.ts';
 import { services } from '../../kinds/test/services.ts';
 
 const served = [...kinds(services), ...reviews({} as ReviewServices)]; // only their declarations are used
 const ask = askDocuments({
-  ...discoveryDocuments(served, {} as VersionInfo), // not part of the snapshot
-  ...openApiDocuments(served, 'v0', systemClock),
+  ...discoveryRoutes(served, {} as VersionInfo), // not part of the snapshot
+  ...openApiRoutes(served, 'v0', systemClock),
 });
 
 test.each(['/api', '/apis'])('discovery through %s matches the snapshot', async (path) => {

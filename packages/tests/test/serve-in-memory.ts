@@ -25,7 +25,7 @@ export async function serveInMemory({
   const pipeline = await openPipeline({
     ...options,
     kinds: kinds({ eventLifetimeSeconds: 3_600 }),
-    ...(deletesUnreadable && { routes: { mayDeleteUnreadable: allowAll } }),
+    ...(deletesUnreadable && { routes: { unsafeDeletionAuthorizer: allowAll } }),
   });
   return {
     ...pipeline,

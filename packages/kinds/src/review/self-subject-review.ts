@@ -1,11 +1,4 @@
-import {
-  defineReview,
-  field,
-  formatTime,
-  object,
-  publicationOf,
-  type Review,
-} from '@cluster-apiserver/model';
+import { defineReview, field, formatTime, object, publicationOf, type Review } from '@cluster-apiserver/model';
 import type { ReviewServices } from './services.ts';
 import { authentication, userInfo, userInfoOf } from './user-info.ts';
 

@@ -1,9 +1,9 @@
-import type { ServedKind } from '@cluster-apiserver/model';
+import type { Kind, Review } from '@cluster-apiserver/model';
 import type { ApiRequest } from '../exchange.ts';
-import { mediaRanges } from '../forms/media-ranges.ts';
-import type { ServedGroup } from './served-groups.ts';
+import { parseMediaRanges } from '../encoding/media-ranges.ts';
+import { type ServedGroup, listServedResources } from './served-groups.ts';
 
-/** Discovery at once: all groups with all their resources in one answer. */
+/** Aggregated discovery: all groups with all resources in one response. */
 
 export const aggregatedVersions = ['v2', 'v2beta1'] as const;
 export type AggregatedVersion = (typeof aggregatedVersions)[number];
@@ -11,12 +11,12 @@ export type AggregatedVersion = (typeof aggregatedVersions)[number];
 const apiGroup = 'apidiscovery.k8s.io';
 const listKind = 'APIGroupDiscoveryList';
 
-export const aggregatedType = (version: AggregatedVersion): string =>
+export const aggregatedMediaType = (version: AggregatedVersion): string =>
   `application/json;g=${apiGroup};v=${version};as=${listKind}`;
 
-/** The version that the client prefers to the separate lists, if it does. */
-export function aggregatedAsked(request: ApiRequest): AggregatedVersion | undefined {
-  for (const { type, parameters } of mediaRanges(request.header('accept'))) {
+/** The version of aggregated discovery that the client prefers, or undefined for unaggregated discovery. */
+export function negotiateAggregatedVersion(request: ApiRequest): AggregatedVersion | undefined {
+  for (const { type, parameters } of parseMediaRanges(request.header('accept'))) {
     const form = parameters.get('as');
     if (form === undefined && plainTypes.has(type)) return undefined;
     if (form !== listKind || type !== 'application/json' || parameters.get('g') !== apiGroup) continue;
@@ -28,7 +28,7 @@ export function aggregatedAsked(request: ApiRequest): AggregatedVersion | undefi
 
 const plainTypes = new Set(['*/*', 'application/*', 'application/json', 'application/yaml']);
 
-export const aggregatedList = (groups: readonly ServedGroup[], version: AggregatedVersion): object => ({
+export const formatAggregatedList = (groups: readonly ServedGroup[], version: AggregatedVersion): object => ({
   kind: listKind,
   apiVersion: `${apiGroup}/${version}`,
   metadata: {},
@@ -42,30 +42,20 @@ export const aggregatedList = (groups: readonly ServedGroup[], version: Aggregat
   })),
 });
 
-const resource = ({
-  group,
-  version,
-  kind,
-  plural,
-  singular,
-  shortNames,
-  categories,
-  namespaced,
-  verbs,
-  subresourceForms,
-}: ServedKind): object => ({
-  resource: plural,
-  responseKind: { group, version, kind },
-  scope: namespaced ? 'Namespaced' : 'Cluster',
-  singularResource: singular,
-  verbs,
-  ...(shortNames.length > 0 && { shortNames }),
-  ...(categories && { categories }),
-  ...(subresourceForms.length > 0 && {
-    subresources: subresourceForms.map(({ name, group, version, kind, verbs }) => ({
-      subresource: name,
-      responseKind: { group, version, kind },
-      verbs,
-    })),
-  }),
-});
+function resource(kind: Kind | Review): object {
+  const [main, ...subresources] = listServedResources(kind).map(({ subresource, target, verbs }) => ({
+    subresource,
+    responseKind: { group: target.group, version: target.version, kind: target.kind },
+    verbs,
+  }));
+  return {
+    resource: kind.plural,
+    responseKind: main?.responseKind,
+    scope: kind.namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: kind.singular,
+    verbs: main?.verbs,
+    ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
+    ...(kind.categories && { categories: kind.categories }),
+    ...(subresources.length > 0 && { subresources }),
+  };
+}

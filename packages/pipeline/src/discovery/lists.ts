@@ -1,59 +1,68 @@
 import { createHash } from 'node:crypto';
-import type { GroupVersionKind, ServedKind } from '@cluster-apiserver/model';
-import type { ServedGroup, ServedVersion } from './served-groups.ts';
+import type { GroupVersionKind, Kind, Review } from '@cluster-apiserver/model';
+import { type ServedGroup, type ServedVersion, listServedResources } from './served-groups.ts';
 
-/** Discovery in pieces: the versions, the groups, and the resources of one of them, each by a request of its own. */
+/** Unaggregated discovery: versions, groups and resources in separate requests. */
 
-export const coreVersions = (core: ServedGroup | undefined): object => ({
+export const formatCoreVersions = (core: ServedGroup | undefined): object => ({
   kind: 'APIVersions',
   versions: core?.versions.map(({ version }) => version) ?? [],
-  // Under which address we are reached is known to the load balancer and to the client, and not to us.
+  // The address of this server depends on the client's network, which this server does not know.
   serverAddressByClientCIDRs: [],
 });
 
-export const groupList = (groups: readonly ServedGroup[]): object => ({
+export const formatGroupList = (groups: readonly ServedGroup[]): object => ({
   kind: 'APIGroupList',
   apiVersion: 'v1',
-  groups: groups.map(groupMembers),
+  groups: groups.map(groupFields),
 });
 
-export const group = (served: ServedGroup): object => ({ kind: 'APIGroup', apiVersion: 'v1', ...groupMembers(served) });
+export const formatGroup = (served: ServedGroup): object => ({
+  kind: 'APIGroup',
+  apiVersion: 'v1',
+  ...groupFields(served),
+});
 
-function groupMembers({ name, versions }: ServedGroup): object {
+function groupFields({ name, versions }: ServedGroup): object {
   const named = versions.map(({ groupVersion, version }) => ({ groupVersion, version }));
   return { name, versions: named, preferredVersion: named[0] };
 }
 
-export const resourceList = ({ groupVersion, version, kinds }: ServedVersion): object => ({
+export const formatResourceList = ({ groupVersion, version, kinds }: ServedVersion): object => ({
   kind: 'APIResourceList',
-  // The lists of the core group are older than the member.
+  // As in kube-apiserver, lists of the core group have no apiVersion.
   ...(groupVersion !== version && { apiVersion: 'v1' }),
   groupVersion,
-  resources: kinds.flatMap(resources),
+  resources: kinds.flatMap(formatResources),
 });
 
-const resources = ({ verbs, namespaced, subresourceForms, storedAs, ...kind }: ServedKind): object[] => [
-  {
-    name: kind.plural,
-    singularName: kind.singular,
-    namespaced,
-    kind: kind.kind,
-    verbs,
-    ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
-    ...(kind.categories && { categories: kind.categories }),
-    ...(storedAs && { storageVersionHash: storageVersionHash(storedAs) }),
-  },
-  ...subresourceForms.map(({ name, group, version, kind: spoken, verbs }) => ({
-    name: `${kind.plural}/${name}`,
-    singularName: '',
-    namespaced,
-    // Said only where they are not those of the list.
-    ...((group !== kind.group || version !== kind.version) && { group, version }),
-    kind: spoken,
-    verbs,
-  })),
-];
+const formatResources = (kind: Kind | Review): object[] =>
+  listServedResources(kind).map(({ subresource, target, verbs }) =>
+    subresource === undefined
+      ? {
+          name: kind.plural,
+          singularName: kind.singular,
+          namespaced: kind.namespaced,
+          kind: kind.kind,
+          verbs,
+          ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
+          ...(kind.categories && { categories: kind.categories }),
+          ...(kind.storedAs && { storageVersionHash: storageVersionHash(kind.storedAs) }),
+        }
+      : {
+          name: `${kind.plural}/${subresource}`,
+          singularName: '',
+          namespaced: kind.namespaced,
+          // Omitted where they are those of the list.
+          ...((target.group !== kind.group || target.version !== kind.version) && {
+            group: target.group,
+            version: target.version,
+          }),
+          kind: target.kind,
+          verbs,
+        },
+  );
 
-/** Tells clients that migrate stored objects whether the version in which they are stored has changed. */
+/** Changes with the version in which objects are stored, for storage migration. */
 const storageVersionHash = ({ group, version, kind }: GroupVersionKind): string =>
   createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');

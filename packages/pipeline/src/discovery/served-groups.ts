@@ -1,20 +1,21 @@
-import type { ServedKind } from '@cluster-apiserver/model';
+import type { GroupVersionKind, Kind, Review } from '@cluster-apiserver/model';
+import { endpointsOf } from '../endpoints/endpoints.ts';
 
-/** What is served, in the order in which discovery tells it. */
-export interface ServedGroup<K extends ServedKind = ServedKind> {
+/** The groups and versions that are served, in the order in which discovery lists them. */
+export interface ServedGroup {
   readonly name: string;
   /** The first is preferred. */
-  readonly versions: readonly ServedVersion<K>[];
+  readonly versions: readonly ServedVersion[];
 }
-export interface ServedVersion<K extends ServedKind = ServedKind> {
+export interface ServedVersion {
   readonly version: string;
   /** `v1`, or `group/version`. */
   readonly groupVersion: string;
-  readonly kinds: readonly K[];
+  readonly kinds: readonly (Kind | Review)[];
 }
 
-/** Groups and versions in the order of their declaration, kinds by their name. */
-export function servedGroups<K extends ServedKind>(kinds: readonly K[]): readonly ServedGroup<K>[] {
+/** Groups and versions in the order of their declaration, kinds by their plural. */
+export function listServedGroups(kinds: readonly (Kind | Review)[]): readonly ServedGroup[] {
   return [...Map.groupBy(kinds, ({ group }) => group)].map(([name, ofGroup]) => ({
     name,
     versions: [...Map.groupBy(ofGroup, ({ version }) => version)].map(([version, ofVersion]) => ({
@@ -24,3 +25,20 @@ export function servedGroups<K extends ServedKind>(kinds: readonly K[]): readonl
     })),
   }));
 }
+
+/** A resource, or a subresource of it, as both forms of discovery list it. */
+export interface ServedResource {
+  /** Undefined for the resource itself. */
+  readonly subresource: string | undefined;
+  /** What its endpoints receive and return. */
+  readonly target: GroupVersionKind;
+  readonly verbs: readonly string[];
+}
+
+/** The resource itself first. Verbs are in alphabetical order. */
+export const listServedResources = (kind: Kind | Review): readonly ServedResource[] =>
+  [...Map.groupBy(endpointsOf(kind), ({ subresource }) => subresource)].map(([subresource, endpoints]) => ({
+    subresource,
+    target: endpoints[0]?.target ?? kind,
+    verbs: [...new Set(endpoints.flatMap(({ verbs }) => verbs))].sort(),
+  }));

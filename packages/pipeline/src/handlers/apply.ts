@@ -12,80 +12,86 @@ import {
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import { apply, type Resource } from '@cluster-apiserver/registry';
-import { type FieldValidation, readable, readBody, report, unknownField, yaml } from '../body.ts';
+import { rejectUnparsable, parseYamlBody } from '../request-body/body-formats.ts';
+import { type FieldValidation, reportFieldProblems, unknownFieldMessage } from '../request-body/field-validation.ts';
+import { readBody } from '../request-body/read-body.ts';
 import type { ApiResponse } from '../exchange.ts';
-import type { Authenticated } from '../facts.ts';
-import type { Form } from '../forms/negotiate.ts';
-import { applyParameters } from '../options.ts';
-import { objectResponse } from '../respond.ts';
-import { operationOptions, placeOf, requesterOf, type WriteChecks } from './place.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import type { ResponseFormat } from '../encoding/negotiate.ts';
+import { readApplyParameters } from '../query-parameters.ts';
+import { objectResponse } from '../responses.ts';
+import { readOperationOptions, namespacedNameOf, createRequester, type WriteChecks } from './requester.ts';
 
 export const applyType = 'application/apply-patch+yaml';
 
 export const applyHandler =
   (resource: Resource, checks: WriteChecks) =>
-  async (facts: Authenticated, form: Form): Promise<ApiResponse> => {
-    const { request, info, call } = facts;
-    const body = await readBody(facts);
-    const { dryRun, manager, force, fieldValidation } = applyParameters(request, info);
-    const warn = (text: string): unknown => facts.warnings.add(text);
+  async (context: AuthenticatedContext, format: ResponseFormat): Promise<ApiResponse> => {
+    const { request, info, call } = context;
+    const body = await readBody(context);
+    const { dryRun, manager, force, fieldValidation } = readApplyParameters(request, info);
+    const warn = (text: string): unknown => context.warnings.add(text);
     const part = partOf(resource.served, info.resource?.subresource);
     const configuration = await runTask(
       resource.clock,
       call,
-      readConfiguration(resource.served, part, facts, body, fieldValidation, warn),
+      readConfiguration(resource.served, part, context, body, fieldValidation, warn),
       body.length >= largeBytesMin,
     );
-    const { namespace, name } = placeOf(facts);
-    const requester = requesterOf(facts, checks, operationOptions('PatchOptions', info));
+    const { namespace, name } = namespacedNameOf(context);
+    const requester = createRequester(context, checks, readOperationOptions('PatchOptions', info));
     const options = { namespace, part, requester, dryRun, manager, force, warn };
     const { outcome, created } = await apply(resource, name, configuration, options, call);
-    return objectResponse(facts, resource, form, created ? 201 : 200, outcome);
+    return objectResponse(context, resource, format, created ? 201 : 200, outcome);
   };
 
 function* readConfiguration(
   kind: Kind,
   part: Part | undefined,
-  { audit }: Authenticated,
+  { audit }: AuthenticatedContext,
   body: Buffer,
   validation: FieldValidation,
   warn: (text: string) => void,
 ): SyncTask<Applied> {
-  const { value, faults } = yield* readable(yaml(body), 'error decoding YAML');
+  const { value, faults } = yield* rejectUnparsable(parseYamlBody(body), 'error decoding YAML');
   yield;
   const unknown: string[] = [];
-  requireForm(kind, value);
-  audit?.requestObject(value, body.length);
+  requireTypeNames(kind, value);
+  audit?.logRequestObject(value, body.length);
   try {
     const configuration = readApplied(kind.schema, dropUnwritable(kind, part, value), (path) => unknown.push(path));
-    report([...faults.map(({ message }) => message), ...unknown.map(unknownField)], validation, warn);
+    reportFieldProblems(
+      [...faults.map(({ message }) => message), ...unknown.map(unknownFieldMessage)],
+      validation,
+      warn,
+    );
     yield;
-    return kind.view ? readApplied(kind.view.of.schema, storedNames(kind.view, value), () => {}) : configuration;
+    return kind.view ? readApplied(kind.view.of.schema, toStoredFields(kind.view, value), () => {}) : configuration;
   } catch (error) {
     if (error instanceof WrongTypeError || error instanceof PatchFormError)
-      throw badRequest(`the configuration to apply is no ${kind.kind}: ${error.message}`, error);
+      throw badRequest(`the applied configuration is not a valid ${kind.kind}: ${error.message}`, error);
     throw error;
   }
 }
 
-/** What was read once already, and is a configuration, in the form in which the object is stored. */
-const storedNames = ({ of, renameFields: renamed }: View, configuration: unknown): object => ({
+/** Renames the fields of a view to those of the stored kind. */
+const toStoredFields = ({ of, renameFields: renamed }: View, configuration: unknown): object => ({
   ...renamed(configuration as object),
   kind: of.kind,
   apiVersion: of.apiVersion,
 });
 
-/** A configuration names its kind and version, because its fields mean something in that version alone. */
-function requireForm(kind: Kind, value: unknown): asserts value is object {
+/** An applied configuration must name its kind and version, since its fields have a meaning only in that version. */
+function requireTypeNames(kind: Kind, value: unknown): asserts value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw badRequest('error decoding YAML: the configuration to apply must be an object');
-  const given = value as Readonly<Record<string, unknown>>;
-  const [apiVersion, name] = [getOwn(given, 'apiVersion'), getOwn(given, 'kind')];
+  const fields = value as Readonly<Record<string, unknown>>;
+  const [apiVersion, name] = [getOwn(fields, 'apiVersion'), getOwn(fields, 'kind')];
   if (apiVersion !== kind.apiVersion || name !== kind.kind)
     throw badRequest(
       `invalid object type: ${JSON.stringify(name ?? '')} in version ${JSON.stringify(apiVersion ?? '')}, expected ${kind.kind} in version ${JSON.stringify(kind.apiVersion)}`,
     );
-  const metadata = getOwn(given, 'metadata') as Readonly<Record<string, unknown>> | null | undefined;
+  const metadata = getOwn(fields, 'metadata') as Readonly<Record<string, unknown>> | null | undefined;
   if (typeof metadata === 'object' && metadata !== null && (getOwn(metadata, 'managedFields') ?? null) !== null)
     throw badRequest('metadata.managedFields must be nil');
 }

@@ -1,24 +1,28 @@
 import type { Subresource } from '@cluster-apiserver/model';
 import { createSubresource, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
-import type { Authenticated } from '../facts.ts';
-import { madeResponse } from '../respond.ts';
-import { incomingForm } from './incoming.ts';
-import { operationOptions, placeOf, requesterOf, type WriteChecks } from './place.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import { unstoredObjectResponse } from '../responses.ts';
+import { readRequestObject } from './request-object.ts';
+import { readOperationOptions, namespacedNameOf, createRequester, type WriteChecks } from './requester.ts';
 
 export const createSubresourceHandler =
-  (resource: Resource, subresource: Subresource, checks: WriteChecks): Handler<Authenticated> =>
-  async (facts) => {
-    const { object, options, form } = await incomingForm(subresource, facts, 'CreateOptions', resource.clock);
-    const { namespace, name } = placeOf(facts);
-    const requester = requesterOf(facts, checks, operationOptions('CreateOptions', facts.info));
-    const made = await createSubresource(
+  (resource: Resource, subresource: Subresource, checks: WriteChecks): Handler<AuthenticatedContext> =>
+  async (context) => {
+    const {
+      object,
+      options,
+      responseFormat: format,
+    } = await readRequestObject(subresource, context, 'CreateOptions', resource.clock);
+    const { namespace, name } = namespacedNameOf(context);
+    const requester = createRequester(context, checks, readOperationOptions('CreateOptions', context.info));
+    const created = await createSubresource(
       resource,
       subresource,
       name,
       object,
       { ...options, namespace, requester },
-      facts.call,
+      context.call,
     );
-    return madeResponse(facts, subresource, form, 201, made, resource.clock);
+    return unstoredObjectResponse(context, subresource, format, 201, created, resource.clock);
   };

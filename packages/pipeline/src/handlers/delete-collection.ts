@@ -1,28 +1,28 @@
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { deleteCollection, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
-import type { Authenticated } from '../facts.ts';
-import { objectForm } from '../forms/negotiate.ts';
-import { listParameters, requireObeyedSelector } from '../options.ts';
-import { statusResponse } from '../respond.ts';
-import { deleteParameters } from './delete-parameters.ts';
-import { deletionOptions, requesterOf, type WriteChecks } from './place.ts';
-import { deletesUnreadable } from './unsafe-deletion.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import { negotiateObject } from '../encoding/negotiate.ts';
+import { readListParameters, requireSupportedSelector } from '../query-parameters.ts';
+import { statusResponse } from '../responses.ts';
+import { readDeleteParameters } from './delete-parameters.ts';
+import { toOperationOptions, createRequester, type WriteChecks } from './requester.ts';
+import { authorizeUnsafeDeletion } from './unsafe-deletion.ts';
 
-/** `mayDeleteUnreadable` is undefined where nobody may. */
+/** `unsafeDeletionAuthorizer` is undefined if unsafe deletion is disabled. */
 export const deleteCollectionHandler =
   (
     resource: Resource,
     checks: WriteChecks,
     workers: number,
     mayDeleteUnreadable: Authorizer | undefined,
-  ): Handler<Authenticated> =>
-  async (facts) => {
-    const form = objectForm(facts, resource.served);
-    requireObeyedSelector(resource, facts);
-    const options = listParameters(resource, facts);
-    const deletion = await deleteParameters(facts);
-    const ignoreReadErrors = await deletesUnreadable(facts, deletion.ignoreReadErrors, mayDeleteUnreadable);
+  ): Handler<AuthenticatedContext> =>
+  async (context) => {
+    const format = negotiateObject(context, resource.served);
+    requireSupportedSelector(resource, context);
+    const options = readListParameters(resource, context);
+    const deletion = await readDeleteParameters(context);
+    const ignoreReadErrors = await authorizeUnsafeDeletion(context, deletion.ignoreReadErrors, mayDeleteUnreadable);
     const status = await deleteCollection(
       resource,
       {
@@ -30,11 +30,11 @@ export const deleteCollectionHandler =
         delete: {
           ...deletion,
           ignoreReadErrors,
-          requester: requesterOf(facts, checks, deletionOptions(deletion)),
+          requester: createRequester(context, checks, toOperationOptions(deletion)),
         },
         workers,
       },
-      facts.call,
+      context.call,
     );
-    return statusResponse(facts, form, 200, status);
+    return statusResponse(context, format, 200, status);
   };

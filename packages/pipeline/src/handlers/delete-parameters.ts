@@ -8,13 +8,13 @@ import {
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import type { DeleteOptions } from '@cluster-apiserver/registry';
-import { type BodyFormat, bodyFormat, readable, readBody } from '../body.ts';
-import type { Authenticated } from '../facts.ts';
-import { dryRunErrors, invalidOptions } from '../options.ts';
-import { flag, integer, text } from '../request-info.ts';
-import { ignoreReadErrors } from './unsafe-deletion.ts';
+import { type BodyFormat, formatOfBody, rejectUnparsable } from '../request-body/body-formats.ts';
+import { readBody } from '../request-body/read-body.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import { dryRunErrors, invalidOptionsError } from '../query-parameters.ts';
+import { readBoolean, readInteger, readString } from '../request-info.ts';
+import { ignoreReadErrorsParameter } from './unsafe-deletion.ts';
 
-/** What a delete may say in its body. */
 interface DeleteBody {
   readonly kind?: string;
   readonly apiVersion?: string;
@@ -23,50 +23,50 @@ interface DeleteBody {
   readonly orphanDependents?: boolean;
   readonly propagationPolicy?: string;
   readonly dryRun?: readonly string[];
-  readonly [ignoreReadErrors]?: boolean;
+  readonly [ignoreReadErrorsParameter]?: boolean;
 }
 
 /**
- * Each option is the body's if it says anything about it, and the query's otherwise. The reference forgets the query
- * as soon as there is a body, and so deletes for good what was asked to be a dry run.
+ * An option in the body takes precedence over the query. kube-apiserver ignores the query as soon as there is a body,
+ * and so deletes for good what the query marks as a dry run.
  */
-export async function deleteParameters(facts: Authenticated): Promise<Omit<DeleteOptions, 'namespace'>> {
-  const { query } = facts.info;
-  const format = bodyFormat(facts.request, { hasProtobuf: true });
-  const raw = await readBody(facts);
-  const body = raw.length === 0 ? {} : readOptions(raw, format);
-  if (raw.length > 0) facts.audit?.requestObject(body, raw.length);
+export async function readDeleteParameters(context: AuthenticatedContext): Promise<Omit<DeleteOptions, 'namespace'>> {
+  const { query } = context.info;
+  const format = formatOfBody(context.request, { hasProtobuf: true });
+  const raw = await readBody(context);
+  const body = raw.length === 0 ? {} : parseOptions(raw, format);
+  if (raw.length > 0) context.audit?.logRequestObject(body, raw.length);
   const dryRun = [...query.getAll('dryRun'), ...(body.dryRun ?? [])];
   const errors = dryRunErrors(dryRun);
-  if (errors.length > 0) throw invalidOptions('DeleteOptions', errors);
+  if (errors.length > 0) throw invalidOptionsError('DeleteOptions', errors);
   const policyInBody = body.orphanDependents !== undefined || body.propagationPolicy !== undefined;
   return {
     dryRun: dryRun.length > 0,
-    ignoreReadErrors: body[ignoreReadErrors] ?? flag(query, ignoreReadErrors),
+    ignoreReadErrors: body[ignoreReadErrorsParameter] ?? readBoolean(query, ignoreReadErrorsParameter),
     preconditions: body.preconditions,
-    gracePeriodSeconds: body.gracePeriodSeconds ?? integer(query, 'gracePeriodSeconds'),
-    // Deprecated, and taken without a Warning: kube-apiserver sends none, as recorded conversations show.
-    orphanDependents: policyInBody ? body.orphanDependents : flag(query, 'orphanDependents'),
-    propagationPolicy: policyInBody ? body.propagationPolicy : text(query, 'propagationPolicy'),
+    gracePeriodSeconds: body.gracePeriodSeconds ?? readInteger(query, 'gracePeriodSeconds'),
+    // Deprecated. kube-apiserver sends no Warning for it, as recorded conversations show.
+    orphanDependents: policyInBody ? body.orphanDependents : readBoolean(query, 'orphanDependents'),
+    propagationPolicy: policyInBody ? body.propagationPolicy : readString(query, 'propagationPolicy'),
   };
 }
 
-const unreadable = 'the options of the deletion are unreadable';
+const unreadableOptions = 'the delete options are invalid';
 
-function readOptions(raw: Buffer, format: BodyFormat): DeleteBody {
-  // Every group and version has the same options, and clients name that of the object, or of themselves.
+function parseOptions(raw: Buffer, format: BodyFormat): DeleteBody {
+  // All groups and versions share these options. Clients name the apiVersion of the object, or their own.
   const isOne = ({ kind, apiVersion }: Partial<TypeNames>): boolean =>
     (!kind || kind === 'DeleteOptions') && (!apiVersion || apiVersion.split('/', 3).length <= 2);
   const parse = format(raw, (names) => (isOne(names) ? deleteOptions : undefined));
-  const { value } = runSync(readable(parse, unreadable));
+  const { value } = runSync(rejectUnparsable(parse, unreadableOptions));
   try {
     const options = decode(deleteOptions, value, () => {}) as DeleteBody;
     if (isOne(options)) return options;
     throw badRequest(
-      `${unreadable}: expected DeleteOptions of a version such as "v1", got ${options.kind ?? ''} of ${JSON.stringify(options.apiVersion ?? '')}`,
+      `${unreadableOptions}: expected DeleteOptions of a version such as "v1", got ${options.kind ?? ''} of ${JSON.stringify(options.apiVersion ?? '')}`,
     );
   } catch (error) {
-    if (error instanceof WrongTypeError) throw badRequest(`${unreadable}: ${error.message}`, error);
+    if (error instanceof WrongTypeError) throw badRequest(`${unreadableOptions}: ${error.message}`, error);
     throw error;
   }
 }

@@ -1,31 +1,35 @@
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { deleteObject, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
-import type { Authenticated } from '../facts.ts';
-import { objectForm } from '../forms/negotiate.ts';
-import { objectResponse, statusResponse } from '../respond.ts';
-import { deleteParameters } from './delete-parameters.ts';
-import { deletionOptions, placeOf, requesterOf, type WriteChecks } from './place.ts';
-import { deletesUnreadable } from './unsafe-deletion.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import { negotiateObject } from '../encoding/negotiate.ts';
+import { objectResponse, statusResponse } from '../responses.ts';
+import { readDeleteParameters } from './delete-parameters.ts';
+import { toOperationOptions, namespacedNameOf, createRequester, type WriteChecks } from './requester.ts';
+import { authorizeUnsafeDeletion } from './unsafe-deletion.ts';
 
-/** `mayDeleteUnreadable` is undefined where nobody may. */
+/** `unsafeDeletionAuthorizer` is undefined if unsafe deletion is disabled. */
 export const deleteHandler =
-  (resource: Resource, checks: WriteChecks, mayDeleteUnreadable: Authorizer | undefined): Handler<Authenticated> =>
-  async (facts) => {
-    const form = objectForm(facts, resource.served);
-    const { namespace, name } = placeOf(facts);
-    const parameters = await deleteParameters(facts);
-    const ignoreReadErrors = await deletesUnreadable(facts, parameters.ignoreReadErrors, mayDeleteUnreadable);
+  (
+    resource: Resource,
+    checks: WriteChecks,
+    mayDeleteUnreadable: Authorizer | undefined,
+  ): Handler<AuthenticatedContext> =>
+  async (context) => {
+    const format = negotiateObject(context, resource.served);
+    const { namespace, name } = namespacedNameOf(context);
+    const parameters = await readDeleteParameters(context);
+    const ignoreReadErrors = await authorizeUnsafeDeletion(context, parameters.ignoreReadErrors, mayDeleteUnreadable);
     const options = {
       ...parameters,
       ignoreReadErrors,
       namespace,
-      requester: requesterOf(facts, checks, deletionOptions(parameters)),
+      requester: createRequester(context, checks, toOperationOptions(parameters)),
     };
-    const { answer, gone } = await deleteObject(resource, name, options, facts.call);
-    // Accepted but not done: only to those who asked for the cascade this way, as older clients know no 202.
+    const { answer, gone } = await deleteObject(resource, name, options, context.call);
+    // 202 only for clients that use orphanDependents: older clients do not know it.
     const code = !gone && options.orphanDependents === false ? 202 : 200;
     return 'json' in answer
-      ? objectResponse(facts, resource, form, code, answer)
-      : statusResponse(facts, form, code, answer);
+      ? objectResponse(context, resource, format, code, answer)
+      : statusResponse(context, format, code, answer);
   };

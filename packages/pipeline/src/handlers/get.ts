@@ -1,18 +1,24 @@
 import { badRequest } from '@cluster-apiserver/model';
 import { get, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
-import type { Authenticated } from '../facts.ts';
-import { objectForm } from '../forms/negotiate.ts';
-import { flag, text } from '../request-info.ts';
-import { objectResponse } from '../respond.ts';
-import { placeOf } from './place.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import { negotiateObject } from '../encoding/negotiate.ts';
+import { readBoolean, readString } from '../request-info.ts';
+import { objectResponse } from '../responses.ts';
+import { namespacedNameOf } from './requester.ts';
 
 export const getHandler =
-  (resource: Resource): Handler<Authenticated> =>
-  async (facts) => {
-    const form = objectForm(facts, resource.served);
-    if (flag(facts.info.query, 'export'))
+  (resource: Resource): Handler<AuthenticatedContext> =>
+  async (context) => {
+    const format = negotiateObject(context, resource.served);
+    if (readBoolean(context.info.query, 'export'))
       throw badRequest('the export parameter, deprecated since v1.14, is no longer supported');
-    const version = text(facts.info.query, 'resourceVersion');
-    return objectResponse(facts, resource, form, 200, await get(resource, placeOf(facts), version, facts.call));
+    const version = readString(context.info.query, 'resourceVersion');
+    return objectResponse(
+      context,
+      resource,
+      format,
+      200,
+      await get(resource, namespacedNameOf(context), version, context.call),
+    );
   };

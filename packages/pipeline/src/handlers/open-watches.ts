@@ -2,30 +2,32 @@ import type { Clock } from '@cluster-apiserver/base';
 import { mastersGroup } from '@cluster-apiserver/gates';
 import { StatusError, type UserInfo } from '@cluster-apiserver/model';
 
-/** A client that takes nothing for this long while something waits for it: as long as an unread answer is kept. */
+/**
+ * A watch is cut off if its client reads nothing for this long while bytes are queued. Unread responses have the same
+ * limit.
+ */
 const stallMs = 60_000;
 
-/** One look at all watches; each is ended at most this much later than it could be. */
+/** The interval of the check for stalled watches. */
 const checkIntervalMs = 10_000;
 
-/** By then a controller that leaks watches may have been stopped, or some of its watches have ended. */
+/** By then some of the user's watches may have ended. */
 const retryAfterSeconds = 30;
 
 export interface OpenWatchesOptions {
   readonly clock: Clock;
-  /** How many watches a user may have open here; 0 for any number. */
+  /** Maximum number of open watches of one user on this replica; 0 for no limit. */
   readonly maxPerUser: number;
-  /** Some were ended because their clients read nothing. Called at most once for each look at them. */
+  /** Called at most once per check, with the number of watches that were cut off. */
   readonly reportStalled: (count: number) => void;
 }
 
-/** A stream of events that a client reads, or does not. */
 export interface WatchStream {
   readonly writtenBytes: number;
-  /** Of these, what the client has not taken yet. */
+  /** Of these, the bytes that the client has not read yet. */
   readonly backlogBytes: number;
-  /** Ends it, whatever waits. */
-  cut(): void;
+  /** Ends the stream and drops what is queued. */
+  cutOff(): void;
 }
 
 interface Progress {
@@ -33,7 +35,7 @@ interface Progress {
   sinceMs: number;
 }
 
-/** The watches of this process: how many each user has, and which of them nobody reads. */
+/** Tracks the watches of this replica: counts them per user, and cuts off those whose client stopped reading. */
 export class OpenWatches {
   readonly #options: OpenWatchesOptions;
   readonly #byUser = new Map<string, number>();
@@ -44,11 +46,13 @@ export class OpenWatches {
     this.#options = options;
   }
 
-  /** Counts a watch of a user until the call of what it returns. Throws the answer to a user who has too many. */
-  admit({ name, groups }: UserInfo): () => void {
+  /**
+   * Counts a watch of the user until the returned function is called. Throws TooManyRequests if the user has too many.
+   */
+  acquire({ name, groups }: UserInfo): () => void {
     const { maxPerUser } = this.#options;
     const open = this.#byUser.get(name) ?? 0;
-    // Whoever has to find out what went wrong can still watch.
+    // Cluster administrators can always watch, to investigate.
     if (maxPerUser > 0 && open >= maxPerUser && !groups.includes(mastersGroup))
       throw new StatusError(
         'TooManyRequests',
@@ -63,8 +67,8 @@ export class OpenWatches {
     };
   }
 
-  /** Cuts the stream when its client reads nothing for too long, until the call of what it returns. */
-  follow(stream: WatchStream): () => void {
+  /** Monitors a stream until the returned function is called, and cuts it off if its client stops reading. */
+  track(stream: WatchStream): () => void {
     this.#streams.set(stream, { readBytes: 0, sinceMs: this.#options.clock.monotonicMs() });
     this.#cancelCheck ??= this.#checkLater();
     return () => {
@@ -95,7 +99,7 @@ export class OpenWatches {
     }
     for (const stream of stalled) {
       this.#streams.delete(stream);
-      stream.cut();
+      stream.cutOff();
     }
     if (stalled.length > 0) this.#options.reportStalled(stalled.length);
   }

@@ -1,14 +1,18 @@
 import { type Resource, replace } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
-import type { Authenticated } from '../facts.ts';
-import { objectResponse } from '../respond.ts';
-import { incomingObject } from './incoming.ts';
-import { placeOf, type WriteChecks } from './place.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import { objectResponse } from '../responses.ts';
+import { readObjectToStore } from './request-object.ts';
+import { namespacedNameOf, type WriteChecks } from './requester.ts';
 
 export const replaceHandler =
-  (resource: Resource, checks: WriteChecks): Handler<Authenticated> =>
-  async (facts) => {
-    const { object, options, form } = await incomingObject(resource, checks, facts, 'UpdateOptions');
-    const { outcome, created } = await replace(resource, placeOf(facts).name, object, options, facts.call);
-    return objectResponse(facts, resource, form, created ? 201 : 200, outcome);
+  (resource: Resource, checks: WriteChecks): Handler<AuthenticatedContext> =>
+  async (context) => {
+    const {
+      object,
+      options,
+      responseFormat: format,
+    } = await readObjectToStore(resource, checks, context, 'UpdateOptions');
+    const { outcome, created } = await replace(resource, namespacedNameOf(context).name, object, options, context.call);
+    return objectResponse(context, resource, format, created ? 201 : 200, outcome);
   };

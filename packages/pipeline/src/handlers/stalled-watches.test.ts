@@ -4,8 +4,8 @@ import { callUntil, LatencyTracker, seededRandom, systemClock } from '@cluster-a
 import { decode, type KubeObject } from '@cluster-apiserver/model';
 import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
-import { eventually, type HandClock, handClock, type Served, serve } from '../node/testing.ts';
-import { requestInfo } from '../request-info.ts';
+import { eventually, type HandClock, handClock, type Served, serve } from '../../test/listener.ts';
+import { parseRequestInfo } from '../request-info.ts';
 import { robotKind } from '../../../registry/test/robot-kind.ts';
 import { OpenWatches } from './open-watches.ts';
 import { watchHandler } from './watch.ts';
@@ -60,7 +60,7 @@ beforeEach(async () => {
         call,
         latency: new LatencyTracker(clock),
         auditId: 'a',
-        info: requestInfo('GET', request.target),
+        info: parseRequestInfo('GET', request.target),
         user: { name: 'tester', groups: [] },
         warnings: new Set(),
       }),
@@ -111,7 +111,7 @@ test(
     clock.advance(80_000);
     await eventually(() => open === 0);
     await eventually(() => streams.every(({ closed }) => closed));
-    // Nobody may take it for an end behind a complete event.
+    // Clients must not take it for a regular end.
     for (const { rstCode } of streams) expect(rstCode).not.toBe(0);
     expect(served.reports).toEqual([]);
   },
@@ -119,7 +119,7 @@ test(
 );
 
 test(
-  'an unread stream of HTTP/1.1 is cut off, and one that is read goes on',
+  'an unread HTTP/1.1 stream is cut off, and one that is read continues',
   async () => {
     const stopped = await served.raw();
     stopped.socket.pause();

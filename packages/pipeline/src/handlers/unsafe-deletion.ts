@@ -1,31 +1,31 @@
 import type { Authorizer } from '@cluster-apiserver/gates';
-import type { Authenticated } from '../facts.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
 import { requireVerb } from '../stages/authorize.ts';
 
-export const ignoreReadErrors = 'ignoreStoreReadErrorWithClusterBreakingPotential';
+export const ignoreReadErrorsParameter = 'ignoreStoreReadErrorWithClusterBreakingPotential';
 
-/** Required besides the verb of the deletion by whoever wants objects to be deleted that cannot be read. */
+/** The verb that is required in addition to delete. */
 const unsafeVerb = 'unsafe-delete-ignore-read-errors';
 
 /**
- * Whether objects that cannot be read are deleted: requested, switched on, and allowed. Without an authorizer nobody may,
- * and the deletion is an ordinary one.
+ * Returns whether unreadable objects are deleted: requested, enabled and authorized. Without an authorizer the feature
+ * is disabled, and the deletion is an ordinary one.
  */
-export async function deletesUnreadable(
-  facts: Authenticated,
+export async function authorizeUnsafeDeletion(
+  context: AuthenticatedContext,
   requested: boolean | undefined,
   authorizer: Authorizer | undefined,
 ): Promise<boolean> {
   if (!requested) return false;
   if (!authorizer) {
-    facts.warnings.add(
-      `${ignoreReadErrors} has no effect while the feature gate AllowUnsafeMalformedObjectDeletion is off`,
+    context.warnings.add(
+      `${ignoreReadErrorsParameter} has no effect while the feature gate AllowUnsafeMalformedObjectDeletion is off`,
     );
     return false;
   }
   await requireVerb(
     authorizer,
-    facts,
+    context,
     unsafeVerb,
     (reason) => `not permitted to do "${unsafeVerb}", reason: ${reason}`,
   );

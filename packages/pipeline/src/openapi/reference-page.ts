@@ -1,13 +1,13 @@
 import type { GroupVersionKind, JsonSchema } from '@cluster-apiserver/model';
 import type { Document3, Operation3, Parameter3, PathItem3 } from './version-3.ts';
 
-/** The documents as a page for people: one file that loads nothing else. */
-export function referencePage(documents: readonly Document3[]): string {
+/** Formats the documents as an HTML page without external resources. */
+export function formatReferencePage(documents: readonly Document3[]): string {
   const operations = documents.flatMap(operationsOf);
   const schemas = Object.entries(
     Object.assign({}, ...documents.map(({ components }) => components.schemas)) as Schemas,
   );
-  const spoken = [...Map.groupBy(operations, ({ tag }) => tag)];
+  const byTag = [...Map.groupBy(operations, ({ tag }) => tag)];
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -19,13 +19,13 @@ export function referencePage(documents: readonly Document3[]): string {
 <body>
 <nav>
 <h2>Operations</h2>
-${spoken.map(([tag, ofTag]) => `<h3>${escaped(tag)}</h3>\n${links(ofTag.map(({ operationId }) => operationId))}`).join('\n')}
+${byTag.map(([tag, ofTag]) => `<h3>${escapeHtml(tag)}</h3>\n${formatLinks(ofTag.map(({ operationId }) => operationId))}`).join('\n')}
 <h2>Objects</h2>
-${links(schemas.map(([name]) => name))}
+${formatLinks(schemas.map(([name]) => name))}
 </nav>
 <main>
 <h1>API reference</h1>
-<p>Version ${escaped(documents[0]?.info.version ?? '')}. The same for programs: <a href="/openapi/v3">OpenAPI 3</a>, <a href="/openapi/v2">OpenAPI 2</a>.</p>
+<p>Version ${escapeHtml(documents[0]?.info.version ?? '')}. The same for programs: <a href="/openapi/v3">OpenAPI 3</a>, <a href="/openapi/v2">OpenAPI 2</a>.</p>
 ${operations.map(operationSection).join('\n')}
 ${schemas.map(([name, schema]) => schemaSection(name, schema)).join('\n')}
 </main>
@@ -36,7 +36,7 @@ ${schemas.map(([name, schema]) => schemaSection(name, schema)).join('\n')}
 
 type Schemas = Record<string, JsonSchema>;
 
-interface Described extends Operation3 {
+interface PathOperation extends Operation3 {
   readonly method: string;
   readonly path: string;
   readonly tag: string;
@@ -45,7 +45,7 @@ interface Described extends Operation3 {
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
-const operationsOf = ({ paths }: Document3): Described[] =>
+const operationsOf = ({ paths }: Document3): PathOperation[] =>
   Object.entries(paths).flatMap(([path, item]: [string, PathItem3]) =>
     methods.flatMap((method) => {
       const operation = item[method];
@@ -55,76 +55,77 @@ const operationsOf = ({ paths }: Document3): Described[] =>
     }),
   );
 
-const operationSection = (operation: Described): string => `<section id="${escaped(operation.operationId)}">
-<h2>${escaped(operation.description)}</h2>
-<p><code><b>${operation.method.toUpperCase()}</b> ${escaped(operation.path)}</code></p>
-${table(['Parameter', 'In', 'Type', ''], [...operation.pathParameters, ...operation.parameters].map(parameterRow))}
-${operation.requestBody ? `<p>Body: ${contentOf(operation.requestBody.content)}</p>` : ''}
-${table(
+const operationSection = (operation: PathOperation): string => `<section id="${escapeHtml(operation.operationId)}">
+<h2>${escapeHtml(operation.description)}</h2>
+<p><code><b>${operation.method.toUpperCase()}</b> ${escapeHtml(operation.path)}</code></p>
+${formatTable(['Parameter', 'In', 'Type', ''], [...operation.pathParameters, ...operation.parameters].map(parameterRow))}
+${operation.requestBody ? `<p>Body: ${describeContent(operation.requestBody.content)}</p>` : ''}
+${formatTable(
   ['Answer', '', 'Body'],
   Object.entries(operation.responses).map(([code, { description, content }]) => [
     code,
-    escaped(description),
-    contentOf(content),
+    escapeHtml(description),
+    describeContent(content),
   ]),
 )}
 </section>`;
 
 const parameterRow = ({ name, in: place, schema, description }: Parameter3): string[] => [
-  `<code>${escaped(name)}</code>`,
+  `<code>${escapeHtml(name)}</code>`,
   place,
-  formOf(schema),
-  escaped(description),
+  describeType(schema),
+  escapeHtml(description),
 ];
 
-/** What travels, and as what. Types that carry the same form are named together. */
-const contentOf = (content: Readonly<Record<string, { readonly schema: JsonSchema }>>): string =>
-  [...Map.groupBy(Object.entries(content), ([, { schema }]) => formOf(schema))]
-    .map(([form, types]) => `${form} as ${types.map(([type]) => `<code>${escaped(type)}</code>`).join(', ')}`)
+/** The schemas of a body with their media types, which are grouped by schema. */
+const describeContent = (content: Readonly<Record<string, { readonly schema: JsonSchema }>>): string =>
+  [...Map.groupBy(Object.entries(content), ([, { schema }]) => describeType(schema))]
+    .map(([form, types]) => `${form} as ${types.map(([type]) => `<code>${escapeHtml(type)}</code>`).join(', ')}`)
     .join('; ');
 
-const schemaSection = (name: string, schema: JsonSchema): string => `<section id="${escaped(name)}">
-<h2>${escaped(shortName(name))}</h2>
+const schemaSection = (name: string, schema: JsonSchema): string => `<section id="${escapeHtml(name)}">
+<h2>${escapeHtml(shortName(name))}</h2>
 <p>${kindsOf(schema)
-  .map(({ group, version, kind }) => `<code>${escaped(`${group ? `${group}/` : ''}${version} ${kind}`)}</code> `)
-  .join('')}${escaped(schema.description ?? '')}</p>
-${table(
+  .map(({ group, version, kind }) => `<code>${escapeHtml(`${group ? `${group}/` : ''}${version} ${kind}`)}</code> `)
+  .join('')}${escapeHtml(schema.description ?? '')}</p>
+${formatTable(
   ['Field', 'Type', ''],
   Object.entries(schema.properties ?? {}).map(([field, form]) => [
-    `<code>${escaped(field)}</code>${schema.required?.includes(field) ? ' (required)' : ''}`,
-    formOf(form),
-    escaped(form.description ?? ''),
+    `<code>${escapeHtml(field)}</code>${schema.required?.includes(field) ? ' (required)' : ''}`,
+    describeType(form),
+    escapeHtml(form.description ?? ''),
   ]),
 )}
 </section>`;
 
 const kindsOf = (schema: JsonSchema): readonly GroupVersionKind[] =>
-  // Ours: model/schema/json-schema.ts writes nothing else there.
+  // model/schema/json-schema.ts writes nothing else there
   (schema['x-kubernetes-group-version-kind'] ?? []) as readonly GroupVersionKind[];
 
-function formOf({ $ref, allOf, type, format, items, additionalProperties }: JsonSchema): string {
+function describeType({ $ref, allOf, type, format, items, additionalProperties }: JsonSchema): string {
   const referred = $ref ?? allOf?.[0]?.$ref;
   if (referred !== undefined) {
     const name = referred.slice(referred.lastIndexOf('/') + 1);
-    return `<a href="#${escaped(name)}">${escaped(shortName(name))}</a>`;
+    return `<a href="#${escapeHtml(name)}">${escapeHtml(shortName(name))}</a>`;
   }
-  if (items) return `list of ${formOf(items)}`;
-  if (additionalProperties) return `map of ${formOf(additionalProperties)}`;
-  return escaped(format ?? type ?? '');
+  if (items) return `list of ${describeType(items)}`;
+  if (additionalProperties) return `map of ${describeType(additionalProperties)}`;
+  return escapeHtml(format ?? type ?? '');
 }
 
 const shortName = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
 
-const links = (names: readonly string[]): string =>
-  `<ul>${names.map((name) => `<li><a href="#${escaped(name)}">${escaped(shortName(name))}</a></li>`).join('')}</ul>`;
+const formatLinks = (names: readonly string[]): string =>
+  `<ul>${names.map((name) => `<li><a href="#${escapeHtml(name)}">${escapeHtml(shortName(name))}</a></li>`).join('')}</ul>`;
 
-const table = (heads: readonly string[], rows: readonly (readonly string[])[]): string =>
+const formatTable = (heads: readonly string[], rows: readonly (readonly string[])[]): string =>
   rows.length === 0
     ? ''
     : `<table><tr>${heads.map((head) => `<th>${head}</th>`).join('')}</tr>
 ${rows.map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('\n')}</table>`;
 
-const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+const escapeHtml = (text: string): string =>
+  text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 const style = `
 body { display: flex; margin: 0; font: 16px/1.5 system-ui, sans-serif; color: #1c2430; background: #fff; }

@@ -9,15 +9,15 @@ import {
 } from '@cluster-apiserver/model';
 import type { Document2 } from './version-2.ts';
 
-/** By the first name it is served; the second is the one that Go's clients still ask for. */
+/** The served name first; the second is the one that client-go still requests. */
 export const protobuf2Types = [
   'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
   'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
 ] as const;
 
 /**
- * OpenAPI 2 as messages of gnostic's `openapi.v2`, whose field numbers these are: the one form that Go's discovery
- * client reads. kubectl falls back to it for whatever version 3 does not describe, such as a file with a `List`.
+ * Encodes OpenAPI 2 as gnostic's `openapi.v2` messages, the only format that client-go's discovery reads. kubectl falls
+ * back to it for what version 3 does not describe, such as a file with a `List`.
  */
 export const encodeDocument2 = ({ swagger, info, paths, definitions }: Document2): Uint8Array =>
   encodeWith((document) => {
@@ -26,7 +26,7 @@ export const encodeDocument2 = ({ swagger, info, paths, definitions }: Document2
       text(message, 1, info.title);
       text(message, 2, info.version);
     });
-    writeNested(document, 8, (message) => named(message, 2, paths, pathItem));
+    writeNested(document, 8, (message) => named(message, 2, paths, encodePathItem));
     writeNested(document, 9, (message) => named(message, 1, definitions, schema));
   });
 
@@ -37,40 +37,41 @@ type Response = Operation['responses'][string];
 
 const methods = { get: 2, put: 3, post: 4, delete: 5, patch: 8 } as const;
 
-function pathItem(to: ProtobufWriter, item: PathItem): void {
+function encodePathItem(to: ProtobufWriter, item: PathItem): void {
   for (const [method, number] of Object.entries(methods)) {
     const found = item[method as keyof typeof methods];
-    if (found) writeNested(to, number, (message) => operation(message, found));
+    if (found) writeNested(to, number, (message) => encodeOperation(message, found));
   }
-  parameters(to, 9, item.parameters);
+  encodeParameters(to, 9, item.parameters);
 }
 
-function operation(to: ProtobufWriter, one: Operation): void {
+function encodeOperation(to: ProtobufWriter, one: Operation): void {
   texts(to, 1, one.tags);
   text(to, 3, one.description);
   text(to, 5, one.operationId);
   texts(to, 6, one.produces);
   texts(to, 7, one.consumes);
-  parameters(to, 8, one.parameters);
+  encodeParameters(to, 8, one.parameters);
   writeNested(to, 9, (responses) =>
     named(responses, 1, one.responses, (value, answer) =>
-      writeNested(value, 1, (message) => response(message, answer)),
+      writeNested(value, 1, (message) => encodeResponse(message, answer)),
     ),
   );
-  extensions(to, 13, one);
+  encodeExtensions(to, 13, one);
 }
 
-function response(to: ProtobufWriter, answer: Response): void {
+function encodeResponse(to: ProtobufWriter, answer: Response): void {
   text(to, 1, answer.description);
   writeNested(to, 2, (item) => writeNested(item, 1, (message) => schema(message, answer.schema)));
 }
 
-function parameters(to: ProtobufWriter, number: number, all: readonly Parameter[] = []): void {
-  for (const one of all) writeNested(to, number, (item) => writeNested(item, 1, (message) => parameter(message, one)));
+function encodeParameters(to: ProtobufWriter, number: number, all: readonly Parameter[] = []): void {
+  for (const one of all)
+    writeNested(to, number, (item) => writeNested(item, 1, (message) => encodeParameter(message, one)));
 }
 
-/** Each place of a parameter has a message of its own. */
-function parameter(to: ProtobufWriter, one: Parameter): void {
+/** Each location of a parameter has its own message type. */
+function encodeParameter(to: ProtobufWriter, one: Parameter): void {
   if (one.in === 'body')
     return writeNested(to, 1, (body) => {
       text(body, 1, one.description);
@@ -103,11 +104,11 @@ function schema(to: ProtobufWriter, form: JsonSchema): void {
   if (items) writeNested(to, 23, (item) => writeNested(item, 1, (message) => schema(message, items)));
   for (const one of allOf ?? []) writeNested(to, 24, (message) => schema(message, one));
   if (properties) writeNested(to, 25, (message) => named(message, 1, properties, schema));
-  extensions(to, 31, form);
+  encodeExtensions(to, 31, form);
 }
 
-/** What the messages have no field for stands there as YAML, of which JSON is a part. */
-function extensions(to: ProtobufWriter, number: number, of: object): void {
+/** Extensions are encoded as YAML, of which JSON is a subset. */
+function encodeExtensions(to: ProtobufWriter, number: number, of: object): void {
   const own = Object.entries(of).filter(([name]) => name.startsWith('x-'));
   named(to, number, Object.fromEntries(own), (any, value) => text(any, 2, JSON.stringify(value)));
 }

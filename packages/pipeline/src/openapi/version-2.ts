@@ -1,8 +1,8 @@
 import { collectDefinitions, type Dialect, type JsonSchema, toJsonSchema } from '@cluster-apiserver/model';
 import { type Operation, pathParameters, schemasOf } from './operations.ts';
-import type { Parameter } from './parameters.ts';
+import type { Parameter } from '../endpoints/parameters.ts';
 
-/** OpenAPI 2.0, as far as we write it: what clients read that are older than the third version. */
+/** The parts of OpenAPI 2.0 that this server writes, for clients without support for version 3. */
 export interface Document2 {
   readonly swagger: '2.0';
   readonly info: { readonly title: string; readonly version: string };
@@ -33,43 +33,46 @@ interface Parameter2 {
 
 const dialect: Dialect = { references: '#/definitions/', describedReferences: true };
 
-/** One document for everything. */
-export const document2 = (operations: readonly Operation[], version: string): Document2 => ({
+/** Formats one document for all groups and versions. */
+export const formatDocument2 = (operations: readonly Operation[], version: string): Document2 => ({
   swagger: '2.0',
   info: { title: 'Cluster API Server', version },
   paths: Object.fromEntries(
-    [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, pathItem(path, atPath)]),
+    [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, formatPathItem(path, atPath)]),
   ),
   definitions: collectDefinitions(operations.flatMap(schemasOf), dialect),
 });
 
-const pathItem = (path: string, operations: readonly Operation[]): PathItem2 => ({
-  ...Object.fromEntries(operations.map((one) => [one.method, operation(one)])),
+const formatPathItem = (path: string, operations: readonly Operation[]): PathItem2 => ({
+  ...Object.fromEntries(operations.map((one) => [one.method, formatOperation(one)])),
   parameters: pathParameters(path).map((one) => ({ ...parameter('path')(one), required: true })),
 });
 
-const operation = (one: Operation): Operation2 => ({
+const formatOperation = (one: Operation): Operation2 => ({
   operationId: one.id,
   tags: [one.tag],
   description: one.description,
   consumes: one.body?.types ?? ['*/*'],
   produces: one.produces,
-  parameters: [...bodyParameter(one), ...one.parameters.map(parameter('query'))],
+  parameters: [...formatBodyParameter(one), ...one.parameters.map(parameter('query'))],
   responses: Object.fromEntries(
-    one.answers.map(({ code, description, schema }) => [code, { description, schema: toJsonSchema(schema, dialect) }]),
+    one.responses.map(({ code, description, schema }) => [
+      code,
+      { description, schema: toJsonSchema(schema, dialect) },
+    ]),
   ),
   'x-kubernetes-action': one.action,
   'x-kubernetes-group-version-kind': one.target,
 });
 
-const bodyParameter = ({ body }: Operation): Parameter2[] =>
+const formatBodyParameter = ({ body }: Operation): Parameter2[] =>
   body
     ? [
         {
           name: 'body',
           in: 'body',
           ...(body.required && { required: true }),
-          description: 'What is sent.',
+          description: 'Request body.',
           schema: body.schema ? toJsonSchema(body.schema, dialect) : { type: 'object' },
         },
       ]

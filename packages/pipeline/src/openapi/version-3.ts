@@ -6,9 +6,9 @@ import {
   type ObjectSchema,
 } from '@cluster-apiserver/model';
 import { type Operation, pathParameters, schemasOf } from './operations.ts';
-import type { Parameter } from './parameters.ts';
+import type { Parameter } from '../endpoints/parameters.ts';
 
-/** OpenAPI 3.0, as far as we write it. */
+/** The parts of OpenAPI 3.0 that this server writes. */
 export interface Document3 {
   readonly openapi: '3.0.0';
   readonly info: { readonly title: string; readonly version: string };
@@ -38,34 +38,40 @@ type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>;
 
 const dialect: Dialect = { references: '#/components/schemas/', describedReferences: false };
 
-/** The document of one group and version: a client fetches what it asks about and nothing else. */
-export function document3(operations: readonly Operation[], version: string): Document3 {
+/** Formats the document of one group and version, so that clients fetch only what they need. */
+export function formatDocument3(operations: readonly Operation[], version: string): Document3 {
   return {
     openapi: '3.0.0',
     info: { title: 'Cluster API Server', version },
     paths: Object.fromEntries(
-      [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, pathItem(path, atPath)]),
+      [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, formatPathItem(path, atPath)]),
     ),
     components: { schemas: collectDefinitions(operations.flatMap(schemasOf), dialect) },
   };
 }
 
-const pathItem = (path: string, operations: readonly Operation[]): PathItem3 => ({
-  ...Object.fromEntries(operations.map((one) => [one.method, operation(one)])),
+const formatPathItem = (path: string, operations: readonly Operation[]): PathItem3 => ({
+  ...Object.fromEntries(operations.map((one) => [one.method, formatOperation(one)])),
   parameters: pathParameters(path).map((one) => ({ ...parameter('path')(one), required: true })),
 });
 
-const operation = (one: Operation): Operation3 => ({
+const formatOperation = (one: Operation): Operation3 => ({
   operationId: one.id,
   tags: [one.tag],
   description: one.description,
-  // Beside each operation and not shared: kubectl reads here whether the server validates fields, and follows no references.
+  // Repeated for each operation: kubectl looks here for fieldValidation and does not follow references.
   parameters: one.parameters.map(parameter('query')),
   ...(one.body && {
-    requestBody: { ...(one.body.required && { required: true }), content: content(one.body.types, one.body.schema) },
+    requestBody: {
+      ...(one.body.required && { required: true }),
+      content: formatContent(one.body.types, one.body.schema),
+    },
   }),
   responses: Object.fromEntries(
-    one.answers.map(({ code, description, schema }) => [code, { description, content: content(one.produces, schema) }]),
+    one.responses.map(({ code, description, schema }) => [
+      code,
+      { description, content: formatContent(one.produces, schema) },
+    ]),
   ),
   'x-kubernetes-action': one.action,
   'x-kubernetes-group-version-kind': one.target,
@@ -75,9 +81,9 @@ const parameter =
   (place: Parameter3['in']) =>
   ({ name, type, description }: Parameter): Parameter3 => ({ name, in: place, description, schema: { type } });
 
-const content = (types: readonly string[], schema: ObjectSchema | undefined): Content =>
+const formatContent = (types: readonly string[], schema: ObjectSchema | undefined): Content =>
   Object.fromEntries(types.map((type) => [type, { schema: schema ? toJsonSchema(schema, dialect) : patch(type) }]));
 
-/** A list of operations, or an object that looks like what it changes. */
+/** A JSON patch is a list of operations; the other patches look like the object. */
 const patch = (type: string): JsonSchema =>
   type === 'application/json-patch+json' ? { type: 'array', items: { type: 'object' } } : { type: 'object' };

@@ -1,25 +1,29 @@
 import type { Auditor } from '../audit.ts';
-import { type ApiResponse, type Handler, hasLength } from '../exchange.ts';
-import type { Understood } from '../facts.ts';
-import { asStatus, isInternal } from './answer-errors.ts';
+import { type ApiResponse, type Handler, isSized } from '../exchange.ts';
+import type { RequestInfoContext } from '../request-context.ts';
+import { toStatusError, isInternal } from './error-responses.ts';
 import { selectedName } from './authorize.ts';
 
-/** Records the request with its response, refusals included. Without an auditor there is no such stage. */
+/** Records the request and its response, including rejections. Without an auditor the stage is absent. */
 export const audit =
   (auditor: Auditor | undefined) =>
-  (next: Handler<Understood>): Handler<Understood> =>
-    auditor ? (facts) => record(auditor, next, facts) : next;
+  (next: Handler<RequestInfoContext>): Handler<RequestInfoContext> =>
+    auditor ? (context) => record(auditor, next, context) : next;
 
-async function record(auditor: Auditor, next: Handler<Understood>, facts: Understood): Promise<ApiResponse> {
-  const recorder = auditor.begin(facts, facts.info.resource?.name ?? selectedName(facts.info));
+async function record(
+  auditor: Auditor,
+  next: Handler<RequestInfoContext>,
+  context: RequestInfoContext,
+): Promise<ApiResponse> {
+  const recorder = auditor.begin(context, context.info.resource?.name ?? selectedName(context.info));
   let response: ApiResponse;
   try {
-    response = await next(Object.assign(facts, { audit: recorder }));
+    response = await next(Object.assign(context, { audit: recorder }));
   } catch (error) {
-    await recorder.failed(asStatus(error), isInternal(error));
+    await recorder.logFailure(toStatusError(error), isInternal(error));
     throw error;
   }
-  const recorded = recorder.responded(response.status, response.body !== undefined && !hasLength(response.body));
+  const recorded = recorder.logResponse(response.status, response.body !== undefined && !isSized(response.body));
   if (recorded) await recorded;
   return response;
 }

@@ -1,62 +1,62 @@
 import { type Authenticator, type Credentials, TokenRejectedError } from '@cluster-apiserver/gates';
 import { StatusError, type UserInfo } from '@cluster-apiserver/model';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
-import type { Authenticated, Understood } from '../facts.ts';
+import type { AuthenticatedContext, RequestInfoContext } from '../request-context.ts';
 
-/** What is told to the log of a credential that was there and is nobody's. */
-export type ReportRejection = (error: TokenRejectedError, facts: Understood) => void;
+/** Logs a rejected credential. */
+export type ReportRejection = (error: TokenRejectedError, context: RequestInfoContext) => void;
 
-/** Who is it? A caller without a valid name learns nothing else, but for what an operator has written for this. */
+/** Authenticates the caller, or responds with 401. */
 export const authenticate =
   (authenticator: Authenticator, report: ReportRejection) =>
-  (next: Handler<Authenticated>): Handler<Understood> => {
-    const known = (facts: Understood, user: UserInfo | undefined): ApiResponse | Promise<ApiResponse> => {
-      facts.trace?.endAuthentication(facts, user);
+  (next: Handler<AuthenticatedContext>): Handler<RequestInfoContext> => {
+    const proceed = (context: RequestInfoContext, user: UserInfo | undefined): ApiResponse | Promise<ApiResponse> => {
+      context.trace?.endAuthentication(context, user);
       if (!user) throw unauthorized();
-      const recorded = facts.audit?.received(user);
-      const known = Object.assign(facts, { user });
-      return recorded ? recorded.then(() => next(known)) : next(known);
+      const recorded = context.audit?.logRequestReceived(user);
+      const authenticated = Object.assign(context, { user });
+      return recorded ? recorded.then(() => next(authenticated)) : next(authenticated);
     };
-    const refused = (facts: Understood, error: unknown): never => {
-      facts.trace?.endAuthentication(facts, undefined, error);
+    const reject = (context: RequestInfoContext, error: unknown): never => {
+      context.trace?.endAuthentication(context, undefined, error);
       if (!(error instanceof TokenRejectedError)) throw error;
-      report(error, facts);
+      report(error, context);
       throw unauthorized(error.told);
     };
-    return (facts) => {
-      facts.trace?.beginAuthentication(facts);
-      const credentials = new CredentialsOf(facts);
+    return (context) => {
+      context.trace?.beginAuthentication(context);
+      const credentials = new RequestCredentials(context);
       let user: UserInfo | undefined | Promise<UserInfo | undefined>;
       try {
-        user = authenticator.authenticate(credentials, facts.call);
+        user = authenticator.authenticate(credentials, context.call);
       } catch (error) {
-        return refused(facts, error);
+        return reject(context, error);
       }
-      if (!(user instanceof Promise)) return known(facts, user);
-      facts.latency.begin('authentication');
-      // Only what authentication throws is its rejection: two arguments, and no catch behind the rest of the way.
+      if (!(user instanceof Promise)) return proceed(context, user);
+      context.latency.begin('authentication');
+      // Two arguments instead of a catch: errors of later stages are not rejections of the credential.
       return user.then(
         (found) => {
-          facts.latency.end('authentication');
-          return known(facts, found);
+          context.latency.end('authentication');
+          return proceed(context, found);
         },
         (error: unknown) => {
-          facts.latency.end('authentication');
-          return refused(facts, error);
+          context.latency.end('authentication');
+          return reject(context, error);
         },
       );
     };
   };
 
 /**
- * A class and no literal: a literal with a getter has a shape of its own each time, which lives in old memory and keeps
- * the request there until the next full collection.
+ * A class, because each object literal with a getter has its own hidden class, which V8 keeps in old space and which
+ * retains the request until the next full GC.
  */
-class CredentialsOf implements Credentials {
+class RequestCredentials implements Credentials {
   readonly path: string;
   readonly #request: ApiRequest;
 
-  constructor({ request, info }: Understood) {
+  constructor({ request, info }: RequestInfoContext) {
     this.path = info.path;
     this.#request = request;
   }
@@ -78,4 +78,4 @@ class CredentialsOf implements Credentials {
   }
 }
 
-const unauthorized = (told = 'Unauthorized'): StatusError => new StatusError('Unauthorized', told);
+const unauthorized = (message = 'Unauthorized'): StatusError => new StatusError('Unauthorized', message);

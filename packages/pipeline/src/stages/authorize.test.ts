@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
-import type { Authenticated } from '../facts.ts';
-import { requestInfo } from '../request-info.ts';
-import { attributesOf, refusal, requireVerb } from './authorize.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import { parseRequestInfo } from '../request-info.ts';
+import { attributesOf, forbiddenError, requireVerb } from './authorize.ts';
 
-test('what a request asks for besides its own verb has to be allowed by that name', async () => {
+test('an additional verb of a request must be authorized', async () => {
   const asked: string[] = [];
   const authorizer = {
     authorize: ({ verb }: { readonly verb: string }) => {
@@ -15,21 +15,21 @@ test('what a request asks for besides its own verb has to be allowed by that nam
   const resource = { group: '', version: 'v1', plural: 'events', namespace: 'a', name: 'b', subresource: undefined };
   const info = { verb: 'delete', path: '/api/v1/namespaces/a/events/b', query: new URLSearchParams(), resource };
   // Only what authorization looks at.
-  const facts = { info, user: { name: 'ann', groups: [] }, call: callUntil(1) } as unknown as Authenticated;
-  await requireVerb(authorizer, facts, 'delete');
-  await expect(requireVerb(authorizer, facts, 'unsafe-delete-ignore-read-errors')).rejects.toMatchObject({
+  const context = { info, user: { name: 'ann', groups: [] }, call: callUntil(1) } as unknown as AuthenticatedContext;
+  await requireVerb(authorizer, context, 'delete');
+  await expect(requireVerb(authorizer, context, 'unsafe-delete-ignore-read-errors')).rejects.toMatchObject({
     reason: 'Forbidden',
     message: expect.stringContaining('User "ann" cannot unsafe-delete-ignore-read-errors resource "events"'),
   });
   const reword = (reason: string): string => `not permitted, reason: ${reason}`;
-  await expect(requireVerb(authorizer, facts, 'dance', reword)).rejects.toMatchObject({
+  await expect(requireVerb(authorizer, context, 'dance', reword)).rejects.toMatchObject({
     message: 'events "b" is forbidden: not permitted, reason: ',
   });
   expect(asked).toEqual(['delete', 'unsafe-delete-ignore-read-errors', 'dance']);
 });
 
-const factsOf = (method: string, target: string): Authenticated =>
-  ({ info: requestInfo(method, target), user: { name: 'ann', groups: [] } }) as unknown as Authenticated;
+const contextOf = (method: string, target: string): AuthenticatedContext =>
+  ({ info: parseRequestInfo(method, target), user: { name: 'ann', groups: [] } }) as unknown as AuthenticatedContext;
 
 test.each([
   ['/api/v1/namespaces/a/serviceaccounts/x/token', 'serviceaccounts "x" is forbidden', '"serviceaccounts/token"'],
@@ -39,7 +39,7 @@ test.each([
 ])(
   'a refusal names the object by its resource, and what was done by the subresource: %s',
   (path, subject, resource) => {
-    const { message } = refusal(attributesOf(factsOf('PUT', path)), { verdict: 'noOpinion' });
+    const { message } = forbiddenError(attributesOf(contextOf('PUT', path)), { verdict: 'noOpinion' });
     expect(message).toContain(subject);
     expect(message).toContain(`cannot update resource ${resource}`);
   },
@@ -53,5 +53,5 @@ test.each([
   ['GET', '/api/v1/namespaces/a/events?fieldSelector=metadata.name!%3Dx', undefined],
   ['DELETE', '/api/v1/namespaces/a/events?fieldSelector=metadata.name%3Dx', undefined],
 ])('%s %s is about the object %j', (method, target, name) => {
-  expect(attributesOf(factsOf(method, target)).resource?.name).toBe(name);
+  expect(attributesOf(contextOf(method, target)).resource?.name).toBe(name);
 });

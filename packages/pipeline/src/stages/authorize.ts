@@ -12,74 +12,74 @@ import {
   StatusError,
 } from '@cluster-apiserver/model';
 import type { ApiResponse, Handler } from '../exchange.ts';
-import type { Authenticated } from '../facts.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
 
-/** May it? What nobody allows is refused. */
+/** Rejects the request unless the authorizer allows it. */
 export const authorize =
   (authorizer: Authorizer) =>
-  (next: Handler<Authenticated>): Handler<Authenticated> => {
-    const decided = (
-      facts: Authenticated,
+  (next: Handler<AuthenticatedContext>): Handler<AuthenticatedContext> => {
+    const enforce = (
+      context: AuthenticatedContext,
       attributes: AccessQuestion,
       decision: AccessDecision,
     ): ApiResponse | Promise<ApiResponse> => {
-      noteDecision(facts, decision);
-      requireAllowed(facts, attributes, decision);
-      return next(facts);
+      recordDecision(context, decision);
+      requireAllowed(context, attributes, decision);
+      return next(context);
     };
-    return (facts) => {
-      const attributes = attributesOf(facts);
-      const { call, latency } = facts;
+    return (context) => {
+      const attributes = attributesOf(context);
+      const { call, latency } = context;
       const deciding = call.trace
         ? inSpan(call, 'authorization', (traced) => authorizer.authorize(attributes, traced))
         : authorizer.authorize(attributes, call);
       const decision = trackLatency(latency, 'authorization', deciding);
       return decision instanceof Promise
-        ? decision.then((found) => decided(facts, attributes, found))
-        : decided(facts, attributes, decision);
+        ? decision.then((found) => enforce(context, attributes, found))
+        : enforce(context, attributes, decision);
     };
   };
 
-/** Words of a refusal that does not say who cannot do what, from the reason of the authorizers. */
+/** Builds the message of a rejection from the reason of the authorizers. */
 export type Reword = (reason: string) => string;
 
-/** For what a request asks for besides its own verb. Throws unless that is allowed too. */
+/** Checks a verb besides that of the request. Throws Forbidden unless it is allowed. */
 export async function requireVerb(
   authorizer: Authorizer,
-  facts: Authenticated,
+  context: AuthenticatedContext,
   verb: string,
   reword?: Reword,
 ): Promise<void> {
-  const attributes = { ...attributesOf(facts), verb };
+  const attributes = { ...attributesOf(context), verb };
   requireAllowed(
-    facts,
+    context,
     attributes,
-    await inSpan(facts.call, 'authorization', (call) => authorizer.authorize(attributes, call)),
+    await inSpan(context.call, 'authorization', (call) => authorizer.authorize(attributes, call)),
     reword,
   );
 }
 
 function requireAllowed(
-  { audit }: Authenticated,
+  { audit }: AuthenticatedContext,
   attributes: AccessQuestion,
   decision: AccessDecision,
   reword?: Reword,
 ): void {
   const { verdict, annotations } = decision;
   if (audit && annotations) for (const [key, value] of Object.entries(annotations)) audit.annotate(key, value);
-  if (verdict !== 'allow') throw refusal(attributes, decision, reword);
+  if (verdict !== 'allow') throw forbiddenError(attributes, decision, reword);
 }
 
-/** What became of the request's own verb, for its audit event. What nobody could decide is neither allowed nor forbidden. */
-function noteDecision({ audit }: Authenticated, { verdict, reason, error }: AccessDecision): void {
+/** Records the decision on the request's own verb in its audit event. An error is neither allow nor forbid. */
+function recordDecision({ audit }: AuthenticatedContext, { verdict, reason, error }: AccessDecision): void {
   if (!audit || verdict === 'notReady') return;
   const failed = error && verdict !== 'allow';
   if (!failed) audit.annotate('authorization.k8s.io/decision', verdict === 'allow' ? 'allow' : 'forbid');
   audit.annotate('authorization.k8s.io/reason', failed ? 'internal error' : (reason ?? ''));
 }
 
-export function attributesOf({ info, user }: Authenticated): AccessQuestion {
+export function attributesOf({ info, user }: AuthenticatedContext): AccessQuestion {
   const { verb, path, resource, query } = info;
   if (!resource) return { user, verb, path };
   const { group, version, plural, subresource, namespace, name } = resource;
@@ -88,7 +88,7 @@ export function attributesOf({ info, user }: Authenticated): AccessQuestion {
   return { user, verb, path, resource: selects ? { ...question, ...selectionOf(info) } : question };
 }
 
-/** Of a list or a watch: the name that its field selector requires. */
+/** The name that the field selector of a list or watch requires. */
 export function selectedName({ verb, resource, query }: RequestInfo): string | undefined {
   if (!resource || query.size === 0 || !selectingVerbs.has(verb) || verb === 'deletecollection') return undefined;
   const fields = query.get('fieldSelector');
@@ -98,7 +98,7 @@ export function selectedName({ verb, resource, query }: RequestInfo): string | u
 
 const selectingVerbs: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection']);
 
-/** The part of a collection that a request is about. A collection delete is never about one name. */
+/** What a request selects of a collection. A deletecollection never authorizes a single name. */
 function selectionOf({ verb, query }: RequestInfo): Pick<ResourceQuestion, 'name' | 'fieldSelector' | 'labelSelector'> {
   const [fields, labels] = [query.get('fieldSelector'), query.get('labelSelector')];
   const fieldSelector = fields ? readFieldSelector({ rawSelector: fields }).selector : undefined;
@@ -110,20 +110,20 @@ function selectionOf({ verb, query }: RequestInfo): Pick<ResourceQuestion, 'name
   };
 }
 
-/** The name that a field selector requires by `metadata.name=x`, if that can be one. */
+/** The name in `metadata.name=x`, if it is a valid one. */
 function requiredName({ requirements }: AccessSelector): string | undefined {
   const name = requirements.find(({ key, operator }) => key === 'metadata.name' && operator === 'In')?.values?.[0];
   return name && pathSegment(name).length === 0 ? name : undefined;
 }
 
-/** The answer to a question that was not allowed. */
-export function refusal(
+/** The error of a decision that is not an allow. */
+export function forbiddenError(
   { user, verb, path, resource }: AccessQuestion,
   { verdict, reason, error }: Pick<AccessDecision, 'verdict' | 'reason' | 'error'>,
   reword?: Reword,
 ): StatusError {
   if (verdict === 'notReady') return decisionNotReady();
-  // As in kube-apiserver: it is unknown whether the request would be allowed, so the client may retry.
+  // As in kube-apiserver: the decision is unknown, so the client may retry.
   if (error) return new StatusError('InternalError', `Internal error occurred: ${error.message}`, {}, { cause: error });
   const who = `User ${JSON.stringify(user.name)}`;
   const because = reason ? `: ${reason}` : '';

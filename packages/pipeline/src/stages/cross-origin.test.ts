@@ -1,26 +1,28 @@
 import { expect, test } from '@jest/globals';
 import type { ApiRequest } from '../exchange.ts';
-import type { Received, Understood } from '../facts.ts';
-import { refuseForeignOrigins, shareWithOrigins } from './cross-origin.ts';
+import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
+import { rejectForeignOrigins, addCorsHeaders } from './cross-origin.ts';
 
 const isAllowed = (origin: string): boolean => origin === 'https://board.example';
 const answer = { status: 200, headers: { 'audit-id': 'a' } };
 
-const asking = (headers: Readonly<Record<string, string>>, more: Partial<ApiRequest> = {}): Received =>
-  ({ request: { method: 'GET', webSocket: false, header: (name: string) => headers[name], ...more } }) as Received;
+const asking = (headers: Readonly<Record<string, string>>, more: Partial<ApiRequest> = {}): ReceivedContext =>
+  ({
+    request: { method: 'GET', isWebSocket: false, header: (name: string) => headers[name], ...more },
+  }) as ReceivedContext;
 
-test('pages of an allowed origin may read the answer, whenever it comes', async () => {
+test('pages of an allowed origin may read responses', async () => {
   const shared = {
     ...answer,
     headers: expect.objectContaining({ 'audit-id': 'a', 'access-control-allow-origin': 'https://board.example' }),
   };
-  const facts = asking({ origin: 'https://board.example' });
-  expect(shareWithOrigins(isAllowed)(() => answer)(facts)).toEqual(shared);
-  expect(await shareWithOrigins(isAllowed)(async () => answer)(facts)).toEqual(shared);
+  const context = asking({ origin: 'https://board.example' });
+  expect(addCorsHeaders(isAllowed)(() => answer)(context)).toEqual(shared);
+  expect(await addCorsHeaders(isAllowed)(async () => answer)(context)).toEqual(shared);
 });
 
-test('a browser that asks beforehand is told so without anybody being asked who it is', () => {
-  const share = shareWithOrigins(isAllowed)(() => answer);
+test('a preflight request is answered without authentication', () => {
+  const share = addCorsHeaders(isAllowed)(() => answer);
   expect(share(asking({ origin: 'https://board.example' }, { method: 'OPTIONS' }))).toMatchObject({
     status: 204,
     headers: { 'access-control-allow-headers': expect.stringContaining('Authorization') },
@@ -31,7 +33,7 @@ test.each([{}, { origin: 'https://other.example' }, { origin: 'null' }])(
   'nothing is said of origins to %j',
   (headers) => {
     for (const method of ['GET', 'OPTIONS'])
-      expect(shareWithOrigins(isAllowed)(() => answer)(asking(headers, { method }))).toBe(answer);
+      expect(addCorsHeaders(isAllowed)(() => answer)(asking(headers, { method }))).toBe(answer);
   },
 );
 
@@ -47,8 +49,8 @@ test.each([
   [false, { origin: 'file://', host: '' }],
   [false, { host: 'api.example' }],
 ])('that a WebSocket is opened is %s for %j', (opened, headers) => {
-  const facts = asking(headers, { webSocket: true }) as Understood;
-  const ask = () => refuseForeignOrigins(isAllowed)(() => answer)(facts);
+  const context = asking(headers, { isWebSocket: true }) as RequestInfoContext;
+  const ask = () => rejectForeignOrigins(isAllowed)(() => answer)(context);
   if (opened) expect(ask()).toBe(answer);
   else expect(ask).toThrow(expect.objectContaining({ reason: 'Forbidden', code: 403 }));
 });
@@ -68,8 +70,8 @@ test.each([
   [false, { host: 'api.example', 'sec-fetch-site': 'same-site' }],
 ])('that a write is accepted is %s for %j', (accepted, headers) => {
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND']) {
-    const facts = asking(headers, { method }) as Understood;
-    const ask = () => refuseForeignOrigins(isAllowed)(() => answer)(facts);
+    const context = asking(headers, { method }) as RequestInfoContext;
+    const ask = () => rejectForeignOrigins(isAllowed)(() => answer)(context);
     if (accepted) expect(ask()).toBe(answer);
     else expect(ask).toThrow(expect.objectContaining({ reason: 'Forbidden', code: 403 }));
   }
@@ -77,6 +79,6 @@ test.each([
 
 test.each(['GET', 'HEAD'])('a %s changes nothing and may come from anywhere', (method) => {
   const headers = { origin: 'https://other.example', host: 'api.example', 'sec-fetch-site': 'cross-site' };
-  const facts = asking(headers, { method }) as Understood;
-  expect(refuseForeignOrigins(isAllowed)(() => answer)(facts)).toBe(answer);
+  const context = asking(headers, { method }) as RequestInfoContext;
+  expect(rejectForeignOrigins(isAllowed)(() => answer)(context)).toBe(answer);
 });

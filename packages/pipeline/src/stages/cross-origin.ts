@@ -1,31 +1,31 @@
 import { StatusError } from '@cluster-apiserver/model';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
-import type { Received, Understood } from '../facts.ts';
+import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
 
-/** Whether pages of an origin may ask us from a browser. */
+/** Whether pages of this origin may send requests. */
 export type AllowedOrigin = (origin: string) => boolean;
 
 /**
- * Tells browsers that pages of these origins may read our answers. It stands outside of everything else: a preflight
- * carries no name, and errors are to be read, too.
+ * Adds the CORS headers for allowed origins. It runs before authentication, since preflight requests carry no
+ * credentials, and outside error handling, since pages may read errors.
  */
-export const shareWithOrigins =
+export const addCorsHeaders =
   (isAllowed: AllowedOrigin) =>
-  (next: Handler<Received>): Handler<Received> =>
-  (facts) => {
-    const origin = facts.request.header('origin');
-    if (origin === undefined || !isAllowed(origin)) return next(facts);
-    const headers = { ...sharing, 'access-control-allow-origin': origin };
-    if (facts.request.method === 'OPTIONS') return { status: 204, headers };
+  (next: Handler<ReceivedContext>): Handler<ReceivedContext> =>
+  (context) => {
+    const origin = context.request.header('origin');
+    if (origin === undefined || !isAllowed(origin)) return next(context);
+    const headers = { ...corsHeaders, 'access-control-allow-origin': origin };
+    if (context.request.method === 'OPTIONS') return { status: 204, headers };
     const shared = (response: ApiResponse): ApiResponse => ({
       ...response,
       headers: { ...response.headers, ...headers },
     });
-    const response = next(facts);
+    const response = next(context);
     return response instanceof Promise ? response.then(shared) : shared(response);
   };
 
-const sharing = {
+const corsHeaders = {
   'access-control-allow-methods': 'POST, GET, OPTIONS, PUT, DELETE, PATCH',
   'access-control-allow-headers':
     'Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since',
@@ -34,35 +34,34 @@ const sharing = {
 };
 
 /**
- * Refuses WebSockets and writes of pages of other origins (CSRF). A browser sends along what it can prove about its
- * user, such as a client certificate, and asks nobody before it opens a WebSocket or sends a simple POST for a page:
- * the page would act in that user's name. Clients other than browsers send neither of the headers that are checked.
- * See docs/decisions/0024-bounds-of-requests.md.
+ * Rejects WebSockets and writes of pages of other origins (CSRF). Browsers attach client certificates to any request,
+ * and open WebSockets and send simple POST requests without a preflight, so a foreign page could act in the user's
+ * name. Other clients send neither of the checked headers. See docs/decisions/0024-bounds-of-requests.md.
  */
-export const refuseForeignOrigins =
+export const rejectForeignOrigins =
   (isAllowed: AllowedOrigin) =>
-  (next: Handler<Understood>): Handler<Understood> =>
-  (facts) => {
-    const { request } = facts;
-    if (request.webSocket) requireOriginOfWebSocket(request, isAllowed);
+  (next: Handler<RequestInfoContext>): Handler<RequestInfoContext> =>
+  (context) => {
+    const { request } = context;
+    if (request.isWebSocket) requireOriginOfWebSocket(request, isAllowed);
     else if (!safeMethods.has(request.method)) requireOriginOfWrite(request, isAllowed);
-    return next(facts);
+    return next(context);
   };
 
-/** A browser sends these for any page, and nothing changes by them. */
+/** Browsers send these for any page, and they change nothing. */
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
 
 function requireOriginOfWebSocket(request: ApiRequest, isAllowed: AllowedOrigin): void {
   const origin = request.header('origin');
-  if (origin === undefined) throw new StatusError('Forbidden', 'a WebSocket needs an Origin header', {});
-  if (!isOurs(origin, request) && !isAllowed(origin))
-    throw new StatusError('Forbidden', `WebSockets are not opened for the origin ${JSON.stringify(origin)}`, {});
+  if (origin === undefined) throw new StatusError('Forbidden', 'a WebSocket requires an Origin header', {});
+  if (!isSameOrigin(origin, request) && !isAllowed(origin))
+    throw new StatusError('Forbidden', `WebSockets are not accepted from the origin ${JSON.stringify(origin)}`, {});
 }
 
 function requireOriginOfWrite(request: ApiRequest, isAllowed: AllowedOrigin): void {
   const origin = request.header('origin');
   if (origin !== undefined) {
-    if (!isOurs(origin, request) && !isAllowed(origin))
+    if (!isSameOrigin(origin, request) && !isAllowed(origin))
       throw new StatusError('Forbidden', `writes are not accepted from the origin ${JSON.stringify(origin)}`, {});
     return;
   }
@@ -71,8 +70,8 @@ function requireOriginOfWrite(request: ApiRequest, isAllowed: AllowedOrigin): vo
     throw new StatusError('Forbidden', 'writes are not accepted from pages of other origins', {});
 }
 
-/** The page came from the address at which we are asked. HTTP/2 names it in a pseudo-header. */
-function isOurs(origin: string, request: ApiRequest): boolean {
+/** Whether the page has the origin of this server. HTTP/2 has the host in a pseudo-header. */
+function isSameOrigin(origin: string, request: ApiRequest): boolean {
   const ours = URL.parse(`https://${request.header('host') ?? request.header(':authority')}`);
   return ours !== null && ours.origin === URL.parse(origin)?.origin;
 }

@@ -1,29 +1,32 @@
 import { type Call, type Clock, parseDuration, RequestCall, withDeadline } from '@cluster-apiserver/base';
 import { badRequest, StatusError } from '@cluster-apiserver/model';
 import type { Handler } from '../exchange.ts';
-import type { Named, Timed } from '../facts.ts';
+import type { AuditIdContext, DeadlineContext } from '../request-context.ts';
 
-/** Bounds the time of a request. A client may ask for less by `timeout`; more than the server's own is cut to it. */
-export const boundTime =
+/** Sets the deadline of the request. The parameter `timeout` can only shorten it. */
+export const setDeadline =
   ({ clock, requestTimeoutMs }: { readonly clock: Clock; readonly requestTimeoutMs: number }) =>
-  (next: Handler<Timed>): Handler<Named> =>
-  (facts) => {
-    const asked = askedMs(facts.request.target);
-    const timeoutMs = Math.min(asked ?? requestTimeoutMs, requestTimeoutMs);
+  (next: Handler<DeadlineContext>): Handler<AuditIdContext> =>
+  (context) => {
+    const requestedMs = requestedTimeoutMs(context.request.target);
+    const timeoutMs = Math.min(requestedMs ?? requestTimeoutMs, requestTimeoutMs);
     const deadlineMs = clock.monotonicMs() + timeoutMs;
     const response = next(
-      Object.assign(facts, {
-        call: new RequestCall(facts.request, clock, deadlineMs, { spanHolder: facts.trace, latency: facts.latency }),
+      Object.assign(context, {
+        call: new RequestCall(context.request, clock, deadlineMs, {
+          spanHolder: context.trace,
+          latency: context.latency,
+        }),
       }),
     );
-    if (asked === undefined || !(response instanceof Promise)) return response;
+    if (requestedMs === undefined || !(response instanceof Promise)) return response;
     return response.catch((error: unknown) => {
-      throw asTimeout(error, deadlineMs, clock);
+      throw toTimeout(error, deadlineMs, clock);
     });
   };
 
-/** Does something in less time than the whole request has, if the client asked for that. */
-export async function withinSeconds<T>(
+/** Runs the work with the shorter deadline of timeoutSeconds, if the client sent one. */
+export async function withTimeoutSeconds<T>(
   seconds: number | undefined,
   call: Call,
   clock: Clock,
@@ -34,35 +37,35 @@ export async function withinSeconds<T>(
   try {
     return await work(shorter);
   } catch (error) {
-    throw asTimeout(error, shorter.deadlineMs, clock);
+    throw toTimeout(error, shorter.deadlineMs, clock);
   }
 }
 
-/** Timers count whole milliseconds, so one may ring before a finer clock has come as far. */
+/** Timers count whole milliseconds, so one may fire before the finer clock reaches the deadline. */
 const earlyMs = 1;
 
-/** Nothing is wrong with the storage if the client would not wait for it. */
-function asTimeout(error: unknown, deadlineMs: number, clock: Clock): unknown {
+/** A storage error after the client's own deadline is a timeout. */
+function toTimeout(error: unknown, deadlineMs: number, clock: Clock): unknown {
   const over = clock.monotonicMs() >= deadlineMs - earlyMs;
   const gaveUp = error instanceof StatusError && error.reason === 'ServiceUnavailable' && over;
   if (!gaveUp) return error;
-  return timedOut(error);
+  return timeoutError(error);
 }
 
-export const timedOut = (cause: unknown): StatusError =>
+export const timeoutError = (cause: unknown): StatusError =>
   new StatusError('Timeout', 'request did not complete within the requested timeout', {}, { cause });
 
-/** Undefined where the client leaves it to the server, which a timeout that is empty, zero or negative means too. */
-function askedMs(target: string): number | undefined {
-  // Only the first question mark begins a query.
+/** Undefined for the server's default, which an empty, zero or negative timeout means too. */
+function requestedTimeoutMs(target: string): number | undefined {
+  // Only the first question mark begins the query.
   const query = target.indexOf('?') + 1;
   const match = query > 0 ? /(?:^|&)timeout=([^&]*)/.exec(target.slice(query)) : null;
   if (!match?.[1]) return undefined;
   const text = new URLSearchParams(`timeout=${match[1]}`).get('timeout') ?? '';
-  const asked = parseDuration(text);
-  if (asked === undefined)
+  const requestedMs = parseDuration(text);
+  if (requestedMs === undefined)
     throw badRequest(
       `invalid timeout specified in the request URL - ${JSON.stringify(text)} is not a duration such as 32s`,
     );
-  return asked > 0 ? asked : undefined;
+  return requestedMs > 0 ? requestedMs : undefined;
 }

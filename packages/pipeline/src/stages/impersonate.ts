@@ -10,28 +10,31 @@ import {
 } from '@cluster-apiserver/gates';
 import { badRequest } from '@cluster-apiserver/model';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
-import type { Authenticated } from '../facts.ts';
-import { attributesOf, refusal } from './authorize.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import { attributesOf, forbiddenError } from './authorize.ts';
 
-/** Whom does it act for? From here on the request is that user's, if the caller may act for him. */
+/** Replaces the user by the impersonated one, if the caller may impersonate. */
 export const impersonate =
   (authorizer: Authorizer) =>
-  (next: Handler<Authenticated>): Handler<Authenticated> => {
+  (next: Handler<AuthenticatedContext>): Handler<AuthenticatedContext> => {
     const decide = impersonator(authorizer);
-    const goOn = (facts: Authenticated, impersonation: Impersonation): ApiResponse | Promise<ApiResponse> => {
-      if ('refused' in impersonation) throw refusal(impersonation.refused.attributes, impersonation.refused);
-      facts.audit?.impersonatedUser(impersonation.user, impersonation.constraint);
-      return next(Object.assign(facts, { user: impersonation.user, impersonator: facts.user }));
+    const proceed = (
+      context: AuthenticatedContext,
+      impersonation: Impersonation,
+    ): ApiResponse | Promise<ApiResponse> => {
+      if ('refused' in impersonation) throw forbiddenError(impersonation.refused.attributes, impersonation.refused);
+      context.audit?.logImpersonatedUser(impersonation.user, impersonation.constraint);
+      return next(Object.assign(context, { user: impersonation.user, impersonator: context.user }));
     };
-    return (facts) => {
-      const wanted = wantedIn(facts.request);
-      if (!wanted) return next(facts);
-      const decided = inSpan(facts.call, 'impersonation', (call) => decide(wanted, attributesOf(facts), call));
-      return trackLatency(facts.latency, 'authorization', decided).then((found) => goOn(facts, found));
+    return (context) => {
+      const wanted = readWantedUser(context.request);
+      if (!wanted) return next(context);
+      const decided = inSpan(context.call, 'impersonation', (call) => decide(wanted, attributesOf(context), call));
+      return trackLatency(context.latency, 'authorization', decided).then((found) => proceed(context, found));
     };
   };
 
-function wantedIn(request: ApiRequest): WantedUser | undefined {
+function readWantedUser(request: ApiRequest): WantedUser | undefined {
   try {
     return wantedUser(request.headersFrom(impersonationPrefix));
   } catch (error) {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { mastersGroup } from '@cluster-apiserver/gates';
-import type { ApiResponse, Flow, Handler } from '../exchange.ts';
-import type { Authenticated } from '../facts.ts';
+import type { ApiResponse, ChunkedBody, Handler } from '../exchange.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
 import { limitInFlight, type RequestKind } from './in-flight.ts';
 
 interface Working {
@@ -19,7 +19,7 @@ beforeEach(() => {
   rejected = [];
 });
 
-const limited = (readOnly: number, mutating: number): Handler<Authenticated> =>
+const limited = (readOnly: number, mutating: number): Handler<AuthenticatedContext> =>
   limitInFlight(
     { readOnly, mutating },
     {
@@ -30,8 +30,8 @@ const limited = (readOnly: number, mutating: number): Handler<Authenticated> =>
     },
   )(() => new Promise((answer, fail) => working.push({ answer, fail })));
 
-const asked = (verb: string, name = 'ann', groups: readonly string[] = []): Authenticated =>
-  ({ auditId: 'a', info: { verb }, user: { name, groups } }) as unknown as Authenticated;
+const asked = (verb: string, name = 'ann', groups: readonly string[] = []): AuthenticatedContext =>
+  ({ auditId: 'a', info: { verb }, user: { name, groups } }) as unknown as AuthenticatedContext;
 
 const isRejected = (response: ApiResponse | Promise<ApiResponse>): boolean =>
   !(response instanceof Promise) && response.status === 429;
@@ -46,7 +46,7 @@ test.each([
   ['deletecollection', 'mutating'],
   ['post', 'mutating'],
   ['head', 'mutating'],
-] as const)('%s takes a %s seat, and one too many is told to come again', async (verb, kind) => {
+] as const)('%s takes a %s seat, and one too many gets 429', async (verb, kind) => {
   const ask = limited(2, 2);
   const first = ask(asked(verb));
   void ask(asked(verb));
@@ -68,13 +68,13 @@ test.each([
   expect(isRejected(ask(asked(verb)))).toBe(false);
 });
 
-test('reads and writes have seats of their own', () => {
+test('reads and writes have separate seats', () => {
   const ask = limited(1, 1);
   for (const verb of ['get', 'create']) expect(isRejected(ask(asked(verb)))).toBe(false);
   for (const verb of ['list', 'delete']) expect(isRejected(ask(asked(verb)))).toBe(true);
 });
 
-test('a watch takes no seat, and with a limit of 0 nobody does', () => {
+test('watches take no seat, and a limit of 0 means no limit', () => {
   const ask = limited(1, 0);
   for (let i = 0; i < 5; i++) {
     expect(isRejected(ask(asked('watch')))).toBe(false);
@@ -90,8 +90,8 @@ test('a member of system:masters is never rejected', () => {
   expect(isRejected(ask(asked('get', 'root', ['system:mastersx'])))).toBe(true);
 });
 
-describe('a seat comes back', () => {
-  test('when the work throws, now or later', async () => {
+describe('a seat is released', () => {
+  test('when the handler throws or rejects', async () => {
     const ask = limited(1, 1);
     const late = ask(asked('get'));
     working[0]?.fail(new Error('late'));
@@ -106,11 +106,11 @@ describe('a seat comes back', () => {
     expect(used.readOnly).toBe(0);
   });
 
-  test('while a client does not read what is made piece by piece, and is taken again for the next piece', async () => {
+  test('is released while a client does not read a generated body, and acquired for the next piece', async () => {
     const ask = limited(1, 1);
     const seatsAtWork: number[] = [];
-    const body: Flow = {
-      flow: async function* () {
+    const body: ChunkedBody = {
+      chunks: async function* () {
         for (let i = 0; i < 2; i++) {
           await Promise.resolve();
           seatsAtWork.push(used.readOnly);
@@ -122,15 +122,15 @@ describe('a seat comes back', () => {
     working[0]?.answer({ ...ok, body });
     const response = await answered;
     expect(used.readOnly).toBe(0);
-    for await (const _ of (response.body as Flow).flow()) expect(used.readOnly).toBe(0);
+    for await (const _ of (response.body as ChunkedBody).chunks()) expect(used.readOnly).toBe(0);
     expect(seatsAtWork).toEqual([1, 1]);
     expect(used.readOnly).toBe(0);
   });
 
-  test('when a client leaves in the middle of the pieces, or a piece cannot be made', async () => {
+  test('when a client disconnects between pieces, or a piece fails', async () => {
     const ask = limited(1, 1);
     let closed = false;
-    const flow = async function* () {
+    const chunks = async function* () {
       try {
         yield Buffer.from('a');
         throw new Error('broken');
@@ -140,10 +140,10 @@ describe('a seat comes back', () => {
     };
     for (const leaves of [true, false]) {
       const answered = ask(asked('list'));
-      working.pop()?.answer({ ...ok, body: { flow } });
+      working.pop()?.answer({ ...ok, body: { chunks } });
       const response = await answered;
       const read = async (): Promise<void> => {
-        for await (const _ of (response.body as Flow).flow()) if (leaves) return;
+        for await (const _ of (response.body as ChunkedBody).chunks()) if (leaves) return;
       };
       if (leaves) await read();
       else await expect(read()).rejects.toThrow('broken');
@@ -164,9 +164,9 @@ describe('while its body arrives a write', () => {
         rejected: (kind, _, { verb }) => void rejected.push(`${kind} ${verb}`),
       },
     )(async ({ seat }) => {
-      seat?.giveBack();
+      seat?.release();
       await new Promise<void>((resolve) => arrive.push(resolve));
-      seat?.retake();
+      seat?.reacquire();
       await new Promise<void>((resolve) => finish.push(resolve));
       return ok;
     });
@@ -174,7 +174,7 @@ describe('while its body arrives a write', () => {
     return { ask, arrive: (count: number) => (arrive.splice(0, count).forEach((body) => body()), turn()), finish };
   }
 
-  test('holds no seat, and takes one when it has all of it', async () => {
+  test('holds no seat, and acquires one when its body is complete', async () => {
     const { ask, arrive, finish } = receiving(2);
     const answers = Array.from({ length: 50 }, async (_, i) => ask(asked('create', `user ${i}`)));
     expect(used.mutating).toBe(0);
@@ -187,13 +187,13 @@ describe('while its body arrives a write', () => {
     expect([used.mutating, rejected]).toEqual([2, []]);
   });
 
-  test('is told to come again if others have all seats by then, unless it is of system:masters', async () => {
+  test('gets 429 if all seats are taken by then, except for system:masters', async () => {
     const { ask, arrive, finish } = receiving(1);
     const [first, second, master] = [
       asked('create'),
       asked('patch', 'bob'),
       asked('update', 'root', [mastersGroup]),
-    ].map(async (facts) => ask(facts));
+    ].map(async (context) => ask(context));
     await arrive(3);
     expect(await second).toMatchObject({ status: 429, headers: { 'retry-after': '1' } });
     expect([used.mutating, rejected]).toEqual([1, ['mutating patch']]);
@@ -204,10 +204,10 @@ describe('while its body arrives a write', () => {
 });
 
 describe('one user', () => {
-  const fill = (ask: Handler<Authenticated>, count: number, name = 'ann'): boolean[] =>
+  const fill = (ask: Handler<AuthenticatedContext>, count: number, name = 'ann'): boolean[] =>
     Array.from({ length: count }, () => !isRejected(ask(asked('get', name))));
 
-  test('may have all seats while nobody else asks', () => {
+  test('may have all seats while no other user sends requests', () => {
     expect(fill(limited(4, 4), 5)).toEqual([true, true, true, true, false]);
   });
 
@@ -218,7 +218,7 @@ describe('one user', () => {
     expect(fill(ask, 1, 'bob')).toEqual([true]);
   });
 
-  test('who has all of them gets none back before others have theirs', async () => {
+  test('a user with all seats gets no further one before other users', async () => {
     const ask = limited(4, 4);
     fill(ask, 4);
     expect(fill(ask, 1, 'bob')).toEqual([false]);

@@ -1,96 +1,100 @@
 import { mastersGroup } from '@cluster-apiserver/gates';
-import type { ApiRequest, ApiResponse, Flow, Handler } from '../exchange.ts';
-import type { Authenticated, Seat } from '../facts.ts';
+import type { ApiRequest, ApiResponse, ChunkedBody, Handler } from '../exchange.ts';
+import type { AuthenticatedContext, Seat } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
-import { textResponse } from '../respond.ts';
+import { textResponse } from '../responses.ts';
 
-/** As in the label `request_kind` of upstream's metrics. */
+/** The label `request_kind` of upstream's metrics. */
 export type RequestKind = 'readOnly' | 'mutating';
 
-/** Requests that are worked on at a time; 0 for no limit. */
+/** Maximum number of requests in flight; 0 for no limit. */
 export type InFlightLimits = Readonly<Record<RequestKind, number>>;
 
 export interface InFlightMeasures {
-  /** Called when the number of seats in use has changed. */
+  /** Called when the number of used seats has changed. */
   used(kind: RequestKind, seats: number): void;
   rejected(kind: RequestKind, request: ApiRequest, info: RequestInfo): void;
 }
 
 /**
- * Bounds how many requests are worked on at a time, as kube-apiserver's filter of the same flags does. Watches hold no
- * seat. A member of system:masters is never rejected, so that somebody can always find out what is going on.
- * See docs/decisions/0024-bounds-of-requests.md.
+ * Limits requests in flight, like the filter in kube-apiserver with the same flags. Watches hold no seat. Members of
+ * system:masters are never rejected, so that administrators can always investigate. See
+ * docs/decisions/0024-bounds-of-requests.md.
  */
 export const limitInFlight = (limits: InFlightLimits, measures: InFlightMeasures) => {
-  const seatsOf = (kind: RequestKind): Seats | undefined =>
+  const createSeats = (kind: RequestKind): Seats | undefined =>
     limits[kind] > 0 ? new Seats(limits[kind], (used) => measures.used(kind, used)) : undefined;
-  const [readOnly, mutating] = [seatsOf('readOnly'), seatsOf('mutating')];
-  return (next: Handler<Authenticated>): Handler<Authenticated> =>
-    (facts) => {
-      const { info, user } = facts;
-      if (info.verb === 'watch') return next(facts);
+  const [readOnly, mutating] = [createSeats('readOnly'), createSeats('mutating')];
+  return (next: Handler<AuthenticatedContext>): Handler<AuthenticatedContext> =>
+    (context) => {
+      const { info, user } = context;
+      if (info.verb === 'watch') return next(context);
       const isReadOnly = readOnlyVerbs.has(info.verb);
       const seats = isReadOnly ? readOnly : mutating;
-      if (!seats) return next(facts);
-      const rejected = (): ApiResponse => {
-        measures.rejected(isReadOnly ? 'readOnly' : 'mutating', facts.request, info);
-        return textResponse(facts.auditId, 429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
+      if (!seats) return next(context);
+      const reject = (): ApiResponse => {
+        measures.rejected(isReadOnly ? 'readOnly' : 'mutating', context.request, info);
+        return textResponse(context.auditId, 429, 'Too many requests, please try again later.\n', {
+          'retry-after': '1',
+        });
       };
       const isExempt = user.groups.includes(mastersGroup);
-      if (!seats.take(user.name)) return isExempt ? next(facts) : rejected();
+      if (!seats.tryAcquire(user.name)) return isExempt ? next(context) : reject();
       const seat = new HeldSeat(seats, user.name, isExempt);
-      // Nobody but a write waits for a body.
-      if (!isReadOnly) Object.assign(facts, { seat });
-      return holding(seat, () => next(facts), rejected);
+      // Only writes wait for a body.
+      if (!isReadOnly) Object.assign(context, { seat });
+      return withSeat(seat, () => next(context), reject);
     };
 };
 
-/** Every other verb counts as mutating, as upstream. A list is one while its answer is made, see below. */
+/** All other verbs count as mutating, as in kube-apiserver. A list also holds a seat while its body is generated. */
 const readOnlyVerbs: ReadonlySet<string> = new Set(['get', 'list']);
 
 /**
- * Gives the seat back when the answer is ready, or there is none. Whatever a request waits for ends by its deadline, by
- * its client or by the sweep for slow bodies, so every seat comes back.
+ * Releases the seat when the response is ready or the request failed. Every wait of a request is bounded by its
+ * deadline, its client or the timeout for slow bodies, so every seat is released.
  */
-function holding(
+function withSeat(
   seat: HeldSeat,
   work: () => ApiResponse | Promise<ApiResponse>,
-  rejected: () => ApiResponse,
+  reject: () => ApiResponse,
 ): ApiResponse | Promise<ApiResponse> {
-  const answered = (response: ApiResponse): ApiResponse => {
-    seat.giveBack();
+  const onResponse = (response: ApiResponse): ApiResponse => {
+    seat.release();
     const { body } = response;
-    return typeof body === 'object' && 'flow' in body ? { ...response, body: seatedFlow(body, seat) } : response;
+    return typeof body === 'object' && 'chunks' in body
+      ? { ...response, body: withSeatForEachChunk(body, seat) }
+      : response;
   };
-  const failed = (error: unknown): ApiResponse => {
-    seat.giveBack();
-    if (error instanceof NoSeatError) return rejected();
+  const onError = (error: unknown): ApiResponse => {
+    seat.release();
+    if (error instanceof NoSeatError) return reject();
     throw error;
   };
   let response: ApiResponse | Promise<ApiResponse>;
   try {
     response = work();
   } catch (error) {
-    return failed(error);
+    return onError(error);
   }
-  return response instanceof Promise ? response.then(answered, failed) : answered(response);
+  return response instanceof Promise ? response.then(onResponse, onError) : onResponse(response);
 }
 
-/** Pieces that are made while they are sent are work as well. None waits for a seat: a part of the answer has left. */
-const seatedFlow = (body: Flow, seat: HeldSeat): Flow => ({
-  flow: async function* () {
-    const pieces = body.flow()[Symbol.asyncIterator]();
+/** Generating a chunk needs a seat too. It never waits for one, since part of the response has been sent. */
+const withSeatForEachChunk = (body: ChunkedBody, seat: HeldSeat): ChunkedBody => ({
+  chunks: async function* () {
+    const pieces = body.chunks()[Symbol.asyncIterator]();
     try {
       for (;;) {
-        seat.occupy();
+        seat.forceAcquire();
         let piece: IteratorResult<Buffer>;
         try {
           piece = await pieces.next();
         } finally {
-          seat.giveBack();
+          seat.release();
         }
         if (piece.done) return;
-        // A client that does not read holds no seat.
+        // The seat is free while the client does not read.
         yield piece.value;
       }
     } finally {
@@ -99,7 +103,7 @@ const seatedFlow = (body: Flow, seat: HeldSeat): Flow => ({
   },
 });
 
-/** All seats were taken when the body of a request had arrived. */
+/** All seats were taken when the body had arrived. */
 class NoSeatError extends Error {
   override readonly name = 'NoSeatError';
 }
@@ -117,27 +121,30 @@ class HeldSeat implements Seat {
     this.#isExempt = isExempt;
   }
 
-  giveBack(): void {
+  release(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
-    this.#seats.giveBack(this.#user);
+    this.#seats.release(this.#user);
   }
 
-  retake(): void {
+  reacquire(): void {
     if (this.#isHeld) return;
-    this.#isHeld = this.#seats.take(this.#user);
+    this.#isHeld = this.#seats.tryAcquire(this.#user);
     if (!this.#isHeld && !this.#isExempt) throw new NoSeatError();
   }
 
-  /** Takes a seat even if all are taken. */
-  occupy(): void {
+  /** Acquires a seat even if all are taken. */
+  forceAcquire(): void {
     if (this.#isHeld) return;
     this.#isHeld = true;
-    this.#seats.occupy(this.#user);
+    this.#seats.forceAcquire(this.#user);
   }
 }
 
-/** Of all seats one user gets this part, as soon as somebody else asks: nobody can lock out all others. */
+/**
+ * The share of all seats that one user may hold as soon as another user requests one, so that no user can starve all
+ * others.
+ */
 const userShare = 0.75;
 
 class Seats {
@@ -146,7 +153,7 @@ class Seats {
   readonly #changed: (used: number) => void;
   readonly #byUser = new Map<string, number>();
   #used = 0;
-  /** Somebody within his share was rejected: until seats are free again, nobody takes more than his. */
+  /** A user within the share was rejected: until seats are free again, no user exceeds the share. */
   #contended = false;
 
   constructor(limit: number, changed: (used: number) => void) {
@@ -155,23 +162,23 @@ class Seats {
     this.#changed = changed;
   }
 
-  take(user: string): boolean {
+  tryAcquire(user: string): boolean {
     const withinShare = (this.#byUser.get(user) ?? 0) < this.#userMax;
     if (this.#used >= this.#limit) {
       if (withinShare) this.#contended = true;
       return false;
     }
     if (!withinShare && (this.#contended || this.#byUser.size > 1)) return false;
-    this.occupy(user);
+    this.forceAcquire(user);
     return true;
   }
 
-  occupy(user: string): void {
+  forceAcquire(user: string): void {
     this.#byUser.set(user, (this.#byUser.get(user) ?? 0) + 1);
     this.#changed(++this.#used);
   }
 
-  giveBack(user: string): void {
+  release(user: string): void {
     const left = (this.#byUser.get(user) ?? 1) - 1;
     if (left > 0) this.#byUser.set(user, left);
     else this.#byUser.delete(user);

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { LatencyTracker } from '@cluster-apiserver/base';
 import type { ApiRequest, ApiResponse, ExchangeEnd } from '../exchange.ts';
-import { type HandClock, handClock } from '../node/testing.ts';
+import { type HandClock, handClock } from '../../test/listener.ts';
 import { type EndedRequest, logRequests } from './log-requests.ts';
 
 let clock: HandClock;
@@ -36,7 +36,7 @@ async function run(
 }
 
 const large = { length: 1, pieces: () => [] };
-const flow = { flow: async function* (): AsyncIterable<Buffer> {} };
+const chunked = { chunks: async function* (): AsyncIterable<Buffer> {} };
 const stream = { stream: async () => {} };
 
 test.each<[string, ApiResponse['body'], Parameters<typeof run>[2], EndedRequest['slow'][]]>([
@@ -46,20 +46,20 @@ test.each<[string, ApiResponse['body'], Parameters<typeof run>[2], EndedRequest[
   ['quick, and read slowly', 'x', { sendingMs: 60_000 }, []],
   ['large and quick', large, { readyMs: 200, sendingMs: 300 }, []],
   ['large, and made slowly while it is sent', large, { readyMs: 200, sendingMs: 301 }, ['response']],
-  ['of unknown length, and made slowly while it is sent', flow, { sendingMs: 501 }, ['response']],
-  ['large and slow', flow, { readyMs: 501, sendingMs: 501 }, ['request']],
+  ['of unknown length, and made slowly while it is sent', chunked, { sendingMs: 501 }, ['response']],
+  ['large and slow', chunked, { readyMs: 501, sendingMs: 501 }, ['request']],
   ['long-running', stream, { readyMs: 501, sendingMs: 60_000 }, []],
 ])('without request logs, a request that is %s', async (_, body, times, slow) => {
   await run(false, body, times);
   expect(ended.map((one) => one.slow)).toEqual(slow);
 });
 
-test('what is quick and small is not even followed', async () => {
+test('quick small requests are not tracked', async () => {
   await run(false, Buffer.from('x'), {});
   expect(listeners).toEqual([]);
 });
 
-test('with request logs, what leaves at once is reported when it is ready', async () => {
+test('with request logs, a small response is logged when it is ready', async () => {
   await run(true, 'four', { readyMs: 3, sendingMs: 5_000 });
   expect(listeners).toEqual([]);
   expect(ended).toMatchObject([{ end: { outcome: 'complete', bodyBytes: 4 }, readyMs: 3, totalMs: 3 }]);

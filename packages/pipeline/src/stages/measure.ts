@@ -1,25 +1,27 @@
 import type { Clock } from '@cluster-apiserver/base';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
-import type { Received, Understood } from '../facts.ts';
+import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
 
-/** What the server counts of its requests. The words are the client's: whoever counts bounds how many there are. */
+/** The request metrics. Paths and verbs come from clients, so the implementation must bound the label values. */
 export interface Measures {
-  /** Called once for each request: when its response is ready, when a long one has been sent, when a stream begins. */
+  /**
+   * Called once per request: when its response is ready, when a generated body has been sent, or when a stream begins.
+   */
   ended(request: MeasuredRequest): void;
 }
 
 export interface MeasuredRequest {
   readonly request: ApiRequest;
-  /** Undefined if the request was not understood. */
+  /** Undefined if the request line was invalid. */
   readonly info: RequestInfo | undefined;
   readonly code: number;
   readonly seconds: number;
-  /** Seconds without those in which the request waited for admission webhooks. */
+  /** Seconds without the time spent waiting for admission webhooks. */
   readonly ownSeconds: number;
-  /** Of the body; undefined for a stream. */
+  /** Size of the body; undefined for a stream. */
   readonly bytes: number | undefined;
-  /** The trace of the request, if it is recorded. */
+  /** The trace of the request, if it is sampled. */
   readonly trace: RecordedTrace | undefined;
 }
 
@@ -28,34 +30,34 @@ export interface RecordedTrace {
   readonly spanId: string;
 }
 
-/** Counts every request, those that fail included. */
+/** Counts all requests, including failed ones. */
 export const measure =
   (measures: Measures, clock: Clock) =>
-  (next: Handler<Received>): Handler<Received> =>
-  (facts) => {
+  (next: Handler<ReceivedContext>): Handler<ReceivedContext> =>
+  (context) => {
     const beganMs = clock.monotonicMs();
-    const ended = (code: number, bytes: number | undefined): void => {
-      const { info, call }: Partial<Understood> = facts as Received & Partial<Understood>; // added by the stages below
+    const record = (code: number, bytes: number | undefined): void => {
+      const { info, call }: Partial<RequestInfoContext> = context as ReceivedContext & Partial<RequestInfoContext>; // added by later stages
       const seconds = (clock.monotonicMs() - beganMs) / 1000;
       measures.ended({
-        request: facts.request,
+        request: context.request,
         info,
         code,
         seconds,
-        ownSeconds: seconds - facts.latency.totalMs('webhooks') / 1000,
+        ownSeconds: seconds - context.latency.totalMs('webhooks') / 1000,
         bytes,
         trace: call?.trace?.context,
       });
     };
-    const answered = (response: ApiResponse): ApiResponse => {
+    const onResponse = (response: ApiResponse): ApiResponse => {
       const { status, body } = response;
-      if (body === undefined) ended(status, 0);
-      else if (typeof body === 'string' || Buffer.isBuffer(body)) ended(status, body.length);
-      else if ('stream' in body) ended(status, undefined);
-      // Made while it is sent: what it takes and how long it is shows in the end.
-      else facts.request.onEnd(({ bodyBytes }) => ended(status, bodyBytes));
+      if (body === undefined) record(status, 0);
+      else if (typeof body === 'string' || Buffer.isBuffer(body)) record(status, body.length);
+      else if ('stream' in body) record(status, undefined);
+      // The duration and size of a generated body are known when it has been sent.
+      else context.request.onEnd(({ bodyBytes }) => record(status, bodyBytes));
       return response;
     };
-    const response = next(facts);
-    return response instanceof Promise ? response.then(answered) : answered(response);
+    const response = next(context);
+    return response instanceof Promise ? response.then(onResponse) : onResponse(response);
   };

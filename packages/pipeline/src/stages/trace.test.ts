@@ -3,8 +3,8 @@ import { LatencyTracker, type Span, systemClock as clock } from '@cluster-apiser
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { RequestSpan, Tracer } from '@cluster-apiserver/telemetry';
 import type { ApiRequest, ApiResponse, ExchangeEnd, Handler } from '../exchange.ts';
-import type { Received, Understood } from '../facts.ts';
-import { requestInfo } from '../request-info.ts';
+import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
+import { parseRequestInfo } from '../request-info.ts';
 import { traceRequests } from './trace.ts';
 
 let begun: RequestSpan[];
@@ -36,7 +36,7 @@ const tracer: Tracer = {
 const [traceId, spanId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
 const traceparent = (flags: string): string => `00-${traceId}-${spanId}-${flags}`;
 
-/** What is asked of a request without a socket. */
+/** What the stages use of a request. */
 const requestWith = (headers: Readonly<Record<string, string>>): ApiRequest =>
   ({
     method: 'GET',
@@ -49,21 +49,25 @@ const requestWith = (headers: Readonly<Record<string, string>>): ApiRequest =>
 
 const latency = new LatencyTracker(clock);
 
-/** Authenticates the user, and answers. */
+/** Authenticates the user and responds. */
 const answering =
-  (groups: readonly string[] | undefined, status = 200): Handler<Received> =>
-  (facts) => {
-    const known = Object.assign(facts, { info: requestInfo('GET', '/version') }) as Received as Understood;
+  (groups: readonly string[] | undefined, status = 200): Handler<ReceivedContext> =>
+  (context) => {
+    const known = Object.assign(context, {
+      info: parseRequestInfo('GET', '/version'),
+    }) as ReceivedContext as RequestInfoContext;
     known.trace?.beginAuthentication(known);
     const user: UserInfo | undefined = groups && { name: 'ann', groups: [...groups] };
     known.trace?.endAuthentication(known, user);
     return { status, headers: {} };
   };
 
-const send = (headers: Readonly<Record<string, string>>, next: Handler<Received>): ApiResponse | Promise<ApiResponse> =>
-  traceRequests(tracer, clock)(next)({ request: requestWith(headers), latency });
+const send = (
+  headers: Readonly<Record<string, string>>,
+  next: Handler<ReceivedContext>,
+): ApiResponse | Promise<ApiResponse> => traceRequests(tracer, clock)(next)({ request: requestWith(headers), latency });
 
-test('without a tracer there is no such stage', () => {
+test('without a tracer the stage is absent', () => {
   const next = answering([]);
   expect(traceRequests(undefined, clock)(next)).toBe(next);
 });
@@ -71,13 +75,13 @@ test('without a tracer there is no such stage', () => {
 test.each<[string, Readonly<Record<string, string>>]>([
   ['that chance leaves out', {}],
   ['with a trace that cannot be read', { traceparent: '00-zz-zz-01' }],
-])('nothing is made for a request %s', (_, headers) => {
-  const facts: Received[] = [];
+])('no span is created for a request %s', (_, headers) => {
+  const context: ReceivedContext[] = [];
   void send(headers, (one) => {
-    facts.push(one);
+    context.push(one);
     return { status: 200, headers: {} };
   });
-  expect(facts).toEqual([{ request: expect.anything(), latency }]);
+  expect(context).toEqual([{ request: expect.anything(), latency }]);
   expect([begun, log, ends]).toEqual([[], [], []]);
 });
 
@@ -103,7 +107,7 @@ test.each<[string, ExchangeEnd['outcome'], number, readonly string[]]>([
   ['has been sent', 'complete', 200, []],
   ['is an internal error', 'complete', 500, ['request fails: 500']],
   ['is cut off', 'aborted', 200, ['request fails: aborted']],
-])('the span ends when the answer %s', async (_, outcome, status, failures) => {
+])('the span ends when the response %s', async (_, outcome, status, failures) => {
   samples = true;
   await send({}, answering([], status));
   expect(log).not.toContain('request ends');
@@ -111,7 +115,7 @@ test.each<[string, ExchangeEnd['outcome'], number, readonly string[]]>([
   expect(log).toEqual(['authentication begins', 'authentication ends', ...failures, 'request ends']);
 });
 
-test('the span of a client who left before the answer ends with it', async () => {
+test('the span ends with the response if the client disconnected before', async () => {
   samples = true;
   const request = Object.assign(requestWith({}), { isAborted: true });
   await traceRequests(tracer, clock)(answering([]))({ request, latency });
@@ -119,7 +123,7 @@ test('the span of a client who left before the answer ends with it', async () =>
   expect(ends).toEqual([]);
 });
 
-test('what is refused before anybody is known has a span too', async () => {
+test('a request that is refused before authentication has a span', async () => {
   samples = true;
   await send({}, async () => ({ status: 400, headers: {} }));
   expect(begun).toMatchObject([{ name: 'GET', attributes: { 'http.request.method': 'GET' } }]);

@@ -1,25 +1,25 @@
 import { type Clock, parseTraceContext } from '@cluster-apiserver/base';
 import type { Tracer } from '@cluster-apiserver/telemetry';
 import type { ApiResponse, Handler } from '../exchange.ts';
-import type { Received } from '../facts.ts';
+import type { ReceivedContext } from '../request-context.ts';
 import { RequestTrace } from '../request-trace.ts';
 
-/** Outermost: records requests with their answers, refusals included. Of most it finds out that they are not sampled. */
+/** Outermost: records sampled requests and their responses, including rejections. */
 export const traceRequests =
   (tracer: Tracer | undefined, clock: Clock) =>
-  (next: Handler<Received>): Handler<Received> => {
+  (next: Handler<ReceivedContext>): Handler<ReceivedContext> => {
     if (!tracer) return next;
-    return (facts) => {
-      const { request } = facts;
+    return (context) => {
+      const { request } = context;
       const traceparent = request.header('traceparent');
       const caller = traceparent && parseTraceContext(traceparent, request.header('tracestate'));
-      if (!caller && !tracer.samples()) return next(facts);
+      if (!caller && !tracer.samples()) return next(context);
       const trace = new RequestTrace(tracer, clock, caller || undefined);
-      const answered = (response: ApiResponse): ApiResponse => {
-        trace.answered(facts, response.status);
+      const onResponse = (response: ApiResponse): ApiResponse => {
+        trace.recordResponse(context, response.status);
         return response;
       };
-      const response = next(Object.assign(facts, { trace }));
-      return response instanceof Promise ? response.then(answered) : answered(response);
+      const response = next(Object.assign(context, { trace }));
+      return response instanceof Promise ? response.then(onResponse) : onResponse(response);
     };
   };

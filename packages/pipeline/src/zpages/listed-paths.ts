@@ -1,21 +1,21 @@
-import type { Document, Documents } from '../documents.ts';
+import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/router.ts';
 
-const root: Document = ({ auditId }, _, paths) => ({
+const root: NonResourceHandler = ({ auditId }, _, paths) => ({
   status: 200,
   headers: { 'audit-id': auditId, 'cache-control': 'no-cache, private', 'content-type': 'application/json' },
-  body: Buffer.from(`${JSON.stringify({ paths: listedPaths(paths) }, null, 2)}\n`),
+  body: Buffer.from(`${JSON.stringify({ paths: listPaths(paths) }, null, 2)}\n`),
 });
 
-/** The paths that are served besides resources, as kube-apiserver lists them. */
-export const rootDocuments: Documents = { '/': root, '/index.html': root };
+/** The non-resource paths, as kube-apiserver lists them. */
+export const rootRoutes: NonResourceRoutes = { '/': root, '/index.html': root };
 
-/** Without patterns, other spellings of a path, and what lists them. */
-const listedPaths = (patterns: readonly string[]): readonly string[] =>
+/** Without patterns, alternative spellings, and the index itself. */
+const listPaths = (patterns: readonly string[]): readonly string[] =>
   patterns.filter((path) => !path.includes('*') && !path.endsWith('/') && path !== '/index.html').sort();
 
-/** The first segments of paths that help to look into the server; those of the API itself are found by discovery. */
-export const listedFolders = (patterns: readonly string[]): readonly string[] =>
-  [...new Set(listedPaths(patterns).map((path) => `/${path.split('/')[1] ?? ''}`))].filter(
+/** The first segments of paths for diagnostics. Discovery lists those of the API. */
+export const listFolders = (patterns: readonly string[]): readonly string[] =>
+  [...new Set(listPaths(patterns).map((path) => `/${path.split('/')[1] ?? ''}`))].filter(
     (folder) => !apiFolders.has(folder),
   );
 

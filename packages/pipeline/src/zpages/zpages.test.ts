@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { askDocuments } from '../../test/ask-documents.ts';
-import { type HandClock, handClock } from '../node/testing.ts';
-import { textResponse } from '../respond.ts';
-import { rootDocuments } from './listed-paths.ts';
-import { zpages } from './zpages.ts';
+import { type HandClock, handClock } from '../../test/listener.ts';
+import { textResponse } from '../responses.ts';
+import { rootRoutes } from './listed-paths.ts';
+import { zpageRoutes } from './zpages.ts';
 
 let clock: HandClock;
 let ask: ReturnType<typeof askDocuments>;
@@ -33,8 +33,8 @@ beforeEach(() => {
     '/apis/apps/v1': other,
     '/openapi/v2': other,
     '/metrics/slis': other,
-    ...zpages({ component: 'tester', version, clock, random: seededRandom(1), flags }),
-    ...rootDocuments,
+    ...zpageRoutes({ component: 'tester', version, clock, random: seededRandom(1), flags }),
+    ...rootRoutes,
   });
 });
 
@@ -95,7 +95,7 @@ test.each(['v1beta1', 'v1alpha1'])('the status is structured for who asks for %s
   );
 });
 
-test('the flags are structured for who asks for them, as YAML too', async () => {
+test('the flags have a structured format, also as YAML', async () => {
   const json = await ask('/flagz', structured('Flagz', 'v1beta1'));
   expect(JSON.parse(json.text)).toEqual({
     kind: 'Flagz',

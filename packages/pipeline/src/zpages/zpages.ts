@@ -1,11 +1,11 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { formatTime } from '@cluster-apiserver/model';
-import type { VersionInfo } from '../discovery/discovery-documents.ts';
-import type { Document, Documents } from '../documents.ts';
-import { contentTypes, encoded } from '../forms/encoded.ts';
-import { textResponse } from '../respond.ts';
-import { listedFolders } from './listed-paths.ts';
-import { zpageForm, zpageGroup } from './negotiate.ts';
+import type { VersionInfo } from '../discovery/discovery.ts';
+import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/router.ts';
+import { contentTypes, encode } from '../encoding/encode.ts';
+import { textResponse } from '../responses.ts';
+import { listFolders } from './listed-paths.ts';
+import { negotiateZpage, zpageGroup } from './negotiate.ts';
 
 export interface ZpageOptions {
   readonly component: string;
@@ -17,10 +17,10 @@ export interface ZpageOptions {
 }
 
 /**
- * `/statusz` and `/flagz` as kube-apiserver 1.36 serves them: text for people, whose separators vary so that no program
- * comes to rely on them, and a structured form for programs that ask for it.
+ * `/statusz` and `/flagz` as in kube-apiserver 1.36: text with varying separators, so that programs do not parse it,
+ * and a structured format for programs.
  */
-export function zpages(options: ZpageOptions): Documents {
+export function zpageRoutes(options: ZpageOptions): NonResourceRoutes {
   const { component, version, clock, random, flags } = options;
   const started = { atMs: clock.now(), monotonicMs: clock.monotonicMs() };
   const uptimeSeconds = (): number => Math.floor((clock.monotonicMs() - started.monotonicMs) / msPerSecond);
@@ -33,20 +33,20 @@ export function zpages(options: ZpageOptions): Documents {
   const sortedFlags = Object.entries(flags).sort(([left], [right]) => (left < right ? -1 : 1));
   const flagSeparator = separator();
   return {
-    [statusPath]: zpage('Statusz', component, {
+    [statusPath]: zpageHandler('Statusz', component, {
       text: (paths) => {
         const separated = separator();
-        const lines = statusText(about, started.atMs, uptimeSeconds(), paths);
+        const lines = formatStatus(about, started.atMs, uptimeSeconds(), paths);
         return ['\n', ...lines.map(([name, value]) => `${name}${separated} ${value}\n`)];
       },
       members: (paths) => ({
         startTime: formatTime(started.atMs),
         uptimeSeconds: uptimeSeconds(),
         ...about,
-        paths: listedFolders(paths),
+        paths: listFolders(paths),
       }),
     }),
-    [flagsPath]: zpage('Flagz', component, {
+    [flagsPath]: zpageHandler('Flagz', component, {
       text: () => sortedFlags.map(([name, value]) => `${name}${flagSeparator}${value}\n`),
       members: () => ({ flags: Object.fromEntries(sortedFlags) }),
     }),
@@ -59,54 +59,54 @@ const separators = [':', ': ', '=', ' '];
 const msPerSecond = 1000;
 const warning =
   'Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.';
-/** Clients may still ask for it. */
+/** Clients may still request it. */
 const deprecatedVersion = 'v1alpha1';
 
 interface Zpage {
-  /** Lines behind the heading. */
+  /** The lines after the heading. */
   text(paths: readonly string[]): readonly string[];
-  /** What the structured form has besides its names. */
+  /** The fields of the structured format. */
   members(paths: readonly string[]): object;
 }
 
-const zpage =
-  (kind: 'Statusz' | 'Flagz', component: string, { text, members }: Zpage): Document =>
-  (facts, _, paths) => {
-    const form = zpageForm(facts, kind);
+const zpageHandler =
+  (kind: 'Statusz' | 'Flagz', component: string, { text, members }: Zpage): NonResourceHandler =>
+  (context, _, paths) => {
+    const format = negotiateZpage(context, kind);
     const name = kind.toLowerCase();
-    if (form === 'text')
-      return textResponse(facts.auditId, 200, `\n${component} ${name}\n${warning}\n${text(paths).join('')}`);
-    const { version, encoding } = form;
+    if (format === 'text')
+      return textResponse(context.auditId, 200, `\n${component} ${name}\n${warning}\n${text(paths).join('')}`);
+    const { version, encoding } = format;
     const value = { kind, apiVersion: `${zpageGroup}/${version}`, metadata: { name: component }, ...members(paths) };
     const deprecation = `299 - "This version of the ${name} endpoint is deprecated. Please use a newer version."`;
     return {
       status: 200,
       headers: {
-        'audit-id': facts.auditId,
+        'audit-id': context.auditId,
         'cache-control': 'no-cache, private',
         'content-type': contentTypes[encoding],
         ...(version === deprecatedVersion && { warning: deprecation }),
       },
-      body: encoded(encoding, value),
+      body: encode(encoding, value),
     };
   };
 
-const statusText = (
+const formatStatus = (
   about: Readonly<Record<'goVersion' | 'binaryVersion' | 'emulationVersion', string>>,
   startedMs: number,
   uptimeSeconds: number,
   paths: readonly string[],
 ): readonly (readonly [name: string, value: string])[] => [
-  ['Started', unixDate(startedMs)],
-  ['Up', uptimeText(uptimeSeconds)],
+  ['Started', formatUnixDate(startedMs)],
+  ['Up', formatUptime(uptimeSeconds)],
   ['Go version', about.goVersion],
   ['Binary version', about.binaryVersion],
   ['Emulation version', about.emulationVersion],
-  ['Paths', listedFolders(paths).join(' ')],
+  ['Paths', listFolders(paths).join(' ')],
 ];
 
 /** `Sun Nov 22 18:00:00 UTC 2026`, the day at least two characters wide. */
-function unixDate(timeMs: number): string {
+function formatUnixDate(timeMs: number): string {
   const [day, date, month, year, time] = new Date(timeMs).toUTCString().replace(',', '').split(' ');
   return `${day} ${month} ${String(Number(date)).padStart(2)} ${time} UTC ${year}`;
 }
@@ -115,7 +115,7 @@ const secondsPerMinute = 60;
 const secondsPerHour = 3600;
 
 /** `0 hr 01 min 05 sec` */
-function uptimeText(seconds: number): string {
+function formatUptime(seconds: number): string {
   const padded = (value: number): string => String(value).padStart(2, '0');
   const minutes = Math.floor(seconds / secondsPerMinute) % secondsPerMinute;
   return `${Math.floor(seconds / secondsPerHour)} hr ${padded(minutes)} min ${padded(seconds % secondsPerMinute)} sec`;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '@cluster-apiserver/base';
 import { formatTime } from '@cluster-apiserver/model';
-import { type Documents, textResponse } from '@cluster-apiserver/pipeline';
+import { type NonResourceRoutes, textResponse } from '@cluster-apiserver/pipeline';
 import { asError } from '../as-error.ts';
 
 import type { ServerFlags } from '../flags.ts';
@@ -96,7 +96,7 @@ export async function recordFilesReadAtStart(flags: ServerFlags, files: Files, r
 }
 
 /** The document behind `configzPath`. It takes a right of its own, which no default role has. */
-export function configzDocument(flags: ServerFlags, records: FileRecords, clock: Clock): Documents[string] {
+export function configzDocument(flags: ServerFlags, records: FileRecords, clock: Clock): NonResourceRoutes[string] {
   const startTime = formatTime(clock.now());
   const texts = flagTexts(flags);
   return ({ auditId }) => {

@@ -37,7 +37,7 @@ export async function openListener(
       host: flags['bind-address'],
       port: flags['secure-port'],
       certificate: certificate.current,
-      asksForCertificates: asksForCertificates(flags),
+      requestsCertificates: asksForCertificates(flags),
       clock,
       random,
       goawayChance: flags['goaway-chance'],

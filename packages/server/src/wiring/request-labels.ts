@@ -44,7 +44,7 @@ export type Scope = '' | 'cluster' | 'namespace' | 'resource';
 export function scopeLabel({ verb, resource }: RequestInfo): Scope {
   if (!resource) return '';
   if (resource.name !== undefined || verb === 'create') return 'resource';
-  return resource.inNamespace ? 'namespace' : 'cluster';
+  return resource.isInNamespace ? 'namespace' : 'cluster';
 }
 
 /** What probes and scrapers ask for again and again. As upstream, it is told apart by `subresource`. */

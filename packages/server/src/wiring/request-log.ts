@@ -22,16 +22,16 @@ export function openRequestLog(all: Log): RequestLog {
 }
 
 /** What is left of a request until its line is formatted: no socket, no headers, no body. */
-const seenOf = ({ facts, status, end, readyMs, totalMs }: EndedRequest) => ({
-  method: facts.request.method,
-  target: facts.request.target,
-  userAgent: facts.request.header('user-agent'),
-  remoteAddress: facts.request.remoteAddress,
-  latency: facts.latency,
-  info: facts.info,
-  auditId: facts.auditId,
-  user: facts.user?.name,
-  impersonator: facts.impersonator?.name,
+const seenOf = ({ context, status, end, readyMs, totalMs }: EndedRequest) => ({
+  method: context.request.method,
+  target: context.request.target,
+  userAgent: context.request.header('user-agent'),
+  remoteAddress: context.request.remoteAddress,
+  latency: context.latency,
+  info: context.info,
+  auditId: context.auditId,
+  user: context.user?.name,
+  impersonator: context.impersonator?.name,
   status,
   end,
   readyMs,

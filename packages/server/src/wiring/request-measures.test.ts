@@ -23,12 +23,12 @@ const accounts: ResourceInfo = {
   group: '',
   version: 'v1',
   namespace: 'default',
-  inNamespace: true,
+  isInNamespace: true,
   plural: 'serviceaccounts',
   name: 'a',
   subresource: undefined,
-  watchPath: false,
-  beyond: false,
+  isWatchPath: false,
+  hasExtraSegments: false,
 };
 
 function measured(
@@ -63,7 +63,7 @@ const apply = 'application/apply-patch+yaml';
 test.each([
   [measured('get', {}), 'GET', 'resource', ''],
   [measured('list', list), 'LIST', 'namespace', ''],
-  [measured('list', { ...list, inNamespace: false }), 'LIST', 'cluster', ''],
+  [measured('list', { ...list, isInNamespace: false }), 'LIST', 'cluster', ''],
   [measured('watch', list), 'WATCH', 'namespace', ''],
   [measured('create', list), 'POST', 'resource', ''],
   [measured('update', {}), 'PUT', 'resource', ''],

@@ -12,7 +12,7 @@ import {
   tokenIssuer,
 } from '@cluster-apiserver/gates';
 import type { KindServices } from '@cluster-apiserver/kinds';
-import { type Documents, issuerDocuments, issuerPaths } from '@cluster-apiserver/pipeline';
+import { type NonResourceRoutes, issuerRoutes, issuerPaths } from '@cluster-apiserver/pipeline';
 import type { AuthenticationOptions } from './authentication.ts';
 import { isDiscoverable, serviceAccountSettings } from './service-account-flags.ts';
 import { followKeys } from './service-account-keys.ts';
@@ -21,7 +21,7 @@ import { followKeys } from './service-account-keys.ts';
 export interface ServiceAccountTokens {
   readonly forKinds: NonNullable<KindServices['serviceAccountTokens']>;
   authenticator(findAccount: FindAccount): TokenAuthenticator;
-  readonly documents: Documents;
+  readonly documents: NonResourceRoutes;
 }
 
 /** A signature stays what it is; this bounds how long what was made of it is kept for nobody. */
@@ -63,7 +63,7 @@ export async function openServiceAccountTokens(
       return ofLivingAccounts(latest, findAccount, clock);
     },
     documents: isDiscoverable(issuer)
-      ? issuerDocuments({
+      ? issuerRoutes({
           metadata: () => issuerMetadata(issuer, keySetUri || belowIssuer(issuer), keys.current()),
           keySet: () => keySet(keys.current()),
         })

@@ -4,11 +4,11 @@ import { kinds, reviews } from '@cluster-apiserver/kinds';
 import { type AccessQuestion, bytesOf, type UserInfo } from '@cluster-apiserver/model';
 import {
   type ApiResponse,
-  discoveryDocuments,
-  documentRoutes,
-  healthDocuments,
-  issuerDocuments,
-  openApiDocuments,
+  discoveryRoutes,
+  createNonResourceRouter,
+  healthRoutes,
+  issuerRoutes,
+  openApiRoutes,
   textResponse,
 } from '@cluster-apiserver/pipeline';
 import { createHealth } from '@cluster-apiserver/telemetry';
@@ -45,10 +45,10 @@ const allReviews = reviews(services);
 const served = [...allKinds, ...allReviews];
 
 const documents = {
-  ...discoveryDocuments(served, {} as Parameters<typeof discoveryDocuments>[1]),
-  ...openApiDocuments(served, 'v1', systemClock),
-  ...healthDocuments(createHealth({ clock: systemClock, failed: () => {} })),
-  ...issuerDocuments({ metadata: () => ({}), keySet: () => ({}) }),
+  ...discoveryRoutes(served, {} as Parameters<typeof discoveryRoutes>[1]),
+  ...openApiRoutes(served, 'v1', systemClock),
+  ...healthRoutes(createHealth({ clock: systemClock, failed: () => {} })),
+  ...issuerRoutes({ metadata: () => ({}), keySet: () => ({}) }),
   '/metrics': ({ auditId }: { readonly auditId: string }) => textResponse(auditId, 200, ''),
 };
 
@@ -83,8 +83,8 @@ beforeAll(async () => {
     routes: {
       reviews: allReviews,
       checks: { admission: admission([]), authorizer },
-      mayDeleteUnreadable: authorizer,
-      documents: documentRoutes(documents),
+      unsafeDeletionAuthorizer: authorizer,
+      nonResourceRouter: createNonResourceRouter(documents),
     },
   });
 });

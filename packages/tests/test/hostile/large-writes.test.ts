@@ -270,9 +270,9 @@ async function answerOf(answer: Promise<ApiResponse>): Promise<{ readonly status
 async function bytesOf(body: ApiResponse['body']): Promise<Buffer> {
   if (typeof body === 'string') return Buffer.from(body, 'latin1');
   if (Buffer.isBuffer(body)) return body;
-  if (body && 'flow' in body) {
+  if (body && 'chunks' in body) {
     const pieces: Buffer[] = [];
-    for await (const piece of body.flow()) pieces.push(piece);
+    for await (const piece of body.chunks()) pieces.push(piece);
     return Buffer.concat(pieces);
   }
   throw new TypeError('an unexpected kind of body');

@@ -107,7 +107,7 @@ export async function openPolicyServer({
   const pipeline = await openPipeline({
     clock,
     kinds: [...kinds({ eventLifetimeSeconds: 3_600 }), ...moreKinds],
-    routes: { checks, mayDeleteUnreadable: allowAll },
+    routes: { checks, unsafeDeletionAuthorizer: allowAll },
     chain: { authenticator: { authenticate: () => user } },
   });
   const { resources, faults } = pipeline;

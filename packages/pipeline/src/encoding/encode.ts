@@ -1,0 +1,35 @@
+import { invariant } from '@cluster-apiserver/base';
+import { encodeProtobuf, formatYaml, type ObjectSchema, type TypeNames } from '@cluster-apiserver/model';
+
+/** The serialization of a response. */
+export type Encoding = 'json' | 'prettyJson' | 'yaml' | 'protobuf';
+
+export const mediaTypes = {
+  'application/json': 'json',
+  'application/yaml': 'yaml',
+  'application/vnd.kubernetes.protobuf': 'protobuf',
+} as const satisfies Readonly<Record<string, Encoding>>;
+
+export type MediaType = keyof typeof mediaTypes;
+
+export const contentTypes: Readonly<Record<Encoding, MediaType>> = {
+  json: 'application/json',
+  prettyJson: 'application/json',
+  yaml: 'application/yaml',
+  protobuf: 'application/vnd.kubernetes.protobuf',
+};
+
+/** Only protobuf requires a schema; it is negotiated only for kinds that have one. */
+export function encode(encoding: Encoding, value: object, schema?: ObjectSchema): Buffer {
+  switch (encoding) {
+    case 'json':
+      return Buffer.from(`${JSON.stringify(value)}\n`);
+    case 'prettyJson':
+      return Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
+    case 'yaml':
+      return Buffer.from(formatYaml(value));
+    case 'protobuf':
+      invariant(schema, 'protobuf was negotiated for a value without schema');
+      return encodeProtobuf(schema, value as TypeNames); // all responses name their kind
+  }
+}

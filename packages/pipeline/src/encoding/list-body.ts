@@ -1,0 +1,196 @@
+import { schedulerOf } from '@cluster-apiserver/base';
+import {
+  encodeMessage,
+  encodeEnvelope,
+  formatShardSelector,
+  type Kind,
+  type KubeObject,
+  type ListMetadata,
+  messageParts,
+  typePrefix,
+} from '@cluster-apiserver/model';
+import type { ObjectList, Resource } from '@cluster-apiserver/registry';
+import type { SizedBody, ChunkedBody, Pieces } from '../exchange.ts';
+import { slicedBody, type Steps, encodeTextInSteps } from './sliced-body.ts';
+import { countCharacters, joinItems } from './join-items.ts';
+import type { ResponseFormat, Transform } from './negotiate.ts';
+import { largeCharacters, listItemJson, decodeServedObject } from './object-json.ts';
+import { listSchema, createListTransform } from './transform.ts';
+
+/**
+ * Encodes a list. For plain JSON the bytes of its objects are ready. Every other format is generated while it is sent,
+ * so that a list of any length takes the memory of one slice.
+ */
+export function listBody(
+  resource: Resource,
+  { encoding, transform }: ResponseFormat,
+  list: ObjectList,
+): SizedBody | ChunkedBody | Promise<SizedBody> {
+  const { served, clock } = resource;
+  if (encoding === 'json' && !transform && !served.view) return jsonListBody(resource.kind, list);
+  const nowMs = clock.now();
+  const begin = (): Steps =>
+    encoding === 'protobuf'
+      ? encodeProtobufInSteps(served, transform, list, nowMs)
+      : encodeTextInSteps(encoding, listJson(served, transform, list, nowMs));
+  return slicedBody(schedulerOf(clock), begin, countCharacters(list.items));
+}
+
+/** Joins the bytes of the objects: nothing is parsed, and nothing is copied before it is sent. */
+function jsonListBody(kind: Kind, list: ObjectList): Pieces {
+  const { items } = list;
+  const head = JSON.stringify({
+    kind: `${kind.kind}List`,
+    apiVersion: kind.apiVersion,
+    metadata: metadataOf(list),
+  });
+  const begin = `${head.slice(0, -1)},"items":[`;
+  // Items omit kind and apiVersion, which the list has: an item begins after them, with a brace instead of the comma.
+  const skipped = typePrefix(kind.kind, kind.apiVersion).length;
+  return joinItems(begin, items, skipped, ']}\n');
+}
+
+const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: ObjectList): ListMetadata => ({
+  resourceVersion: String(revision),
+  ...(token !== undefined && { continue: token }),
+  ...(remainingItemCount !== undefined && { remainingItemCount }),
+  ...(shards && { shardInfo: { selector: formatShardSelector(shards) } }),
+});
+
+/** Generates the JSON of a list: an empty list whose items, at its end, are filled in. */
+export function* listJson(
+  kind: Kind,
+  transform: Transform | undefined,
+  list: ObjectList,
+  nowMs: number,
+): Generator<string | undefined> {
+  const listTransform = createListTransform(kind, metadataOf(list), transform, nowMs);
+  yield JSON.stringify(listTransform.empty).slice(0, -']}'.length);
+  let isFirst = true;
+  for (const { json } of list.items) {
+    if (!isFirst) yield ',';
+    isFirst = false;
+    yield* listItemJson(kind, listTransform, json, nowMs);
+  }
+  yield ']}';
+}
+
+/**
+ * Concatenated messages of one type are one message: the empty list, then its items. The envelope begins with the total
+ * length, so all items are encoded before the first is sent. They are buffered while there is memory; otherwise they
+ * are only measured, and encoded again while they are sent.
+ */
+function* encodeProtobufInSteps(
+  kind: Kind,
+  transform: Transform | undefined,
+  list: ObjectList,
+  nowMs: number,
+): Generator<Uint8Array | undefined> {
+  const { empty } = createListTransform(kind, metadataOf(list), transform, nowMs);
+  const head = encodeMessage(listSchema(kind, transform), empty);
+  const kept = new PartBuffer();
+  try {
+    let length = head.length;
+    for (const part of encodeProtobufItems(kind, transform, list, nowMs)) {
+      length += part?.length ?? 0;
+      if (part) kept.add(part);
+      yield;
+    }
+    yield encodeEnvelope(empty, length);
+    yield head;
+    yield* kept.take() ?? encodeProtobufItems(kind, transform, list, nowMs);
+  } finally {
+    kept.drop();
+  }
+}
+
+/** Limit for all lists of the process: encoded bytes that have not been sent. */
+const keptBytesMax = 48 * 1024 * 1024;
+let keptBytes = 0;
+
+/**
+ * Encoded parts are copied into blocks, each freed once it has been sent. Many small buffers would fragment the heap.
+ */
+const blockBytes = 64 * 1024;
+
+/** Buffers the encoded parts of one list: all of them, or none if memory is short. */
+class PartBuffer {
+  #blocks: Buffer[] | undefined = [];
+  /** Used bytes of the last block. */
+  #usedBytes = blockBytes;
+
+  add(part: Uint8Array): void {
+    for (let from = 0; from < part.length; ) {
+      const block = this.#blockWithRoom();
+      if (!block) return;
+      const copied = part.subarray(from, from + blockBytes - this.#usedBytes);
+      block.set(copied, this.#usedBytes);
+      this.#usedBytes += copied.length;
+      from += copied.length;
+    }
+  }
+
+  /** Undefined if there is no memory for another block. */
+  #blockWithRoom(): Buffer | undefined {
+    if (this.#usedBytes < blockBytes || !this.#blocks) return this.#blocks?.at(-1);
+    if (keptBytes + blockBytes > keptBytesMax) {
+      this.drop();
+      return undefined;
+    }
+    keptBytes += blockBytes;
+    this.#usedBytes = 0;
+    const block = Buffer.allocUnsafeSlow(blockBytes);
+    this.#blocks.push(block);
+    return block;
+  }
+
+  /** Frees each block when the next one is read. Undefined if the parts have been dropped. */
+  take(): Iterable<Uint8Array> | undefined {
+    return this.#blocks && this.#taken(this.#blocks);
+  }
+
+  *#taken(blocks: Buffer[]): Generator<Uint8Array> {
+    for (let block = blocks.shift(); block; block = blocks.shift()) {
+      keptBytes -= blockBytes;
+      yield blocks.length > 0 ? block : block.subarray(0, this.#usedBytes);
+    }
+  }
+
+  drop(): void {
+    keptBytes -= blockBytes * (this.#blocks?.length ?? 0);
+    this.#blocks = undefined;
+  }
+}
+
+function* encodeProtobufItems(
+  kind: Kind,
+  transform: Transform | undefined,
+  list: ObjectList,
+  nowMs: number,
+): Generator<Uint8Array | undefined> {
+  const { members } = createListTransform(kind, metadataOf(list), transform, nowMs);
+  const schema = listSchema(kind, transform);
+  let batch: KubeObject[] = [];
+  let characters = 0;
+  const encodeBatch = (): Uint8Array => {
+    const message = encodeMessage(schema, { items: members(batch) });
+    batch = [];
+    characters = 0;
+    return message;
+  };
+  for (const { json } of list.items) {
+    const object = yield* decodeServedObject(kind, json);
+    if (json.length > largeCharacters) {
+      if (batch.length > 0) yield encodeBatch();
+      yield* yield* messageParts(schema, { items: members([object]) });
+      continue;
+    }
+    batch.push(object);
+    characters += json.length;
+    if (characters > batchCharacters) yield encodeBatch();
+  }
+  if (batch.length > 0) yield encodeBatch();
+}
+
+/** Objects of this total length are decoded and encoded in about a millisecond. */
+const batchCharacters = 16 * 1024;

@@ -1,0 +1,184 @@
+import {
+  badRequest,
+  type MetaVersion,
+  type EncodableKind,
+  StatusError,
+  type TableOptions,
+} from '@cluster-apiserver/model';
+import type { ApiRequest } from '../exchange.ts';
+import type { RequestInfoContext } from '../request-context.ts';
+import { type Encoding, type MediaType, mediaTypes } from './encode.ts';
+import { coversType, type MediaRange, parseMediaRanges } from './media-ranges.ts';
+
+/** The format of a response: its serialization, and an optional transformation. */
+export interface ResponseFormat {
+  readonly encoding: Encoding;
+  /** Set if the client requests a table or metadata instead of the object or list. */
+  readonly transform?: Transform;
+}
+
+export type Transform =
+  | TableTransform
+  | { readonly as: 'PartialObjectMetadata' | 'PartialObjectMetadataList'; readonly version: MetaVersion };
+
+export interface TableTransform {
+  readonly as: 'Table';
+  readonly version: MetaVersion;
+  readonly include: TableOptions['include'];
+}
+
+/** What a client may request. */
+interface Offer {
+  /** In order of preference: a client that accepts everything gets the first. */
+  readonly types: readonly MediaType[];
+  /** The transformations that are available. */
+  readonly shows: readonly Transform['as'][];
+}
+
+const metadataAlone: readonly Transform['as'][] = ['PartialObjectMetadata', 'PartialObjectMetadataList'];
+
+const texts: readonly MediaType[] = ['application/json', 'application/yaml'];
+const documents: Offer = { types: texts, shows: [] };
+const errors: Offer = { types: [...texts, 'application/vnd.kubernetes.protobuf'], shows: [] };
+const objects: Offer = { ...errors, shows: ['Table', ...metadataAlone] };
+const objectsAsText: Offer = { ...objects, types: texts };
+const unstoredObjects: Offer = { ...errors, shows: metadataAlone };
+const unstoredObjectsAsText: Offer = { ...unstoredObjects, types: texts };
+
+function offerOf({ hasProtobuf, columns }: EncodableKind): Offer {
+  if (columns.length > 0) return hasProtobuf ? objects : objectsAsText;
+  return hasProtobuf ? unstoredObjects : unstoredObjectsAsText;
+}
+
+/** Most responses have this format; sharing it avoids an allocation. */
+const json: ResponseFormat = { encoding: 'json' };
+
+/**
+ * The encoding of discovery and OpenAPI documents. All these functions throw NotAcceptable if the client accepts none
+ * of the formats.
+ */
+export const negotiateDocument = (context: RequestInfoContext): Encoding =>
+  negotiate(context.request, context.info.query, documents).encoding;
+
+/** The format of one object, or of a Status instead of it. */
+export function negotiateObject({ request, info }: RequestInfoContext, kind: EncodableKind): ResponseFormat {
+  const format = negotiate(request, info.query, offerOf(kind));
+  if (format.transform?.as === 'PartialObjectMetadataList')
+    throw notAcceptableError('you requested PartialObjectMetadataList, but the requested object is not a list');
+  return format;
+}
+
+export function negotiateList({ request, info }: RequestInfoContext, kind: EncodableKind): ResponseFormat {
+  const format = negotiate(request, info.query, offerOf(kind));
+  if (format.transform?.as === 'PartialObjectMetadata')
+    throw notAcceptableError(
+      `you requested PartialObjectMetadata, but the requested object is a list (${kind.kind}List)`,
+    );
+  return format;
+}
+
+/** The format of watch events, which are never indented. */
+export function negotiateWatch(context: RequestInfoContext, kind: EncodableKind): ResponseFormat {
+  const format = negotiateObject(context, kind);
+  switch (format.encoding) {
+    case 'json':
+    case 'protobuf':
+      return format;
+    case 'prettyJson':
+      return format.transform ? { ...format, encoding: 'json' } : json;
+    case 'yaml':
+      throw notAcceptableError(
+        acceptedTypesMessage(
+          offerOf(kind)
+            .types.filter(isStreamed)
+            .map((type) => `${type};stream=watch`),
+        ),
+      );
+  }
+}
+
+/** The encoding of an error: the requested one if possible, otherwise indented JSON. */
+export function negotiateError(request: ApiRequest, query: URLSearchParams | undefined): Encoding {
+  try {
+    return negotiate(request, query, errors).encoding;
+  } catch {
+    return 'prettyJson';
+  }
+}
+
+function negotiate(request: ApiRequest, query: URLSearchParams | undefined, offer: Offer): ResponseFormat {
+  const accept = request.header('accept');
+  if (accept === undefined || accept === 'application/json' || accept === '*/*')
+    return isPretty(request, query) ? { encoding: 'prettyJson' } : json;
+  const ranges = parseMediaRanges(accept);
+  for (const range of ranges) {
+    for (const type of offer.types) {
+      if (!coversType(range, type) || !canStream(range, type)) continue;
+      const transform = requestedTransform(range, query);
+      if (
+        transform !== undefined &&
+        (transform === 'unknown' || !offer.shows.includes(transform.as) || !canShow(type, transform))
+      )
+        continue;
+      const encoding = mediaTypes[type];
+      const pretty = encoding === 'json' && (range.parameters.get('pretty') === '1' || isPretty(request, query));
+      return { encoding: pretty ? 'prettyJson' : encoding, ...(transform && { transform }) };
+    }
+  }
+  // As in kube-apiserver: a known media type with an unknown transformation gets an error without details.
+  const isKnownType = ranges.some((range) => offer.types.some((type) => coversType(range, type)));
+  throw notAcceptableError(acceptedTypesMessage(offer.types), isKnownType ? undefined : {});
+}
+
+const isStreamed = (type: MediaType): boolean => type !== 'application/yaml';
+
+/** Only watch events can be streamed. For other responses the parameter has no effect. */
+function canStream({ parameters }: MediaRange, type: MediaType): boolean {
+  const stream = parameters.get('stream');
+  return !stream || (stream === 'watch' && isStreamed(type));
+}
+
+/** Cells of a table have any type, which protobuf cannot encode. */
+const canShow = (type: MediaType, { as }: Transform): boolean => as !== 'Table' || mediaTypes[type] !== 'protobuf';
+
+const metaVersions: readonly MetaVersion[] = ['v1', 'v1beta1'];
+
+function requestedTransform(
+  { parameters }: MediaRange,
+  query: URLSearchParams | undefined,
+): Transform | 'unknown' | undefined {
+  const [as, group, requested] = ['as', 'g', 'v'].map((name) => parameters.get(name));
+  if (as === undefined && group === undefined && requested === undefined) return undefined;
+  const version = metaVersions.find((one) => one === requested);
+  if (group !== 'meta.k8s.io' || !version) return 'unknown';
+  switch (as) {
+    case 'Table':
+      return { as, version, include: readIncludeObject(query) };
+    case 'PartialObjectMetadata':
+    case 'PartialObjectMetadataList':
+      return { as, version };
+    default:
+      return 'unknown';
+  }
+}
+
+function readIncludeObject(query: URLSearchParams | undefined): TableOptions['include'] {
+  const requested = query?.get('includeObject') || 'Metadata';
+  if (requested === 'None' || requested === 'Metadata' || requested === 'Object') return requested;
+  throw badRequest(
+    `Unable to convert to Table as requested: includeObject: ${JSON.stringify(requested)} is none of "Metadata", "None", "Object"`,
+  );
+}
+
+export function isPretty(request: ApiRequest, query: URLSearchParams | undefined): boolean {
+  const requested = query?.get('pretty');
+  if (requested !== null && requested !== undefined) return requested === 'true' || requested === '1';
+  const agent = request.header('user-agent') ?? '';
+  return agent.startsWith('curl/') || agent.startsWith('Wget/') || agent.startsWith('Mozilla/');
+}
+
+const acceptedTypesMessage = (types: readonly string[]): string =>
+  `only the following media types are accepted: ${types.join(', ')}`;
+
+const notAcceptableError = (message: string, details?: object): StatusError =>
+  new StatusError('NotAcceptable', message, details);

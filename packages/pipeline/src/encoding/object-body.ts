@@ -1,0 +1,81 @@
+import { type Clock, schedulerOf } from '@cluster-apiserver/base';
+import {
+  type ByteString,
+  encodeMessage,
+  encodeEnvelope,
+  type Kind,
+  type KubeObject,
+  messageParts,
+  type EncodableKind,
+  type TypeNames,
+} from '@cluster-apiserver/model';
+import type { Outcome, Resource } from '@cluster-apiserver/registry';
+import type { SizedBody, ChunkedBody } from '../exchange.ts';
+import { slicedBody, type Steps, encodeTextInSteps } from './sliced-body.ts';
+import type { ResponseFormat, Transform } from './negotiate.ts';
+import { largeCharacters, objectJson, decodeServedObject } from './object-json.ts';
+import { objectSchema, transformObject } from './transform.ts';
+
+/** Encodes a stored object. For plain JSON its bytes are ready. */
+export function objectBody(
+  { served: kind, clock }: Resource,
+  { encoding, transform }: ResponseFormat,
+  { json }: Outcome,
+): SizedBody | ChunkedBody | Promise<SizedBody> {
+  if (encoding === 'json' && !transform && !kind.view) return `${json}\n`;
+  const nowMs = clock.now();
+  const begin = (): Steps =>
+    encoding === 'protobuf'
+      ? encodeStoredProtobuf(kind, transform, json, nowMs)
+      : encodeTextInSteps(encoding, objectJson(kind, transform, json, nowMs));
+  return slicedBody(schedulerOf(clock), begin, json.length);
+}
+
+/** Encodes an object that is not stored. It is not longer than the request that it answers. */
+export function unstoredObjectBody(
+  kind: EncodableKind,
+  { encoding, transform }: ResponseFormat,
+  object: KubeObject,
+  clock: Clock,
+): ChunkedBody | Promise<SizedBody> {
+  const nowMs = clock.now();
+  const text = unstoredObjectJson(kind, transform, object, clock);
+  const begin = (): Steps =>
+    encoding === 'protobuf'
+      ? encodeProtobufInSteps(kind, transform, object, text.length, nowMs)
+      : encodeTextInSteps(encoding, [text]);
+  return slicedBody(schedulerOf(clock), begin, text.length);
+}
+
+export const unstoredObjectJson = (
+  kind: EncodableKind,
+  transform: Transform | undefined,
+  object: KubeObject,
+  clock: Clock,
+): string => JSON.stringify(transform ? transformObject(kind, object, transform, { nowMs: clock.now() }) : object);
+
+function* encodeProtobufInSteps(
+  kind: EncodableKind,
+  transform: Transform | undefined,
+  object: KubeObject,
+  characters: number,
+  nowMs: number,
+): Generator<Uint8Array | undefined> {
+  const schema = objectSchema(kind, transform);
+  const value = (transform ? transformObject(kind, object, transform, { nowMs }) : object) as TypeNames; // all responses name their kind
+  const parts = characters > largeCharacters ? yield* messageParts(schema, value) : [encodeMessage(schema, value)];
+  yield encodeEnvelope(
+    value,
+    parts.reduce((sum, { length }) => sum + length, 0),
+  );
+  yield* parts;
+}
+
+function* encodeStoredProtobuf(
+  kind: Kind,
+  transform: Transform | undefined,
+  json: ByteString,
+  nowMs: number,
+): Generator<Uint8Array | undefined> {
+  yield* encodeProtobufInSteps(kind, transform, yield* decodeServedObject(kind, json), json.length, nowMs);
+}

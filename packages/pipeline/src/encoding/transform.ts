@@ -1,0 +1,70 @@
+import {
+  type Kind,
+  type KubeObject,
+  type ListMetadata,
+  type ObjectSchema,
+  partialMetadataListSchema,
+  partialMetadataSchema,
+  partialObjectMetadata,
+  partialObjectMetadataList,
+  type EncodableKind,
+  tableOf,
+  type TypeNames,
+} from '@cluster-apiserver/model';
+import type { Transform } from './negotiate.ts';
+
+/** Transforms one object. Only the first event of a watch has the columns of a table. */
+export const transformObject = (
+  kind: EncodableKind,
+  object: KubeObject,
+  transform: Transform,
+  { nowMs, namesColumns = true }: { readonly nowMs: number; readonly namesColumns?: boolean },
+): object =>
+  transform.as === 'Table'
+    ? tableOf(kind, [object], versionOf(object), { ...transform, namesColumns, nowMs })
+    : partialObjectMetadata(object, transform.version);
+
+const versionOf = ({ metadata: { resourceVersion } }: KubeObject): ListMetadata =>
+  resourceVersion === undefined ? {} : { resourceVersion };
+
+/** The schema of the transformed object, for protobuf. */
+export const objectSchema = (kind: EncodableKind, transform: Transform | undefined): ObjectSchema =>
+  transform ? partialMetadataSchema : kind.schema;
+
+export const listSchema = (kind: Kind, transform: Transform | undefined): ObjectSchema =>
+  transform ? partialMetadataListSchema : kind.listSchema;
+
+/** How a list is transformed: an empty list, and the items to fill in at its end. */
+export interface ListTransform {
+  readonly transform: Transform | undefined;
+  readonly empty: TypeNames;
+  members(objects: readonly KubeObject[]): readonly object[];
+}
+
+/** Items omit kind and apiVersion, which the list has. */
+function withoutTypeNames(object: KubeObject): object {
+  const { kind: _, apiVersion: __, ...rest } = object;
+  return rest;
+}
+
+export function createListTransform(
+  kind: Kind,
+  metadata: ListMetadata,
+  transform: Transform | undefined,
+  nowMs: number,
+): ListTransform {
+  if (!transform) {
+    const empty = { kind: `${kind.kind}List`, apiVersion: kind.apiVersion, metadata, items: [] };
+    return { transform, empty, members: (objects) => objects.map(withoutTypeNames) };
+  }
+  if (transform.as === 'Table') {
+    const table = (objects: readonly KubeObject[]): ReturnType<typeof tableOf> =>
+      tableOf(kind, objects, metadata, { ...transform, namesColumns: true, nowMs });
+    return { transform, empty: table([]), members: (objects) => table(objects).rows };
+  }
+  return {
+    transform,
+    empty: partialObjectMetadataList([], metadata, transform.version),
+    members: (objects) => objects.map((object) => partialObjectMetadata(object, transform.version)),
+  };
+}

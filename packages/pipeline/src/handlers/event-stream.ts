@@ -1,0 +1,194 @@
+import type { Clock } from '@cluster-apiserver/base';
+import { Batch, Bookmark, type WatchReader } from '@cluster-apiserver/registry';
+import { type Sink, StalledClientError } from '../exchange.ts';
+import { type Frames } from '../encoding/watch-frames.ts';
+import { toStatusError } from '../stages/error-responses.ts';
+import type { OpenWatches, WatchStream } from './open-watches.ts';
+
+/** The metrics of one watch. */
+export interface OpenWatchMeasures {
+  sent(events: number, bytes: number): void;
+  /** The client stopped reading, and the watch was cut off. */
+  stalled(): void;
+  ended(): void;
+}
+
+/** Bytes queued for a slow client. Beyond it, events stay in the watch until the client has read some. */
+const backlogBytesMax = 32 * 1024;
+
+/** Often enough that a client of a quiet watch resumes at a revision that is still available. */
+const bookmarkIntervalMs = 60_000;
+
+export interface EventStreamOptions {
+  readonly clock: Clock;
+  readonly durationMs: number;
+  readonly bookmarks: boolean;
+  readonly openWatches: OpenWatches;
+  readonly measures: OpenWatchMeasures;
+  readonly reportInternalError: (error: unknown) => void;
+  /** Called once, when the initial events have been written. */
+  readonly onInitialEventsSent: (() => void) | undefined;
+}
+
+/** Writes the events of a watch to its client, as fast as the client reads, until either ends or the time is over. */
+export class EventStream implements WatchStream {
+  readonly #watching: WatchReader;
+  readonly #sink: Sink;
+  readonly #frames: Frames;
+  readonly #options: EventStreamOptions;
+  readonly #finished = Promise.withResolvers<void>();
+  #writtenBytes = 0;
+  #hasBegun = false;
+  /** Set if the stream is cut off instead of ended. */
+  #cutOffError: Error | undefined;
+  #isFinished = false;
+  #isPaused = false;
+  #onInitialEventsSent: (() => void) | undefined;
+  #stopWaiting: (() => void) | undefined;
+  #cancelBookmark: (() => void) | undefined;
+
+  constructor(watching: WatchReader, sink: Sink, frames: Frames, options: EventStreamOptions) {
+    this.#watching = watching;
+    this.#sink = sink;
+    this.#frames = frames;
+    this.#options = options;
+    this.#onInitialEventsSent = options.onInitialEventsSent;
+  }
+
+  get writtenBytes(): number {
+    return this.#writtenBytes;
+  }
+
+  get backlogBytes(): number {
+    return this.#sink.backlogBytes;
+  }
+
+  async run(): Promise<void> {
+    const { clock, durationMs, bookmarks, openWatches } = this.#options;
+    const untrack = openWatches.track(this);
+    const endWithBookmark = this.#guard(() => this.#endWithBookmark());
+    const end = (): void => this.#end();
+    const cancel = clock.after(durationMs, endWithBookmark);
+    try {
+      this.#sink.signal.addEventListener('abort', end, { once: true });
+      this.#sink.draining.addEventListener('abort', endWithBookmark, { once: true });
+      if (bookmarks) this.#scheduleBookmark();
+      this.#pump();
+      if (this.#sink.signal.aborted) this.#end();
+      else if (this.#sink.draining.aborted) endWithBookmark();
+      await this.#finished.promise;
+    } finally {
+      cancel();
+      this.#cancelBookmark?.();
+      this.#sink.draining.removeEventListener('abort', endWithBookmark);
+      this.#watching.close();
+      // The client still has to read what was written; until then it can stall.
+      if (!this.#cutOffError) await this.#waitUntilDrained();
+      untrack();
+    }
+    if (this.#cutOffError) throw this.#cutOffError;
+  }
+
+  cutOff(): void {
+    this.#cutOff(new StalledClientError('the client of a watch stopped reading'));
+    this.#guard(() => this.#options.measures.stalled())();
+  }
+
+  /** Ends the stream visibly incomplete, so that the client does not take it for a regular end. */
+  #cutOff(error: Error): void {
+    this.#cutOffError ??= error;
+    this.#stopWaiting?.();
+    this.#end();
+  }
+
+  /**
+   * Wraps callbacks of timers, signals and channels: an exception cuts off this stream and must not end the process.
+   */
+  #guard(act: () => void): () => void {
+    return () => {
+      try {
+        act();
+      } catch (error) {
+        this.#cutOff(error instanceof Error ? error : new Error('a watch failed', { cause: error }));
+      }
+    };
+  }
+
+  /** Resolves when the backlog is empty, or when the stream is cut off. */
+  #waitUntilDrained(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#stopWaiting = resolve;
+      void this.#sink.drained().then(resolve);
+    });
+  }
+
+  readonly #pump = this.#guard(() => {
+    if (this.#isFinished || this.#isPaused) return;
+    try {
+      for (;;) {
+        const batch = this.#watching.take();
+        if (!batch) break;
+        this.#write(batch);
+        if (this.#sink.backlogBytes > backlogBytesMax) return this.#pauseUntilDrained();
+      }
+    } catch (error) {
+      // The response has begun, so an ERROR event carries the Status.
+      const status = toStatusError(error);
+      if (status.code === 500) this.#options.reportInternalError(error);
+      this.#send(this.#frames.error(status));
+      return this.#end();
+    }
+    this.#onInitialEventsSent?.();
+    this.#onInitialEventsSent = undefined;
+    if (this.#watching.ended) this.#end();
+    else this.#watching.wait(this.#pump);
+  });
+
+  #write(batch: Batch): void {
+    const write = this.#hasBegun ? this.#frames.later : this.#frames.first;
+    this.#hasBegun = true;
+    const bytes = batch.encodedAs(write, write);
+    this.#options.measures.sent(batch.events.length, bytes.length);
+    this.#send(bytes);
+  }
+
+  #send(bytes: Buffer): void {
+    this.#writtenBytes += bytes.length;
+    this.#sink.write(bytes);
+  }
+
+  #pauseUntilDrained(): void {
+    this.#isPaused = true;
+    void this.#sink.drained().then(() => {
+      this.#isPaused = false;
+      this.#pump();
+    });
+  }
+
+  #scheduleBookmark(): void {
+    const bookmark = this.#guard(() => {
+      this.#sendBookmark();
+      this.#scheduleBookmark();
+    });
+    this.#cancelBookmark = this.#options.clock.after(bookmarkIntervalMs, bookmark);
+  }
+
+  /** Sends a bookmark if the client has received all events up to it. */
+  #sendBookmark(): void {
+    this.#pump();
+    if (this.#isFinished || this.#isPaused) return;
+    const { reached } = this.#watching;
+    if (reached !== undefined && !this.#isFinished) this.#write(new Batch([new Bookmark(reached, false)], reached));
+  }
+
+  /** The client can then resume from the bookmark, at this replica or another. */
+  #endWithBookmark(): void {
+    if (this.#options.bookmarks) this.#sendBookmark();
+    this.#end();
+  }
+
+  #end(): void {
+    this.#isFinished = true;
+    this.#finished.resolve();
+  }
+}

@@ -1,0 +1,56 @@
+import type { Clock } from '@cluster-apiserver/base';
+import { toStored, type KubeObject, partOf, type EncodableKind } from '@cluster-apiserver/model';
+import type { Resource, WriteOptions } from '@cluster-apiserver/registry';
+import { formatOfBody } from '../request-body/body-formats.ts';
+import { readBody } from '../request-body/read-body.ts';
+import { readObject } from '../request-body/read-object.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import { type ResponseFormat, negotiateObject } from '../encoding/negotiate.ts';
+import { readWriteParameters } from '../query-parameters.ts';
+import { readOperationOptions, namespaceOf, createRequester, type WriteChecks } from './requester.ts';
+
+interface RequestObject<Options> {
+  readonly object: KubeObject;
+  readonly options: Options;
+  /** The bodyFormat of the response. */
+  readonly responseFormat: ResponseFormat;
+}
+
+/** Reads an object for create or replace, in the responseFormat in which it is stored. */
+export async function readObjectToStore(
+  { served, clock }: Resource,
+  checks: WriteChecks,
+  context: AuthenticatedContext,
+  parameters: 'CreateOptions' | 'UpdateOptions',
+): Promise<RequestObject<WriteOptions>> {
+  const { object, options, responseFormat } = await readRequestObject(served, context, parameters, clock);
+  const place = { namespace: namespaceOf(context), part: partOf(served, context.info.resource?.subresource) };
+  return {
+    object: toStored(served, object),
+    options: {
+      ...options,
+      ...place,
+      requester: createRequester(context, checks, readOperationOptions(parameters, context.info)),
+    },
+    responseFormat,
+  };
+}
+
+/** Reads an object of any kind. Unsupported formats are refused before the body is read. */
+export async function readRequestObject(
+  kind: EncodableKind,
+  context: AuthenticatedContext,
+  parameters: 'CreateOptions' | 'UpdateOptions',
+  clock: Clock,
+): Promise<RequestObject<Omit<WriteOptions, 'namespace'>>> {
+  const { request, info } = context;
+  const responseFormat = negotiateObject(context, kind);
+  const bodyFormat = formatOfBody(request, kind);
+  const body = await readBody(context);
+  const { dryRun, manager, fieldValidation } = readWriteParameters(parameters, request, info);
+  const warn = (text: string): unknown => context.warnings.add(text);
+  const read = readObject(kind, body, bodyFormat, fieldValidation, warn, clock, context.call);
+  const object = read instanceof Promise ? await read : read;
+  context.audit?.logRequestObject(object, body.length);
+  return { object, options: { dryRun, manager, warn }, responseFormat };
+}

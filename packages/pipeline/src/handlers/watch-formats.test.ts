@@ -1,0 +1,140 @@
+import { expect, test } from '@jest/globals';
+import { decode, type ObjectSchema, parseProtobuf, statusSchema } from '@cluster-apiserver/model';
+import { untilTurned as until } from '../../../base/test/until.ts';
+import { kind, useWatches } from '../../test/use-watches.ts';
+
+const watches = useWatches();
+const { begin, make } = watches;
+
+test('the bookmark after the initial events has both annotations', async () => {
+  const client = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan');
+  await until(() => client.lines.length === 1);
+  expect(JSON.parse(client.lines[0] as string).object).toEqual({
+    kind: 'Robot',
+    apiVersion: 'v1',
+    metadata: {
+      resourceVersion: expect.any(String),
+      annotations: { 'k8s.io/initial-events-end': 'true', 'platform.io/initial-events-end': 'true' },
+    },
+  });
+});
+
+test('only the first table event of each watcher has columns', async () => {
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  await make('a');
+  await make('b');
+  const first = await begin('', { accept });
+  await until(() => first.lines.length === 2);
+  const second = await begin('', { accept });
+  await make('c');
+  for (const client of [first, second]) {
+    await until(() => client.lines.length === 3);
+    const tables = client.lines.map((line) => JSON.parse(line).object);
+    expect(tables.map(({ columnDefinitions }) => columnDefinitions?.length)).toEqual([2, undefined, undefined]);
+    expect(tables.map(({ rows: [row] }) => row.cells[0])).toEqual(['a', 'b', 'c']);
+  }
+});
+
+test('partial metadata events have only metadata, and errors are unchanged', async () => {
+  const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
+  const client = await begin(`resourceVersion=${await make('a')}&allowWatchBookmarks=true`, { accept });
+  const second = await make('b');
+  await until(() => client.lines.length === 1);
+  client.closing.abort();
+  await until(() => client.ended);
+  expect(client.events).toEqual(['ADDED b', `BOOKMARK ${second}`]);
+  for (const line of client.lines)
+    expect(Object.keys(JSON.parse(line).object)).toEqual(['kind', 'apiVersion', 'metadata']);
+  const failed = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=100000', {
+    accept,
+  });
+  await until(() => failed.ended);
+  expect(failed.events).toEqual(['ERROR 504']);
+});
+
+test('protobuf events and errors are length-prefixed frames', async () => {
+  const accept =
+    'application/vnd.kubernetes.protobuf;stream=watch,application/vnd.kubernetes.protobuf,application/json';
+  const client = await begin(`resourceVersion=${await make('a')}&allowWatchBookmarks=true`, { accept });
+  const from = `resourceVersion=${await make('b')}`;
+  await until(() => client.bytes.length === 1);
+  client.closing.abort();
+  await until(() => client.ended);
+  const failed = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=100000', {
+    accept,
+  });
+  await until(() => failed.ended);
+  const told = [...client.bytes, ...failed.bytes].map((frame) => {
+    expect(frame.readUInt32BE() + 4).toBe(frame.length);
+    const at = frame.indexOf('k8s\0');
+    const type = frame.subarray(6, 6 + (frame[5] as number)).toString();
+    const { value } = parseProtobuf(frame.subarray(at), ({ kind: name }) =>
+      name === 'Status' ? statusSchema : kind.schema,
+    );
+    return [type, decode(objectSchemaOf(type), value, () => {})];
+  });
+  expect(told).toMatchObject([
+    ['ADDED', { kind: 'Robot', apiVersion: 'v1', metadata: { name: 'b' } }],
+    ['BOOKMARK', { kind: 'Robot', metadata: { resourceVersion: from.slice('resourceVersion='.length) } }],
+    ['ERROR', { kind: 'Status', code: 504, reason: 'Timeout' }],
+  ]);
+});
+const objectSchemaOf = (type: string): ObjectSchema => (type === 'ERROR' ? statusSchema : kind.schema);
+
+test.each([
+  ['as JSON', undefined, 0x1],
+  ['as tables', 'application/json;as=Table;v=v1;g=meta.k8s.io', 0x1],
+  ['as protobuf', 'application/vnd.kubernetes.protobuf', 0x2],
+])('over a WebSocket each event and error is a message, %s', async (_, accept, opcode) => {
+  const from = await make('a');
+  await make('b', { large: 'x'.repeat(70_000) });
+  await make('c');
+  const client = await begin(`resourceVersion=${from}`, { accept, webSocket: true });
+  const failed = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=100000', {
+    accept,
+    webSocket: true,
+  });
+  await until(() => failed.ended);
+  const payloads = messagesIn(Buffer.concat([...client.bytes, ...failed.bytes]), opcode);
+  expect(payloads).toHaveLength(3);
+  const said = payloads.map((payload) =>
+    // Text ends with the line that it is in a stream, and a message needs no length before it.
+    opcode === 0x1
+      ? (JSON.parse(payload.toString()) as { type: string }).type
+      : payload.subarray(2, 2 + (payload[1] as number)).toString(),
+  );
+  expect(said).toEqual(['ADDED', 'ADDED', 'ERROR']);
+  client.leaving.abort();
+});
+
+test('over a WebSocket watchers share the encoded message', async () => {
+  const from = await make('a');
+  const clients = [
+    await begin(`resourceVersion=${from}`, { webSocket: true }),
+    await begin(`resourceVersion=${from}`, { webSocket: true }),
+  ];
+  // What comes first is taken by each from where it begins.
+  await make('b');
+  await until(() => clients.every(({ bytes }) => bytes.length === 1));
+  await make('c');
+  await until(() => clients.every(({ bytes }) => bytes.length === 2));
+  expect(clients[0]?.bytes[1]).toBe(clients[1]?.bytes[1]);
+});
+
+/** What is in whole messages without a mask, all of one sort. */
+function messagesIn(bytes: Buffer, opcode: number): Buffer[] {
+  const payloads: Buffer[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    expect(bytes[at]).toBe(0x80 | opcode);
+    const short = bytes[at + 1] as number;
+    const [headBytes, length] =
+      short < 126
+        ? [2, short]
+        : short === 126
+          ? [4, bytes.readUInt16BE(at + 2)]
+          : [10, Number(bytes.readBigUInt64BE(at + 2))];
+    payloads.push(bytes.subarray(at + headBytes, at + headBytes + length));
+    at += headBytes + length;
+  }
+  return payloads;
+}

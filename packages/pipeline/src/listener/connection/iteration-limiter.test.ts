@@ -1,0 +1,60 @@
+import { expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
+import { IterationLimiter } from './iteration-limiter.ts';
+
+/** An iteration of the event loop is a call. */
+function byHand(weightMax: number) {
+  const soon: (() => void)[] = [];
+  return {
+    pace: new IterationLimiter({ ...systemClock, soon: (callback) => void soon.push(callback) }, weightMax),
+    iterate: () => {
+      for (const callback of soon.splice(0)) callback();
+    },
+    isIdle: () => soon.length === 0,
+  };
+}
+
+test('a single task of an iteration runs at once', () => {
+  const { pace, iterate, isIdle } = byHand(1);
+  let begun = 0;
+  for (let expected = 1; expected <= 3; expected++) {
+    pace.run(() => begun++);
+    expect(begun).toBe(expected);
+    iterate();
+    iterate();
+    expect(isIdle()).toBe(true);
+  }
+});
+
+test('tasks beyond the limit run in the next iterations, in order', () => {
+  const { pace, iterate, isIdle } = byHand(4);
+  const begun: number[] = [];
+  const counts: number[] = [];
+  for (let at = 0; at < 10; at++) pace.run(() => begun.push(at));
+  counts.push(begun.length);
+  while (!isIdle()) {
+    iterate();
+    counts.push(begun.length);
+  }
+  expect(counts).toEqual([4, 8, 10, 10]);
+  expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
+test('a task that exceeds the limit runs, and is the last of its iteration', () => {
+  const { pace, iterate } = byHand(10);
+  const begun: string[] = [];
+  for (const name of ['a', 'b', 'c']) pace.run(() => begun.push(name), 100);
+  expect(begun).toEqual(['a']);
+  iterate();
+  expect(begun).toEqual(['a', 'b']);
+});
+
+test('later tasks wait behind earlier ones', () => {
+  const { pace, iterate } = byHand(2);
+  const begun: string[] = [];
+  for (const name of ['a', 'b', 'c']) pace.run(() => begun.push(name));
+  iterate();
+  pace.run(() => begun.push('d'));
+  pace.run(() => begun.push('e'));
+  expect(begun).toEqual(['a', 'b', 'c', 'd']);
+});

@@ -1,0 +1,55 @@
+import type { Clock } from '@cluster-apiserver/base';
+
+/**
+ * Limits the tasks that begin in one iteration of the event loop; the rest waits, in order. For tasks whose cost arises
+ * later, in callbacks of Node: handshakes, first requests of connections, ends of streams.
+ */
+export class IterationLimiter {
+  readonly #clock: Clock;
+  readonly #weightMax: number;
+  readonly #waiting: WeightedTask[] = [];
+  /** Total weight of this iteration. */
+  #weight = 0;
+  #isScheduled = false;
+
+  /** The limit of one iteration, which the last task may exceed. */
+  constructor(clock: Clock, weightMax: number) {
+    this.#clock = clock;
+    this.#weightMax = weightMax;
+  }
+
+  /** `task` must not throw. */
+  run(task: () => void, weight = 1): void {
+    // First of all, since the next iteration resets the count.
+    this.#schedule();
+    if (this.#waiting.length > 0 || this.#weight >= this.#weightMax) this.#waiting.push({ task, weight });
+    else this.#runNow({ task, weight });
+  }
+
+  #runNow({ task, weight }: WeightedTask): void {
+    this.#weight += weight;
+    task();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#clock.soon(() => this.#nextIteration());
+    this.#isScheduled = true;
+  }
+
+  #nextIteration(): void {
+    this.#isScheduled = false;
+    this.#weight = 0;
+    if (this.#waiting.length > 0) this.#schedule();
+    while (this.#weight < this.#weightMax) {
+      const next = this.#waiting.shift();
+      if (!next) return;
+      this.#runNow(next);
+    }
+  }
+}
+
+interface WeightedTask {
+  readonly task: () => void;
+  readonly weight: number;
+}

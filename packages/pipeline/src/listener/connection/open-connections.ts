@@ -1,0 +1,309 @@
+import type { Http2SecureServer, ServerHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { Connection } from './connection.ts';
+import type { ListenerContext } from '../listener-context.ts';
+import * as limits from '../limits.ts';
+import { IterationLimiter } from './iteration-limiter.ts';
+import type { SocketRequest } from '../request/socket-request.ts';
+
+/**
+ * Tracks all sockets from accept until their descriptor is closed. Node forgets some of them: handshakes that hang, and
+ * sessions that fail while the client disconnects. The sweep destroys these.
+ */
+export class OpenConnections {
+  readonly #context: ListenerContext;
+  readonly #perPeerMax: number;
+  /**
+   * By the client's address and port, which the TCP socket and the TLS socket share. A client that reuses a port has
+   * left its first connection, which goes unnoticed where nothing was read from it.
+   */
+  readonly #accepted = new Map<string, Accepted>();
+  readonly #perPeer = new Map<string, number>();
+  readonly #connections = new Map<TLSSocket, Connection>();
+  /**
+   * Not a WeakMap: connections reference their session, and V8 then retained more than half of those that ended with an
+   * error.
+   */
+  readonly #bySession = new Map<ServerHttp2Session, Connection>();
+  readonly #handshakes: IterationLimiter;
+  readonly #beginnings: IterationLimiter;
+  readonly #endings: IterationLimiter;
+  #newest: Connection | undefined;
+  #shortOfDescriptorsUntilMs = 0;
+  /** The connections that a drain waits for. */
+  #awaited = new Set<Connection>();
+  #onAwaitedClosed = (): void => {};
+
+  /** `perPeerMax` limits the connections of one address; 0 for no limit. */
+  constructor(context: ListenerContext, perPeerMax: number) {
+    this.#context = context;
+    this.#perPeerMax = perPeerMax;
+    this.#handshakes = new IterationLimiter(context.clock, limits.handshakesPerTurn);
+    this.#beginnings = new IterationLimiter(context.clock, limits.connectionsPerTurn);
+    this.#endings = new IterationLimiter(context.clock, limits.endingsPerTurn);
+  }
+
+  /** Wraps Node's listeners, so that each connection is registered before its first request. */
+  attach(server: Http2SecureServer): void {
+    const { guard, measures } = this.#context;
+    const destroy = (socket: Socket): void => void socket.destroy();
+    const shakeHands = takeListeners(server, 'connection');
+    server.on(
+      'connection',
+      guard.wrap('connection', (socket: Socket) => this.#accept(socket, shakeHands), destroy),
+    );
+    server.on(
+      'drop',
+      guard.wrap('connection', () => measures.connectionRefused('limit')),
+    );
+    const serve = takeListeners(server, 'secureConnection');
+    const begin = guard.wrap(
+      'connection',
+      (socket: TLSSocket) => {
+        if (socket.destroyed) return;
+        this.#openConnection(socket);
+        serve(socket);
+      },
+      destroy,
+    );
+    server.on(
+      'secureConnection',
+      guard.wrap(
+        'connection',
+        (socket: TLSSocket) => {
+          socket.on('error', ignoreSocketError);
+          // From now on a half-closed connection may wait for a response.
+          socket.allowHalfOpen = true;
+          this.#beginnings.run(() => begin(socket));
+        },
+        destroy,
+      ),
+    );
+    server.on(
+      'session',
+      guard.wrap(
+        'connection',
+        (session: ServerHttp2Session) => this.#attachSession(session),
+        (session) => session.destroy(),
+      ),
+    );
+  }
+
+  get size(): number {
+    return this.#connections.size;
+  }
+
+  [Symbol.iterator](): IterableIterator<Connection> {
+    return this.#connections.values();
+  }
+
+  /** Undefined if the socket has closed. */
+  findBySocket(socket: Socket): Connection | undefined {
+    return this.#connections.get(socket as TLSSocket); // all sockets are TLS
+  }
+
+  findBySession(session: ServerHttp2Session | undefined): Connection | undefined {
+    return session && this.#bySession.get(session);
+  }
+
+  /** Called if the system has no free descriptor. Idle connections are then closed sooner. */
+  noteDescriptorShortage(): 'new' | 'known' {
+    const { measures, nowMs } = this.#context;
+    const isKnown = nowMs < this.#shortOfDescriptorsUntilMs;
+    this.#shortOfDescriptorsUntilMs = nowMs + limits.descriptorShortageMs;
+    measures.connectionRefused('descriptors');
+    return isKnown ? 'known' : 'new';
+  }
+
+  /** Calls back once all current connections have closed; new ones are not waited for. */
+  onCurrentConnectionsClosed(act: () => void): void {
+    this.#awaited = new Set(this.#connections.values());
+    this.#onAwaitedClosed = act;
+    if (this.#awaited.size === 0) act();
+  }
+
+  sweep(nowMs: number): void {
+    const { draining, guard } = this.#context;
+    const idleMs = draining.aborted
+      ? limits.idleWhileDrainingMs
+      : this.#isCrowded(nowMs)
+        ? limits.idleWhileCrowdedMs
+        : limits.idleTimeoutMs;
+    for (const { socket, connection, sinceMs } of this.#accepted.values()) {
+      if (connection)
+        guard.run(
+          'timer',
+          () => connection.sweep(nowMs, idleMs),
+          () => connection.destroy(),
+        );
+      // Node's handshake timeout does not cover handshakes that have not begun.
+      else if (nowMs - sinceMs > limits.headTimeoutMs + limits.lingerMs) socket.destroy();
+    }
+    this.#cutOffStalled(nowMs);
+  }
+
+  destroyAll(): void {
+    for (const accepted of this.#accepted.values()) destroyAcceptedSocket(accepted);
+  }
+
+  #isCrowded(nowMs: number): boolean {
+    return this.#accepted.size > limits.connectionsMax * limits.crowdedShare || nowMs < this.#shortOfDescriptorsUntilMs;
+  }
+
+  #accept(socket: Socket, shakeHands: (socket: Socket) => void): void {
+    const { guard, measures, nowMs } = this.#context;
+    const peer = socket.remoteAddress;
+    // The client has disconnected.
+    if (peer === undefined) return void socket.destroy();
+    if (this.#perPeerMax > 0) {
+      const open = this.#perPeer.get(peer) ?? 0;
+      if (open >= this.#perPeerMax) {
+        measures.connectionRefused('peer');
+        return void socket.destroy();
+      }
+      this.#perPeer.set(peer, open + 1);
+    }
+    const key = keyOf(socket);
+    const replaced = this.#accepted.get(key);
+    if (replaced) destroyAcceptedSocket(replaced);
+    this.#accepted.set(key, { socket, connection: undefined, sinceMs: nowMs });
+    socket.on('error', ignoreSocketError);
+    socket.once('close', () => this.#forgetAccepted(key, socket, peer));
+    const begin = guard.wrap(
+      'connection',
+      () => {
+        if (socket.destroyed) return;
+        // The client has disconnected without sending anything.
+        if (socket.readableLength === 0) return void socket.destroy();
+        // A half-closed handshake cannot complete. The TLS socket inherits this setting.
+        socket.allowHalfOpen = false;
+        shakeHands(socket);
+      },
+      () => socket.destroy(),
+    );
+    // Handshakes of thousands of connections could otherwise begin at once.
+    socket.once(
+      'readable',
+      guard.wrap(
+        'connection',
+        () => this.#handshakes.run(begin),
+        () => socket.destroy(),
+      ),
+    );
+  }
+
+  #forgetAccepted(key: string, socket: Socket, peer: string): void {
+    if (this.#accepted.get(key)?.socket === socket) this.#accepted.delete(key);
+    if (this.#perPeerMax === 0) return;
+    const open = (this.#perPeer.get(peer) ?? 1) - 1;
+    if (open === 0) this.#perPeer.delete(peer);
+    else this.#perPeer.set(peer, open);
+  }
+
+  #openConnection(socket: TLSSocket): void {
+    const { clock, guard } = this.#context;
+    const accepted = this.#accepted.get(keyOf(socket));
+    const connection = new Connection(socket, accepted?.socket, this.#context);
+    if (accepted) accepted.connection = connection;
+    this.#connections.set(socket, connection);
+    this.#newest = connection;
+    socket.once(
+      'close',
+      guard.wrap('connection', () => {
+        this.#connections.delete(socket);
+        if (connection.session) this.#bySession.delete(connection.session);
+        connection.removeRequests();
+        if (this.#awaited.delete(connection) && this.#awaited.size === 0) this.#onAwaitedClosed();
+      }),
+    );
+    if (socket.alpnProtocol !== 'h2') {
+      socket.once(
+        'end',
+        guard.wrap(
+          'connection',
+          () => connection.abortRequests(),
+          () => socket.destroy(),
+        ),
+      );
+      return;
+    }
+    socket.once(
+      'end',
+      guard.wrap('connection', () =>
+        this.#endings.run(() => guard.run('connection', () => void socket.destroy()), 1 + connection.requests.size),
+      ),
+    );
+    // A session that fails while closing ends our side and reads no more, so the end of the client's side goes
+    // unnoticed.
+    socket.once(
+      'finish',
+      guard.wrap(
+        'connection',
+        () => void clock.after(limits.lingerMs, () => socket.destroy()),
+        () => socket.destroy(),
+      ),
+    );
+  }
+
+  /** Node creates the session while it emits 'secureConnection'. */
+  #attachSession(session: ServerHttp2Session): void {
+    const connection = this.#newest;
+    if (!connection) return session.destroy();
+    connection.attachSession(session);
+    this.#bySession.set(session, connection);
+  }
+
+  /**
+   * If memory for responses is exhausted, cuts off the responses that have stalled longest, until half of it is free.
+   */
+  #cutOffStalled(nowMs: number): void {
+    const { responseBytes, bodyBytes, measures } = this.#context;
+    let streamBytes = 0;
+    for (const { requests } of this.#connections.values())
+      for (const request of requests) streamBytes += request.streamBacklogBytes;
+    const bytes = responseBytes.bytes + streamBytes;
+    measures.sizes({ connections: this.#accepted.size, responseBytes: bytes, bodyBytes: bodyBytes.bytes });
+    if (bytes < limits.responseBytesMax && !responseBytes.hasWaiters) return;
+    const stalled: { readonly request: SocketRequest; readonly bytes: number; readonly sinceMs: number }[] = [];
+    for (const { requests } of this.#connections.values())
+      for (const request of requests) {
+        const { backlog } = request;
+        if (backlog && nowMs - backlog.sinceMs >= limits.stallWhileFullMs) stalled.push({ request, ...backlog });
+      }
+    stalled.sort((one, other) => one.sinceMs - other.sinceMs);
+    let left = bytes;
+    for (const { request, bytes } of stalled) {
+      if (left <= limits.responseBytesMax / 2) return;
+      left -= bytes;
+      request.abandonResponse('memory');
+    }
+  }
+}
+
+/** Removes Node's listeners of an event and returns a function that calls them. */
+function takeListeners(server: Http2SecureServer, event: 'connection' | 'secureConnection'): (socket: Socket) => void {
+  const listeners = server.listeners(event) as ((socket: Socket) => void)[]; // both events pass a socket
+  server.removeAllListeners(event);
+  return (socket) => {
+    for (const listener of listeners) listener.call(server, socket);
+  };
+}
+
+/** An accepted socket, with its connection after the handshake. */
+interface Accepted {
+  readonly socket: Socket;
+  connection: Connection | undefined;
+  readonly sinceMs: number;
+}
+
+function destroyAcceptedSocket({ socket, connection }: Accepted): void {
+  connection?.destroy();
+  socket.destroy();
+}
+
+const keyOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
+  `${remoteAddress} ${remotePort} ${localAddress}`;
+
+/** Readers and writers of the socket handle errors; Node only requires a listener. */
+function ignoreSocketError(): void {}

@@ -1,0 +1,198 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
+import { Agent, request as httpsRequest } from 'node:https';
+import type { ApiRequest, Handler, Sink } from '../exchange.ts';
+import { eventually, http2Answer, type Served, serve, text, get } from '../../test/listener.ts';
+
+let served: Served;
+afterEach(() => served.close());
+
+describe('leaving', () => {
+  test('draining under load of both protocols loses no request', async () => {
+    served = await serve(async (request) => {
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      return text(request.target);
+    });
+    const agent = new Agent({ keepAlive: true, maxSockets: 8, rejectUnauthorized: false });
+    const failures: string[] = [];
+    let answered = 0;
+    let stop = false;
+    const overHttp1 = (i: number): Promise<void> =>
+      new Promise((resolve) => {
+        httpsRequest({ host: '127.0.0.1', port: served.listener.port, agent, path: `/${i}` }, (response) => {
+          response.resume();
+          response.on('end', () => {
+            answered += 1;
+            resolve();
+          });
+        })
+          .on('error', (error: NodeJS.ErrnoException) => {
+            if (!stop) failures.push(`HTTP/1.1: ${error.message}`);
+            resolve();
+          })
+          .end();
+      });
+    let session = served.http2();
+    const overHttp2 = async (i: number): Promise<void> => {
+      if (session.closed || session.destroyed) session = served.http2();
+      try {
+        await http2Answer(session.request({ ':path': `/${i}` }));
+        answered += 1;
+      } catch (error) {
+        if (!stop) failures.push(`HTTP/2: ${error}`);
+      }
+    };
+    const clients = [0, 1, 2, 3]
+      .flatMap(() => [overHttp1, overHttp2])
+      .map(async (call) => {
+        for (let i = 0; !stop; i += 1) await call(i);
+      });
+    await eventually(() => answered > 200);
+    const before = answered;
+    const drained = served.listener.drain(1_000);
+    await eventually(() => answered > before + 200);
+    stop = true;
+    await Promise.all(clients);
+    agent.destroy();
+    session.close();
+    await drained;
+    await served.listener.close(1_000);
+    expect(failures).toEqual([]);
+  });
+
+  test('draining closes HTTP/1.1 connections with their response, ends streams, and serves new connections', async () => {
+    const sinks: Sink[] = [];
+    served = await serve((request) => {
+      if (request.target !== '/watch') return text('answer');
+      return {
+        status: 200,
+        headers: {},
+        body: {
+          stream: async (sink) => {
+            sinks.push(sink);
+            await new Promise((resolve) => sink.draining.addEventListener('abort', resolve));
+            sink.write(Buffer.from('bye'));
+          },
+        },
+      };
+    });
+    const watcher = await served.raw();
+    watcher.send(get('/watch'));
+    const idle = await served.raw();
+    idle.send(get('/'));
+    await idle.until(/answer$/);
+    await eventually(() => sinks.length === 1);
+    const drained = served.listener.drain(60_000);
+    await watcher.until(/bye\r\n0\r\n\r\n$/);
+    idle.send(get('/'));
+    expect(await idle.ended()).toMatch(/Connection: close.*answer$/s);
+    const late = await served.raw();
+    late.send(get('/'));
+    expect(await late.ended()).toMatch(/200 OK.*Connection: close.*answer$/s);
+    watcher.socket.destroy();
+    await drained;
+  });
+
+  test('a drain ends when the connections of its beginning have closed', async () => {
+    served = await serve(() => text('answer'));
+    const present = await served.raw();
+    present.send(get('/'));
+    await present.until(/answer$/);
+    const drained = served.listener.drain(60_000);
+    const newcomers = [await served.raw(), await served.raw()];
+    present.socket.destroy();
+    await drained; // not the sixty seconds that the newcomers could stay
+    for (const newcomer of newcomers) {
+      newcomer.send(get('/'));
+      expect(await newcomer.ended()).toMatch(/200 OK.*Connection: close.*answer$/s);
+    }
+  });
+
+  test('an HTTP/2 session gets GOAWAY, and its requests are still answered, also those sent after it', async () => {
+    const answers: (() => void)[] = [];
+    served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('answer')))));
+    const session = served.http2();
+    const first = http2Answer(session.request({ ':path': '/' }));
+    await eventually(() => answers.length === 1);
+    const told: unknown[] = [];
+    session.on('goaway', (code, last) => told.push([code, last]));
+    const drained = served.listener.drain(60_000);
+    await eventually(() => told.length > 0);
+    expect(told[0]).toEqual([0, 2 ** 31 - 1]);
+    answers[0]?.();
+    expect((await first).body.toString()).toBe('answer');
+    await drained;
+  });
+
+  test('an HTTP/2 client gets GOAWAY with the given probability, and its open streams continue', async () => {
+    const sinks: Sink[] = [];
+    const streaming: Handler<ApiRequest> = ({ target }) =>
+      target === '/watch'
+        ? {
+            status: 200,
+            headers: {},
+            body: {
+              stream: (sink) => {
+                sinks.push(sink);
+                return new Promise<void>((resolve) => sink.signal.addEventListener('abort', () => resolve()));
+              },
+            },
+          }
+        : text('answer');
+    served = await serve(streaming, systemClock, { goawayChance: 1 });
+    const session = served.http2();
+    let told = 0;
+    session.on('goaway', () => (told += 1));
+    const watch = session.request({ ':path': '/watch' });
+    let received = '';
+    watch.on('data', (piece: Buffer) => (received += piece));
+    await eventually(() => sinks.length === 1 && told > 0);
+    sinks[0]?.write(Buffer.from('still here'));
+    await eventually(() => received === 'still here');
+    expect(sinks[0]?.draining.aborted).toBe(false);
+    // HTTP/1.1 knows no such word.
+    const client = await served.raw();
+    client.send(get('/'));
+    expect(await client.until(/answer$/)).not.toMatch(/Connection: close/i);
+    watch.close();
+    await eventually(() => session.closed);
+  });
+
+  test('with probability 0 no client gets GOAWAY', async () => {
+    served = await serve(() => text('answer'));
+    const session = served.http2();
+    let told = 0;
+    session.on('goaway', () => (told += 1));
+    for (let n = 0; n < 200; n++) await http2Answer(session.request({ ':path': '/' }));
+    expect(told).toBe(0);
+  });
+
+  test('the settings tell a client how many streams it may open', async () => {
+    served = await serve(() => text('answer'), systemClock, { streamsMax: 7 });
+    const session = served.http2();
+    await new Promise((settings) => session.once('remoteSettings', settings));
+    expect(session.remoteSettings.maxConcurrentStreams).toBe(7);
+  });
+
+  test('closing waits for pending responses and cuts off the rest at the limit', async () => {
+    let answer = (): void => {};
+    served = await serve((request) =>
+      request.target === '/never'
+        ? new Promise(() => {})
+        : new Promise((resolve) => (answer = () => resolve(text('late')))),
+    );
+    const patient = await served.raw();
+    const before = answer;
+    patient.send(get('/late'));
+    await eventually(() => answer !== before);
+    const stuck = await served.raw();
+    stuck.send(get('/never'));
+    const idle = await served.raw();
+    const closed = served.listener.close(300);
+    answer();
+    expect(await patient.ended()).toMatch(/Connection: close.*late$/s);
+    await closed;
+    expect(await stuck.ended()).toBe('');
+    await idle.ended();
+  });
+});

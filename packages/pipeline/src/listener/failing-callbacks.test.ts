@@ -1,0 +1,224 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
+import type { ApiRequest, Handler, Sink } from '../exchange.ts';
+import {
+  endHeaders,
+  endStream,
+  eventually,
+  frame,
+  http2Answer,
+  packed,
+  type Served,
+  serve,
+  literalHeader,
+  expectServed,
+  countingMeasures,
+  text,
+  get,
+} from '../../test/listener.ts';
+
+let served: Served;
+afterEach(() => served.close());
+
+describe('an exception in one connection', () => {
+  test('many HTTP/2 bodies shorter than their length end only their session', async () => {
+    const outcomes: unknown[] = [];
+    served = await serve(async (request) => {
+      if (request.method === 'POST') outcomes.push(await request.body(1_000).catch((error: unknown) => error));
+      return text('');
+    });
+    const attacker = await served.frames();
+    const post = Buffer.concat([packed.post, literalHeader('content-length', '50')]);
+    const bodies = Array.from({ length: 1_200 }, (_, i) => [
+      frame('HEADERS', endHeaders, 2 * i + 1, post),
+      frame('DATA', endStream, 2 * i + 1, Buffer.from('a')),
+    ]);
+    attacker.send(Buffer.concat(bodies.flat()));
+    await attacker.ended();
+    await expectServed(served);
+    expect(outcomes.filter((outcome) => Buffer.isBuffer(outcome))).toEqual([]);
+  });
+
+  const broken = (what: string): never => {
+    throw new Error(what);
+  };
+  const faults: [string, Handler<ApiRequest>][] = [
+    ['the handler', () => broken('handler')],
+    ['the handler, later', () => Promise.reject(new Error('later'))],
+    ['no answer', () => undefined as never],
+    [
+      'headers that cannot be read',
+      () => ({
+        status: 200,
+        headers: Object.defineProperty({}, 'a', { enumerable: true, get: () => broken('header') }),
+      }),
+    ],
+    ['a status that cannot be sent', () => ({ status: 9_999, headers: {}, body: Buffer.from('a') })],
+    [
+      'a length that cannot be read',
+      () => ({
+        status: 200,
+        headers: {},
+        body: {
+          get length(): number {
+            return broken('length');
+          },
+          pieces: () => [],
+        },
+      }),
+    ],
+    ['the first piece', () => ({ status: 200, headers: {}, body: { length: 5, pieces: () => broken('pieces') } })],
+    [
+      'a later piece',
+      () => ({
+        status: 200,
+        headers: {},
+        body: {
+          length: 50_000,
+          pieces: function* () {
+            yield Buffer.alloc(10);
+            broken('piece');
+          },
+        },
+      }),
+    ],
+    ['a chunked body', () => ({ status: 200, headers: {}, body: { chunks: () => broken('chunk') } })],
+    [
+      'a chunked body, later',
+      () => ({
+        status: 200,
+        headers: {},
+        body: {
+          chunks: async function* () {
+            yield Buffer.alloc(10);
+            broken('chunk');
+          },
+        },
+      }),
+    ],
+    ['a stream', () => ({ status: 200, headers: {}, body: { stream: () => broken('stream') } })],
+    [
+      'a stream, later',
+      () => ({
+        status: 200,
+        headers: {},
+        body: {
+          stream: async (sink: Sink) => {
+            sink.write(Buffer.from('a'));
+            await sink.drained();
+            broken('stream');
+          },
+        },
+      }),
+    ],
+    [
+      'who listens for the end',
+      (request) => {
+        request.onEnd(() => broken('end'));
+        return text('');
+      },
+    ],
+    [
+      'a body that nobody waits for',
+      (request) => {
+        void request.body(10);
+        return broken('handler');
+      },
+    ],
+  ];
+  test.each(faults)('in %s is reported, and affects no other request', async (_, faulty) => {
+    const slow: (() => void)[] = [];
+    served = await serve((request) => {
+      if (request.target === '/a' || request.target === '/') return faulty(request);
+      if (request.target !== '/slow') return text('well');
+      return new Promise((resolve) => slow.push(() => resolve(text('slow'))));
+    });
+    const patient = served.http2();
+    const waiting = http2Answer(patient.request({ ':path': '/slow' }));
+    await eventually(() => slow.length === 1);
+    const overHttp1 = await served.raw();
+    overHttp1.send(`POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n`);
+    const overHttp2 = await served.frames();
+    // With neighbours in the same turn of the event loop.
+    overHttp2.send(
+      Buffer.concat([
+        frame('HEADERS', endHeaders, 1, packed.post),
+        frame('DATA', 0, 1, Buffer.from('a')),
+        frame('HEADERS', endHeaders | endStream, 3, packed.get),
+      ]),
+    );
+    const neighbours = Array.from({ length: 10 }, (_value, i) => http2Answer(patient.request({ ':path': `/n${i}` })));
+    expect((await Promise.all(neighbours)).map(({ status }) => status)).toEqual(Array(10).fill(200));
+    await eventually(() => served.reports.length >= 2);
+    await expectServed(served);
+    slow[0]?.();
+    expect((await waiting).body.toString()).toBe('slow');
+  });
+
+  // Whatever a listener is given may fail in any of its callbacks.
+  const dependencies = ['monotonicMs', 'after', 'soon', 'random', 'measures', 'report'] as const;
+  test.each(dependencies.flatMap((which) => [0, 1, 2, 3, 5, 8].map((nth) => [which, nth] as const)))(
+    'in %s at call %i leaves the server serving',
+    async (which, nth) => {
+      let armed = false;
+      let calls = 0;
+      const faulty =
+        <Args extends unknown[], Result>(name: string, call: (...args: Args) => Result) =>
+        (...args: Args): Result => {
+          if (armed && name === which && calls++ === nth) throw new Error(`${name} is broken`);
+          return call(...args);
+        };
+      const clock = {
+        now: () => systemClock.now(),
+        monotonicMs: faulty('monotonicMs', () => systemClock.monotonicMs()),
+        after: faulty('after', systemClock.after),
+        soon: faulty('soon', systemClock.soon),
+      };
+      const random = {
+        below: faulty('random', () => 2 ** 30),
+        uuid: () => '',
+        bytes: (count: number) => Buffer.alloc(count),
+      };
+      const { measures } = countingMeasures();
+      served = await serve(
+        async (request) => {
+          await request.body(100);
+          return request.target === '/fault' ? broken('handler') : text('well');
+        },
+        clock,
+        {
+          random,
+          goawayChance: 0.01,
+          measures: {
+            ...measures,
+            callbackFailed: faulty('measures', measures.callbackFailed),
+            sizes: faulty('measures', () => {}),
+          },
+          report: faulty('report', () => {}),
+        },
+      );
+      armed = true;
+      for (let round = 0; round < 4; round++) {
+        // A fault while a connection begins costs that connection.
+        const client = await served.raw().catch(() => undefined);
+        client?.send(get('/a') + get('/fault') + 'broken\r\n\r\n');
+        const webSocket = await served.raw().catch(() => undefined);
+        webSocket?.send(
+          get(
+            '/ws',
+            'Connection: Upgrade',
+            'Upgrade: websocket',
+            'Sec-WebSocket-Version: 13',
+            `Sec-WebSocket-Key: ${'A'.repeat(22)}==`,
+          ),
+        );
+        const frames = await served.frames().catch(() => undefined);
+        frames?.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
+        await eventually(() => !client || client.receivedBytes() > 0 || client.socket.destroyed || calls > nth);
+        for (const opened of [client, webSocket, frames]) opened?.socket.destroy();
+      }
+      armed = false;
+      await expectServed(served);
+    },
+  );
+});

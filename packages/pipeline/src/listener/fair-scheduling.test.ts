@@ -1,0 +1,151 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
+import { once } from 'node:events';
+import { connect as connectTcp } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import {
+  endHeaders,
+  endStream,
+  eventually,
+  frame,
+  packed,
+  type Served,
+  serve,
+  text,
+  get,
+} from '../../test/listener.ts';
+import * as limits from './limits.ts';
+
+let served: Served;
+afterEach(() => served.close());
+
+describe('turns', () => {
+  test('end after some milliseconds, and connections alternate', async () => {
+    let nowMs = 0;
+    let byHand = false;
+    const turns: (() => void)[] = [];
+    const clock = {
+      ...systemClock,
+      monotonicMs: () => nowMs,
+      soon: (callback: () => void) => (byHand ? void turns.push(callback) : systemClock.soon(callback)),
+    };
+    const handled: string[] = [];
+    served = await serve(({ target }) => {
+      handled.push(target);
+      nowMs += 2;
+      return text('');
+    }, clock);
+    const other = served.http2();
+    await once(other, 'connect');
+    const greedy = await served.frames();
+    const modest = await served.raw();
+    await new Promise((resolve) => other.ping(resolve));
+    byHand = true;
+    greedy.send(
+      Buffer.concat(
+        Array.from({ length: 20 }, (_, i) =>
+          frame('HEADERS', endHeaders | endStream, 2 * i + 1, packed.getOf(`/list${i}`)),
+        ),
+      ),
+    );
+    await eventually(() => turns.length === 1);
+    modest.send(get('/livez'));
+    // Its request has been read when later frames of another connection are answered.
+    for (let n = 0; n < 5; n++) await new Promise((resolve) => other.ping(resolve));
+    while (handled.length < 21) {
+      await eventually(() => turns.length > 0);
+      const before = handled.length;
+      for (const turn of turns.splice(0)) turn();
+      expect(handled.length - before).toBeLessThanOrEqual(Math.ceil(limits.turnMs / 2));
+    }
+    expect(handled.indexOf('/livez')).toBeLessThanOrEqual(5);
+    expect(handled.filter((target) => target !== '/livez')).toEqual(Array.from({ length: 20 }, (_, i) => `/list${i}`));
+  });
+});
+
+describe('many connections at once', () => {
+  /** Turns of the event loop go on by hand once that is said. */
+  function heldTurns() {
+    let isHeld = false;
+    const turns: (() => void)[] = [];
+    return {
+      clock: {
+        ...systemClock,
+        soon: (callback: () => void) => (isHeld ? void turns.push(callback) : systemClock.soon(callback)),
+      },
+      hold: () => (isHeld = true),
+      next: () => {
+        for (const turn of turns.splice(0)) turn();
+      },
+    };
+  }
+
+  test('handshakes begin a few per iteration of the event loop', async () => {
+    const { clock, hold, next } = heldTurns();
+    served = await serve(() => text('well'), clock);
+    const first = await served.raw();
+    hold();
+    const count = 3 * limits.handshakesPerTurn;
+    const begun = Array.from({ length: count }, () => connectTcp(served.listener.port, '127.0.0.1'));
+    let secured = 0;
+    for (const socket of begun) {
+      await once(socket, 'connect');
+      const tls = connectTls({ socket, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
+      tls.on('error', () => {});
+      tls.on('secureConnect', () => (secured += 1));
+    }
+    for (let expected = limits.handshakesPerTurn; expected <= count; expected += limits.handshakesPerTurn) {
+      await eventually(() => secured === expected);
+      // Existing connections are read meanwhile.
+      first.socket.write('x');
+      await new Promise(setImmediate);
+      expect(secured).toBe(expected);
+      next();
+    }
+    for (const socket of begun) socket.destroy();
+  });
+
+  // What is no request, and the settings of a session, are answered without a turn of their own.
+  test.each(['HTTP/1.1', 'HTTP/2'])('new connections over %s are served a few per iteration', async (protocol) => {
+    const { clock, hold, next } = heldTurns();
+    served = await serve(() => text('well'), clock);
+    hold();
+    const clients = await Promise.all(
+      Array.from({ length: limits.handshakesPerTurn }, () => (protocol === 'HTTP/2' ? served.frames() : served.raw())),
+    );
+    if (protocol === 'HTTP/1.1') for (const client of clients) client.send('broken\r\n\r\n');
+    const answered = (): number => clients.filter((client) => client.receivedBytes() > 0).length;
+    for (let expected = limits.connectionsPerTurn; expected <= clients.length; expected += limits.connectionsPerTurn) {
+      await eventually(() => answered() === expected);
+      await new Promise(setImmediate);
+      expect(answered()).toBe(expected);
+      next();
+    }
+  });
+
+  test('connections with many requests end in separate iterations', async () => {
+    const { clock, hold, next } = heldTurns();
+    let begun = 0;
+    let ended = 0;
+    served = await serve((request) => {
+      begun += 1;
+      request.onEnd(() => (ended += 1));
+      return new Promise(() => {});
+    }, clock);
+    const clients = await Promise.all(Array.from({ length: 3 }, () => served.frames()));
+    const each = limits.endingsPerTurn;
+    for (const client of clients)
+      client.send(
+        Buffer.concat(
+          Array.from({ length: each }, (_, at) => frame('HEADERS', endHeaders | endStream, 2 * at + 1, packed.get)),
+        ),
+      );
+    await eventually(() => begun === 3 * each);
+    hold();
+    for (const client of clients) client.socket.end();
+    for (let expected = each; expected <= 3 * each; expected += each) {
+      await eventually(() => ended === expected);
+      next();
+    }
+  });
+});

@@ -1,0 +1,260 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  type SizedBody,
+  type ChunkedBody,
+  isSized,
+  type OutgoingHeaders,
+  type StreamBody,
+} from '../../exchange.ts';
+import type { Connection } from '../connection/connection.ts';
+import { drainedBodyBytesMax, headerLinesMax, lingerMs, lingeringMax } from '../limits.ts';
+import { createRefusal } from '../request/refusal.ts';
+import { findRepeatedHeader } from '../request/repeated-headers.ts';
+import { switchingProtocols, type WebSocketConnection } from '../web-socket/web-socket-connection.ts';
+import { rawHeadersOf } from './raw-headers.ts';
+import { bodyWriterFor } from './chunked-body-writer.ts';
+import { isSmall, isStreaming, SocketRequest } from '../request/socket-request.ts';
+import type { ListenerContext } from '../listener-context.ts';
+
+export class Http1Request extends SocketRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly rawHeaders: readonly string[];
+  readonly #message: IncomingMessage;
+  readonly #response: ServerResponse;
+  /** Set if the client requests a WebSocket. */
+  readonly #webSocket: WebSocketConnection | undefined;
+  /** The client waits for 100 Continue, which has not been sent. */
+  #awaitsContinue: boolean;
+  /** Writes the body, after the previous responses of the connection. */
+  #begin: (() => void) | undefined;
+
+  constructor(
+    message: IncomingMessage,
+    response: ServerResponse,
+    awaitsContinue: boolean,
+    connection: Connection,
+    context: ListenerContext,
+    webSocket?: WebSocketConnection,
+  ) {
+    super(connection, context);
+    this.#message = message;
+    this.#response = response;
+    this.#awaitsContinue = awaitsContinue;
+    this.method = message.method as string;
+    this.target = message.url as string;
+    this.#webSocket = webSocket;
+    this.rawHeaders = webSocket ? webSocket.requestHeaders(message.rawHeaders) : message.rawHeaders;
+  }
+
+  get protocol(): ApiRequest['protocol'] {
+    return this.#message.httpVersionMinor === 0 ? 'HTTP/1.0' : 'HTTP/1.1';
+  }
+
+  override get isWebSocket(): boolean {
+    return this.#webSocket !== undefined;
+  }
+
+  protected writeResponse({ status, headers, body }: ApiResponse): void {
+    const response = this.#response;
+    const streaming = isStreaming(body);
+    if (this.#webSocket && status === switchingProtocols && streaming)
+      return this.#streamMessages(this.#webSocket, headers, body);
+    if (response.destroyed && !streaming) return;
+    const bytes = body === undefined ? noBytes : isSized(body) ? body : undefined;
+    const leftover = this.#unreadBody();
+    // A later pipelined request has been accepted; its response will close the connection.
+    const leaving = this.context.draining.aborted && this.connection.isNewest(this);
+    if (leftover === 'large' || leaving) this.endsConnection();
+    response.writeHead(status, rawHeadersOf(headers, status, bytes));
+    const isHead = this.method === 'HEAD';
+    if (!streaming) this.markSending();
+    else if (!isHead) response.flushHeaders();
+    if (leftover === 'large' && bytes !== undefined)
+      return this.#inTurn(() => this.#respondWhileReceiving(isHead ? undefined : bytes));
+    if (isHead) {
+      response.end();
+      // The handler releases the stream's resources when it has run and noticed the disconnect.
+      if (streaming) void this.writeBody(response, body);
+      return;
+    }
+    if (bytes !== undefined && isSmall(bytes)) {
+      this.markSent(bytes.length);
+      response.end(bytes, 'latin1');
+    } else this.#inTurn(() => this.#write(body as Exclude<ApiResponse['body'], undefined>));
+  }
+
+  #streamMessages(webSocket: WebSocketConnection, headers: OutgoingHeaders, body: StreamBody): void {
+    webSocket.open(headers, () => this.abort());
+    // Also for a closed socket: the handler releases its resources when the stream has run.
+    const written = this.writeBody(webSocket.bodyWriter, body).then(() => webSocket.finish());
+    this.context.guard.catchRejection('websocket', written, () => webSocket.destroy());
+  }
+
+  async #write(body: SizedBody | ChunkedBody | StreamBody): Promise<void> {
+    const response = this.#response;
+    const isWhole = await this.writeBody(isStreaming(body) ? bodyWriterFor(response) : response, body);
+    if (isWhole) response.end();
+  }
+
+  /** Generates the body only when its turn on the connection comes; otherwise it would wait in memory. */
+  #inTurn(write: () => Promise<void>): void {
+    const response = this.#response;
+    const begin = (): void => this.context.guard.catchRejection('response', write(), () => this.cutOff());
+    if (response.socket || response.destroyed) return begin();
+    this.#begin = begin;
+    response.once('socket', () => this.#beginNow());
+  }
+
+  #beginNow(): void {
+    const begin = this.#begin;
+    this.#begin = undefined;
+    begin?.();
+  }
+
+  override finish(): void {
+    super.finish();
+    // Otherwise Node ends each pipelined request with an error, and builds its stack trace.
+    if (this.isDisconnected && this.isComplete) this.#message.destroy();
+    if (!this.#begin) return;
+    // A stream whose turn has not come notices that the client is gone.
+    this.#response.destroy();
+    this.#beginNow();
+  }
+
+  /** Returns a refusal if the request must not be handled. */
+  findRefusal(): ApiResponse | undefined {
+    const { headers, httpVersionMajor, httpVersionMinor } = this.#message;
+    const raw = this.rawHeaders;
+    if (httpVersionMajor !== 1 || httpVersionMinor > 1) return createRefusal(400, 'unknown HTTP version');
+    if (this.target.charCodeAt(0) !== slash) return createRefusal(400, 'the request target must be a path');
+    const transfer = headers['transfer-encoding'];
+    if (transfer !== undefined) {
+      // A proxy that parses such a message differently would see another next request on the connection.
+      if (httpVersionMinor === 0) return createRefusal(400, 'Transfer-Encoding is not allowed in HTTP/1.0');
+      if (transfer.toLowerCase() !== 'chunked') return createRefusal(400, 'Transfer-Encoding must be chunked');
+      if (headers['content-length'] !== undefined)
+        return createRefusal(400, 'Content-Length and Transfer-Encoding are mutually exclusive');
+    }
+    if (raw.length > headerLinesMax * 2) return createRefusal(431, `more than ${headerLinesMax} headers`);
+    const hosts = countHeader(raw, 'host');
+    if (hosts > 1 || (hosts === 0 && httpVersionMinor === 1))
+      return createRefusal(400, 'exactly one Host header is required');
+    const repeated = findRepeatedHeader(raw);
+    if (repeated !== undefined) return createRefusal(400, `more than one ${repeated} header`);
+    return undefined;
+  }
+
+  /** Serves no further request of this connection: a smuggled one never runs. */
+  endsConnection(): void {
+    this.#response.shouldKeepAlive = false;
+    this.connection.isEnded = true;
+  }
+
+  /** Whether the request has arrived completely. */
+  get isComplete(): boolean {
+    return this.#message.complete;
+  }
+
+  get isHeadSent(): boolean {
+    return this.#response.headersSent;
+  }
+
+  get isDisconnected(): boolean {
+    return this.#message.socket.destroyed;
+  }
+
+  protected get isAnswered(): boolean {
+    return this.#response.writableFinished;
+  }
+
+  /** Node decodes headers as Latin-1. */
+  protected decodeHeaderValue(value: string): string {
+    return /[\x80-\xff]/.test(value) ? Buffer.from(value, 'latin1').toString() : value;
+  }
+
+  protected get hasBody(): boolean {
+    const { headers } = this.#message;
+    return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+  }
+
+  protected get isBodyArriving(): boolean {
+    return !this.#message.complete;
+  }
+
+  protected get isBodyComplete(): boolean {
+    return this.#message.complete;
+  }
+
+  protected get source(): IncomingMessage {
+    return this.#message;
+  }
+
+  protected sendContinue(): void {
+    if (!this.#awaitsContinue) return;
+    this.#awaitsContinue = false;
+    this.#response.writeContinue();
+  }
+
+  cutOff(): void {
+    this.#message.socket.destroy();
+  }
+
+  #unreadBody(): 'none' | 'small' | 'large' {
+    // A client that got no 100 Continue sends no body: Node closes the connection after the response.
+    if (this.#message.complete || this.#awaitsContinue || !this.hasBody) return 'none';
+    const declared = this.#message.headers['content-length'];
+    return declared !== undefined && Number(declared) <= drainedBodyBytesMax && !this.#message.isPaused()
+      ? 'small'
+      : 'large';
+  }
+
+  /**
+   * Responds while the client still sends. Closing at once would reset the connection, and the client's kernel would
+   * drop the response. So the rest of the body is read and dropped for a moment.
+   */
+  async #respondWhileReceiving(bytes: SizedBody | undefined): Promise<void> {
+    const { context } = this;
+    const response = this.#response;
+    const message = this.#message;
+    message.removeAllListeners('data');
+    message.resume();
+    if (bytes === undefined) response.flushHeaders();
+    else if (isSmall(bytes)) {
+      // Now, since the dropped body may end the connection at once.
+      this.markSent(bytes.length);
+      response.write(bytes, 'latin1');
+    } else await this.writeBody(response, bytes);
+    const isCrowded = context.lingering >= lingeringMax;
+    context.lingering += 1;
+    const done = context.guard.wrap(
+      'response',
+      () => {
+        cancel();
+        message.off('end', done);
+        message.off('close', done);
+        context.lingering -= 1;
+        response.end();
+      },
+      () => this.cutOff(),
+    );
+    const cancel = context.clock.after(isCrowded ? 0 : lingerMs, done);
+    message.once('end', done);
+    message.once('close', done);
+    if (message.complete || message.destroyed) done();
+  }
+}
+
+const noBytes = Buffer.alloc(0);
+const slash = 0x2f;
+
+function countHeader(raw: readonly string[], name: string): number {
+  let count = 0;
+  for (let i = 0; i < raw.length; i += 2) {
+    const candidate = raw[i] as string;
+    if (candidate.length === name.length && candidate.toLowerCase() === name) count += 1;
+  }
+  return count;
+}

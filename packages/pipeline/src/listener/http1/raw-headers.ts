@@ -1,0 +1,13 @@
+import type { ApiResponse, SizedBody } from '../../exchange.ts';
+
+/** Names and values alternate, which Node writes without lookups. */
+export function rawHeadersOf(headers: ApiResponse['headers'], status: number, bytes: SizedBody | undefined): string[] {
+  const head: string[] = [];
+  for (const name in headers) {
+    const value = headers[name] as string | readonly string[];
+    if (typeof value === 'string') head.push(name, value);
+    else for (const line of value) head.push(name, line);
+  }
+  if (bytes !== undefined && status !== 204 && status !== 304) head.push('Content-Length', String(bytes.length));
+  return head;
+}

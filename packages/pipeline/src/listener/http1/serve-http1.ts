@@ -1,0 +1,169 @@
+import { type IncomingMessage, type Server as HttpServer, ServerResponse } from 'node:http';
+import type { Http2SecureServer } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { ApiResponse } from '../../exchange.ts';
+import { performHandshake, type HandshakeError, isWebSocketUpgrade } from '../web-socket/handshake.ts';
+import type { Connection } from '../connection/connection.ts';
+import type { ListenerContext } from '../listener-context.ts';
+import { closeLingering } from '../connection/lingering-close.ts';
+import { Http1Request } from './http1-request.ts';
+import * as limits from '../limits.ts';
+import type { OpenConnections } from '../connection/open-connections.ts';
+import { createRawRefusal, createRefusal, type RefusalStatus } from '../request/refusal.ts';
+import type { SocketRequest } from '../request/socket-request.ts';
+import { WebSocketConnection } from '../web-socket/web-socket-connection.ts';
+
+/** Passes a request to the handler chain, or responds with the refusal. */
+export type AcceptRequest = (request: SocketRequest, refused: ApiResponse | undefined) => void;
+
+/** Serves HTTP/1.1 and WebSockets. */
+export function serveHttp1(
+  server: Http2SecureServer,
+  connections: OpenConnections,
+  context: ListenerContext,
+  accept: AcceptRequest,
+): void {
+  const { guard } = context;
+  // Node's types of the HTTP/2 server lack these events of HTTP/1.1.
+  const events = server as unknown as HttpServer;
+  const onRequest =
+    (awaitsContinue: boolean, refused?: ApiResponse) =>
+    (message: IncomingMessage, response: ServerResponse): void => {
+      const connection = connections.findBySocket(message.socket);
+      if (!connection) return void message.socket.destroy();
+      serveRequest({ message, response, awaitsContinue, refused }, connection, context, accept);
+    };
+  const closeOfRequest = (message: IncomingMessage): void => void message.socket.destroy();
+  const closeOfSocket = (_: unknown, socket: unknown): void => void (socket as Socket).destroy();
+  events.on('request', guard.wrap('request', onRequest(false), closeOfRequest));
+  events.on('checkContinue', guard.wrap('request', onRequest(true), closeOfRequest));
+  const unknownExpectation = createRefusal(417, 'unsupported expectation: only 100-continue is supported');
+  events.on('checkExpectation', guard.wrap('request', onRequest(false, unknownExpectation), closeOfRequest));
+  const upgrade = (message: IncomingMessage, socket: unknown, early: Buffer): void =>
+    serveUpgrade(message, socket as Socket, early, connections, context, accept);
+  events.on('upgrade', guard.wrap('request', upgrade, closeOfSocket));
+  const connect = (_: IncomingMessage, socket: unknown): void =>
+    refuseConnect(socket as Socket, connections.findBySocket(socket as Socket), context);
+  events.on('connect', guard.wrap('request', connect, closeOfSocket));
+  const malformed = (error: Error, socket: unknown): void => {
+    const connection = connections.findBySocket(socket as Socket);
+    // A client that fails in the handshake has no connection yet, or its socket has already closed.
+    if (connection) refuseMalformedMessage(error, socket as Socket, connection, context);
+    else (socket as Socket).destroy();
+  };
+  events.on('clientError', guard.wrap('request', malformed, closeOfSocket));
+  events.on('tlsClientError', () => context.measures.handshakeFailed());
+}
+
+interface IncomingRequest {
+  readonly message: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The client waits for 100 Continue before it sends the body. */
+  readonly awaitsContinue: boolean;
+  readonly refused: ApiResponse | undefined;
+}
+
+function serveRequest(
+  { message, response, awaitsContinue, refused }: IncomingRequest,
+  connection: Connection,
+  context: ListenerContext,
+  accept: AcceptRequest,
+): void {
+  if (connection.isEnded) return;
+  const request = new Http1Request(message, response, awaitsContinue, connection, context);
+  connection.addRequest(request);
+  response.on('close', () => connection.removeRequest(request));
+  let refusing = request.findRefusal() ?? refused;
+  if (!refusing && connection.requests.size > limits.pipelinedRequestsMax)
+    refusing = createRefusal(429, 'too many pipelined requests on one connection');
+  if (!refusing) return connection.serveInTurn(() => accept(request, undefined));
+  request.endsConnection();
+  accept(request, refusing);
+}
+
+function serveUpgrade(
+  message: IncomingMessage,
+  socket: Socket,
+  early: Buffer,
+  connections: OpenConnections,
+  context: ListenerContext,
+  accept: AcceptRequest,
+): void {
+  socket.on('error', ignoreSocketError);
+  const connection = connections.findBySocket(socket);
+  // The client could not tell pending responses from messages.
+  if (!connection || connection.isEnded || connection.requests.size > 0) return void socket.destroy();
+  // Node checks this with shouldUpgradeCallback, if it supports that option.
+  if (!isWebSocketUpgrade(message))
+    return closeLingering(socket, context, createRawRefusal(400, 'only upgrades to WebSocket are supported'));
+  const opened = performHandshake(message);
+  if (typeof opened === 'string') return closeLingering(socket, context, handshakeRefusals[opened]);
+  const response = new ServerResponse(message);
+  response.assignSocket(socket);
+  const webSocket = new WebSocketConnection({ response, socket, early }, opened, context);
+  const request = new Http1Request(message, response, false, connection, context, webSocket);
+  request.endsConnection();
+  connection.addRequest(request);
+  const { guard } = context;
+  const destroy = (): void => void socket.destroy();
+  response.on(
+    'finish',
+    guard.wrap('websocket', () => closeLingering(socket, context), destroy),
+  );
+  socket.once('close', () => connection.removeRequest(request));
+  accept(request, request.findRefusal());
+}
+
+const handshakeRefusals: Readonly<Record<HandshakeError, Buffer>> = {
+  version: createRawRefusal(400, 'only version 13 of the WebSocket protocol is supported', {
+    'Sec-WebSocket-Version': '13',
+  }),
+  key: createRawRefusal(400, 'Sec-WebSocket-Key must be 16 bytes in base64'),
+  protocol: createRawRefusal(400, 'Sec-WebSocket-Protocol must be a list of names'),
+  token: createRawRefusal(401, 'Unauthorized'),
+};
+
+/**
+ * After CONNECT Node hands over the socket. Pending responses are sent first, since the client matches responses by
+ * order.
+ */
+function refuseConnect(socket: Socket, connection: Connection | undefined, context: ListenerContext): void {
+  socket.on('error', ignoreSocketError);
+  if (!connection || connection.isEnded) return void socket.destroy();
+  connection.isEnded = true;
+  connection.afterEachResponse(() => {
+    if (connection.requests.size > 0 || socket.writableEnded) return;
+    closeLingering(socket, context, createRawRefusal(405, 'the CONNECT method is not supported'));
+  });
+}
+
+/** Refuses malformed bytes. Complete requests before them are answered first. */
+function refuseMalformedMessage(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  connection: Connection,
+  context: ListenerContext,
+): void {
+  if (connection.hasParseError) return; // the parser reports all following bytes too
+  connection.hasParseError = true;
+  connection.isEnded = true;
+  const refused = refusalOfParseError(error.code);
+  // A connection without any bytes gets no response: clients open some in advance and would misread it.
+  if (!refused || !socket.writable || socket.bytesRead === 0) return void socket.destroy();
+  connection.afterEachResponse(() => {
+    const requests = [...connection.requests] as Http1Request[]; // only HTTP/1.1 has this event
+    if (socket.writableEnded || requests.some((request) => request.isComplete)) return;
+    if (requests.some((request) => request.isHeadSent)) return socket.destroySoon();
+    closeLingering(socket, context, createRawRefusal(...refused));
+  });
+}
+
+function refusalOfParseError(code: string | undefined): [RefusalStatus, string] | undefined {
+  if (code === 'HPE_HEADER_OVERFLOW') return [431, `request line and headers exceed ${limits.headBytesMax} bytes`];
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return [408, 'the request did not arrive in time'];
+  if (code?.startsWith('HPE_')) return [400, 'malformed HTTP request'];
+  return undefined;
+}
+
+/** Readers and writers of the socket handle errors; Node only requires a listener. */
+function ignoreSocketError(): void {}

@@ -1,0 +1,170 @@
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { type ApiResponse, type SizedBody, type ChunkedBody, isSized, type StreamBody } from '../../exchange.ts';
+import type { Connection } from '../connection/connection.ts';
+import type { ListenerContext } from '../listener-context.ts';
+import { headerLinesMax, lingerMs } from '../limits.ts';
+import { createRefusal } from '../request/refusal.ts';
+import { findRepeatedHeader } from '../request/repeated-headers.ts';
+import { isSmall, isStreaming, SocketRequest } from '../request/socket-request.ts';
+
+export class Http2Request extends SocketRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly rawHeaders: readonly string[];
+  readonly protocol = 'HTTP/2.0';
+  readonly #stream: ServerHttp2Stream;
+  readonly #expect: string | undefined;
+  #answeredMs: number | undefined;
+
+  constructor(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    raw: readonly string[],
+    connection: Connection,
+    context: ListenerContext,
+  ) {
+    super(connection, context);
+    this.#stream = stream;
+    this.#expect = headers.expect;
+    this.method = headers[':method'] as string;
+    this.target = headers[':path'] ?? '';
+    this.rawHeaders = raw;
+  }
+
+  protected writeResponse({ status, headers, body }: ApiResponse): void {
+    const stream = this.#stream;
+    const streaming = isStreaming(body);
+    if (stream.destroyed || stream.closed) {
+      // The handler releases the stream's resources when it has run and noticed the disconnect.
+      if (streaming) void this.writeBody(stream, body);
+      return;
+    }
+    const bytes = body === undefined ? noBytes : isSized(body) ? body : undefined;
+    const empty = bytes !== undefined && bytes.length === 0;
+    stream.respond(responseHeadersOf(headers, status, bytes), empty ? endStream : undefined);
+    // The rest of the body is not needed: after END_STREAM the client may stop sending.
+    if (this.isBodyRequested && this.isBodyArriving)
+      stream.once(
+        'finish',
+        this.context.guard.wrap('response', () => stream.close(constants.NGHTTP2_NO_ERROR)),
+      );
+    if (empty || (this.method === 'HEAD' && !streaming)) return;
+    if (!streaming) this.markSending();
+    if (bytes !== undefined && isSmall(bytes)) {
+      this.markSent(bytes.length);
+      stream.end(bytes, 'latin1');
+    } else
+      this.context.guard.catchRejection('response', this.#write(body as Exclude<ApiResponse['body'], undefined>), () =>
+        this.cutOff(),
+      );
+  }
+
+  async #write(body: SizedBody | ChunkedBody | StreamBody): Promise<void> {
+    const stream = this.#stream;
+    const isWhole = await this.writeBody(stream, body);
+    if (isWhole && !stream.destroyed) stream.end();
+  }
+
+  findRefusal(): ApiResponse | undefined {
+    if (this.method === 'CONNECT') return createRefusal(405, 'the CONNECT method is not supported');
+    if (this.target.charCodeAt(0) !== slash) return createRefusal(400, 'the request target must be a path');
+    if (this.rawHeaders.length > headerLinesMax * 2) return createRefusal(431, `more than ${headerLinesMax} headers`);
+    if (this.#expect !== undefined && this.#expect.toLowerCase() !== '100-continue') {
+      return createRefusal(417, 'unsupported expectation: only 100-continue is supported');
+    }
+    const blank = findPaddedHeader(this.rawHeaders);
+    if (blank !== undefined)
+      return createRefusal(400, `the value of the ${blank} header begins or ends with whitespace`);
+    const repeated = findRepeatedHeader(this.rawHeaders);
+    if (repeated !== undefined) return createRefusal(400, `more than one ${repeated} header`);
+    return undefined;
+  }
+
+  get isDisconnected(): boolean {
+    return this.#stream.closed || this.#stream.destroyed;
+  }
+
+  protected get isAnswered(): boolean {
+    return this.#stream.writableFinished && !this.#stream.aborted;
+  }
+
+  protected get isHeadSent(): boolean {
+    return this.#stream.headersSent;
+  }
+
+  override sweep(nowMs: number): void {
+    // Closed since the last sweep, but not removed: its session failed and emits no more events.
+    if (this.#stream.closed) return void this.#stream.destroy();
+    super.sweep(nowMs);
+    if (!this.#stream.writableFinished) return;
+    this.#answeredMs ??= nowMs;
+    // The client neither ends nor aborts its body, though it has the response.
+    if (nowMs - this.#answeredMs > lingerMs) this.#stream.destroy();
+  }
+
+  /** Node decodes these headers as UTF-8. */
+  protected decodeHeaderValue(value: string): string {
+    return value;
+  }
+
+  protected get hasBody(): boolean {
+    return !this.#stream.endAfterHeaders;
+  }
+
+  protected get isBodyArriving(): boolean {
+    return !this.#stream.readableEnded;
+  }
+
+  protected get isBodyComplete(): boolean {
+    return !this.#stream.closed;
+  }
+
+  protected get source(): ServerHttp2Stream {
+    return this.#stream;
+  }
+
+  protected sendContinue(): void {
+    if (this.#expect !== undefined && !this.#stream.closed) this.#stream.additionalHeaders({ ':status': 100 });
+  }
+
+  cutOff(): void {
+    // close() would send END_STREAM, and the client would take the response for complete.
+    this.#stream.destroy(new Error('the response was aborted'));
+  }
+}
+
+/**
+ * Finds a header whose value begins or ends with a space or tab, which RFC 9113 (8.2.1) calls malformed. Over HTTP/1.1
+ * the parser trims them.
+ */
+function findPaddedHeader(raw: readonly string[]): string | undefined {
+  for (let i = 1; i < raw.length; i += 2) {
+    const value = raw[i] as string;
+    if (isBlank(value.charCodeAt(0)) || isBlank(value.charCodeAt(value.length - 1))) return raw[i - 1];
+  }
+  return undefined;
+}
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
+
+const noBytes = Buffer.alloc(0);
+const slash = 0x2f;
+const endStream = { endStream: true };
+
+/** Characters that a header must not contain: all but tab, visible ASCII, space and the upper half of Latin-1. */
+const unsendable = /[^\t\x20-\x7e\x80-\xff]/;
+
+type Http2Head = Record<string, string | number | string[]>;
+
+function responseHeadersOf(headers: ApiResponse['headers'], status: number, bytes: SizedBody | undefined): Http2Head {
+  const head: Http2Head = { ':status': status };
+  for (const name in headers) {
+    const value = headers[name] as string | string[];
+    // Node checks this only for HTTP/1.1; a proxy that forwards over HTTP/1.1 could split the response.
+    if (unsendable.test(typeof value === 'string' ? value : value.join('')))
+      throw new TypeError(`header ${name}: ${JSON.stringify(value)}`);
+    head[name.toLowerCase()] = value;
+  }
+  if (bytes !== undefined && status !== 204 && status !== 304) head['content-length'] = bytes.length;
+  return head;
+}

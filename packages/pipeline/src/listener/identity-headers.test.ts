@@ -1,0 +1,97 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { ApiRequest } from '../exchange.ts';
+import {
+  endHeaders,
+  endStream,
+  eventually,
+  frame,
+  packed,
+  type Served,
+  serve,
+  literalHeader,
+  text,
+  get,
+} from '../../test/listener.ts';
+
+let served: Served;
+afterEach(() => served.close());
+
+describe('identity', () => {
+  const names = ['authorization', 'content-type'];
+  test.each(names.flatMap((name) => ['HTTP/1.1', 'HTTP/2'].map((protocol) => [name, protocol] as const)))(
+    'two %s lines over %s are refused',
+    async (name, protocol) => {
+      served = await serve(() => text('seen'));
+      if (protocol === 'HTTP/1.1') {
+        const client = await served.raw();
+        client.send(get('/', `${name}: a`, `${name.toUpperCase()}: b`));
+        expect(await client.ended()).toMatch(/^HTTP\/1\.1 400 /);
+        return;
+      }
+      const client = await served.frames();
+      const lines = [literalHeader(name, 'a'), literalHeader(name, 'b')];
+      client.send(frame('HEADERS', endHeaders | endStream, 1, Buffer.concat([packed.get, ...lines])));
+      await client.until(new RegExp(`more than one ${name} header`));
+    },
+  );
+
+  test.each([['bob '], [' bob'], ['bob\t'], ['\tbob'], [' '], [' bob ']])(
+    'an HTTP/2 header with the value %j is refused and not lost',
+    async (value) => {
+      served = await serve(() => text('seen'));
+      for (const name of ['authorization', 'impersonate-user', 'impersonate-group', 'x-remote-extra-a', 'accept']) {
+        const client = await served.frames();
+        const head = Buffer.concat([packed.get, literalHeader(name, value)]);
+        client.send(frame('HEADERS', endHeaders | endStream, 1, head));
+        await client.until(new RegExp(`the ${name} header .*"code":400`));
+      }
+    },
+  );
+
+  test.each(['\x01', '\x1f', '\x7f'])(
+    'an HTTP/1.1 header with the control character %j is refused',
+    async (control) => {
+      served = await serve(() => text('seen'));
+      const client = await served.raw();
+      client.send(get('/', `Impersonate-User: bob${control}`));
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 400 /);
+    },
+  );
+
+  // Fails once Node tells of such a header: then it can be refused, and docs/decisions/0023 be changed.
+  test.each(['\x01', '\0', '\x1f', '\x7f'])(
+    'an HTTP/2 header with the control character %j is dropped by Node',
+    async (control) => {
+      served = await serve((request) => text(`<${request.headersFrom('impersonate-').join()}>`));
+      const client = await served.frames();
+      const head = Buffer.concat([packed.get, literalHeader('impersonate-user', `bob${control}`)]);
+      client.send(frame('HEADERS', endHeaders | endStream, 1, head));
+      await client.until(/<>/);
+    },
+  );
+
+  test('an HTTP/1.1 header arrives without the blanks around its value', async () => {
+    served = await serve((request) => text(`<${request.header('impersonate-user')}>`));
+    const client = await served.raw();
+    client.send(get('/', 'Impersonate-User: \t bob \t'));
+    await client.until(/<bob>$/);
+  });
+
+  test('a request keeps its address after its client has left', async () => {
+    const requests: ApiRequest[] = [];
+    served = await serve((request) => {
+      requests.push(request);
+      return new Promise(() => {});
+    });
+    const session = served.http2();
+    session.request({ ':path': '/' }).on('error', () => {});
+    const client = await served.raw();
+    client.send(get('/'));
+    await eventually(() => requests.length === 2);
+    const signals = requests.map(({ signal }) => signal);
+    session.destroy();
+    client.socket.destroy();
+    await eventually(() => signals.every(({ aborted }) => aborted));
+    expect(requests.map(({ remoteAddress }) => remoteAddress)).toEqual(['127.0.0.1', '127.0.0.1']);
+  });
+});

@@ -1,0 +1,27 @@
+import type { Clock } from '@cluster-apiserver/base';
+import type { MemoryBudget } from './connection/memory-budget.ts';
+import type { CallbackGuard } from './callback-guard.ts';
+import type { ListenerMeasures } from './measures.ts';
+import type { SocketRequest } from './request/socket-request.ts';
+
+/** Shared by all connections and requests of a listener. */
+export interface ListenerContext {
+  /** The time of the last sweep: precise enough for limits of seconds, and free to read on the hot path. */
+  readonly nowMs: number;
+  readonly clock: Clock;
+  /** Aborts when the listener drains. */
+  readonly draining: AbortSignal;
+  readonly asksForCertificates: boolean;
+  /** Response bytes in memory, of all connections. */
+  readonly responseBytes: MemoryBudget;
+  /** Request bytes in memory, of all connections. */
+  readonly bodyBytes: MemoryBudget;
+  /** Requests whose body is arriving, the oldest first. */
+  readonly receiving: Set<SocketRequest>;
+  /** Connections that only drop the rest of a refused body. */
+  lingering: number;
+  readonly guard: CallbackGuard;
+  readonly measures: ListenerMeasures;
+  /** Reports an internal error of the listener. Does not throw. */
+  report(what: string, error: unknown): void;
+}

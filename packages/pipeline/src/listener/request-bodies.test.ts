@@ -1,0 +1,125 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { ClientGoneError } from '../exchange.ts';
+import { bodyGraceMs } from './limits.ts';
+import {
+  cancel,
+  endHeaders,
+  eventually,
+  frame,
+  handClock,
+  http2Answer,
+  packed,
+  type Served,
+  serve,
+  text,
+  echo,
+  get,
+  post,
+} from '../../test/listener.ts';
+
+let served: Served;
+afterEach(() => served.close());
+
+describe('bodies', () => {
+  test.each([
+    ['with its length', (bytes: number) => `Content-Length: ${bytes}`],
+    ['in chunks', () => 'Transfer-Encoding: chunked'],
+  ])('a body over the limit %s is answered 413 while the client still sends', async (_form, header) => {
+    served = await serve(echo);
+    const client = await served.raw();
+    const bytes = 20_000_000;
+    client.send(post('/', '', header(bytes)));
+    const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536), Buffer.from('\r\n')]);
+    for (let i = 0; i < 300; i += 1) client.send(chunk);
+    expect(await client.until(/too large/)).toMatch(/^HTTP\/1\.1 413 .*Connection: close/s);
+  });
+
+  test('over HTTP/2 a body over the limit is answered 413 and other streams go on', async () => {
+    served = await serve(echo);
+    const session = served.http2();
+    const large = session.request({ ':method': 'POST', ':path': '/' });
+    const answered = http2Answer(large);
+    for (let i = 0; i < 100; i += 1) large.write(Buffer.alloc(65_536));
+    expect((await answered).status).toBe(413);
+    expect((await http2Answer(session.request({ ':path': '/after' }))).body.toString()).toBe('GET /after HTTP/2.0 0');
+  });
+
+  test('a small unread body keeps the connection', async () => {
+    served = await serve(() => text('unread'));
+    const client = await served.raw();
+    client.send(post('/', 'x'.repeat(50_000), 'Content-Length: 50000'));
+    await client.until(/unread$/);
+    client.send(get('/'));
+    expect(await client.until(/unread.*unread$/s)).not.toContain('Connection: close');
+  });
+
+  test('a client that waits for 100 Continue gets it only when the body is read', async () => {
+    served = await serve((request) => (request.target === '/read' ? echo(request) : text('no', 401)));
+    const reader = await served.raw();
+    reader.send(post('/read', '', 'Expect: 100-continue', 'Content-Length: 5'));
+    await reader.until(/^HTTP\/1\.1 100 Continue\r\n\r\n$/);
+    reader.send('hello');
+    await reader.until(/200 OK.*POST \/read HTTP\/1\.1 5$/s);
+    const refused = await served.raw();
+    refused.send(post('/no', '', 'Expect: 100-continue', 'Content-Length: 5'));
+    expect(await refused.ended()).toMatch(/^HTTP\/1\.1 401 /);
+    const stream = served.http2().request({ ':method': 'POST', ':path': '/read', expect: '100-continue' });
+    stream.on('continue', () => stream.end('hello'));
+    expect((await http2Answer(stream)).body.toString()).toBe('POST /read HTTP/2.0 5');
+  });
+
+  test('a slow body is refused with 408', async () => {
+    const clock = handClock();
+    let reading = false;
+    served = await serve((request) => {
+      const answer = echo(request);
+      reading = true;
+      return answer;
+    }, clock);
+    const client = await served.raw();
+    client.send(post('/', 'a', 'Content-Length: 1000'));
+    await eventually(() => reading);
+    clock.advance(bodyGraceMs + 5_000);
+    await client.until(/^HTTP\/1\.1 408 .*too slow$/s);
+    reading = false;
+    const stream = served.http2().request({ ':method': 'POST', ':path': '/' });
+    stream.write('a');
+    await eventually(() => reading);
+    clock.advance(bodyGraceMs + 5_000);
+    expect((await http2Answer(stream)).status).toBe(408);
+  });
+
+  test.each(['HTTP/1.1', 'HTTP/2'])(
+    'a client that disconnects in the middle of its %s body is noticed and not reported',
+    async (protocol) => {
+      const ends: unknown[] = [];
+      let begun = false;
+      served = await serve((request) => {
+        begun = true;
+        return request.body(1_000).then(
+          () => text(''),
+          (error) => {
+            ends.push(error);
+            throw error;
+          },
+        );
+      });
+      if (protocol === 'HTTP/2') {
+        const client = await served.frames();
+        client.send(
+          Buffer.concat([frame('HEADERS', endHeaders, 1, packed.post), frame('DATA', 0, 1, Buffer.from('a'))]),
+        );
+        await eventually(() => begun);
+        client.send(frame('RST_STREAM', 0, 1, cancel));
+      } else {
+        const client = await served.raw();
+        client.send(post('/', 'a', 'Content-Length: 10'));
+        await eventually(() => begun);
+        client.socket.end();
+      }
+      await eventually(() => ends.length === 1);
+      expect(ends[0]).toBeInstanceOf(ClientGoneError);
+      expect(served.reports).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,399 @@
+import type { Readable } from 'node:stream';
+import { invariant } from '@cluster-apiserver/base';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  BodyMemoryError,
+  BodyTooLargeError,
+  BodyTooSlowError,
+  type SizedBody,
+  ClientGoneError,
+  type ExchangeEnd,
+  StalledClientError,
+  type StreamBody,
+} from '../../exchange.ts';
+import type { Connection } from '../connection/connection.ts';
+import type { ListenerContext } from '../listener-context.ts';
+import type { FailedRequest } from '../callback-guard.ts';
+import {
+  responseStallMs,
+  bodyBytesPerSecondMin,
+  bodyGraceMs,
+  firstPieceBytes,
+  readingClientBytesMin,
+} from '../limits.ts';
+import type { CutOffResponse, RefusedBody } from '../measures.ts';
+import { type BodyWriter, BodySink, type PieceMemory, writePieces } from './write-body.ts';
+import { createRefusal } from './refusal.ts';
+import { type Receiving, readBody } from './read-body.ts';
+
+const emptyBody = Buffer.alloc(0);
+
+/**
+ * A single instance: a connection may end with a hundred open requests, and each stack trace costs more than the rest.
+ */
+const clientLeft = new ClientGoneError('the client left');
+
+/**
+ * One request on a socket, until its response has been sent. It keeps references to Node's objects and computes only
+ * what is used: no URL is parsed, no header copied, no timer or signal created unless needed.
+ */
+export abstract class SocketRequest implements ApiRequest {
+  abstract readonly method: string;
+  abstract readonly target: string;
+  abstract readonly protocol: ApiRequest['protocol'];
+  /** Names and values alternate, as in Node's `rawHeaders`. */
+  abstract readonly rawHeaders: readonly string[];
+
+  readonly connection: Connection;
+  protected readonly context: ListenerContext;
+  #receiving: Receiving | undefined;
+  #abortController: AbortController | undefined;
+  #isClientGone = false;
+  #isFinished = false;
+  #sendingSinceMs: number | undefined;
+  #onEnd: ((end: ExchangeEnd) => void)[] | undefined;
+  /** Set once the body of the response is written. */
+  #bodyWriter: BodyWriter | undefined;
+  #sink: BodySink | undefined;
+  #backlogBytes = 0;
+  #backlogSinceMs: number | undefined;
+  /** Bytes in memory, of the request body and of the response. */
+  #bufferedRequestBytes = 0;
+  #bufferedResponseBytes = 0;
+  /** Bytes of the response body that were written. */
+  protected bodyBytes = 0;
+
+  constructor(connection: Connection, context: ListenerContext) {
+    this.connection = connection;
+    this.context = context;
+  }
+
+  get remoteAddress(): string {
+    return this.connection.remoteAddress;
+  }
+
+  get clientCertificates(): readonly Buffer[] {
+    return this.connection.clientCertificates;
+  }
+
+  header(name: string): string | undefined {
+    const raw = this.rawHeaders;
+    for (let i = 0; i < raw.length; i += 2)
+      if (isNamed(raw[i] as string, name)) return this.decodeHeaderValue(raw[i + 1] as string);
+    return undefined;
+  }
+
+  headerLines(name: string): readonly string[] {
+    const lines: string[] = [];
+    const raw = this.rawHeaders;
+    for (let i = 0; i < raw.length; i += 2)
+      if (isNamed(raw[i] as string, name)) lines.push(this.decodeHeaderValue(raw[i + 1] as string));
+    return lines;
+  }
+
+  headersFrom(prefix: string): readonly (readonly [name: string, value: string])[] {
+    const found: [string, string][] = [];
+    const raw = this.rawHeaders;
+    for (let i = 0; i < raw.length; i += 2) {
+      const name = raw[i] as string;
+      // Most names differ in their first letter and cost nothing more.
+      if ((name.charCodeAt(0) | 0x20) !== prefix.charCodeAt(0)) continue;
+      const lower = name.toLowerCase();
+      if (lower.startsWith(prefix)) found.push([lower, this.decodeHeaderValue(raw[i + 1] as string)]);
+    }
+    return found;
+  }
+
+  get isWebSocket(): boolean {
+    return false;
+  }
+
+  body(limitBytes: number): Promise<Buffer> {
+    invariant(!this.#receiving, 'the body of a request can only be read once');
+    if (!this.hasBody) return Promise.resolve(emptyBody);
+    if (this.#isFinished) return Promise.reject(clientLeft);
+    const declared = this.header('content-length');
+    if (declared !== undefined && Number(declared) > limitBytes)
+      return Promise.reject(new BodyTooLargeError(limitBytes));
+    this.sendContinue();
+    const { body, receiving } = readBody(
+      this.source,
+      () => this.isBodyComplete,
+      limitBytes,
+      this.context.nowMs,
+      (bytes) => this.#countReceived(bytes),
+    );
+    this.#receiving = receiving;
+    this.context.receiving.add(this);
+    return body;
+  }
+
+  get isAborted(): boolean {
+    return this.#isClientGone;
+  }
+
+  /**
+   * Counts a piece of the body in the callback of the socket; does not throw. If memory for bodies is exhausted, the
+   * oldest body is refused: fast ones arrive within a moment.
+   */
+  #countReceived(bytes: number): void {
+    const { connection, context } = this;
+    try {
+      this.#bufferedRequestBytes += bytes;
+      connection.bodyBytes.acquire(bytes);
+      while (connection.bodyBytes.isFull && refuseOldest(connection.requests));
+      while (context.bodyBytes.isFull && refuseOldest(context.receiving));
+    } catch (error) {
+      context.guard.reportFailure('request', error, () => this.cutOff());
+    }
+  }
+
+  get isReceiving(): boolean {
+    return this.#receiving !== undefined && !this.#receiving.isOver && this.isBodyArriving;
+  }
+
+  /** Refuses the body and releases its memory. */
+  refuseBody(reason: RefusedBody): void {
+    const { guard, measures } = this.context;
+    guard.run('request', () => measures.bodyRefused(reason));
+    this.#receiving?.fail(
+      reason === 'slow'
+        ? new BodyTooSlowError(`the body arrived at less than ${bodyBytesPerSecondMin} bytes per second`)
+        : new BodyMemoryError('memory for request bodies is exhausted'),
+    );
+    this.#releaseBody();
+  }
+
+  #releaseBody(): void {
+    this.context.receiving.delete(this);
+    this.connection.bodyBytes.release(this.#bufferedRequestBytes);
+    this.#bufferedRequestBytes = 0;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#abortController) {
+      this.#abortController = new AbortController();
+      if (this.#isFinished || this.#isClientGone) this.#abortController.abort(clientLeft);
+    }
+    return this.#abortController.signal;
+  }
+
+  /** Sends the response, or a 500 instead. Does not throw: callers could not report it to the client. */
+  respond(response: ApiResponse): void {
+    try {
+      this.writeResponse(response);
+    } catch (error) {
+      this.context.guard.reportFailure('response', error, () => this.#respondFailure());
+    }
+  }
+
+  #respondFailure(): void {
+    try {
+      if (!this.isHeadSent) return this.writeResponse(createRefusal(500, 'the response could not be written'));
+    } catch {
+      // Only cutting it off is left.
+    }
+    this.cutOff();
+  }
+
+  /**
+   * Ends the connection or stream abnormally, so that the client does not take a partial response for a complete one.
+   */
+  abstract cutOff(): void;
+
+  /** Whether the client has disconnected. */
+  abstract readonly isDisconnected: boolean;
+
+  /** Checks the limits of this request. */
+  sweep(nowMs: number): void {
+    const receiving = this.#receiving;
+    if (receiving && this.isReceiving && isTooSlow(receiving, nowMs)) this.refuseBody('slow');
+    this.#updateBacklog(nowMs);
+    if (this.#sendingSinceMs !== undefined && nowMs - this.#sendingSinceMs > responseStallMs)
+      this.abandonResponse('stalled');
+  }
+
+  /** Response bytes that the client has not read, and since when it has read nothing. */
+  get backlog(): Backlog | undefined {
+    const sinceMs = this.#backlogSinceMs ?? (this.#bufferedResponseBytes > 0 ? this.#sendingSinceMs : undefined);
+    return sinceMs === undefined
+      ? undefined
+      : { bytes: Math.max(this.#backlogBytes, this.#bufferedResponseBytes), sinceMs };
+  }
+
+  /** Bytes queued by a stream, which no budget counts. */
+  get streamBacklogBytes(): number {
+    return this.#sink ? this.#backlogBytes : 0;
+  }
+
+  abandonResponse(reason: CutOffResponse): void {
+    const { guard, measures } = this.context;
+    guard.run('response', () => measures.responseCutOff(reason));
+    this.cutOff();
+  }
+
+  #updateBacklog(nowMs: number): void {
+    if (!this.#bodyWriter) return;
+    const bytes = this.#bodyWriter.writableLength;
+    const moved = bytes !== this.#backlogBytes;
+    this.#backlogBytes = bytes;
+    if (bytes === 0) this.#backlogSinceMs = undefined;
+    else if (moved || this.#backlogSinceMs === undefined) this.#backlogSinceMs = nowMs;
+    if (moved && this.#sendingSinceMs !== undefined) this.#sendingSinceMs = nowMs;
+  }
+
+  /** Called when the socket or stream has finished with the request, answered or not. */
+  finish(): void {
+    if (this.#isFinished) return;
+    const isAnswered = this.isAnswered;
+    this.#isFinished = true;
+    this.#releaseBody();
+    this.#release(this.#bufferedResponseBytes);
+    if (!isAnswered) this.abort();
+    this.#reportEnd(isAnswered);
+  }
+
+  onEnd(listener: (end: ExchangeEnd) => void): void {
+    (this.#onEnd ??= []).push(listener);
+  }
+
+  #reportEnd(isAnswered: boolean): void {
+    if (!this.#onEnd) return;
+    const bodyBytes = this.bodyBytes + (this.#sink?.writtenBytes ?? 0);
+    const end: ExchangeEnd = { outcome: isAnswered ? 'complete' : 'aborted', bodyBytes };
+    for (const listener of this.#onEnd) this.context.guard.run('request', () => listener(end));
+  }
+
+  abort(): void {
+    this.#isClientGone = true;
+    this.#abortController?.abort(clientLeft);
+  }
+
+  protected abstract writeResponse(response: ApiResponse): void;
+  protected abstract readonly isHeadSent: boolean;
+  /** Whether the last byte of the response has been sent. */
+  protected abstract readonly isAnswered: boolean;
+
+  /** Decodes a header value, which is UTF-8 if it is not ASCII. */
+  protected abstract decodeHeaderValue(value: string): string;
+
+  protected get isBodyRequested(): boolean {
+    return this.#receiving !== undefined;
+  }
+
+  protected abstract readonly hasBody: boolean;
+  protected abstract readonly isBodyArriving: boolean;
+  protected abstract readonly isBodyComplete: boolean;
+  protected abstract readonly source: Readable;
+  /** Sends 100 Continue to a client that waits for it. */
+  protected abstract sendContinue(): void;
+
+  /** From now on the client must keep reading. */
+  protected markSending(): void {
+    this.#sendingSinceMs = this.context.nowMs;
+  }
+
+  /** For a response that is written at once. Its bytes stay in memory until the request has finished. */
+  protected markSent(bytes: number): void {
+    this.markSending();
+    this.bodyBytes = bytes;
+    this.#hold(bytes);
+  }
+
+  /** Writes the body after the headers. Never rejects; returns false if the body failed. */
+  protected async writeBody(writer: BodyWriter, body: Exclude<ApiResponse['body'], undefined>): Promise<boolean> {
+    try {
+      this.#bodyWriter = writer;
+      if (isStreaming(body)) {
+        this.#sink = new BodySink(writer, this.signal, this.context.draining);
+        await body.stream(this.#sink);
+        // The client must now read what is queued.
+        this.markSending();
+      } else await writePieces(writer, body, this.#pieceMemory());
+      return true;
+    } catch (error) {
+      if (this.#isFinished || error instanceof StalledClientError)
+        this.context.guard.run('response', () => this.cutOff());
+      else
+        this.context.guard.reportFailure(
+          'response',
+          error,
+          () => this.cutOff(),
+          'writing a response failed',
+          describeRequest(this),
+        );
+      return false;
+    }
+  }
+
+  #pieceMemory(): PieceMemory {
+    const isGone = (): boolean => this.#isFinished;
+    const { connection } = this;
+    return {
+      isClientReading: () => connection.sentResponseBytes >= readingClientBytesMin,
+      waitForSpace: () => this.connection.responseBytes.waitForSpace(isGone),
+      isFull: () => this.connection.responseBytes.isFull || this.context.responseBytes.isFull,
+      addBuffered: (bytes) => {
+        this.bodyBytes += bytes;
+        this.#hold(bytes);
+        this.markSending();
+      },
+      addSent: (bytes) => {
+        connection.sentResponseBytes += bytes;
+        this.#release(bytes);
+      },
+    };
+  }
+
+  #hold(bytes: number): void {
+    if (this.#isFinished) return;
+    this.#bufferedResponseBytes += bytes;
+    this.connection.responseBytes.acquire(bytes);
+  }
+
+  /** After the request has finished, everything has been released. */
+  #release(bytes: number): void {
+    const released = Math.min(bytes, this.#bufferedResponseBytes);
+    if (released === 0) return;
+    this.#bufferedResponseBytes -= released;
+    this.connection.responseBytes.release(released);
+  }
+}
+
+/** Unread response bytes, and since when the client has read none. */
+export interface Backlog {
+  readonly bytes: number;
+  readonly sinceMs: number;
+}
+
+/** Refuses the oldest body. Returns false if none is arriving. */
+function refuseOldest(requests: Iterable<SocketRequest>): boolean {
+  for (const request of requests) {
+    if (!request.isReceiving) continue;
+    request.refuseBody('memory');
+    return true;
+  }
+  return false;
+}
+
+/** Whether the body is written at once. A client that does not read holds no more memory than by a first piece. */
+export const isSmall = (bytes: SizedBody): bytes is string | Buffer =>
+  (typeof bytes === 'string' || Buffer.isBuffer(bytes)) && bytes.length <= firstPieceBytes;
+
+export const isStreaming = (body: ApiResponse['body']): body is StreamBody =>
+  typeof body === 'object' && 'stream' in body;
+
+export function describeRequest({ method, target }: Pick<ApiRequest, 'method' | 'target'>): FailedRequest {
+  const end = target.indexOf('?');
+  return { method, path: end < 0 ? target : target.slice(0, end) };
+}
+
+function isNamed(raw: string, name: string): boolean {
+  return raw.length === name.length && (raw === name || raw.toLowerCase() === name);
+}
+
+function isTooSlow(receiving: Receiving, nowMs: number): boolean {
+  const lateMs = nowMs - receiving.sinceMs - bodyGraceMs;
+  return lateMs > 0 && receiving.bytes < (lateMs / 1000) * bodyBytesPerSecondMin;
+}

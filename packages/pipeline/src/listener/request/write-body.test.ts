@@ -1,0 +1,102 @@
+import { describe, expect, test } from '@jest/globals';
+import { firstPieceBytes, pieceBytes } from '../limits.ts';
+import { EventEmitter } from 'node:events';
+import { splitIntoPieces, writePieces } from './write-body.ts';
+
+test.each([0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5])(
+  '%s bytes are cut into pieces that are never too long and lose nothing',
+  (length) => {
+    const bytes = Buffer.from(Array.from({ length }, (_, i) => i % 251));
+    for (const form of [bytes, bytes.toString('latin1')]) {
+      const pieces = [...splitIntoPieces(form, Buffer.allocUnsafe)];
+      expect(Buffer.concat(pieces).equals(bytes)).toBe(true);
+      expect(pieces.every((piece) => piece.length > 0 && piece.length <= pieceBytes)).toBe(true);
+    }
+  },
+);
+
+test.each([
+  ['small ones while its client has taken nothing', false, firstPieceBytes],
+  ['whole ones once it has', true, pieceBytes],
+])('a body leaves in %s', async (_, isProven, expected) => {
+  const sizes: number[] = [];
+  const outlet = {
+    ...{ destroyed: false, writableEnded: false, writableLength: 0 },
+    write: ({ length }: Buffer, sent?: () => void) => {
+      sizes.push(length);
+      sent?.();
+      return true;
+    },
+    ...{ end: () => {}, on: () => {}, off: () => {} },
+  };
+  const memory = {
+    isClientReading: () => isProven,
+    isFull: () => false,
+    waitForSpace: async () => {},
+    addBuffered: () => {},
+    addSent: () => {},
+  };
+  await writePieces(outlet, Buffer.alloc(2 * pieceBytes), memory);
+  expect(new Set(sizes)).toEqual(new Set([expected]));
+});
+
+/** Takes written bytes on request. */
+class HandOutlet extends EventEmitter {
+  destroyed = false;
+  readonly writableLength = 0;
+  readonly writableEnded = false;
+  readonly #sent: (() => void)[] = [];
+
+  write(_bytes: Buffer, sent: () => void): boolean {
+    this.#sent.push(sent);
+    return false;
+  }
+
+  end(): void {}
+
+  sendAll(): void {
+    for (const sent of this.#sent.splice(0)) sent();
+  }
+}
+
+describe.each(['before the first piece', 'while a piece leaves', 'while memory is awaited'])(
+  'a client that leaves %s',
+  (when) => {
+    test('has no further piece made', async () => {
+      const outlet = new HandOutlet();
+      let made = 0;
+      const body = {
+        length: 10 * pieceBytes,
+        pieces: function* () {
+          for (;;) {
+            made += 1;
+            yield Buffer.alloc(1_000);
+          }
+        },
+      };
+      const room = Promise.withResolvers<void>();
+      let isFull = when === 'before the first piece';
+      const memory = {
+        isClientReading: () => true,
+        isFull: () => isFull,
+        waitForSpace: () => room.promise,
+        addBuffered: () => {},
+        addSent: () => {},
+      };
+      const written = writePieces(outlet, body, memory);
+      const before = made;
+      expect(before).toBe(isFull ? 0 : 1);
+      if (when === 'while memory is awaited') {
+        isFull = true;
+        outlet.sendAll();
+        await new Promise(setImmediate);
+      }
+      outlet.destroyed = true;
+      outlet.emit('close');
+      outlet.sendAll();
+      room.resolve();
+      await written;
+      expect(made).toBe(before);
+    });
+  },
+);

@@ -1,0 +1,373 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
+import { once } from 'node:events';
+import { constants } from 'node:http2';
+import { connect as connectTcp } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { connect as connectTls } from 'node:tls';
+import type { ApiResponse, Pieces, Sink } from '../exchange.ts';
+import { pieceBytes } from './limits.ts';
+import {
+  cancel,
+  endHeaders,
+  endStream,
+  eventually,
+  frame,
+  http2Answer,
+  packed,
+  protocols,
+  type Sent,
+  type Served,
+  send,
+  serve,
+  text,
+  echo,
+  get,
+  post,
+} from '../../test/listener.ts';
+
+let served: Served;
+afterEach(() => served.close());
+
+describe('both protocols', () => {
+  test('HTTP/1.1 requests on one connection are answered one after the other', async () => {
+    served = await serve(echo);
+    const client = await served.raw();
+    client.send(get('/a?b=c'));
+    await client.until(/GET \/a\?b=c HTTP\/1\.1 0$/);
+    client.send(post('/d', 'hello', 'Content-Length: 5'));
+    await client.until(/POST \/d HTTP\/1\.1 5$/);
+  });
+
+  test('HTTP/2 requests are answered on their streams', async () => {
+    served = await serve(echo);
+    const session = served.http2();
+    const stream = session.request({ ':method': 'POST', ':path': '/d' });
+    stream.end('hello');
+    const answer = await http2Answer(stream);
+    expect([answer.status, answer.body.toString(), answer.headers['content-length']]).toEqual([
+      200,
+      'POST /d HTTP/2.0 5',
+      '18',
+    ]);
+  });
+
+  test('a hundred concurrent HTTP/2 streams each get their own response', async () => {
+    served = await serve(echo);
+    const session = served.http2();
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => {
+        const stream = session.request({ ':method': 'POST', ':path': `/${i}` });
+        stream.end(Buffer.alloc(10_000 + i));
+        return http2Answer(stream);
+      }),
+    );
+    expect(answers.map(({ body }) => body.toString())).toEqual(
+      answers.map((_, i) => `POST /${i} HTTP/2.0 ${10_000 + i}`),
+    );
+  });
+
+  test('header lines stay separate, and header() returns the first one', async () => {
+    served = await serve((request) =>
+      text(`${request.header('impersonate-group')} of ${request.headerLines('impersonate-group').join('|')}`),
+    );
+    const client = await served.raw();
+    client.send(get('/', 'Impersonate-Group: a', 'impersonate-group: b, c'));
+    await client.until(/a of a\|b, c$/);
+    const stream = served.http2().request({ ':path': '/', 'impersonate-group': ['a', 'b, c'] });
+    expect((await http2Answer(stream)).body.toString()).toBe('a of a|b, c');
+  });
+
+  test('a response to HEAD has a Content-Length and no body', async () => {
+    served = await serve(() => text('hello'));
+    const client = await served.raw();
+    client.send(`HEAD / HTTP/1.1\r\nHost: a\r\n\r\n${get('/next')}`);
+    const received = await client.until(/hello$/);
+    expect(received.match(/Content-Length: 5/g)).toHaveLength(2);
+    expect(received.match(/hello/g)).toHaveLength(1);
+    const answer = await http2Answer(served.http2().request({ ':method': 'HEAD', ':path': '/' }));
+    expect([answer.headers['content-length'], answer.body.length]).toEqual(['5', 0]);
+  });
+
+  test.each(['one buffer', 'one string', 'ten thousand pieces'])(
+    'a large answer of %s arrives whole and in order',
+    async (form) => {
+      const pieces = Array.from({ length: 10_000 }, (_, i) => Buffer.from(`${i};`.padEnd(800, '.')));
+      const whole = Buffer.concat(pieces);
+      const bodies: Record<string, ApiResponse['body']> = {
+        'one buffer': whole,
+        'one string': whole.toString('latin1'),
+        'ten thousand pieces': { length: whole.length, pieces: () => pieces },
+      };
+      const body = bodies[form];
+      served = await serve(() => ({ status: 200, headers: {}, ...(body && { body }) }));
+      const client = await served.raw();
+      client.send(get('/') + get('/'));
+      await eventually(() => client.receivedBytes() > 2 * whole.length);
+      const second = client.received().split('HTTP/1.1 200').at(-1) as string;
+      expect(second.slice(second.indexOf('\r\n\r\n') + 4) === whole.toString()).toBe(true);
+      const answer = await http2Answer(served.http2().request({ ':path': '/' }));
+      expect(answer.body.equals(whole)).toBe(true);
+    },
+  );
+
+  test('responses with shared piece buffers do not mix, however slowly they are read', async () => {
+    // Every byte identifies its response.
+    const pieces = (mark: number, length: number): Pieces => ({
+      length,
+      pieces: function* (pieceBytes, room) {
+        for (let left = length; left > 0; ) {
+          const piece = room(Math.min(left, pieceBytes)).fill(mark);
+          left -= piece.length;
+          yield piece;
+        }
+      },
+    });
+    const lengths = [20_000, pieceBytes, 5 * pieceBytes + 7];
+    served = await serve(({ target }) => {
+      const mark = Number(target.slice(1));
+      return { status: 200, headers: {}, body: pieces(mark, lengths[mark % lengths.length] as number) };
+    });
+    const marks = Array.from({ length: 24 }, (_, i) => i + 0x41);
+    const wanted = (mark: number): Buffer => Buffer.alloc(lengths[mark % lengths.length] as number, mark);
+    const session = served.http2();
+    const overHttp2 = marks.map(async (mark) => {
+      const stream = session.request({ ':path': `/${mark}` });
+      stream.pause();
+      await once(stream, 'response');
+      if (mark % 2 === 0) await new Promise((resolve) => session.ping(resolve));
+      return (await buffer(stream)).equals(wanted(mark));
+    });
+    const overHttp1 = marks.map(async (mark) => {
+      const client = await served.raw();
+      client.send(get(`/${mark}`, 'Connection: close'));
+      if (mark % 2 === 0) client.socket.pause();
+      await new Promise((resolve) => session.ping(resolve));
+      client.socket.resume();
+      const answer = await client.ended();
+      return answer.endsWith(`\r\n\r\n${wanted(mark)}`);
+    });
+    expect(await Promise.all([...overHttp2, ...overHttp1])).toEqual(Array(2 * marks.length).fill(true));
+  });
+
+  test('a complete chunked response is distinguishable from an aborted one', async () => {
+    const answer = async function* (whole: boolean): AsyncGenerator<Buffer> {
+      for (let n = 0; n < 20; n++) yield Buffer.alloc(100_000, 'a');
+      if (!whole) throw new Error('it broke off');
+    };
+    served = await serve(({ target }) => ({
+      status: 200,
+      headers: {},
+      body: { chunks: () => answer(target === '/whole') },
+    }));
+    const client = await served.raw();
+    client.send(get('/whole'));
+    await client.until(/\r\n0\r\n\r\n$/);
+    client.send(get('/broken'));
+    expect(await client.ended()).not.toMatch(/\r\n0\r\n\r\n$/);
+    const session = served.http2();
+    expect((await http2Answer(session.request({ ':path': '/whole' }))).body.length).toBe(2_000_000);
+    const broken = session.request({ ':path': '/broken' });
+    broken.on('error', () => {}).resume();
+    await new Promise((closed) => broken.on('close', closed));
+    expect(broken.rstCode).toBe(constants.NGHTTP2_INTERNAL_ERROR);
+  });
+
+  test('the headers of a stream are sent before its first byte, and bytes as they are written', async () => {
+    const sinks: Sink[] = [];
+    let end = (): void => {};
+    served = await serve(() => ({
+      status: 200,
+      headers: {},
+      body: {
+        stream: (sink) => {
+          sinks.push(sink);
+          return new Promise((resolve) => (end = resolve));
+        },
+      },
+    }));
+    const client = await served.raw();
+    client.send(get('/'));
+    await client.until(/\r\n\r\n$/);
+    const sink = sinks[0] as Sink;
+    sink.write(Buffer.from('one'));
+    await client.until(/one\r\n$/);
+    await sink.drained();
+    expect(sink.backlogBytes).toBe(0);
+    end();
+    await client.until(/\r\n0\r\n\r\n$/);
+
+    const stream = served.http2().request({ ':path': '/' });
+    let received = '';
+    stream.on('data', (piece: Buffer) => (received += piece));
+    await eventually(() => sinks.length === 2);
+    sinks[1]?.write(Buffer.from('two'));
+    await eventually(() => received === 'two');
+    await sinks[1]?.drained();
+    end();
+  });
+
+  test.each(protocols)(
+    'over %s a stream to a client that does not read has a backlog, and drained() waits until the client disconnects',
+    async (protocol) => {
+      const sinks: Sink[] = [];
+      served = await serve(() => ({
+        status: 200,
+        headers: {},
+        body: {
+          stream: async (sink) => {
+            sinks.push(sink);
+            while (sink.backlogBytes < 1_000_000) {
+              sink.write(Buffer.alloc(100_000));
+              await new Promise(setImmediate);
+            }
+            await sink.drained();
+          },
+        },
+      }));
+      const client = protocol === 'HTTP/2' ? await served.frames() : await served.raw();
+      client.socket.pause();
+      client.send(protocol === 'HTTP/2' ? frame('HEADERS', endHeaders | endStream, 1, packed.get) : get('/'));
+      await eventually(() => (sinks[0]?.backlogBytes ?? 0) >= 1_000_000);
+      client.socket.destroy();
+      await eventually(() => (sinks[0] as Sink).signal.aborted);
+      await (sinks[0] as Sink).drained();
+      expect(served.reports).toEqual([]);
+    },
+  );
+
+  test('a response with invalid headers becomes a 500', async () => {
+    served = await serve(() => ({ status: 200, headers: { Warning: 'a\r\nb: c' }, body: Buffer.from('x') }));
+    const client = await served.raw();
+    client.send(get('/'));
+    await client.until(/^HTTP\/1\.1 500 .*"reason":"InternalError","code":500}$/s);
+    expect((await http2Answer(served.http2().request({ ':path': '/' }))).status).toBe(500);
+    expect(served.reports).toHaveLength(2);
+  });
+
+  test('requests of one event loop iteration are processed together, in order', async () => {
+    let byHand = false;
+    const turns: (() => void)[] = [];
+    const handled: string[] = [];
+    const clock = {
+      ...systemClock,
+      soon: (callback: () => void) => (byHand ? void turns.push(callback) : systemClock.soon(callback)),
+    };
+    served = await serve(({ target }) => {
+      handled.push(target);
+      return text(target);
+    }, clock);
+    const targets = ['/a', '/b', '/c'];
+    const client = await served.frames();
+    await client.until(/\0\0\0\x04\x01\0\0\0\0/); // its settings are acknowledged
+    byHand = true;
+    client.send(
+      Buffer.concat(
+        targets.map((target, at) => frame('HEADERS', endHeaders | endStream, 2 * at + 1, packed.getOf(target))),
+      ),
+    );
+    await eventually(() => turns.length > 0);
+    expect(handled).toEqual([]);
+    for (const turn of turns.splice(0)) turn();
+    expect(handled).toEqual(targets);
+    await client.until(/\/a.*\/b.*\/c/s);
+    // The responses were sent in the same iteration.
+    expect(turns).toEqual([]);
+  });
+
+  test.each(['HTTP/1.1', 'HTTP/2'])(
+    'a request over %s whose client disconnects before its turn is skipped',
+    async (protocol) => {
+      const turns: (() => void)[] = [];
+      const clock = { ...systemClock, soon: (callback: () => void) => void turns.push(callback) };
+      const handled: string[] = [];
+      served = await serve(({ target }) => {
+        handled.push(target);
+        return text('late');
+      }, clock);
+      if (protocol === 'HTTP/2') {
+        const client = await served.frames();
+        client.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
+        await eventually(() => turns.length > 0);
+        client.send(Buffer.concat([frame('RST_STREAM', 0, 1, cancel), frame('PING', 0, 0, Buffer.alloc(8))]));
+        await client.until(/\x06\x01\0\0\0\0/); // the answer to the ping
+      } else {
+        const tcp = connectTcp(served.listener.port, '127.0.0.1');
+        const client = connectTls({ socket: tcp, rejectUnauthorized: false });
+        client.on('error', () => {});
+        client.write(get('/'));
+        await eventually(() => turns.length > 0);
+        tcp.resetAndDestroy();
+        await served.listener.drain(10_000); // resolves once the client is gone
+      }
+      for (const turn of turns.splice(0)) turn();
+      expect(handled).toEqual([]);
+      expect(turns).toEqual([]);
+      expect(served.reports).toEqual([]);
+    },
+  );
+
+  test.each(protocols)('over %s a handler that throws or rejects returns 500', async (protocol) => {
+    served = await serve((request) => {
+      if (request.target === '/thrown') throw new Error('thrown');
+      return Promise.reject(new Error('rejected'));
+    });
+    for (const target of ['/thrown', '/rejected']) {
+      const { status, body } = await send(served, protocol, { target });
+      expect([status, JSON.parse(body.toString())]).toMatchObject([500, { kind: 'Status', reason: 'InternalError' }]);
+    }
+    // The client's words are no part of the message: the log is limited by its messages.
+    expect(served.reports).toEqual([
+      'answering a request failed: GET: /thrown: Error: thrown',
+      'answering a request failed: GET: /rejected: Error: rejected',
+    ]);
+  });
+
+  test.each(protocols)('over %s header lines stay separate, and none is lost', async (protocol) => {
+    served = await serve((request) => text(JSON.stringify(request.headersFrom('x-'))));
+    const values = ['a', 'b, c', 'd;e="f"', 'grün', '', 'x'.repeat(8_000)];
+    const headers = { 'x-one': values };
+    const client = await send(served, protocol, { headers: { ...headers, 'x-two': 'g' } }).catch(() => undefined);
+    expect(JSON.parse(client?.body.toString() ?? '')).toEqual([
+      ...values.map((value) => ['x-one', value]),
+      ['x-two', 'g'],
+    ]);
+  });
+
+  const refusals: readonly (readonly [string, Sent, number])[] = [
+    ['the asterisk', { method: 'OPTIONS', target: '*' }, 400],
+    ['an unknown expectation', { headers: { expect: 'miracles' } }, 417],
+  ];
+  describe.each(protocols)('over %s', (protocol) => {
+    test.each(refusals)('%s is refused with a Status before the handler', async (_, sent, code) => {
+      let asked = 0;
+      served = await serve(() => {
+        asked += 1;
+        return text('seen');
+      });
+      const { status, body } = await send(served, protocol, sent);
+      expect([status, JSON.parse(body.toString())]).toMatchObject([code, { kind: 'Status', code }]);
+      expect(asked).toBe(0);
+    });
+
+    test.each([0, 1, 16_384, 65_536, 999_999])('a body of %i bytes arrives whole', async (bytes) => {
+      served = await serve(echo);
+      const { body } = await send(served, protocol, { method: 'POST', target: '/b', body: Buffer.alloc(bytes, 'x') });
+      expect(body.toString()).toBe(`POST /b ${protocol === 'HTTP/2' ? 'HTTP/2.0' : protocol} ${bytes}`);
+    });
+
+    test('a body over the limit is answered 413, and one at the limit is not', async () => {
+      served = await serve(echo);
+      expect((await send(served, protocol, { method: 'POST', body: Buffer.alloc(1_000_000) })).status).toBe(200);
+      expect((await send(served, protocol, { method: 'POST', body: Buffer.alloc(1_000_001) })).status).toBe(413);
+    });
+
+    test('an unread body does not prevent the response', async () => {
+      served = await serve(() => text('unread'));
+      for (const bytes of [50_000, 900_000]) {
+        const { status, body } = await send(served, protocol, { method: 'POST', body: Buffer.alloc(bytes) });
+        expect([status, body.toString()]).toEqual([200, 'unread']);
+      }
+    });
+  });
+});

@@ -1,0 +1,57 @@
+import { createSecureContext } from 'node:tls';
+import { type Clock, pollChanges } from '@cluster-apiserver/base';
+
+/** A certificate chain and its key, both as PEM. */
+export interface ServingCertificate {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+/** Throws if the certificate or key is invalid or they do not match, as between the two writes of a rotation. */
+export function checkCertificate({ cert, key }: ServingCertificate): void {
+  createSecureContext({ cert, key });
+}
+
+/** Polling two small files is cheap, and this is fast enough for an operator who watches a rotation. */
+const certificatePollMs = 2_000;
+
+export interface CertificateSource {
+  read(): Promise<ServingCertificate>;
+  readonly clock: Clock;
+  report(what: string, error: unknown): void;
+}
+
+/** Reloads the certificate when it changes. An invalid one is reported, and the previous one stays in use. */
+export function followCertificate(
+  { read, clock, report }: CertificateSource,
+  current: ServingCertificate,
+  use: (next: ServingCertificate) => void,
+): () => void {
+  return pollChanges(
+    {
+      clock,
+      pollMs: certificatePollMs,
+      read,
+      isEqual: (one, other) => one.cert.equals(other.cert) && one.key.equals(other.key),
+      apply: (next) => {
+        checkCertificate(next);
+        use(next);
+      },
+      onError: (error) => report('cannot reload the serving certificate; keeping the previous one', error),
+    },
+    current,
+  );
+}
+
+/** Cipher suites with forward secrecy and authenticated encryption; the first three are those of TLS 1.3. */
+export const cipherSuites = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':');

@@ -1,0 +1,251 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { type Clock, systemClock } from '@cluster-apiserver/base';
+import { once } from 'node:events';
+import { responseStallMs, idleTimeoutMs, lingerMs, pieceBytes, pipelinedRequestsMax } from './limits.ts';
+import {
+  cancel,
+  endHeaders,
+  endStream,
+  eventually,
+  frame,
+  handClock,
+  http2Answer,
+  packed,
+  type Served,
+  serve,
+  text,
+  echo,
+  get,
+} from '../../test/listener.ts';
+import * as limits from './limits.ts';
+
+let served: Served;
+afterEach(() => served.close());
+
+describe('slow, disconnected and flooding clients', () => {
+  test.each(['HTTP/1.1', 'HTTP/2'])(
+    'the signal of an %s request aborts only when its client disconnects',
+    async (protocol) => {
+      const signals: AbortSignal[] = [];
+      served = await serve((request) => {
+        signals.push(request.signal);
+        return request.target === '/quick' ? text('quick') : new Promise(() => {});
+      });
+      if (protocol === 'HTTP/2') {
+        const session = served.http2();
+        await http2Answer(session.request({ ':path': '/quick' }));
+        session.request({ ':path': '/slow' }).on('error', () => {});
+        await eventually(() => signals.length === 2);
+        session.destroy();
+      } else {
+        const client = await served.raw();
+        client.send(get('/quick'));
+        await client.until(/quick$/);
+        client.send(get('/slow'));
+        await eventually(() => signals.length === 2);
+        client.socket.destroy();
+      }
+      await eventually(() => (signals[1] as AbortSignal).aborted);
+      expect(signals[0]?.aborted).toBe(false);
+    },
+  );
+
+  test('incomplete headers time out with 408', async () => {
+    served = await serve(echo);
+    const client = await served.raw();
+    client.send('GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ');
+    const drip = setInterval(() => client.send('a'), 500);
+    expect(await client.ended().finally(() => clearInterval(drip))).toMatch(/^HTTP\/1\.1 408 .*"reason":"Timeout"/s);
+  });
+
+  test.each(['HTTP/1.1', 'HTTP/2'])('an %s client that does not read its answer is cut off', async (protocol) => {
+    const clock = handClock();
+    const signals: AbortSignal[] = [];
+    served = await serve((request) => {
+      signals.push(request.signal);
+      return { status: 200, headers: {}, body: Buffer.alloc(30_000_000) };
+    }, clock);
+    if (protocol === 'HTTP/2') {
+      const stream = served.http2().request({ ':path': '/' });
+      stream.on('error', () => {});
+      stream.pause();
+    } else {
+      const client = await served.raw();
+      client.socket.pause();
+      client.send(get('/'));
+    }
+    await eventually(() => signals.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 50)); // What fits into the buffers on the way has gone there.
+    clock.advance(responseStallMs + 2_000);
+    await eventually(() => (signals[0] as AbortSignal).aborted);
+    expect(served.reports).toEqual([]);
+  });
+
+  test('idle connections of both protocols are closed, and those with pending requests are not', async () => {
+    const clock = handClock();
+    let answer = (): void => {};
+    served = await serve(
+      (request) =>
+        request.target === '/slow' ? new Promise((resolve) => (answer = () => resolve(text('late')))) : text('quick'),
+      clock,
+    );
+    const idle = await served.raw();
+    idle.send(get('/quick'));
+    await idle.until(/quick$/);
+    const session = served.http2();
+    await http2Answer(session.request({ ':path': '/quick' }));
+    const busy = await served.raw();
+    const before = answer;
+    busy.send(get('/slow'));
+    await eventually(() => answer !== before);
+    await new Promise((resolve) => setTimeout(resolve, 20)); // The stream's own close comes a turn after its end.
+    clock.advance(idleTimeoutMs + 2_000);
+    await idle.ended();
+    await eventually(() => session.closed || session.destroyed);
+    answer();
+    await busy.until(/late$/);
+  });
+
+  test('pipelined requests are served one after the other, each after the previous response', async () => {
+    const begun: string[] = [];
+    const answers: (() => void)[] = [];
+    served = await serve((request) => {
+      begun.push(request.target);
+      return new Promise((resolve) => answers.push(() => resolve(text(`<${request.target}>`))));
+    });
+    const client = await served.raw();
+    client.send(['/0', '/1', '/2'].map((target) => get(target)).join(''));
+    for (const at of [0, 1, 2]) {
+      await eventually(() => answers.length === at + 1);
+      expect(begun).toEqual(['/0', '/1', '/2'].slice(0, at + 1));
+      answers[at]?.();
+      await client.until(new RegExp(`</${at}>$`));
+    }
+  });
+
+  test('pipelined requests after an unread response do not begin, and end with their connection', async () => {
+    let begun = 0;
+    let ended = 0;
+    served = await serve((request) => {
+      begun += 1;
+      request.onEnd(() => (ended += 1));
+      return { status: 200, headers: {}, body: Buffer.alloc(32 * 1024 * 1024) };
+    });
+    const client = await served.raw();
+    client.socket.pause();
+    client.send(get('/').repeat(5));
+    await eventually(() => begun === 1);
+    // Another connection is served from its beginning to its end meanwhile.
+    const other = await served.raw();
+    other.send(get('/'));
+    await other.until(/^HTTP\/1\.1 200/);
+    expect(begun).toBe(2);
+    client.socket.destroy();
+    await eventually(() => ended === 1);
+    other.socket.destroy();
+    await eventually(() => ended === 2);
+    expect(begun).toBe(2);
+    expect(served.reports).toEqual([]);
+  });
+
+  test('excess pipelined requests are refused, and those before them are answered in order', async () => {
+    const answered: string[] = [];
+    served = await serve(async (request) => {
+      answered.push(request.target);
+      await new Promise(setImmediate);
+      return text(`<${request.target}>`);
+    });
+    const client = await served.raw();
+    client.send(Array.from({ length: pipelinedRequestsMax + 5 }, (_, i) => get(`/${i}`)).join(''));
+    const received = await client.ended();
+    expect(answered).toEqual(Array.from({ length: pipelinedRequestsMax }, (_, i) => `/${i}`));
+    expect([...received.matchAll(/<(\/\d+)>/g)].map(([, target]) => target)).toEqual(answered);
+    expect(received).toMatch(/HTTP\/1\.1 429 .*Retry-After: 1/s);
+  });
+
+  test('a client that disconnects after pipelined requests and malformed bytes gets no more responses', async () => {
+    let goodbyes = 0;
+    const clock: Clock = {
+      ...systemClock,
+      after: (delayMs, callback) => {
+        if (delayMs === lingerMs) goodbyes++;
+        return systemClock.after(delayMs, callback);
+      },
+    };
+    let ended = false;
+    let answer: (() => void) | undefined;
+    served = await serve((request) => {
+      request.onEnd(() => (ended = true));
+      return new Promise((resolve) => (answer = () => resolve(text('x'.repeat(pieceBytes)))));
+    }, clock);
+    const client = await served.raw();
+    client.send(`${Array.from({ length: 15 }, (_, i) => get(`/${i}`)).join('')}malformed\r\n\r\n`);
+    await eventually(() => answer !== undefined);
+    client.socket.destroy();
+    await once(client.socket, 'close');
+    answer?.(); // writing it shows that the client has left
+    await eventually(() => ended);
+    await new Promise(setImmediate); // the close of each response comes after that
+    expect(goodbyes).toBe(0);
+    expect(served.reports).toEqual([]);
+  });
+
+  test('a flood of resets ends only the session that sends it', async () => {
+    let begun = 0;
+    served = await serve((request) => {
+      if (request.target === '/other') return text('served');
+      begun += 1;
+      return new Promise(() => {});
+    });
+    const attacker = await served.frames();
+    let ended = false;
+    attacker.socket.on('close', () => (ended = true));
+    const resets = 20_000;
+    const flood = Array.from({ length: resets }, (_, i) =>
+      Buffer.concat([
+        frame('HEADERS', endHeaders | endStream, 2 * i + 1, packed.get),
+        frame('RST_STREAM', 0, 2 * i + 1, cancel),
+      ]),
+    );
+    for (let i = 0; i < resets && !ended; i += 100) {
+      attacker.send(Buffer.concat(flood.slice(i, i + 100)));
+      await new Promise(setImmediate);
+    }
+    await attacker.ended();
+    expect(begun).toBeLessThan(resets / 5);
+    expect((await http2Answer(served.http2().request({ ':path': '/other' }))).body.toString()).toBe('served');
+  });
+
+  test('a client that half-closes its connection still gets its response', async () => {
+    served = await serve(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return text('answered');
+    });
+    const client = await served.raw();
+    client.send(get('/'));
+    client.socket.end();
+    expect(await client.ended()).toMatch(/answered$/);
+  });
+});
+
+describe('vanished clients', () => {
+  test('are detected over HTTP/2 by pings', async () => {
+    const clock = handClock();
+    const signals: AbortSignal[] = [];
+    served = await serve((request) => {
+      signals.push(request.signal);
+      return new Promise(() => {});
+    }, clock);
+    const mute = await served.frames(); // answers no ping
+    mute.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
+    const session = served.http2();
+    session.request({ ':path': '/' }).on('error', () => {});
+    await eventually(() => signals.length === 2);
+    for (let ms = 0; ms <= limits.pingIntervalMs + limits.pingTimeoutMs + 3_000; ms += limits.sweepMs) {
+      clock.advance(limits.sweepMs);
+      await new Promise((resolve) => session.ping(resolve));
+    }
+    await eventually(() => (signals[0] as AbortSignal).aborted);
+    expect(signals[1]?.aborted).toBe(false);
+  });
+});

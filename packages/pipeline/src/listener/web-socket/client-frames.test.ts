@@ -1,0 +1,92 @@
+import { describe, expect, test } from '@jest/globals';
+import { seededRandom } from '@cluster-apiserver/base';
+import { clientFrame } from '../../../test/listener.ts';
+import { ClientFrameReader, messageBytesMax, type ClientMessage } from './client-frames.ts';
+
+const text = (length: number, more: object = {}): Buffer => clientFrame(0x1, Buffer.alloc(length, 'a'), more);
+const ping = (payload: string): Buffer => clientFrame(0x9, Buffer.from(payload));
+const close = (code: number, reason: string | Buffer = ''): Buffer => {
+  const payload = Buffer.concat([Buffer.alloc(2), Buffer.from(reason)]);
+  payload.writeUInt16BE(code);
+  return clientFrame(0x8, payload);
+};
+const head = (...bytes: number[]): Buffer => Buffer.from(bytes);
+
+const cases: readonly [string, readonly Buffer[], ClientMessage][] = [
+  ['a message is thrown away', [text(5)], {}],
+  ['so is one in several frames', [text(5, { last: false }), clientFrame(0, Buffer.alloc(5), { last: true })], {}],
+  ['and the largest there may be', [text(messageBytesMax)], {}],
+  ['a pong says nothing', [clientFrame(0xa, Buffer.from('x'))], {}],
+  ['a ping is to be answered with what it says', [ping('hello')], { ping: Buffer.from('hello') }],
+  [
+    'a ping may come between the frames of a message',
+    [text(5, { last: false }), ping('x'), clientFrame(0, Buffer.alloc(5))],
+    { ping: Buffer.from('x') },
+  ],
+  ['a close without a code is normal', [clientFrame(0x8, Buffer.alloc(0))], { close: 1000 }],
+  ['a close with a code gets it back', [close(1001, 'so long')], { close: 1001 }],
+  ['a close with a code of an application, too', [close(4999)], { close: 4999 }],
+  ['what follows a close does not count', [close(1000), ping('x'), head(0xff)], { close: 1000 }],
+  ['a close with half a code is refused', [clientFrame(0x8, Buffer.alloc(1))], { close: 1002 }],
+  ...[999, 1004, 1005, 1006, 1015, 2999, 5000].map((code): [string, Buffer[], ClientMessage] => [
+    `a close with the code ${code} is refused`,
+    [close(code)],
+    { close: 1002 },
+  ]),
+  ['a close whose reason is no text is refused', [close(1000, Buffer.from([0xff]))], { close: 1007 }],
+  ['a frame without a mask is refused', [clientFrame(0x1, Buffer.from('x'), { masked: false })], { close: 1002 }],
+  ['a frame with a reserved bit is refused', [head(0xc1, 0x80, 0, 0, 0, 0)], { close: 1002 }],
+  ['a frame of an unknown sort is refused', [head(0x83, 0x80, 0, 0, 0, 0)], { close: 1002 }],
+  ['a control frame of an unknown sort is refused', [head(0x8b, 0x80, 0, 0, 0, 0)], { close: 1002 }],
+  ['a control frame in parts is refused', [head(0x09, 0x80, 0, 0, 0, 0)], { close: 1002 }],
+  ['a long control frame is refused', [clientFrame(0x9, Buffer.alloc(126))], { close: 1002 }],
+  ['a continuation of nothing is refused', [clientFrame(0, Buffer.alloc(1))], { close: 1002 }],
+  ['a message inside of another is refused', [text(5, { last: false }), text(5)], { close: 1002 }],
+  ['a message that is too long is refused by its head', [text(messageBytesMax + 1).subarray(0, 14)], { close: 1009 }],
+  [
+    'so is one that becomes too long',
+    [text(messageBytesMax, { last: false }), clientFrame(0, Buffer.alloc(1))],
+    { close: 1009 },
+  ],
+  [
+    'a length beyond all numbers is refused',
+    [head(0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0)],
+    { close: 1009 },
+  ],
+];
+
+describe.each(['at once', 'byte by byte'])('%s', (how) => {
+  test.each(cases)('%s', (_, frames, told) => {
+    const bytes = Buffer.concat(frames);
+    const pieces = how === 'at once' ? [bytes] : [...bytes].map((byte) => Buffer.from([byte]));
+    const incoming = new ClientFrameReader();
+    expect(Object.assign({}, ...pieces.map((piece) => incoming.read(piece)))).toEqual(told);
+  });
+});
+
+test('of many pings at once the latest is answered', () => {
+  const many = Array.from({ length: 1_000 }, (_, at) => ping(`${at}`));
+  expect(new ClientFrameReader().read(Buffer.concat(many))).toEqual({ ping: Buffer.from('999') });
+});
+
+test('any client input ends in a valid close code, or in none', () => {
+  const random = seededRandom(5);
+  for (let run = 0; run < 2_000; run++) {
+    const incoming = new ClientFrameReader();
+    // Mostly frames that might be right: other bytes are refused at the first head.
+    const bytes = Buffer.concat(
+      Array.from({ length: 5 }, () =>
+        random.below(4) === 0
+          ? random.bytes(random.below(40))
+          : clientFrame(random.below(16), random.bytes(random.below(200)), { last: random.below(3) > 0 }),
+      ),
+    );
+    for (let from = 0; from < bytes.length; ) {
+      const until = from + 1 + random.below(60);
+      const { close: code } = incoming.read(bytes.subarray(from, until));
+      if (code !== undefined)
+        expect(code === 1000 || (code > 1000 && code < 5000 && ![1005, 1006, 1015].includes(code))).toBe(true);
+      from = until;
+    }
+  }
+});

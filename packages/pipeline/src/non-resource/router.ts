@@ -1,0 +1,66 @@
+import { StatusError } from '@cluster-apiserver/model';
+import { type Request, type Response, Router } from 'express';
+import type { ApiResponse, Handler } from '../exchange.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import { textResponse } from '../responses.ts';
+
+/** Handles a non-resource path. `parameters` are the placeholders of its pattern, `paths` all registered patterns. */
+export type NonResourceHandler = (
+  context: AuthenticatedContext,
+  parameters: Readonly<Record<string, string>>,
+  paths: readonly string[],
+) => ApiResponse | Promise<ApiResponse>;
+
+export type NonResourceRoutes = Readonly<Record<string, NonResourceHandler>>;
+
+/**
+ * Routes non-resource paths (health, metrics, discovery …) with Express's router. The router sees only the method and
+ * path of the request and no socket, so it serves both protocols and cannot desynchronize either.
+ */
+export function createNonResourceRouter(routes: NonResourceRoutes): Handler<AuthenticatedContext> {
+  const router = Router({ caseSensitive: true, strict: true });
+  const paths = Object.keys(routes);
+  for (const [pattern, handler] of Object.entries(routes)) {
+    // Registers every method: Express would respond to OPTIONS itself, and write into a socket that it does not have.
+    router.all(pattern, (request: Request, response: Response) => {
+      const { context, resolve, reject } = response as unknown as PendingRequest;
+      Promise.resolve()
+        .then(() => (isReadMethod(request.method) ? handler(context, parametersOf(request), paths) : notAllowed()))
+        .then(resolve, reject);
+    });
+  }
+  return (context) =>
+    new Promise<ApiResponse>((resolve, reject) => {
+      const pending: PendingRequest = { context, resolve, reject };
+      // Express reads method and url, and passes the rest to the handler untouched.
+      router(
+        { method: context.request.method, url: encodePath(context.info.path) } as Request,
+        pending as unknown as Response,
+        (error?: unknown) => (error ? reject(error) : resolve(notFound(context))),
+      );
+    });
+}
+
+/**
+ * Encodes the authorized path so that Express decodes exactly this path again. Each segment is encoded by itself: a
+ * `?`, `#` or `%` in it must not become syntax.
+ */
+const encodePath = (path: string): string => path.split('/').map(encodeURIComponent).join('/');
+
+const isReadMethod = (method: string): boolean => method === 'GET' || method === 'HEAD';
+
+/** Express returns the segments that a wildcard matches as a list. */
+const parametersOf = ({ params }: Request): Record<string, string> =>
+  Object.fromEntries(Object.entries(params).map(([name, value]) => [name, [value].flat().join('/')]));
+
+interface PendingRequest {
+  readonly context: AuthenticatedContext;
+  readonly resolve: (response: ApiResponse) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const notAllowed = (): ApiResponse => {
+  throw new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+};
+
+const notFound = ({ auditId }: AuthenticatedContext): ApiResponse => textResponse(auditId, 404, '404 page not found\n');

@@ -1,0 +1,94 @@
+import type { Clock } from '@cluster-apiserver/base';
+import type { Kind, Review } from '@cluster-apiserver/model';
+import { type ServedVersion, listServedGroups } from '../discovery/served-groups.ts';
+import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/router.ts';
+import type { ApiRequest, ApiResponse } from '../exchange.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
+import { coversType, parseMediaRanges } from '../encoding/media-ranges.ts';
+import { mediaTypes } from '../encoding/encode.ts';
+import { respondEncoded, respondPrepared, prepareBody, prepareEncodings } from '../non-resource/prepared-response.ts';
+import { operationsOf } from './operations.ts';
+import { formatReferencePage } from './reference-page.ts';
+import { formatDocument2 } from './version-2.ts';
+import { encodeDocument2, protobuf2Types } from './version-2-protobuf.ts';
+import { type Document3, formatDocument3 } from './version-3.ts';
+
+/** `/openapi/v2`, `/openapi/v3` with a document for each group and version, and `/docs`, an HTML reference. */
+export function openApiRoutes(kinds: readonly (Kind | Review)[], version: string, clock: Clock): NonResourceRoutes {
+  const versions = listServedGroups(kinds)
+    .flatMap(({ versions }) => versions)
+    .map((served) => ({ path: pathOf(served), document: formatDocument(served, version) }));
+  const prepared = versions.map(({ path, document }) => ({ path, encodings: prepareEncodings(document) }));
+  const index = prepareEncodings({
+    paths: Object.fromEntries(
+      prepared.map(({ path, encodings }) => [
+        path,
+        { serverRelativeURL: `/openapi/v3/${path}?hash=${encodings.json.hash}` },
+      ]),
+    ),
+  });
+  const whole = formatDocument2(kinds.flatMap(operationsOf), version);
+  const wholeEncodings = prepareEncodings(whole);
+  const wholeProtobuf = prepareBody(protobuf2Types[0], Buffer.from(encodeDocument2(whole)));
+  const page = prepareBody('text/html; charset=utf-8', formatReferencePage(versions.map(({ document }) => document)));
+  return {
+    '/openapi/v2': (context) =>
+      prefersProtobuf2(context.request)
+        ? respondPrepared(context, wholeProtobuf)
+        : respondEncoded(context, wholeEncodings),
+    '/openapi/v3': (context) => respondEncoded(context, index),
+    ...Object.fromEntries(
+      prepared.map(({ path, encodings }): [string, NonResourceHandler] => [
+        `/openapi/v3/${path}`,
+        (context) => {
+          const requestedHash = context.info.query.get('hash');
+          if (requestedHash === null || requestedHash === '') return respondEncoded(context, encodings);
+          if (requestedHash !== encodings.json.hash) return redirectToCurrent(context, path, encodings.json.hash);
+          return respondEncoded(context, encodings, cacheForAYear(clock));
+        },
+      ]),
+    ),
+    '/docs': (context) => respondPrepared(context, page, pageHeaders),
+  };
+}
+
+/** A client that accepts everything gets JSON. */
+function prefersProtobuf2(request: ApiRequest): boolean {
+  const others = Object.keys(mediaTypes);
+  for (const range of parseMediaRanges(request.header('accept'))) {
+    if (protobuf2Types.some((type) => type === range.type)) return true;
+    if (others.some((type) => coversType(range, type))) return false;
+  }
+  return false;
+}
+
+/** The path prefix of the version, without the first slash. */
+const pathOf = ({ groupVersion, version }: ServedVersion): string =>
+  `${groupVersion === version ? 'api' : 'apis'}/${groupVersion}`;
+
+const formatDocument = ({ kinds }: ServedVersion, version: string): Document3 =>
+  formatDocument3(kinds.flatMap(operationsOf), version);
+
+const yearMs = 365 * 24 * 60 * 60 * 1000;
+
+/** The document of a hash never changes. */
+const cacheForAYear = (clock: Clock): Record<string, string> => ({
+  'cache-control': 'public, immutable',
+  expires: new Date(clock.now() + yearMs).toUTCString(),
+});
+
+/** Redirects a client with an outdated index to the current document. */
+const redirectToCurrent = ({ auditId }: AuthenticatedContext, path: string, hash: string): ApiResponse => ({
+  status: 301,
+  headers: {
+    'audit-id': auditId,
+    'cache-control': 'no-cache, private',
+    location: `/openapi/v3/${path}?hash=${hash}`,
+  },
+});
+
+/** The page loads no resources and runs no scripts. */
+const pageHeaders = {
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+  'x-content-type-options': 'nosniff',
+};

@@ -1,0 +1,101 @@
+import { describe, expect, test } from '@jest/globals';
+import { robots, usePipeline } from '../test/use-pipeline.ts';
+
+const pipeline = usePipeline();
+const { ask, make } = pipeline;
+
+describe('a patch', () => {
+  test('a merge patch changes the fields that it names, and invalid ones are refused', async () => {
+    await make('a', { arms: 2, words: { x: '1' } });
+    const patch = (body: unknown, type = 'application/merge-patch+json', search = '') =>
+      ask('PATCH', `${robots}/a${search}`, { body: JSON.stringify(body), headers: { 'content-type': type } });
+    expect((await patch({ arms: null, words: { y: '2' } })).json()).toMatchObject({ words: { x: '1', y: '2' } });
+    for (const [body, type, search, code] of [
+      [[], undefined, '', 400],
+      [{ kind: 'Pod' }, undefined, '', 422],
+      [{ arms: 'x' }, undefined, '', 422],
+      [{ metadata: { name: 'b' } }, undefined, '', 400],
+      [{ metadata: { resourceVersion: '1' } }, undefined, '', 409],
+      [{ $patch: 'bogus' }, 'application/strategic-merge-patch+json', '', 400],
+      [{ colour: 1 }, undefined, '?fieldValidation=Strict', 400],
+      [{}, undefined, '?force=true', 422],
+      [{}, 'application/json', '', 415],
+      [{}, 'constructor', '', 415],
+    ] as const) {
+      expect((await patch(body, type, search)).status).toBe(code);
+    }
+    expect(pipeline.faults).toEqual([]);
+  });
+
+  test('a JSON patch is applied completely or refused', async () => {
+    await make('a', { arms: 2, words: { x: '1' } });
+    const patch = (body: unknown, search = '') =>
+      ask('PATCH', `${robots}/a${search}`, {
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json-patch+json' },
+      });
+    const set = (path: string, value: unknown) => ({ op: 'replace', path, value });
+    expect((await patch([set('/words/x', '2'), set('/arms', 3)])).json()).toMatchObject({ arms: 3, words: { x: '2' } });
+    const warned = await patch([{ ...set('/arms', 3), colour: 'blue' }]);
+    expect(warned.headers['warning']).toEqual(['299 - "json patch unknown field \\"[0].colour\\""']);
+    for (const [body, search, code] of [
+      [{}, '', 400],
+      [[1], '', 400],
+      [[{ op: 7 }], '', 400],
+      [[set('/arms', 'x')], '', 422],
+      [[set('', 'x')], '', 422],
+      [[set('/kind', 'Pod')], '', 422],
+      [[{ op: 'test', path: '/arms', value: 4 }], '', 422],
+      [[{ op: 'explode', path: '' }], '', 422],
+      [[set('/arms', 3)], '?force=false', 422],
+      [[{ ...set('/arms', 3), colour: 'blue' }], '?fieldValidation=Strict', 400],
+      [[set('/colour', 'blue')], '?fieldValidation=Strict', 400],
+      [Array.from({ length: 10_001 }, () => set('/arms', 3)), '', 413],
+    ] as const) {
+      expect((await patch(body, search)).status).toBe(code);
+    }
+    const deep = `[{"op":"add","path":"/metadata/managedFields","value":[{"fieldsV1":${'{"f:a":'.repeat(9_000)}1${'}'.repeat(9_000)}}]}]`;
+    const answer = await ask('PATCH', `${robots}/a`, {
+      body: deep,
+      headers: { 'content-type': 'application/json-patch+json' },
+    });
+    expect(answer.status).toBeLessThan(500);
+    expect(pipeline.faults).toEqual([]);
+  });
+
+  test('an apply creates, changes and is refused, in YAML or in JSON', async () => {
+    const apply = (body: string, search = '?fieldManager=m') =>
+      ask('PATCH', `${robots}/a${search}`, { body, headers: { 'content-type': 'application/apply-patch+yaml' } });
+    const head = 'kind: Robot\napiVersion: v1\nmetadata: {name: a}\n';
+    const created = await apply(`${head}arms: 2\nwords: {x: "1"}\n`);
+    expect(created.status).toBe(201);
+    expect(created.json()).toMatchObject({ arms: 2, words: { x: '1' } });
+    const json = { kind: 'Robot', apiVersion: 'v1', metadata: { name: 'a' }, arms: 3 };
+    const changed = await apply(JSON.stringify(json));
+    expect(changed.status).toBe(200);
+    expect(changed.json()).not.toHaveProperty('words');
+    const warned = await apply(`${head}arms: 3\ncolour: blue\n`);
+    expect(warned.headers['warning']).toEqual(['299 - "unknown field \\"colour\\""']);
+    for (const [body, search, code] of [
+      [`${head}arms: 4`, '?fieldManager=other', 409],
+      [`${head}arms: 3`, '', 422],
+      [`${head}arms: 3`, '?fieldManager=', 422],
+      [`${head}arms: 3`, `?fieldManager=${'m'.repeat(200)}`, 422],
+      [`${head}arms: x`, undefined, 400],
+      [`${head}colour: blue`, '?fieldManager=m&fieldValidation=Strict', 400],
+      [`${head}arms: 3\narms: 3`, '?fieldManager=m&fieldValidation=Strict', 400],
+      ['metadata: {name: a}', undefined, 400],
+      ['kind: Pod\napiVersion: v1\nmetadata: {name: a}', undefined, 400],
+      ['kind: Robot\napiVersion: v2\nmetadata: {name: a}', undefined, 400],
+      ['kind: Robot\napiVersion: v1\nmetadata: {name: a, managedFields: []}', undefined, 400],
+      ['a: [b\nc: }', undefined, 400],
+      ['- a', undefined, 400],
+      ['', undefined, 400],
+      [`# ${'x'.repeat(600_000)}`, undefined, 413],
+    ] as const) {
+      expect((await apply(body, search)).status).toBe(code);
+    }
+    expect((await apply(`${head}arms: 4`, '?fieldManager=other&force=true')).json()).toMatchObject({ arms: 4 });
+    expect(pipeline.faults).toEqual([]);
+  });
+});

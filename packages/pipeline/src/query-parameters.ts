@@ -1,0 +1,151 @@
+import {
+  badRequest,
+  type FieldError,
+  forbidden,
+  invalid,
+  isPrintable,
+  type LabelSelector,
+  type FieldSelector,
+  managerErrors,
+  notSupported,
+  parseFieldSelector,
+  parseLabelSelector,
+  parseShardSelector,
+  required,
+  SelectorSyntaxError,
+} from '@cluster-apiserver/model';
+import type { ListOptions, Resource } from '@cluster-apiserver/registry';
+import type { FieldValidation } from './request-body/field-validation.ts';
+import type { ApiRequest } from './exchange.ts';
+import type { RequestInfoContext } from './request-context.ts';
+import { readBoolean, readInteger, type RequestInfo, readString } from './request-info.ts';
+
+/** The query parameters of each verb. Errors name the parameter. */
+
+export interface WriteParameters {
+  readonly dryRun: boolean;
+  readonly manager: string;
+  readonly fieldValidation: FieldValidation;
+}
+
+/** The API allows fewer than 128 characters. */
+const fieldManagerCharactersMax = 127;
+/** A manager derived from the user agent is truncated and never refused. */
+const agentManagerBytesMax = 128;
+
+const validations = ['Ignore', 'Warn', 'Strict'];
+
+export function readWriteParameters(
+  form: 'CreateOptions' | 'UpdateOptions',
+  request: ApiRequest,
+  { query }: RequestInfo,
+): WriteParameters {
+  return readCheckedParameters(form, request, query, []);
+}
+
+/** Only apply has `force`: other patches never conflict with field managers. */
+export function readPatchParameters(request: ApiRequest, { query }: RequestInfo): WriteParameters {
+  const errors = query.has('force') ? [forbidden('force', 'may not be specified for non-apply patch')] : [];
+  return readCheckedParameters('PatchOptions', request, query, errors);
+}
+
+export function readApplyParameters(
+  request: ApiRequest,
+  { query }: RequestInfo,
+): WriteParameters & { readonly force: boolean } {
+  const errors = query.get('fieldManager') ? [] : [required('fieldManager', 'is required for apply patch')];
+  return {
+    ...readCheckedParameters('PatchOptions', request, query, errors),
+    force: readBoolean(query, 'force') ?? false,
+  };
+}
+
+function readCheckedParameters(
+  form: string,
+  request: ApiRequest,
+  query: URLSearchParams,
+  found: readonly FieldError[],
+): WriteParameters {
+  const manager = query.get('fieldManager') ?? '';
+  const validation = query.get('fieldValidation') || 'Warn';
+  const errors = [
+    ...found,
+    ...dryRunErrors(query.getAll('dryRun')),
+    ...managerErrors('fieldManager', manager, fieldManagerCharactersMax),
+    ...(validations.includes(validation)
+      ? []
+      : [notSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn'])]),
+  ];
+  if (errors.length > 0) throw invalidOptionsError(form, errors);
+  return {
+    dryRun: query.has('dryRun'),
+    manager: manager || fieldManagerOfAgent(request.header('user-agent') ?? '') || 'unknown',
+    fieldValidation: validation as FieldValidation,
+  };
+}
+
+export const invalidOptionsError = (form: string, errors: readonly FieldError[]): Error =>
+  invalid({ group: 'meta.k8s.io', kind: form }, '', errors);
+
+export const dryRunErrors = (values: readonly string[]): FieldError[] =>
+  values.every((value) => value === 'All') ? [] : [notSupported('dryRun', values, ['All'])];
+
+/** The default field manager: the user agent up to its first slash, printable and truncated. */
+function fieldManagerOfAgent(agent: string): string {
+  let manager = '';
+  for (const character of agent.split('/', 1)[0] as string) {
+    if (!isPrintable(character)) continue;
+    if (Buffer.byteLength(manager) + Buffer.byteLength(character) > agentManagerBytesMax) break;
+    manager += character;
+  }
+  return manager;
+}
+
+export interface ListParameters extends ListOptions {
+  readonly timeoutSeconds: number | undefined;
+}
+
+/** Refuses a selector that would be ignored: the deletion would delete everything. */
+export function requireSupportedSelector(resource: Resource, context: RequestInfoContext): void {
+  if (ignoresShards(resource, context))
+    throw badRequest(`${shardSelectorIgnored}, so nothing was deleted: switch it on or select by labels or fields`);
+}
+
+const ignoresShards = ({ shardedReads }: Resource, { info: { query } }: RequestInfoContext): boolean =>
+  !shardedReads && Boolean(readString(query, 'shardSelector'));
+
+const shardSelectorIgnored = 'shardSelector has no effect while the feature gate ShardedListAndWatch is off';
+
+export function readListParameters(resource: Resource, context: RequestInfoContext): ListParameters {
+  const { served, shardedReads } = resource;
+  const { query, resource: requested } = context.info;
+  if (ignoresShards(resource, context)) context.warnings.add(shardSelectorIgnored);
+  return {
+    namespace: requested?.isInNamespace ? requested.namespace : undefined,
+    limit: readInteger(query, 'limit'),
+    timeoutSeconds: readInteger(query, 'timeoutSeconds'),
+    continue: readString(query, 'continue'),
+    resourceVersion: readString(query, 'resourceVersion'),
+    resourceVersionMatch: readString(query, 'resourceVersionMatch'),
+    sendInitialEvents: readBoolean(query, 'sendInitialEvents'),
+    labels: readSelector(
+      readString(query, 'labelSelector'),
+      (selection): LabelSelector => parseLabelSelector(selection),
+    ),
+    fields: readSelector(
+      readString(query, 'fieldSelector'),
+      (selection): FieldSelector => parseFieldSelector(selection, served),
+    ),
+    shards: shardedReads ? readSelector(readString(query, 'shardSelector'), parseShardSelector) : undefined,
+  };
+}
+
+function readSelector<T>(selection: string | undefined, parse: (selection: string) => T): T | undefined {
+  if (!selection) return undefined;
+  try {
+    return parse(selection);
+  } catch (error) {
+    if (error instanceof SelectorSyntaxError) throw badRequest(error.message, error);
+    throw error;
+  }
+}

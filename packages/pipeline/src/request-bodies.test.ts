@@ -1,0 +1,74 @@
+import { describe, expect, test } from '@jest/globals';
+import { robots, usePipeline } from '../test/use-pipeline.ts';
+
+const pipeline = usePipeline();
+const { ask, make } = pipeline;
+
+describe('bodies', () => {
+  test.each<[string, number, string | undefined, string]>([
+    ['nothing', 400, undefined, ''],
+    ['half of one', 400, undefined, '{"metadata":{"name":"a"'],
+    ['a list', 400, undefined, '[]'],
+    ['another kind', 400, undefined, '{"kind":"Pod","metadata":{"name":"a"}}'],
+    ['another version', 400, undefined, '{"apiVersion":"v9","metadata":{"name":"a"}}'],
+    ['a kind that is a number', 400, undefined, '{"kind":7,"metadata":{"name":"a"}}'],
+    ['null', 422, undefined, 'null'],
+    ['a wrong type', 400, undefined, '{"metadata":{"name":"a"},"arms":"two"}'],
+    ['a form nobody reads', 415, 'text/plain', 'x'],
+    ['a form by the name of what every object has', 415, 'constructor', '{}'],
+    ['YAML said to be JSON', 400, 'application/json', 'metadata:\n  name: a\n'],
+    ['YAML', 201, 'application/yaml; charset=utf-8', 'metadata:\n  name: a\n'],
+    ['JSON with a strange type', 201, 'Application/JSON ; x=y', '{"metadata":{"name":"a"}}'],
+    ['YAML beyond its limit', 413, 'application/yaml', `a: ${'x'.repeat(600_000)}`],
+    ['more than the limit', 413, undefined, `{"metadata":{"name":"a"},"x":"${'x'.repeat(3 * 1024 * 1024)}"}`],
+    ['deep nesting', 400, undefined, '{"a":'.repeat(20_000)],
+  ])('%s returns %i', async (_, code, type, body) => {
+    expect((await ask('POST', robots, { body, headers: { 'content-type': type } })).status).toBe(code);
+    expect(pipeline.faults).toEqual([]);
+  });
+
+  const doubtful = '{"metadata":{"name":"a"},"colour":{"x":1,"x":2},"arms":1,"arms":2,"words":{"__proto__":"p"}}';
+  test('unknown fields cause warnings, are refused, or dropped, by fieldValidation', async () => {
+    const warned = await ask('POST', robots, { body: doubtful });
+    expect(warned.headers.warning).toEqual([
+      '299 - "duplicate field \\"arms\\""',
+      '299 - "unknown field \\"colour\\""',
+    ]);
+    const refused = await ask('PUT', `${robots}/a?fieldValidation=Strict`, { body: doubtful });
+    expect(refused.json().message).toContain('strict decoding error: duplicate field "arms", unknown field "colour"');
+    const ignored = await ask('PUT', `${robots}/a?fieldValidation=Ignore`, { body: doubtful });
+    expect(ignored.headers.warning).toBeUndefined();
+    expect(JSON.parse(ignored.text)).toMatchObject({ arms: 2 });
+    expect(ignored.text).toContain('"words":{"__proto__":"p"}');
+    expect(({} as { p?: string }).p).toBeUndefined();
+  });
+
+  test('an invalid option is refused before anything is written', async () => {
+    for (const search of [
+      'dryRun=Some',
+      'dryRun=',
+      'dryRun=All&dryRun=x',
+      'fieldValidation=Loud',
+      `fieldManager=${'m'.repeat(128)}`,
+      'fieldManager=a%07',
+    ]) {
+      expect((await ask('POST', `${robots}?${search}`, { body: '{"metadata":{"name":"a"}}' })).status).toBe(422);
+    }
+    expect((await ask('GET', `${robots}/a`)).status).toBe(404);
+  });
+
+  test('the query supplies delete options that the body omits', async () => {
+    await make('a');
+    const withBody = (search: string, body: object) =>
+      ask('DELETE', `${robots}/a?${search}`, { body: JSON.stringify(body) });
+    expect((await withBody('dryRun=All', { kind: 'DeleteOptions' })).status).toBe(200);
+    expect((await withBody('dryRun=Some', {})).status).toBe(422);
+    expect((await withBody('', { preconditions: { uid: 'x' } })).status).toBe(409);
+    expect((await withBody('', { gracePeriodSeconds: -1 })).status).toBe(422);
+    expect((await withBody('', { kind: 'Pod' })).status).toBe(400);
+    expect((await withBody('', { propagationPolicy: 7 })).status).toBe(400);
+    expect((await ask('GET', `${robots}/a`)).status).toBe(200);
+    expect((await withBody('propagationPolicy=Orphan', { propagationPolicy: 'Background' })).status).toBe(200);
+    expect((await ask('GET', `${robots}/a`)).status).toBe(404);
+  });
+});

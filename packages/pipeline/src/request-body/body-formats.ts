@@ -1,0 +1,98 @@
+import { getOwn, type SyncTask } from '@cluster-apiserver/base';
+import {
+  badRequest,
+  type JsonScan,
+  MalformedTextError,
+  type Parsed,
+  parseDeepJson,
+  parseJson,
+  parseProtobuf,
+  parseYaml,
+  scanJson,
+  type EncodableKind,
+  StatusError,
+  TooManyValuesError,
+  YamlTooLargeError,
+} from '@cluster-apiserver/model';
+import { type ApiRequest } from '../exchange.ts';
+
+/** Parses a body. Protobuf requires the schema, which it finds by kind and version. */
+export type BodyFormat = (body: Buffer, schemaOf: SchemaOf) => SyncTask<Parsed>;
+export type SchemaOf = Parameters<typeof parseProtobuf>[1];
+
+/** The scan comes first, in a step of its own: malformed text is never parsed. */
+export function* parseJsonBody(body: Buffer): SyncTask<Parsed> {
+  const text = body.toString();
+  const scan = scanOrThrowLater(text);
+  yield;
+  return parseJson(text, scan);
+}
+
+/** The same for objects: unknown fields may be nested deeper than the limit, since they are dropped. */
+function* parseObjectJson(body: Buffer): SyncTask<Parsed> {
+  const text = body.toString();
+  const scan = scanOrThrowLater(text);
+  yield;
+  return parseDeepJson(text, scan);
+}
+
+/** Defers an error of the scan to the parser, which reports it. */
+function scanOrThrowLater(text: string): () => JsonScan {
+  try {
+    const scan = scanJson(text);
+    return () => scan;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
+export function* parseYamlBody(body: Buffer): SyncTask<Parsed> {
+  const text = body.toString();
+  yield;
+  return parseYaml(text);
+}
+
+const textFormats: Readonly<Record<string, BodyFormat>> = {
+  'application/json': parseObjectJson,
+  'application/yaml': parseYamlBody,
+};
+const formats: Readonly<Record<string, BodyFormat>> = {
+  ...textFormats,
+  'application/vnd.kubernetes.protobuf': function* (body, schemaOf) {
+    yield;
+    return parseProtobuf(body, schemaOf);
+  },
+};
+
+/** The format of a body by its content type, JSON if there is none. Throws UnsupportedMediaType. */
+export function formatOfBody(request: ApiRequest, { hasProtobuf }: Pick<EncodableKind, 'hasProtobuf'>): BodyFormat {
+  const type = mediaTypeOf(request);
+  if (type === undefined || type === '') return parseObjectJson;
+  const taken = hasProtobuf ? formats : textFormats;
+  const format = getOwn(taken, type);
+  if (format) return format;
+  throw new StatusError(
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${Object.keys(taken).join(', ')}`,
+  );
+}
+
+/** The content type without parameters, which have no effect here. */
+export const mediaTypeOf = (request: ApiRequest): string | undefined =>
+  request.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
+
+/** TaskScheduler parse errors into responses. */
+export function* rejectUnparsable(parse: SyncTask<Parsed>, what: string): SyncTask<Parsed> {
+  try {
+    return yield* parse;
+  } catch (error) {
+    if (error instanceof MalformedTextError) throw badRequest(`${what}: ${error.message}`, error);
+    if (error instanceof YamlTooLargeError || error instanceof TooManyValuesError)
+      throw new StatusError('RequestEntityTooLarge', `Request entity too large: ${error.message}`, undefined, {
+        cause: error,
+      });
+    throw error;
+  }
+}

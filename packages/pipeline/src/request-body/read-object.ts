@@ -1,0 +1,114 @@
+import { type Call, type Clock, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
+import {
+  badRequest,
+  decode,
+  fieldErrorsMax,
+  type KubeObject,
+  type Parsed,
+  NestedTooDeepError,
+  nestingMax,
+  type EncodableKind,
+  type TypeNames,
+  withExplicitReset,
+  WrongTypeError,
+} from '@cluster-apiserver/model';
+import { type BodyFormat, rejectUnparsable, type SchemaOf } from './body-formats.ts';
+import { type FieldValidation, reportFieldProblems, unknownFieldMessage } from './field-validation.ts';
+
+/** Reads an object of the kind in canonical form. Throws a StatusError if the body is invalid. */
+export function readObject(
+  kind: EncodableKind,
+  body: Buffer,
+  format: BodyFormat,
+  validation: FieldValidation,
+  warn: (text: string) => void,
+  clock: Clock,
+  call: Call,
+): KubeObject | Promise<KubeObject> {
+  return runTask(clock, call, parseObject(kind, body, format, validation, warn), body.length >= largeBytesMin);
+}
+
+function* parseObject(
+  kind: EncodableKind,
+  body: Buffer,
+  format: BodyFormat,
+  validation: FieldValidation,
+  warn: (text: string) => void,
+): SyncTask<KubeObject> {
+  const isOne = ({ kind: given, apiVersion }: Partial<TypeNames>): boolean =>
+    (given || kind.kind) === kind.kind && (apiVersion || kind.apiVersion) === kind.apiVersion;
+  const schemaOf: SchemaOf = (names) => (isOne(names) ? kind.schema : undefined);
+  const parsed = yield* rejectUnparsable(
+    format(body, schemaOf),
+    `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind`,
+  );
+  yield;
+  return decodeObject(kind, parsed, validation, warn);
+}
+
+function decodeObject(
+  kind: EncodableKind,
+  parsed: Parsed,
+  validation: FieldValidation,
+  warn: (text: string) => void,
+): KubeObject {
+  const typed = withExplicitReset(withTypeNames(kind, parsed.value));
+  const unknown: string[] = [];
+  try {
+    const object = decode(kind.schema, typed, (path) => unknown.push(path)) as KubeObject;
+    requireKnownFieldsNotDeep(kind, parsed, unknown);
+    const outermost = unknown.slice(0, fieldErrorsMax); // of more than these not all are listed anyway
+    const faults = [
+      ...parsed.faults
+        .filter(({ path }) => !outermost.some((outer) => isWithin(path, outer)))
+        .map(({ message }) => message),
+      ...unknown.map(unknownFieldMessage),
+    ];
+    reportFieldProblems(
+      faults,
+      validation,
+      warn,
+      `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: `,
+    );
+    return object;
+  } catch (error) {
+    if (error instanceof WrongTypeError) requireKnownFieldsNotDeep(kind, parsed, []);
+    if (error instanceof WrongTypeError)
+      throw badRequest(
+        `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${error.message}`,
+        error,
+      );
+    throw error;
+  }
+}
+
+/** Unknown fields have been dropped, so only known ones must not be nested too deep. */
+function requireKnownFieldsNotDeep(kind: EncodableKind, { deepPaths = [] }: Parsed, unknown: readonly string[]): void {
+  const deep = deepPaths.find((path) => !unknown.some((outer) => isWithin(path, outer)));
+  if (deep !== undefined)
+    throw badRequest(
+      `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${new NestedTooDeepError(deep, nestingMax).message}`,
+    );
+}
+
+/** Fields below an unknown one are not reported separately. */
+const isWithin = (path: string | undefined, outer: string): boolean =>
+  path !== undefined && (path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`));
+
+/** Adds the kind and version of the endpoint, unless the body names others, which is an error. */
+function withTypeNames(kind: EncodableKind, value: unknown): unknown {
+  if (value !== null && (typeof value !== 'object' || Array.isArray(value)))
+    throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): expected an object`);
+  const { kind: givenKind, apiVersion: givenVersion } = (value ?? {}) as Record<string, unknown>;
+  for (const [name, given] of Object.entries({ kind: givenKind, apiVersion: givenVersion })) {
+    if (given !== undefined && given !== null && typeof given !== 'string')
+      throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${name} must be a string`);
+  }
+  const [namedKind, namedVersion] = [givenKind || kind.kind, givenVersion || kind.apiVersion];
+  if (namedKind !== kind.kind || namedVersion !== kind.apiVersion) {
+    throw badRequest(
+      `${namedKind} in version ${JSON.stringify(namedVersion)} cannot be handled as a ${kind.kind}: this endpoint takes ${kind.kind} in version ${JSON.stringify(kind.apiVersion)}`,
+    );
+  }
+  return { ...value, kind: kind.kind, apiVersion: kind.apiVersion };
+}

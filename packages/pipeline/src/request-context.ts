@@ -1,0 +1,46 @@
+import type { Call, LatencyTracker } from '@cluster-apiserver/base';
+import type { UserInfo } from '@cluster-apiserver/model';
+import type { AuditRecorder } from './audit.ts';
+import type { ApiRequest } from './exchange.ts';
+import type { RequestInfo } from './request-info.ts';
+import type { RequestTrace } from './request-trace.ts';
+
+/**
+ * The context of a request, one type per stage. A stage adds its fields to the same object and passes it on, so the
+ * types enforce the order of stages: a stage that requires the user cannot run before authentication.
+ */
+export interface ReceivedContext {
+  readonly request: ApiRequest;
+  readonly latency: LatencyTracker;
+  /** Undefined if the request is not sampled. */
+  readonly trace?: RequestTrace;
+}
+export interface AuditIdContext extends ReceivedContext {
+  readonly auditId: string;
+}
+export interface DeadlineContext extends AuditIdContext {
+  readonly call: Call;
+}
+export interface RequestInfoContext extends DeadlineContext {
+  readonly info: RequestInfo;
+  /** Texts of Warning headers, each once. */
+  readonly warnings: Set<string>;
+  /** Undefined if the request is not audited. */
+  readonly audit?: AuditRecorder;
+}
+export interface AuthenticatedContext extends RequestInfoContext {
+  /** The effective user: after impersonation, the impersonated one. */
+  readonly user: UserInfo;
+  /** The authenticated user if the request impersonates another one. */
+  readonly impersonator?: UserInfo;
+  /** Held by a mutating request in flight; undefined where their number is not limited. */
+  readonly seat?: Seat;
+}
+
+/** A share of the limit on requests in flight. */
+export interface Seat {
+  /** Frees the seat for other requests while this one waits for its client. */
+  release(): void;
+  /** Throws if all seats have been taken meanwhile; the request then ends with 429. */
+  reacquire(): void;
+}

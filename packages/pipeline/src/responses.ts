@@ -1,0 +1,125 @@
+import { type Clock, trackLatency } from '@cluster-apiserver/base';
+import {
+  type KubeObject,
+  type EncodableKind,
+  type Status,
+  type StatusError,
+  statusSchema,
+} from '@cluster-apiserver/model';
+import type { ObjectList, Outcome, Resource } from '@cluster-apiserver/registry';
+import type { ApiRequest, ApiResponse, SizedBody, ChunkedBody, OutgoingHeaders } from './exchange.ts';
+import type { RequestInfoContext } from './request-context.ts';
+import { compressResponse } from './encoding/gzip.ts';
+import { contentTypes, type Encoding, encode } from './encoding/encode.ts';
+import { countCharacters } from './encoding/join-items.ts';
+import { listBody, listJson } from './encoding/list-body.ts';
+import { negotiateError, type ResponseFormat } from './encoding/negotiate.ts';
+import { unstoredObjectBody, unstoredObjectJson, objectBody } from './encoding/object-body.ts';
+import { objectJson } from './encoding/object-json.ts';
+import { warningHeaders } from './warnings.ts';
+
+export const objectResponse = (
+  context: RequestInfoContext,
+  resource: Resource,
+  format: ResponseFormat,
+  status: number,
+  outcome: Outcome,
+): ApiResponse | Promise<ApiResponse> => {
+  if (context.audit?.wantsResponseObject) {
+    const text = objectJson(resource.served, format.transform, outcome.json, resource.clock.now());
+    context.audit.logResponseObject(text, outcome.json.length);
+  }
+  return respond(context, format.encoding, status, objectBody(resource, format, outcome));
+};
+
+/** An object that was built for this response and is not stored, such as a review. */
+export const unstoredObjectResponse = (
+  context: RequestInfoContext,
+  kind: EncodableKind,
+  format: ResponseFormat,
+  status: number,
+  object: KubeObject,
+  clock: Clock,
+): ApiResponse | Promise<ApiResponse> => {
+  if (context.audit?.wantsResponseObject) {
+    const text = unstoredObjectJson(kind, format.transform, object, clock);
+    context.audit.logResponseObject([text], text.length);
+  }
+  return respond(context, format.encoding, status, unstoredObjectBody(kind, format, object, clock));
+};
+
+/** A Status is never transformed into a table or metadata. */
+export const statusResponse = (
+  context: RequestInfoContext,
+  { encoding }: ResponseFormat,
+  code: number,
+  status: Status,
+): ApiResponse | Promise<ApiResponse> => {
+  context.audit?.logResponseStatus(status);
+  return respond(context, encoding, code, encode(encoding, status, statusSchema));
+};
+
+export const listResponse = (
+  context: RequestInfoContext,
+  resource: Resource,
+  format: ResponseFormat,
+  list: ObjectList,
+): ApiResponse | Promise<ApiResponse> => {
+  if (context.audit?.wantsResponseObject) {
+    const text = listJson(resource.served, format.transform, list, resource.clock.now());
+    context.audit.logResponseObject(text, countCharacters(list.items));
+  }
+  return respond(context, format.encoding, 200, listBody(resource, format, list));
+};
+
+function respond(
+  context: RequestInfoContext,
+  encoding: Encoding,
+  status: number,
+  body: SizedBody | ChunkedBody | Promise<SizedBody>,
+): ApiResponse | Promise<ApiResponse> {
+  if (body instanceof Promise)
+    return trackLatency(context.latency, 'encoding', body).then((bytes) => respond(context, encoding, status, bytes));
+  const warnings = context.warnings.size > 0 ? { warning: warningHeaders(context.warnings) } : undefined;
+  const headers = { ...standardHeaders(context.auditId, encoding), ...warnings };
+  return compressResponse(context.request, { status, headers, body });
+}
+
+const standardHeaders = (auditId: string, encoding: Encoding): Record<string, string> => ({
+  'audit-id': auditId,
+  'cache-control': 'no-cache, private',
+  'content-type': contentTypes[encoding],
+});
+
+/** An error response, whichever stage throws the error. */
+export function errorResponse(
+  request: ApiRequest,
+  known: { readonly auditId?: string; readonly query?: URLSearchParams; readonly warnings?: ReadonlySet<string> },
+  error: StatusError,
+): ApiResponse {
+  const encoding = negotiateError(request, known.query);
+  const headers: OutgoingHeaders = {
+    ...standardHeaders(known.auditId ?? '', encoding),
+    ...(error.code === 403 && { 'x-content-type-options': 'nosniff' }),
+    ...(error.retryAfterSeconds !== undefined && { 'retry-after': String(error.retryAfterSeconds) }),
+    ...(known.warnings && known.warnings.size > 0 && { warning: warningHeaders(known.warnings) }),
+  };
+  return { status: error.code, headers, body: encode(encoding, error.toStatus(), statusSchema) };
+}
+
+export const textResponse = (
+  auditId: string,
+  status: number,
+  body: string,
+  headers: OutgoingHeaders = {},
+): ApiResponse => ({
+  status,
+  headers: {
+    'audit-id': auditId,
+    'cache-control': 'no-cache, private',
+    'content-type': 'text/plain; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+    ...headers,
+  },
+  body: Buffer.from(body),
+});

@@ -1,0 +1,143 @@
+import { type Clock, getOwn, invariant } from '@cluster-apiserver/base';
+import type { Authorizer } from '@cluster-apiserver/gates';
+import { type Kind, type Review, StatusError } from '@cluster-apiserver/model';
+import type { Resource } from '@cluster-apiserver/registry';
+import type { Endpoint, EndpointScope, HandlerName } from './endpoints/endpoint.ts';
+import { endpointsOf } from './endpoints/endpoints.ts';
+import type { ApiResponse, Handler } from './exchange.ts';
+import type { AuthenticatedContext } from './request-context.ts';
+import { createHandler } from './handlers/create.ts';
+import { createSubresourceHandler } from './handlers/create-subresource.ts';
+import { deleteHandler } from './handlers/delete.ts';
+import { deleteCollectionHandler } from './handlers/delete-collection.ts';
+import { getHandler } from './handlers/get.ts';
+import { listHandler } from './handlers/list.ts';
+import { patchHandler } from './handlers/patch.ts';
+import type { WriteChecks } from './handlers/requester.ts';
+import { replaceHandler } from './handlers/replace.ts';
+import { reviewHandler } from './handlers/review.ts';
+import { watchHandler, type WatchLimits } from './handlers/watch.ts';
+import { readBoolean, type ResourceInfo } from './request-info.ts';
+
+export interface RouteOptions {
+  readonly resources: readonly Resource[];
+  /** Kinds that are answered and never stored. */
+  readonly reviews: readonly Review[];
+  readonly clock: Clock;
+  readonly checks: WriteChecks;
+  readonly deleteCollectionWorkers: number;
+  readonly watchLimits: WatchLimits;
+  /** Authorizes the deletion of unreadable objects; undefined if that is disabled. */
+  readonly unsafeDeletionAuthorizer?: Authorizer | undefined;
+  /** Handles non-resource paths. */
+  readonly nonResourceRouter: Handler<AuthenticatedContext>;
+}
+
+/** The handlers at one path, by method. */
+type Methods = Readonly<Record<string, Handler<AuthenticatedContext>>>;
+
+/** The handlers of one resource. A scope that the kind does not have is absent. */
+interface ResourceRoutes {
+  readonly namespaced: boolean;
+  readonly scopes: Readonly<Partial<Record<EndpointScope, Methods>>>;
+  /** By the name of the subresource. */
+  readonly subresources: Readonly<Record<string, Methods>>;
+}
+
+/** Returns the router, whose table is built from the endpoints of all kinds. */
+export function createRouter(options: RouteOptions): Handler<AuthenticatedContext> {
+  const { resources, reviews, clock, checks } = options;
+  const served = [...resources.map((resource) => resource.served), ...reviews];
+  const table = new Map([
+    ...resources.map(
+      (resource) => [keyOf(resource.served), routesOf(resource.served, handlersOf(resource, options))] as const,
+    ),
+    ...reviews.map((review) => [keyOf(review), routesOf(review, () => reviewHandler(review, checks, clock))] as const),
+  ]);
+  const groups = new Set(['', ...served.map(({ group }) => group)]);
+  const versions = new Set(served.map(({ group, version }) => `${group}/${version}`));
+  /** Whether the path is the discovery document of a version that a served group does not have. */
+  const isMissingVersion = (path: string): boolean => {
+    const [, root, ...rest] = path.split('/');
+    const [group, version] = root === 'api' ? ['', rest[0]] : root === 'apis' && rest[0] ? rest : [];
+    return group !== undefined && groups.has(group) && !!version && !versions.has(`${group}/${version}`);
+  };
+  return (context) => {
+    const info = context.info.resource;
+    if (!info) return (isMissingVersion(context.info.path) ? notFound : options.nonResourceRouter)(context);
+    const found = table.get(`${info.group}/${info.version}/${info.plural}`);
+    if (found) return handlerFor(found, info, context.request.method)(context);
+    // Unknown groups get a plain 404. In a served group, an unknown version or resource is answered with a Status.
+    return (groups.has(info.group) ? notFound : options.nonResourceRouter)(context);
+  };
+}
+
+const keyOf = ({ group, version, plural }: Kind | Review): string => `${group}/${version}/${plural}`;
+
+function routesOf(
+  kind: Kind | Review,
+  handlerOf: (endpoint: Endpoint) => Handler<AuthenticatedContext>,
+): ResourceRoutes {
+  const scopes: Partial<Record<EndpointScope, Record<string, Handler<AuthenticatedContext>>>> = {};
+  const subresources: Record<string, Record<string, Handler<AuthenticatedContext>>> = {};
+  for (const endpoint of endpointsOf(kind)) {
+    const { scope, method, subresource } = endpoint;
+    const methods = subresource === undefined ? (scopes[scope] ??= {}) : (subresources[subresource] ??= {});
+    methods[method] = handlerOf(endpoint);
+  }
+  return { namespaced: kind.namespaced, scopes, subresources };
+}
+
+/** The handlers of a kind whose objects are stored. Each is created once, because watchers of all paths share frames. */
+function handlersOf(
+  resource: Resource,
+  { checks, deleteCollectionWorkers, watchLimits, unsafeDeletionAuthorizer: mayDeleteUnreadable }: RouteOptions,
+): (endpoint: Endpoint) => Handler<AuthenticatedContext> {
+  const list = listHandler(resource);
+  const watch = watchHandler(resource, watchLimits);
+  const handlers: Readonly<
+    Record<Exclude<HandlerName, 'createSubresource' | 'review'>, Handler<AuthenticatedContext>>
+  > = {
+    get: getHandler(resource),
+    list: (context) => (readBoolean(context.info.query, 'watch') ? watch(context) : list(context)),
+    watch,
+    create: createHandler(resource, checks),
+    replace: replaceHandler(resource, checks),
+    patch: patchHandler(resource, checks),
+    delete: deleteHandler(resource, checks, mayDeleteUnreadable),
+    deleteCollection: deleteCollectionHandler(resource, checks, deleteCollectionWorkers, mayDeleteUnreadable),
+  };
+  return ({ handler, subresource: name }) => {
+    invariant(handler !== 'review', 'a review has no stored objects');
+    if (handler !== 'createSubresource') return handlers[handler];
+    const subresource = resource.served.subresources.find((one) => one.name === name);
+    invariant(subresource, 'an endpoint creates a subresource that its kind does not declare');
+    return createSubresourceHandler(resource, subresource, checks);
+  };
+}
+
+function handlerFor(found: ResourceRoutes, info: ResourceInfo, method: string): Handler<AuthenticatedContext> {
+  const { namespace, isInNamespace: inNamespace, name, hasExtraSegments: beyond } = info;
+  const misplaced = found.namespaced ? namespace === undefined && name !== undefined : inNamespace;
+  if (beyond || name === '' || misplaced) return notFound;
+  const methods = methodsOf(found, info);
+  return methods ? (getOwn(methods, method) ?? notAllowed) : notFound;
+}
+
+function methodsOf(
+  { namespaced, scopes, subresources }: ResourceRoutes,
+  { namespace, name, subresource, isWatchPath: watchPath }: ResourceInfo,
+): Methods | undefined {
+  if (subresource !== undefined) return watchPath ? undefined : getOwn(subresources, subresource);
+  if (name !== undefined) return watchPath ? scopes.watchObject : scopes.object;
+  if (namespaced && namespace === undefined) return watchPath ? scopes.watchAllNamespaces : scopes.allNamespaces;
+  return watchPath ? scopes.watchCollection : scopes.collection;
+}
+
+const notFound = (): ApiResponse => {
+  throw new StatusError('NotFound', 'the server could not find the requested resource', {});
+};
+
+const notAllowed = (): ApiResponse => {
+  throw new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+};

@@ -1,0 +1,14 @@
+import type { Handler } from '../exchange.ts';
+import type { DeadlineContext, RequestInfoContext } from '../request-context.ts';
+import { parseRequestInfo } from '../request-info.ts';
+
+/** Adds the verb, resource, namespace and name of the request. */
+export const resolveRequestInfo =
+  (next: Handler<RequestInfoContext>): Handler<DeadlineContext> =>
+  (context) =>
+    next(
+      Object.assign(context, {
+        info: parseRequestInfo(context.request.method, context.request.target),
+        warnings: new Set<string>(),
+      }),
+    );

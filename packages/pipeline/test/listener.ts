@@ -1,0 +1,345 @@
+import { once } from 'node:events';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { type Clock, systemClock, systemRandom } from '@cluster-apiserver/base';
+import { selfSigned } from '@cluster-apiserver/certificates';
+import { expect } from '@jest/globals';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  BodyTooLargeError,
+  BodyTooSlowError,
+  type Handler,
+} from '../src/exchange.ts';
+import { defaultStreamsMax } from '../src/listener/limits.ts';
+import { type ListenerMeasures, noListenerMeasures } from '../src/listener/measures.ts';
+import { type Listener, type ListenOptions, listen } from '../src/listener/listener.ts';
+import type { ServingCertificate } from '../src/listener/serving-certificate.ts';
+
+/** A listener on a free port, and clients that can misbehave. */
+export interface Served {
+  readonly listener: Listener;
+  readonly reports: string[];
+  /** A socket after the handshake, on which any bytes can be sent. */
+  raw(): Promise<RawClient>;
+  http2(): ClientHttp2Session;
+  /**
+   * An HTTP/2 connection after its settings, on which single frames can be sent; Node's client is too correct to
+   * attack.
+   */
+  frames(): Promise<RawClient>;
+  close(): Promise<void>;
+}
+
+export interface RawClient {
+  readonly socket: TLSSocket;
+  send(text: string | Buffer): void;
+  /** Everything received so far. */
+  received(): string;
+  receivedBytes(): number;
+  until(pattern: RegExp): Promise<string>;
+  /** Everything received until the server closed the connection. */
+  ended(): Promise<string>;
+}
+
+export async function certificateFor(commonName: string): Promise<ServingCertificate> {
+  const { certificate, privateKey } = await selfSigned(
+    { commonName, hosts: ['127.0.0.1'] },
+    systemClock,
+    systemRandom(),
+  );
+  return { cert: Buffer.from(certificate), key: Buffer.from(privateKey) };
+}
+
+export async function serve(
+  handler: Handler<ApiRequest>,
+  clock: Clock = systemClock,
+  options: Partial<ListenOptions> = {},
+): Promise<Served> {
+  const reports: string[] = [];
+  const listener = await listen(
+    {
+      host: '127.0.0.1',
+      port: 0,
+      certificate: await certificateFor('first'),
+      requestsCertificates: false,
+      clock,
+      random: systemRandom(),
+      goawayChance: 0,
+      streamsMax: defaultStreamsMax,
+      connectionsPerPeerMax: 0,
+      measures: noListenerMeasures,
+      report: (what, error, request) =>
+        reports.push([what, ...(request ? [request.method, request.path] : []), `${error}`].join(': ')),
+      ...options,
+    },
+    handler,
+  );
+  const sockets: TLSSocket[] = [];
+  const sessions: ClientHttp2Session[] = [];
+  const open = async (protocol: string): Promise<RawClient> => {
+    const client = await rawClient(listener.port, protocol);
+    sockets.push(client.socket);
+    return client;
+  };
+  return {
+    listener,
+    reports,
+    raw: () => open('http/1.1'),
+    frames: async () => {
+      const client = await open('h2');
+      client.send(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame('SETTINGS', 0, 0)]));
+      return client;
+    },
+    http2: () => {
+      const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { rejectUnauthorized: false });
+      session.on('error', () => {});
+      sessions.push(session);
+      return session;
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      for (const session of sessions) session.destroy();
+      await listener.close(0);
+    },
+  };
+}
+
+const frameTypes = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6, WINDOW_UPDATE: 8 };
+export const endHeaders = 4;
+export const endStream = 1;
+
+export function frame(type: keyof typeof frameTypes, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(frameTypes[type], 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** `GET https / a` and `POST https / a` by their places in HPACK's static table, the authority spelled out. */
+export const packed = {
+  get: Buffer.from([0x82, 0x87, 0x84, 0x01, 0x01, 0x61]),
+  getOf: (path: string): Buffer<ArrayBuffer> =>
+    Buffer.concat([Buffer.from([0x82, 0x87, 0x04, path.length]), Buffer.from(path), Buffer.from([0x01, 0x01, 0x61])]),
+  post: Buffer.from([0x83, 0x87, 0x84, 0x01, 0x01, 0x61]),
+};
+/** A header as HPACK writes it without any table. Both parts are shorter than 127 bytes. */
+export const literalHeader = (name: string, value: string): Buffer =>
+  Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)]);
+
+/** The reason CANCEL. */
+export const cancel = Buffer.from([0, 0, 0, 8]);
+
+export async function rawClient(port: number, protocol: string): Promise<RawClient> {
+  const socket = connectTls({
+    host: '127.0.0.1',
+    port,
+    rejectUnauthorized: false,
+    ALPNProtocols: [protocol],
+    allowHalfOpen: true,
+  } as never);
+  await once(socket, 'secureConnect');
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  let ended = false;
+  const listeners = new Set<() => void>();
+  const changed = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const end = (): void => {
+    ended = true;
+    changed();
+  };
+  socket.on('data', (piece: Buffer) => {
+    pieces.push(piece);
+    bytes += piece.length;
+    changed();
+  });
+  socket.on('end', end);
+  socket.on('close', end);
+  socket.on('error', () => {});
+  const received = (): string => Buffer.concat(pieces).toString('latin1');
+  const when = (fact: () => boolean): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const check = (): void => {
+        if (fact()) resolve(received());
+        else if (ended) reject(new Error(`the connection ended with: ${received()}`));
+        else return;
+        listeners.delete(check);
+      };
+      listeners.add(check);
+      check();
+    });
+  return {
+    socket,
+    send: (text) => socket.write(text),
+    received,
+    receivedBytes: () => bytes,
+    until: (pattern) => when(() => pattern.test(received())),
+    ended: () => when(() => ended),
+  };
+}
+
+export interface Http2Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: Buffer;
+}
+
+export function http2Answer(stream: ClientHttp2Stream): Promise<Http2Answer> {
+  return new Promise((resolve, reject) => {
+    let headers: Record<string, unknown> = {};
+    const pieces: Buffer[] = [];
+    stream.on('response', (received) => (headers = received as never));
+    stream.on('data', (piece: Buffer) => pieces.push(piece));
+    stream.on('end', () => resolve({ status: Number(headers[':status']), headers, body: Buffer.concat(pieces) }));
+    stream.on('error', reject);
+    stream.on('aborted', () => reject(new Error('aborted')));
+    stream.on('close', () => reject(new Error(`closed with ${stream.rstCode}`)));
+  });
+}
+
+export const protocols = ['HTTP/1.1', 'HTTP/2'] as const;
+export type Protocol = (typeof protocols)[number];
+
+export interface Sent {
+  readonly method?: string;
+  readonly target?: string;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  readonly body?: Buffer;
+}
+
+/** One request over either protocol, on a connection of its own. */
+export async function send(served: Served, protocol: Protocol, sent: Sent = {}): Promise<Http2Answer> {
+  const { method = 'GET', target = '/', headers = {}, body } = sent;
+  if (protocol === 'HTTP/2') {
+    const stream = served.http2().request({ ...headers, ':method': method, ':path': target }, { endStream: !body });
+    if (body) stream.end(body);
+    return http2Answer(stream);
+  }
+  const client = await served.raw();
+  const lines = Object.entries(headers).flatMap(([name, value]) => [value].flat().map((one) => `${name}: ${one}\r\n`));
+  const length = body ? `Content-Length: ${body.length}\r\n` : '';
+  client.send(`${method} ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${length}${lines.join('')}\r\n`);
+  if (body) client.send(body);
+  const received = await client.ended();
+  const at = received.indexOf('\r\n\r\n');
+  const [first = '', ...rest] = received.slice(0, at).split('\r\n');
+  return {
+    status: Number(first.split(' ')[1]),
+    headers: Object.fromEntries(
+      rest.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
+    ),
+    body: Buffer.from(received.slice(at + 4), 'latin1'),
+  };
+}
+
+/** A clock that is advanced by hand. */
+export type HandClock = Clock & { advance(ms: number): void };
+
+export function handClock(): HandClock {
+  let nowMs = 0;
+  let waiting: { atMs: number; callback: () => void }[] = [];
+  return {
+    now: () => nowMs,
+    monotonicMs: () => nowMs,
+    after: (delayMs, callback) => {
+      const entry = { atMs: nowMs + delayMs, callback };
+      waiting.push(entry);
+      return () => {
+        waiting = waiting.filter((other) => other !== entry);
+      };
+    },
+    soon: (callback) => void setImmediate(callback),
+    advance: (ms) => {
+      const until = nowMs + ms;
+      for (;;) {
+        const next = waiting.filter(({ atMs }) => atMs <= until).sort((a, b) => a.atMs - b.atMs)[0];
+        if (!next) break;
+        waiting = waiting.filter((other) => other !== next);
+        nowMs = next.atMs;
+        next.callback();
+      }
+      nowMs = until;
+    },
+  };
+}
+
+export async function eventually(fact: () => boolean, limitMs = 20_000): Promise<void> {
+  const endMs = systemClock.monotonicMs() + limitMs;
+  while (!fact()) {
+    if (systemClock.monotonicMs() > endMs) throw new Error(`waited ${limitMs} ms in vain until ${fact}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** A frame of a WebSocket as a client sends it. */
+export function clientFrame(
+  opcode: number,
+  payload: Buffer,
+  { last = true, masked = true }: { readonly last?: boolean; readonly masked?: boolean } = {},
+): Buffer {
+  const { length } = payload;
+  const lengthBytes = length < 126 ? 0 : length < 65_536 ? 2 : 8;
+  const head = Buffer.alloc(2 + lengthBytes);
+  head[0] = (last ? 0x80 : 0) | opcode;
+  head[1] = (masked ? 0x80 : 0) | (lengthBytes === 0 ? length : lengthBytes === 2 ? 126 : 127);
+  if (lengthBytes === 2) head.writeUInt16BE(length, 2);
+  if (lengthBytes === 8) head.writeBigUInt64BE(BigInt(length), 2);
+  if (!masked) return Buffer.concat([head, payload]);
+  const mask = Buffer.from([0x12, 0x34, 0x56, 0x78]);
+  return Buffer.concat([head, mask, payload.map((byte, at) => byte ^ (mask[at % 4] as number))]);
+}
+
+export const text = (body: string, status = 200): ApiResponse => ({
+  status,
+  headers: { 'Content-Type': 'text/plain' },
+  body: Buffer.from(body),
+});
+
+/** Responds with what it received, so that a test can match responses to requests. */
+export const echo: Handler<ApiRequest> = async (request) => {
+  try {
+    const body = await request.body(1_000_000);
+    return text(`${request.method} ${request.target} ${request.protocol} ${body.length}`);
+  } catch (error) {
+    if (error instanceof BodyTooLargeError) return text('too large', 413);
+    if (error instanceof BodyTooSlowError) return text('too slow', 408);
+    throw error;
+  }
+};
+
+/** A request in HTTP/1.1. */
+export const get = (target: string, ...headers: string[]): string =>
+  [`GET ${target} HTTP/1.1`, 'Host: a', ...headers, '', ''].join('\r\n');
+export const post = (target: string, body: string, ...headers: string[]): string =>
+  [`POST ${target} HTTP/1.1`, 'Host: a', ...headers, '', body].join('\r\n');
+
+/** The setting of HTTP/2's initial window. */
+export const initialWindow = (bytes: number): Buffer<ArrayBuffer> =>
+  Buffer.from([0, 4, ...[24, 16, 8, 0].map((shift) => (bytes >> shift) & 255)]);
+
+/** Measures that list what the listener counted. */
+export function countingMeasures(): { readonly measures: ListenerMeasures; readonly counted: string[] } {
+  const counted: string[] = [];
+  return {
+    counted,
+    measures: {
+      ...noListenerMeasures,
+      callbackFailed: (where) => counted.push(`failed ${where}`),
+      connectionRefused: (reason) => counted.push(`refused ${reason}`),
+      responseCutOff: (reason) => counted.push(`cut off ${reason}`),
+      bodyRefused: (reason) => counted.push(`body ${reason}`),
+    },
+  };
+}
+
+/** New clients of both protocols get their answers. */
+export async function expectServed(served: Served): Promise<void> {
+  const client = await served.raw();
+  client.send(get('/still-here'));
+  await client.until(/^HTTP\/1\.1 200 /);
+  expect((await http2Answer(served.http2().request({ ':path': '/still-here' }))).status).toBe(200);
+}

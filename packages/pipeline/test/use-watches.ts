@@ -1,0 +1,199 @@
+/** Watches without sockets: their handler over a store in memory, and clients that can stop reading. */
+import { afterEach, beforeEach, expect } from '@jest/globals';
+import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { decode, type KubeObject, type UserInfo } from '@cluster-apiserver/model';
+import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
+import { memoryStore } from '@cluster-apiserver/storage';
+import { type ApiRequest, type Sink } from '../src/exchange.ts';
+import type { AuthenticatedContext } from '../src/request-context.ts';
+import { type HandClock, handClock } from './listener.ts';
+import { parseRequestInfo } from '../src/request-info.ts';
+import { robotKind } from '../../registry/test/robot-kind.ts';
+import { OpenWatches } from '../src/handlers/open-watches.ts';
+import { type Watched, watchHandler } from '../src/handlers/watch.ts';
+
+export const kind = robotKind;
+export const call = callUntil(Number.POSITIVE_INFINITY);
+export const watchesPerUserMax = 3;
+
+/** A client that reads nothing while it is blocked. */
+export class Client implements Sink {
+  readonly leaving = new AbortController();
+  readonly closing = new AbortController();
+  readonly signal = this.leaving.signal;
+  readonly draining = this.closing.signal;
+  readonly lines: string[] = [];
+  readonly bytes: Buffer[] = [];
+  blocked = false;
+  #backlog: Buffer[] = [];
+  #waiting: (() => void)[] = [];
+  ended = false;
+  /** What its stream was cut off with. */
+  cutBy: unknown;
+
+  write(bytes: Buffer): void {
+    this.#backlog.push(bytes);
+    if (!this.blocked) this.read();
+  }
+
+  read(): void {
+    for (const bytes of this.#backlog.splice(0)) {
+      this.bytes.push(bytes);
+      this.lines.push(...bytes.toString().split('\n').slice(0, -1));
+    }
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  get backlogBytes(): number {
+    return this.#backlog.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  drained(): Promise<void> {
+    return this.#backlog.length === 0 ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  get events(): string[] {
+    return this.lines.map((line) => {
+      const { type, object } = JSON.parse(line) as { type: string; object: KubeObject & { code?: number } };
+      return `${type} ${object.metadata.name ?? object.code ?? object.metadata.resourceVersion}`;
+    });
+  }
+}
+
+const tester: UserInfo = { name: 'tester', groups: [] };
+
+/** A client that takes nothing from the beginning. */
+export function unreading(): Client {
+  const client = new Client();
+  client.blocked = true;
+  return client;
+}
+
+/** What the tests of one file share; made anew before each of them. */
+export interface Watches {
+  readonly memory: ReturnType<typeof memoryStore>;
+  /** The clock of the handler. */
+  readonly clock: HandClock;
+  readonly faults: readonly unknown[];
+  /** Watches that are counted as open. */
+  readonly open: number;
+  /** Watches whose clients stopped reading. */
+  readonly stalled: readonly Watched[];
+  /** How many stalled watches each report named. */
+  readonly stallReports: readonly number[];
+  /** What was counted of each write into a stream. */
+  readonly sent: readonly { readonly events: number; readonly bytes: number }[];
+  begin(query: string, options?: WatchOptions): Promise<Client>;
+  /** Creates a robot, and returns its revision. */
+  make(name: string, annotations?: object): Promise<number>;
+  /** Waits until the watch cache has caught up and its events have been delivered. */
+  settle(): Promise<void>;
+}
+
+interface WatchOptions {
+  readonly accept?: string | undefined;
+  readonly webSocket?: boolean;
+  readonly user?: UserInfo;
+  readonly client?: Client;
+}
+
+export function useWatches(): Watches {
+  const random = seededRandom(1);
+  let registry: Registry;
+  let resource: Resource;
+  let watchRobots: ReturnType<typeof watchHandler>;
+  const created = () => ({
+    memory: memoryStore(systemClock),
+    clock: handClock(),
+    faults: [] as unknown[],
+    open: 0,
+    stalled: [] as Watched[],
+    stallReports: [] as number[],
+    sent: [] as { readonly events: number; readonly bytes: number }[],
+  });
+  const state = { ...created(), begin, make, settle };
+
+  beforeEach(() => {
+    Object.assign(state, created());
+    registry = openRegistry({
+      kinds: [kind],
+      store: state.memory,
+      keyPrefix: '/registry',
+      clock: systemClock,
+      random,
+      report: () => {},
+    });
+    resource = registry.resources[0] as Resource;
+    watchRobots = watchHandler(resource, {
+      clock: state.clock,
+      random,
+      minRequestTimeoutMs: 1_800_000,
+      openWatches: new OpenWatches({
+        clock: state.clock,
+        maxPerUser: watchesPerUserMax,
+        reportStalled: (count) => state.stallReports.push(count),
+      }),
+      measures: {
+        began: (watched) => {
+          state.open += 1;
+          return {
+            sent: (events, bytes) => state.sent.push({ events, bytes }),
+            stalled: () => state.stalled.push(watched),
+            ended: () => (state.open -= 1),
+          };
+        },
+      },
+      report: (error) => state.faults.push(error),
+    });
+  });
+  afterEach(async () => {
+    await registry.cache.close();
+    state.memory.close();
+  });
+
+  async function begin(
+    query: string,
+    { accept, webSocket = false, user = tester, client = new Client() }: WatchOptions = {},
+  ): Promise<Client> {
+    const target = `/api/v1/namespaces/n/robots?watch=true&${query}`;
+    const ends: (() => void)[] = [];
+    const request = {
+      isWebSocket: webSocket,
+      header: (name: string) => (name === 'accept' ? accept : undefined),
+      onEnd: (listener: () => void) => ends.push(listener),
+    };
+    const context = {
+      info: parseRequestInfo('GET', target),
+      call,
+      auditId: 'a',
+      user,
+      request: request as unknown as ApiRequest,
+      warnings: new Set<string>(),
+    } as unknown as AuthenticatedContext;
+    const { body, status } = await watchRobots(context);
+    expect(status).toBe(webSocket ? 101 : 200);
+    if (typeof body !== 'object' || !('stream' in body)) throw new Error('it is no stream');
+    void body
+      .stream(client)
+      .catch((error: unknown) => (client.cutBy = error))
+      .then(() => {
+        client.ended = true;
+        for (const end of ends) end();
+      });
+    return client;
+  }
+
+  async function make(name: string, annotations = {}): Promise<number> {
+    const names = { kind: 'Robot', apiVersion: 'v1' };
+    const object = decode(kind.schema, { ...names, metadata: { name, annotations } }, () => {}) as KubeObject;
+    const options = { namespace: 'n', dryRun: false, manager: 'm', warn: () => {} };
+    return (await create(resource, object, options, call)).revision as number;
+  }
+
+  async function settle(): Promise<void> {
+    await resource.collection.waitUntilFresh(undefined, call);
+    for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
+  }
+
+  return state;
+}
