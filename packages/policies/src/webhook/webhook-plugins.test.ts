@@ -54,9 +54,9 @@ const configurationsOf = (...webhooks: MutatingWebhook[]): Resource => {
   const items = { visit: (_: string, see: (item: object) => boolean) => void see({ key: 'all', object }) };
   const collection = {
     view: () => ({ items }),
-    follow: () => () => {},
-    knowsLocalWrites: true,
-    reach: () => undefined,
+    subscribe: () => () => {},
+    hasLocalWrites: true,
+    waitUntilFresh: () => undefined,
   };
   return { collection } as unknown as Resource;
 };
