@@ -49,7 +49,7 @@ test('a full etcd refuses writes, is reported, serves reads and deletions, and i
   const refused = { status: 503, body: expect.objectContaining({ reason: 'ServiceUnavailable' }) };
   const { body } = await create('late');
   expect(body).toMatchObject({
-    message: 'the storage is full: only reads and deletions work until its operator has made room',
+    message: 'the storage is full: only reads and deletions work until its operator has freed space',
     details: { retryAfterSeconds: 10 },
   });
   const writes: [string, string, object, string?][] = [
