@@ -109,7 +109,7 @@ async function next(watching: WatchReader, count: number): Promise<string[]> {
   return lines;
 }
 
-/** Everything that happened so far has come to this replica, and its channels have told it. */
+/** Resolves when all changes so far are in memory and were sent by the channels. */
 async function settled(): Promise<void> {
   await resource.collection.reach(undefined, call);
   await new Promise(setImmediate);
@@ -393,8 +393,8 @@ describe('changes that are too old for memory', () => {
         begin({ resourceVersion: String(first), ...more }),
       ),
     );
-    const told = await Promise.all(all.map((watching, at) => next(watching, at === 1 ? 1 : 100)));
-    expect(told.map(([line]) => line)).toEqual(['MODIFIED a', 'ADDED other', 'ADDED a', 'MODIFIED a', 'MODIFIED a']);
+    const sent = await Promise.all(all.map((watching, at) => next(watching, at === 1 ? 1 : 100)));
+    expect(sent.map(([line]) => line)).toEqual(['MODIFIED a', 'ADDED other', 'ADDED a', 'MODIFIED a', 'MODIFIED a']);
     expect(replays).toBe(1);
   });
 
@@ -613,7 +613,7 @@ test('when the storage turns out to have another history, every watch ends as ex
         const look = (): void => {
           try {
             while (watching.take()) {
-              // What was told before is no news.
+              // Cached parts of before must not be sent again.
             }
             watching.wait(look);
           } catch (error) {
