@@ -98,7 +98,7 @@ const lineOf = (event: { type: string }): string =>
     ? `${event.type} ${(event.outcome as { object: KubeObject }).object.metadata.name}`
     : `${event.type}${(event as { endsInitialEvents?: boolean }).endsInitialEvents ? ' end' : ''}`;
 
-/** The next events, as many as asked for. */
+/** The next `count` events. */
 async function next(watching: WatchReader, count: number): Promise<string[]> {
   const lines: string[] = [];
   while (lines.length < count) {
@@ -624,7 +624,7 @@ test('when the storage turns out to have another history, every watch ends as ex
       }),
   );
   memory.restore(revision(at - 1));
-  // Asked in this turn: memory is filled again soon.
+  // In this turn, because memory is loaded again soon.
   const refused = begin({ resourceVersion: String(at) }).catch((error: unknown) => error);
   expect(await refused).toMatchObject({ reason: 'ServiceUnavailable' });
   for (const end of ends) expect(await end).toMatchObject({ reason: 'Expired' });
