@@ -292,7 +292,7 @@ describe('for all configurations', () => {
   test('an applier that stops removes exactly the fields that only it owned', () => {
     assert(
       property(configuration, configuration, (first, second) => {
-        // An empty map is not shown, so it disappears with its last entry, whoever owned the map.
+        // An empty map is not shown, so it disappears with its last entry, even if another manager owns the map.
         if (fillsEmpty(second, first)) return;
         const alone = applied(updated(emptyRobot, 'u', {}), 'one', first);
         let both: KubeObject;
