@@ -4,7 +4,7 @@ import { type ChangeSet, CorruptValueError, type Entry, type Store } from '@clus
 export interface DisturbedStore extends Store {
   /** Called before each write. What it throws is what the write throws. */
   beforeWrite: (verb: 'update' | 'delete', key: string) => Promise<void> | void;
-  /** How often each was asked for. */
+  /** The number of calls of each method. */
   readonly asked: { readonly get: number; readonly list: number; readonly head: number; readonly writes: number };
   /** Watches deliver nothing until the returned function is called. */
   hold(): () => void;

@@ -35,7 +35,7 @@ export interface World {
   readonly events: Resource;
   account(name: string, place?: Place): Promise<KubeObject>;
   event(name: string, place?: Place): Promise<KubeObject>;
-  /** The object as it is now; undefined when it, and not another of its name, is gone. */
+  /** The current object; undefined if it no longer exists, even if its name is used again. */
   read(object: KubeObject): Promise<KubeObject | undefined>;
   names(resource: Resource): Promise<string[]>;
   change(object: KubeObject, change: (metadata: KubeObject['metadata']) => KubeObject['metadata']): Promise<void>;

@@ -1,6 +1,6 @@
 import type { KindServices } from '../src/index.ts';
 
-/** Everything that the kinds ask for, for tests of what follows from their declarations. */
+/** All services of kinds, for tests of their declarations. */
 export const services: KindServices = {
   eventLifetimeSeconds: 3600,
   serviceAccountTokens: {

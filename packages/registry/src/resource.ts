@@ -60,13 +60,13 @@ export interface Registry {
 
 /** Opens the resources of all kinds and begins to follow them in memory. */
 export function openRegistry(options: RegistryOptions): Registry {
-  const { kinds, keyPrefix, shardedReads = false, readMeasures, ...surroundings } = options;
-  const { store, clock, random } = surroundings;
+  const { kinds, keyPrefix, shardedReads = false, readMeasures, ...environment } = options;
+  const { store, clock, random } = environment;
   const stored = kinds.filter(({ view }) => !view);
   const names = new Set(stored.map(({ storageName }) => storageName));
   invariant(names.size === stored.length, 'two kinds with the same storage name would overwrite objects of each other');
   const forms = stored.map((kind) => ({ ...collectionFormOf(kind, keyPrefix), measures: readMeasures?.(kind) }));
-  const cache = openWatchCache({ ...surroundings, prefix: `${keyPrefix}/`, collections: forms });
+  const cache = openWatchCache({ ...environment, prefix: `${keyPrefix}/`, collections: forms });
   const sharedByWatches = { clock, turns: new WatchTurns(clock) };
   const tracked = trackedStore(store);
   const resources = stored.map((kind, index): Resource => {

@@ -12,26 +12,21 @@ import { toStatusError } from './storage-errors.ts';
 const keys = Array.from({ length: 300 }, (_, at) => `/registry/events/n/${at}`);
 
 test.each<[string, Error, string, RegExp]>([
+  ['an unavailable storage', new StorageUnavailableError(), 'ServiceUnavailable', /^the storage is unavailable/],
   [
-    'a storage that does not answer',
-    new StorageUnavailableError(),
-    'ServiceUnavailable',
-    /^the storage does not answer/,
-  ],
-  [
-    'a plugin that does not answer while something is encrypted',
+    'an unavailable KMS plugin during a write',
     new KeyUnavailableError(),
     'ServiceUnavailable',
-    /^the key management plugin .* does not answer/,
+    /^the KMS plugin .* is unavailable/,
   ],
   [
-    'a plugin that does not answer while something is decrypted',
+    'an unavailable KMS plugin during a read',
     new CorruptValueError(['/a'], { cause: new KeyUnavailableError() }),
     'ServiceUnavailable',
     /\/a at present$/,
   ],
-  ['a value that is wrong for good', new CorruptValueError(['/a']), 'InternalError', /\/a$/],
-  ['a version that is gone', new RevisionCompactedError(revision(7)), 'Expired', /^too old resource version: .*7/],
+  ['a corrupt value', new CorruptValueError(['/a']), 'InternalError', /\/a$/],
+  ['a compacted revision', new RevisionCompactedError(revision(7)), 'Expired', /^too old resource version: .*7/],
 ])('%s becomes a StatusError with its own reason', (_, error, reason, message) => {
   const answer = toStatusError(error);
   expect(answer).toBeInstanceOf(StatusError);

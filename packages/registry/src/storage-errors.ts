@@ -20,33 +20,38 @@ export function toStatusError(error: unknown, scope: ReadScope = 'object'): unkn
   if (error instanceof WriteInDoubtError)
     return new StatusError(
       'Timeout',
-      'the storage did not tell in time whether the object was written; read it before you try again',
+      'the storage did not confirm the write in time; read the object before you try again',
       undefined,
       options,
     );
   if (error instanceof KeyUnavailableError)
     return new StatusError(
       'ServiceUnavailable',
-      'the key management plugin that encrypts what is stored does not answer at present; please try again',
+      'the KMS plugin that encrypts stored objects is unavailable; please try again',
       { retryAfterSeconds: 1 },
       options,
     );
   if (error instanceof StorageUnavailableError)
     return new StatusError(
       'ServiceUnavailable',
-      'the storage does not answer at present; please try again',
+      'the storage is unavailable; please try again',
       { retryAfterSeconds: 1 },
       options,
     );
   if (error instanceof StorageFullError)
     return new StatusError(
       'ServiceUnavailable',
-      'the storage is full: only reads and deletions work until its operator has made room',
+      'the storage is full: only reads and deletions work until its operator has freed space',
       { retryAfterSeconds: 10 },
       options,
     );
   if (error instanceof ValueTooLargeError)
-    return new StatusError('RequestEntityTooLarge', 'the object is larger than the storage takes', undefined, options);
+    return new StatusError(
+      'RequestEntityTooLarge',
+      'the object exceeds the size limit of the storage',
+      undefined,
+      options,
+    );
   if (error instanceof RevisionCompactedError)
     return new StatusError('Expired', `too old resource version: ${error.message}`, undefined, options);
   if (error instanceof RevisionTooLargeError) return tooLargeResourceVersion(error.message, options);

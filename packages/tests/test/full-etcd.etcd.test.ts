@@ -52,7 +52,7 @@ test('a full etcd rejects writes, is reported, serves reads and deletions, and t
   const refused = { status: 503, body: expect.objectContaining({ reason: 'ServiceUnavailable' }) };
   const { body } = await create('late');
   expect(body).toMatchObject({
-    message: 'the storage is full: only reads and deletions work until its operator has made room',
+    message: 'the storage is full: only reads and deletions work until its operator has freed space',
     details: { retryAfterSeconds: 10 },
   });
   const writes: [string, string, object, string?][] = [

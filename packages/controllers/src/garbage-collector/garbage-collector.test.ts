@@ -22,7 +22,7 @@ let running: Collecting[];
 
 beforeEach(() => {
   clock = handClock();
-  // Its own clock: what waits for ours is the collector.
+  // The store has a clock of its own: only the collector waits for the clock of the test.
   memory = memoryStore(handClock());
   store = disturbedStore(memory);
   world = createWorld({ store: memory, clock, call: () => callUntil(Number.POSITIVE_INFINITY) });

@@ -13,7 +13,7 @@ import { createWorld, owned } from '../../test/world.ts';
 
 interface Account {
   readonly object: KubeObject;
-  /** Everybody it ever named as an owner. */
+  /** All owners that it ever referred to. */
   readonly owners: Set<Account>;
   /** How it was deleted, if not by the collector. */
   deletedAs?: Policy;
@@ -46,7 +46,7 @@ async function history(random: Random): Promise<Judged[]> {
     const place = { namespace: metadata.namespace as string, name: metadata.name as string };
     return get(world.accounts, place, undefined, call).catch(() => undefined);
   };
-  /** One that is not going: whoever names one that is has only himself to blame. */
+  /** An owner that is not being deleted: references to others have no guarantee. */
   const oneThatStays = async (): Promise<{ account: Account; now: Outcome } | undefined> => {
     const account = oneOf(accounts);
     const now = account && (await read(account));

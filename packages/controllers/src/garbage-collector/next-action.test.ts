@@ -35,7 +35,7 @@ async function put({ kind, metadata: { name = '' } }: KubeObject): Promise<Graph
   return node as GraphNode; // the objects of these tests need one
 }
 
-/** How often somebody looks at the dependents of an owner. */
+/** How often the dependents of an owner are read. */
 function countLooks(owner: GraphNode): () => number {
   const dependents = graph.ownerOf(owner)?.dependents as Set<GraphNode>;
   let looks = 0;
@@ -79,7 +79,7 @@ test('an owner that something waits for is looked at for circles up to a bound',
   for (const dependent of dependents) await put(dependent);
   const looks = countLooks(node);
   expect(actions.nextAction(node)).toBeUndefined();
-  // The first that waits for nobody settles it.
+  // The first dependent that waits for no other one decides.
   expect(looks()).toBe(1);
 });
 

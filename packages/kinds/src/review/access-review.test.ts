@@ -9,7 +9,7 @@ import {
 import { describe, expect, test } from '@jest/globals';
 import { reviews } from './reviews.ts';
 
-/** All access reviews over an authorizer that remembers what it was asked. */
+/** All access reviews over an authorizer that records its calls. */
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const asker = { name: 'ann', groups: ['system:authenticated'] };
@@ -39,7 +39,7 @@ async function answer(
 }
 
 const listing = { namespace: 'a', verb: 'list', resource: 'events' };
-/** What authorizers are asked about it. */
+/** The attributes that authorizers get. */
 const questionOf = {
   group: '',
   version: '*',

@@ -292,7 +292,7 @@ describe('for all configurations', () => {
   test('an applier that stops removes exactly the fields that only it owned', () => {
     assert(
       property(configuration, configuration, (first, second) => {
-        // What one had as empty is not shown, so it goes with the last entry that another put into it.
+        // An empty map is not shown, so it disappears with its last entry, even if another manager owns the map.
         if (fillsEmpty(second, first)) return;
         const alone = applied(updated(emptyRobot, 'u', {}), 'one', first);
         let both: KubeObject;
@@ -323,7 +323,7 @@ describe(`ten random writes each of ${objects} objects`, () => {
       const random = seededRandom(44);
       let conflicts = 0;
       for (let object = 0; object < objects; object++) {
-        // Something that nobody ever changes, because an object without any owner is no longer tracked.
+        // A field that never changes, because an object without any owner is no longer tracked.
         let live = updated(emptyRobot, 'maker', { about });
         const model: Model = { values: new Map(), owners: new Map() };
         updateModel(model, 'maker', valuesOf([aboutPlace]));

@@ -5,7 +5,7 @@ import type { KubeObject, ManagedFieldsEntry } from '../kind/object.ts';
 import { managedFieldsAfterUpdate } from './managed-fields.ts';
 
 let clock = 0;
-/** The entries after somebody writes `next` over `live`. */
+/** The entries after an update from `live` to `next`. */
 function write(live: KubeObject | undefined, next: object, manager: string): KubeObject {
   const object = robot(next);
   const time = `2026-01-01T00:00:${String(clock++ % 60).padStart(2, '0')}Z`;

@@ -234,7 +234,7 @@ describe(`${rounds} random patches`, () => {
     return op === 'move' || op === 'copy' ? { op, from, path } : { op, path, value };
   }
 
-  /** Follows what is there most of the time, and goes astray at times. */
+  /** Follows existing members most of the time, and others sometimes. */
   function randomPointer(random: Random, document: unknown): string {
     let pointer = '';
     let value = document;

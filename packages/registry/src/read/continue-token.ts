@@ -23,13 +23,12 @@ export const encodeContinue = ({ after, revision: at }: Continuation): string =>
 
 export function decodeContinue(token: string): Continuation {
   const { v, rv, start } = parseToken(token);
-  if (v !== version) throw invalidToken('its version is not known');
-  if (typeof rv !== 'number' || !Number.isSafeInteger(rv) || rv === 0)
-    throw invalidToken('it names no resource version');
-  if (typeof start !== 'string' || start === '') throw invalidToken('it names no place');
+  if (v !== version) throw invalidToken('unknown version');
+  if (typeof rv !== 'number' || !Number.isSafeInteger(rv) || rv === 0) throw invalidToken('missing resource version');
+  if (typeof start !== 'string' || start === '') throw invalidToken('missing start key');
   const after = start.endsWith(end) ? start.slice(0, -1) : start;
   if (after.split('/').some((segment) => segment === '..' || segment === '.'))
-    throw invalidToken('its place is outside');
+    throw invalidToken('start key out of range');
   return { after, revision: rv > 0 ? revision(rv) : undefined };
 }
 
@@ -40,7 +39,7 @@ function parseToken(token: string): { readonly v?: unknown; readonly rv?: unknow
   } catch {
     // Reported below: it is not a token of this server.
   }
-  throw invalidToken('it is none of this server');
+  throw invalidToken('not a token of this server');
 }
 
 const invalidToken = (problem: string): Error =>

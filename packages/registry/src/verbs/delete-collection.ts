@@ -65,7 +65,7 @@ function unreadableSelected({ collection }: Resource, options: ListOptions): str
   const names = unreadableNames(collection.view(), scopeOf(options));
   if (names.length > 0 && (matcherOf(options) || options.limit || options.continue))
     throw badRequest(
-      `objects that cannot be read cannot be selected: delete the whole collection without selectors, limit and continue, or each object by its name, the first of ${names.length} being ${JSON.stringify(names[0])}`,
+      `unreadable objects cannot be selected: delete the whole collection without selectors, limit and continue, or each object by its name, the first of ${names.length} being ${JSON.stringify(names[0])}`,
     );
   return names;
 }

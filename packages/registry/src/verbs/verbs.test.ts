@@ -121,7 +121,7 @@ const unconditional = {
   sendInitialEvents: undefined,
   allowWatchBookmarks: false,
 };
-/** The next events of a watch, as many as asked for. */
+/** The next `count` events of a watch. */
 async function eventsOf(watching: WatchReader, count: number): Promise<WatchEvent[]> {
   const events: WatchEvent[] = [];
   while (events.length < count) {

@@ -98,7 +98,7 @@ const lineOf = (event: { type: string }): string =>
     ? `${event.type} ${(event.outcome as { object: KubeObject }).object.metadata.name}`
     : `${event.type}${(event as { endsInitialEvents?: boolean }).endsInitialEvents ? ' end' : ''}`;
 
-/** The next events, as many as asked for. */
+/** The next `count` events. */
 async function next(watching: WatchReader, count: number): Promise<string[]> {
   const lines: string[] = [];
   while (lines.length < count) {
@@ -109,7 +109,7 @@ async function next(watching: WatchReader, count: number): Promise<string[]> {
   return lines;
 }
 
-/** Everything that happened so far has come to this replica, and its channels have told it. */
+/** Resolves when all changes so far are in memory and were sent by the channels. */
 async function settled(): Promise<void> {
   await resource.collection.waitUntilFresh(undefined, call);
   await new Promise(setImmediate);
@@ -396,8 +396,8 @@ describe('changes that are too old for memory', () => {
         begin({ resourceVersion: String(first), ...more }),
       ),
     );
-    const told = await Promise.all(all.map((watching, at) => next(watching, at === 1 ? 1 : 100)));
-    expect(told.map(([line]) => line)).toEqual(['MODIFIED a', 'ADDED other', 'ADDED a', 'MODIFIED a', 'MODIFIED a']);
+    const sent = await Promise.all(all.map((watching, at) => next(watching, at === 1 ? 1 : 100)));
+    expect(sent.map(([line]) => line)).toEqual(['MODIFIED a', 'ADDED other', 'ADDED a', 'MODIFIED a', 'MODIFIED a']);
     expect(replays).toBe(1);
   });
 
@@ -616,7 +616,7 @@ test('when the storage turns out to have another history, every watch ends as ex
         const look = (): void => {
           try {
             while (watching.take()) {
-              // What was told before is no news.
+              // Cached parts of before must not be sent again.
             }
             watching.wait(look);
           } catch (error) {
@@ -627,7 +627,7 @@ test('when the storage turns out to have another history, every watch ends as ex
       }),
   );
   memory.restore(revision(at - 1));
-  // Asked in this turn: memory is filled again soon.
+  // In this turn, because memory is loaded again soon.
   const refused = begin({ resourceVersion: String(at) }).catch((error: unknown) => error);
   expect(await refused).toMatchObject({ reason: 'ServiceUnavailable' });
   for (const end of ends) expect(await end).toMatchObject({ reason: 'Expired' });

@@ -33,7 +33,7 @@ export class Channels {
   /** By scope: a whole collection, a namespace, or one object. A change is looked up three times. */
   readonly #byScope = new Map<string, ChannelIndex>();
   /** Channels with changes that are not flushed yet. */
-  readonly #touched = new Set<Channel>();
+  readonly #changedChannels = new Set<Channel>();
   #flushing = false;
   #channels = 0;
 
@@ -76,7 +76,7 @@ export class Channels {
 
   #forget(name: string, channel: Channel): void {
     this.#byName.delete(name);
-    this.#touched.delete(channel);
+    this.#changedChannels.delete(channel);
     const scope = keyOfScope(channel.scope);
     const index = this.#byScope.get(scope);
     index?.delete(channel);
@@ -92,13 +92,13 @@ export class Channels {
     for (const scope of within === '' ? ['', key] : ['', within, key])
       this.#byScope.get(scope)?.forEach(change, (channel) => {
         channel.enqueue(sighting);
-        this.#touched.add(channel);
+        this.#changedChannels.add(channel);
       });
     this.#flushSoon();
   }
 
   #flushSoon(): void {
-    if (this.#flushing || this.#touched.size === 0) return;
+    if (this.#flushing || this.#changedChannels.size === 0) return;
     this.#flushing = true;
     this.turns.wait(this.#flush);
   }
@@ -109,22 +109,22 @@ export class Channels {
    */
   readonly #flush = (): void => {
     this.#flushing = false;
-    let restMs = Number.POSITIVE_INFINITY;
-    for (const channel of this.#touched) {
+    let pauseMs = Number.POSITIVE_INFINITY;
+    for (const channel of this.#changedChannels) {
       // It calls back (`sent`) when all its watchers have taken the last batch.
       if (channel.isSending) continue;
       const nowMs = this.clock.monotonicMs();
-      if (nowMs < channel.restsUntilMs) {
-        restMs = Math.min(restMs, channel.restsUntilMs - nowMs);
+      if (nowMs < channel.pausedUntilMs) {
+        pauseMs = Math.min(pauseMs, channel.pausedUntilMs - nowMs);
         continue;
       }
       if (!this.turns.hasTime) return this.#flushSoon();
-      this.#touched.delete(channel);
+      this.#changedChannels.delete(channel);
       channel.flush();
     }
-    if (restMs === Number.POSITIVE_INFINITY) return;
+    if (pauseMs === Number.POSITIVE_INFINITY) return;
     this.#flushing = true;
-    this.clock.after(restMs, this.#flush);
+    this.clock.after(pauseMs, this.#flush);
   };
 }
 
@@ -134,10 +134,10 @@ const nameOf = ({ namespace, name, labels, fields, shards }: Selection): string 
 const keyOfScope = ({ within, key }: Scope): string => key ?? within;
 
 /** A watcher that has missed more batches than this searches all changes in memory. */
-const beginningsMax = 64;
+const firstRevisionsMax = 64;
 
 /** Changes that wait for a flush. Beyond that watchers take them from the event window, which all channels share. */
-const unseenMax = 1_000;
+const unflushedMax = 1_000;
 
 interface ChannelDependencies {
   readonly clock: Clock;
@@ -153,32 +153,32 @@ export class Channel {
   readonly scope: Scope;
   readonly #collection: Collection<CachedObject>;
   readonly #matches: ((object: StoredObject) => boolean) | undefined;
-  readonly #surroundings: ChannelDependencies;
+  readonly #dependencies: ChannelDependencies;
   subscribers = 0;
-  restsUntilMs = 0;
-  #unseen: PendingChange[] = [];
+  pausedUntilMs = 0;
+  #unflushed: PendingChange[] = [];
   #waiting = new Set<() => void>();
   /** Watchers of the last batch that have not been called back yet. */
-  #woken = new Set<() => void>();
-  #sendingMs = 0;
+  #waking = new Set<() => void>();
+  #sendMs = 0;
   #last: Batch | undefined;
   /** The number of the last batch. A watcher that has taken it needs only the next one. */
   #count = 0;
   /** Where each of the last batches began, by its number. */
-  readonly #beginnings = new Map<number, Revision>();
+  readonly #firstRevisions = new Map<number, Revision>();
 
   constructor(
     id: number,
     selection: Selection,
     collection: Collection<CachedObject>,
-    surroundings: ChannelDependencies,
+    dependencies: ChannelDependencies,
   ) {
     this.id = id;
     this.#collection = collection;
     this.selection = selection;
     this.scope = scopeOf(selection);
     this.#matches = matcherOf(selection);
-    this.#surroundings = surroundings;
+    this.#dependencies = dependencies;
   }
 
   get count(): number {
@@ -187,7 +187,7 @@ export class Channel {
 
   /** Whether watchers are still to be called back for the last batch. */
   get isSending(): boolean {
-    return this.#woken.size > 0;
+    return this.#waking.size > 0;
   }
 
   /** The batch of this number, if it is the last one. */
@@ -197,7 +197,7 @@ export class Channel {
 
   /** Everything up to this revision was sent before the batch of this number; undefined when that is too long ago. */
   sentBefore(number: number): Revision | undefined {
-    const beginning = this.#beginnings.get(number);
+    const beginning = this.#firstRevisions.get(number);
     return beginning && revision(beginning - 1);
   }
 
@@ -214,17 +214,17 @@ export class Channel {
   /** Keeps a change in the scope of this channel for the next flush. */
   enqueue(sighting: PendingChange): void {
     // An index may find a channel twice.
-    if (this.#unseen.at(-1) === sighting) return;
-    if (this.#unseen.length === unseenMax) this.#skip();
-    this.#unseen.push(sighting);
+    if (this.#unflushed.at(-1) === sighting) return;
+    if (this.#unflushed.length === unflushedMax) this.#leaveToWindow();
+    this.#unflushed.push(sighting);
   }
 
   /** Sends the changes so far. Afterwards the channel holds no changes of its own. */
   flush(): void {
-    if (this.#unseen.length === 0) return;
+    if (this.#unflushed.length === 0) return;
     const events: ObjectEvent[] = [];
     try {
-      for (const sighting of this.#unseen) {
+      for (const sighting of this.#unflushed) {
         const event = sighting.eventFor(this.#matches);
         if (event) events.push(event);
       }
@@ -234,20 +234,20 @@ export class Channel {
     }
     const [first] = events;
     if (!first) {
-      this.#unseen = [];
+      this.#unflushed = [];
       return;
     }
     const bytes = events.reduce((sum, event) => sum + event.bytes, 0);
     // Too much for one batch: watchers take it part by part from the window, and share the parts.
-    if (events.length > 1 && bytes > batchBytesMax) return this.#skip();
-    this.#unseen = [];
-    this.#begin(first.revision, new Batch(events, this.#collection.currentRevision, bytes));
+    if (events.length > 1 && bytes > batchBytesMax) return this.#leaveToWindow();
+    this.#unflushed = [];
+    this.#startBatch(first.revision, new Batch(events, this.#collection.currentRevision, bytes));
   }
 
   /** Makes all watchers catch up from the revision that each has reached. */
   interrupt(): void {
-    this.#unseen = [];
-    this.#begin(undefined, undefined);
+    this.#unflushed = [];
+    this.#startBatch(undefined, undefined);
   }
 
   /** Calls back once, with the next batch. */
@@ -258,51 +258,51 @@ export class Channel {
   /** Takes a wait back. */
   cancelWait(wake: () => void): void {
     this.#waiting.delete(wake);
-    this.#woken.delete(wake);
+    this.#waking.delete(wake);
   }
 
   unsubscribe(): void {
     this.subscribers--;
     if (this.subscribers > 0) return;
-    this.#surroundings.turns.cancelWait(this.#send);
-    this.#surroundings.forgotten();
+    this.#dependencies.turns.cancelWait(this.#send);
+    this.#dependencies.forgotten();
   }
 
   /** Drops the changes: watchers take them from the window. */
-  #skip(): void {
-    const [first] = this.#unseen;
-    this.#unseen = [];
-    this.#begin(first?.change.revision, undefined);
+  #leaveToWindow(): void {
+    const [first] = this.#unflushed;
+    this.#unflushed = [];
+    this.#startBatch(first?.change.revision, undefined);
   }
 
   /** The next batch, which begins at this revision. */
-  #begin(first: Revision | undefined, batch: Batch | undefined): void {
+  #startBatch(first: Revision | undefined, batch: Batch | undefined): void {
     this.#last = batch;
     this.#count++;
-    if (first !== undefined) this.#beginnings.set(this.#count, first);
-    this.#beginnings.delete(this.#count - beginningsMax);
+    if (first !== undefined) this.#firstRevisions.set(this.#count, first);
+    this.#firstRevisions.delete(this.#count - firstRevisionsMax);
     if (this.#waiting.size === 0) return;
-    if (this.#woken.size === 0) [this.#woken, this.#waiting] = [this.#waiting, this.#woken];
+    if (this.#waking.size === 0) [this.#waking, this.#waiting] = [this.#waiting, this.#waking];
     else {
-      for (const wake of this.#waiting) this.#woken.add(wake);
+      for (const wake of this.#waiting) this.#waking.add(wake);
       this.#waiting.clear();
     }
-    this.#surroundings.turns.wait(this.#send);
+    this.#dependencies.turns.wait(this.#send);
   }
 
   readonly #send = (): void => {
-    const { clock, turns, sent } = this.#surroundings;
+    const { clock, turns, sent } = this.#dependencies;
     const beganMs = clock.monotonicMs();
-    for (const wake of this.#woken) {
-      this.#woken.delete(wake);
+    for (const wake of this.#waking) {
+      this.#waking.delete(wake);
       wake();
       if (!turns.hasTime) break;
     }
     const endedMs = clock.monotonicMs();
-    this.#sendingMs += endedMs - beganMs;
-    if (this.#woken.size > 0) return turns.wait(this.#send);
-    this.restsUntilMs = endedMs + this.#sendingMs;
-    this.#sendingMs = 0;
+    this.#sendMs += endedMs - beganMs;
+    if (this.#waking.size > 0) return turns.wait(this.#send);
+    this.pausedUntilMs = endedMs + this.#sendMs;
+    this.#sendMs = 0;
     sent();
   };
 

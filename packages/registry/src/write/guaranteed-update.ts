@@ -68,7 +68,7 @@ export async function guaranteedUpdate(
       current = currentOf(update, error.current);
     }
   }
-  throw conflict(kind, target.name, `other writers came first ${triesMax} times; please try again`);
+  throw conflict(kind, target.name, `the object changed during each of ${triesMax} tries; please try again`);
 }
 
 /** One call of guaranteedUpdate. */

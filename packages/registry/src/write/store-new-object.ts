@@ -99,7 +99,7 @@ export async function createAdmitted(
       if (tries === triesMax)
         throw new StatusError(
           'ServiceUnavailable',
-          'what the object needs is changed all the time; please try again',
+          'a precondition of the object, such as the state of its namespace, keeps changing; please try again',
           { retryAfterSeconds: 1 },
           { cause: error },
         );
