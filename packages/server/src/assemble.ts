@@ -1,5 +1,5 @@
 import { Scope } from '@cluster-apiserver/base';
-import { featureGates } from '@cluster-apiserver/config';
+import { parseFeatureGates } from '@cluster-apiserver/config';
 import { firstToDecide, measuredAuthenticator, measuredAuthorizer } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
@@ -77,7 +77,7 @@ export async function assemble(
   const scope = new Scope();
   try {
     requirePairs(flags);
-    const { gates, faults } = featureGates(flags['feature-gates']);
+    const { gates, faults } = parseFeatureGates(flags['feature-gates']);
     if (faults.length > 0) throw new FlagError(faults.map((fault) => `--feature-gates: ${fault}`));
 
     const metrics = createMetrics({ ofProcess: true });

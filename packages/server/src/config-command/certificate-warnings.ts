@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { certificatesIn, type FoundCertificates } from '@cluster-apiserver/config';
+import { splitCertificates, type FoundCertificates } from '@cluster-apiserver/config';
 
 export interface Warning extends Omit<FoundCertificates, 'pem'> {
   readonly message: string;
@@ -11,7 +11,7 @@ export function certificateWarnings(
   { nowMs, warnBeforeMs }: { readonly nowMs: number; readonly warnBeforeMs: number },
 ): readonly Warning[] {
   return found.flatMap(({ pem, ...place }) =>
-    certificatesIn(pem).flatMap((text) => {
+    splitCertificates(pem).flatMap((text) => {
       const certificate = new X509Certificate(text);
       const [fromMs, toMs] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
       const name = `certificate ${JSON.stringify(certificate.subject.split('\n').join(', '))}`;

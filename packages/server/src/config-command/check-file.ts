@@ -3,7 +3,7 @@ import type { Clock, Random } from '@cluster-apiserver/base';
 import {
   type AdmissionConfiguration,
   ConfigurationError,
-  certificatesIn,
+  splitCertificates,
   Findings,
   kindOf,
   loadAbacPolicies,
@@ -230,7 +230,7 @@ function checkPem({ text, findings }: Checking): void {
     const place = { line: text.slice(0, index).split('\n').length, column: 1 };
     if (!isReadable(label, pem)) findings.addAt(place, '', `the ${label.toLowerCase()} cannot be read`);
   }
-  if (certificatesIn(text).length > 0 && findings.problems.length === 0) findings.addCertificates('', text);
+  if (splitCertificates(text).length > 0 && findings.problems.length === 0) findings.addCertificates('', text);
 }
 
 function isReadable(label: string, pem: string): boolean {
