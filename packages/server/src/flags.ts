@@ -1,4 +1,4 @@
-import { type Flag, FlagError, type FlagValues, flagSwitch } from './flag.ts';
+import { type Flag, FlagError, type FlagValues, boolean } from './flag.ts';
 import { parseFlagsOf } from './parse-flags.ts';
 import { admissionFlags } from './wiring/admission-flags.ts';
 import { auditFlags } from './wiring/audit-flags.ts';
@@ -16,8 +16,8 @@ import { tracingFlags } from './wiring/tracing-flags.ts';
 export { FlagError };
 
 const globalFlags = {
-  help: flagSwitch({ help: 'Print this help.' }),
-  version: flagSwitch({ help: 'Print the version.' }),
+  help: boolean({ help: 'Print this help.' }),
+  version: boolean({ help: 'Print the version.' }),
 };
 
 /** The flags of the server in the order of the help. They have upstream's names wherever upstream has the thing. */
@@ -55,10 +55,10 @@ export function flagHelp(): string {
   const lines = ['cluster-apiserver serves the API of a cluster from etcd.', ''];
   for (const [title, members] of flagGroups) {
     lines.push(`${title}:`, '');
-    for (const [name, { placeholder, fallback, help }] of Object.entries(members)) {
+    for (const [name, { placeholder, default: defaultValue, help }] of Object.entries(members)) {
       lines.push(
         `      --${name}${placeholder ? ` ${placeholder}` : ''}`,
-        `                ${help}${fallback && fallback !== 'false' ? ` (default ${fallback})` : ''}`,
+        `                ${help}${defaultValue && defaultValue !== 'false' ? ` (default ${defaultValue})` : ''}`,
       );
     }
     lines.push('');

@@ -14,7 +14,7 @@ import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags.ts';
 import { stop } from './lifecycle.ts';
 import { openStderr } from './stderr.ts';
 import { storageCommand, storageHelp } from './storage-command/storage-command.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { Environment } from './environment.ts';
 import { version } from './version.ts';
 
 /**
@@ -27,7 +27,7 @@ import { version } from './version.ts';
 const logOutput = createLogOutput(openStderr(), systemClock);
 process.on('exit', logOutput.flushSync);
 
-const surroundings: Surroundings = {
+const environment: Environment = {
   clock: systemClock,
   random: systemRandom(),
   files: {
@@ -58,14 +58,14 @@ const openLog = (format: ServerFlags['logging-format'], verbosity: number): Log 
     format,
     verbosity,
     pid: process.pid,
-    clock: surroundings.clock,
-    write: surroundings.write,
+    clock: environment.clock,
+    write: environment.write,
     writeLater: logOutput.writeLater,
     lostLines: () => logOutput.lostLines,
   });
 
 async function serve(flags: ServerFlags): Promise<void> {
-  const { clock } = surroundings;
+  const { clock } = environment;
   const log = openLog(flags['logging-format'], flags.v);
   const die = (what: string) => (error: unknown) => {
     log.error(what, { error: asError(error), stack: asError(error).stack });
@@ -79,7 +79,7 @@ async function serve(flags: ServerFlags): Promise<void> {
   process.removeAllListeners('warning');
   process.on('warning', (warning) => log.warn('warning of Node.js', { error: warning, stack: warning.stack }));
 
-  const server = await assemble(flags, surroundings, log);
+  const server = await assemble(flags, environment, log);
   log.info('serving', { version, address: flags['bind-address'], port: server.port });
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -97,18 +97,18 @@ async function serve(flags: ServerFlags): Promise<void> {
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-async function workOnStorage(args: readonly string[]): Promise<void> {
+async function runStorageCommand(args: readonly string[]): Promise<void> {
   const log = openLog('text', 0);
   const stopping = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stopping.abort());
-  process.exit(await storageCommand(args, surroundings, log, print, stopping.signal));
+  process.exit(await storageCommand(args, environment, log, print, stopping.signal));
 }
 
 try {
   const [command, ...args] = process.argv.slice(2);
-  if (command === 'storage') await workOnStorage(args);
+  if (command === 'storage') await runStorageCommand(args);
   if (command === 'config')
-    process.exit(await configCommand(args, surroundings, print, (line) => void process.stderr.write(`${line}\n`)));
+    process.exit(await configCommand(args, environment, print, (line) => void process.stderr.write(`${line}\n`)));
   const flags = parseFlags(process.argv.slice(2));
   if (flags.help) process.stdout.write(`${flagHelp()}${configHelp}${storageHelp}`);
   else if (flags.version) process.stdout.write(`cluster-apiserver ${version}\n`);

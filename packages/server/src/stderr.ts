@@ -16,23 +16,23 @@ const fullPausesMax = 40;
 export function openStderr(): ByteOutput {
   const about = fs.fstatSync(stderr);
   // Reading a file is nobody's business, and writing one ends.
-  if (about.isFile()) return fileOutput(stderr);
+  if (about.isFile()) return createFileOutput(stderr);
   try {
     const { O_WRONLY, O_NONBLOCK, O_APPEND } = fs.constants;
-    return fileOutput(fs.openSync(stderrPath, O_WRONLY | O_NONBLOCK | O_APPEND));
+    return createFileOutput(fs.openSync(stderrPath, O_WRONLY | O_NONBLOCK | O_APPEND));
   } catch {
     // A socket cannot be opened so, nor what belongs to another user. Node makes the opening at hand non-blocking, also
     // for those who share it.
-    return about.isSocket() || about.isFIFO() ? socketOutput() : fileOutput(stderr);
+    return about.isSocket() || about.isFIFO() ? createSocketOutput() : createFileOutput(stderr);
   }
 }
 
-const fileOutput = (descriptor: number): ByteOutput => ({
+const createFileOutput = (descriptor: number): ByteOutput => ({
   write: (bytes, done) => fs.write(descriptor, bytes, done),
   writeSync: (bytes) => writeSync(descriptor, bytes),
 });
 
-function socketOutput(): ByteOutput {
+function createSocketOutput(): ByteOutput {
   const socket = new net.Socket({ fd: stderr, readable: false, writable: true });
   // Each write is told by itself that nobody reads.
   socket.on('error', () => {});

@@ -6,7 +6,7 @@ export interface Warning extends Omit<FoundCertificates, 'pem'> {
 }
 
 /** The certificates that are not valid now, or not for long. `nowMs` is the time of the clock. */
-export function certificateWarnings(
+export function findCertificateWarnings(
   found: readonly FoundCertificates[],
   { nowMs, warnBeforeMs }: { readonly nowMs: number; readonly warnBeforeMs: number },
 ): readonly Warning[] {

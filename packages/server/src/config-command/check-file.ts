@@ -24,13 +24,13 @@ import { problemOfPluginName } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import { parseYaml } from '@cluster-apiserver/model';
 import type { ResourceKind } from '@cluster-apiserver/registry';
-import type { Files } from '../surroundings.ts';
+import type { Files } from '../environment.ts';
 import {
-  policiesOf,
+  buildStaticPolicies,
   readManifestFiles,
   readStaticManifests,
   type ManifestFile,
-  webhooksOf,
+  buildStaticWebhooks,
 } from '../wiring/read-static-manifests.ts';
 
 export interface CheckEnvironment {
@@ -47,7 +47,7 @@ export interface CheckedFile {
   readonly certificates: Findings['certificates'];
 }
 
-interface Checking extends CheckEnvironment {
+interface CheckContext extends CheckEnvironment {
   readonly file: string;
   readonly text: string;
   readonly findings: Findings;
@@ -64,7 +64,7 @@ export async function checkFile(file: string, environment: CheckEnvironment): Pr
   }
   const text = content.toString();
   const findings = new Findings(text);
-  const { kind, check } = checkOf(text);
+  const { kind, check } = chooseCheck(text);
   try {
     await check({ ...environment, file, text, findings });
     findings.requireNoProblems();
@@ -76,7 +76,7 @@ export async function checkFile(file: string, environment: CheckEnvironment): Pr
 }
 
 /** Throws a ConfigurationError, or notes what is wrong. */
-type Check = (checking: Checking) => unknown;
+type Check = (checking: CheckContext) => unknown;
 
 /** By the names of the kinds. Flags that would have to fit are taken to fit. */
 const checks: Readonly<Record<string, Check>> = {
@@ -110,10 +110,10 @@ const checks: Readonly<Record<string, Check>> = {
   },
 };
 
-function checkOf(text: string): { readonly kind: string | undefined; readonly check: Check } {
+function chooseCheck(text: string): { readonly kind: string | undefined; readonly check: Check } {
   if (/^-----BEGIN /m.test(text)) return { kind: 'PEM', check: checkPem };
   if (isEmpty.test(text)) return { kind: undefined, check: ({ findings }) => findings.add('', 'the file is empty') };
-  const written = documentIn(text);
+  const written = findDocument(text);
   const known = written && kindOf(written['apiVersion'], written['kind']);
   const check = known && checks[nameOf(known)];
   if (known && check) return { kind: nameOf(known), check };
@@ -127,14 +127,14 @@ const firstPolicy = /^[ \t]*(\{.*\})[ \t\r]*$/m;
 const separator = /^---[ \t]*\r?$/m;
 
 /** What the file holds, or a line of it: a policy file has an object on each. Undefined if it is several objects, or none. */
-function documentIn(text: string): Readonly<Record<string, unknown>> | undefined {
-  const whole = text.split(separator).length > 1 ? undefined : parsed(text);
+function findDocument(text: string): Readonly<Record<string, unknown>> | undefined {
+  const whole = text.split(separator).length > 1 ? undefined : parseObject(text);
   if (whole) return whole;
-  const line = parsed(firstPolicy.exec(text)?.[1] ?? '');
+  const line = parseObject(firstPolicy.exec(text)?.[1] ?? '');
   return line?.['kind'] === 'Policy' ? line : undefined;
 }
 
-function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const { value, hasMoreDocuments } = parseYaml(text, Number.POSITIVE_INFINITY);
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value) && !hasMoreDocuments;
@@ -147,8 +147,8 @@ function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
 const isManifest = ({ apiVersion, kind }: Readonly<Record<string, unknown>>): boolean =>
   String(apiVersion).startsWith('admissionregistration.k8s.io/') || (typeof kind === 'string' && kind.endsWith('List'));
 
-function checkUnknown({ findings, text }: Checking): void {
-  const { apiVersion, kind } = documentIn(text) ?? {};
+function checkUnknown({ findings, text }: CheckContext): void {
+  const { apiVersion, kind } = findDocument(text) ?? {};
   if (typeof kind !== 'string') findings.add('kind', 'Required value');
   else
     findings.add(
@@ -157,7 +157,7 @@ function checkUnknown({ findings, text }: Checking): void {
     );
 }
 
-async function checkAdmission({ file, files, text, findings, ...machine }: Checking): Promise<void> {
+async function checkAdmission({ file, files, text, findings, ...machine }: CheckContext): Promise<void> {
   const configuration = await readAdmissionConfiguration(
     text,
     { file, readFile: files.read, problemOfName: problemOfPluginName },
@@ -180,7 +180,7 @@ const kindsOf: Readonly<Record<StaticPlugin, readonly string[]>> = {
 const staticPlugins = Object.keys(kindsOf) as readonly StaticPlugin[];
 
 /** A file with the configuration of one of these plugins. */
-function checkPlugin(plugins: readonly [StaticPlugin, ...StaticPlugin[]], checking: Checking): Promise<void> {
+function checkPlugin(plugins: readonly [StaticPlugin, ...StaticPlugin[]], checking: CheckContext): Promise<void> {
   const [plugin] = plugins;
   const configuration = loadPluginConfiguration(plugin, checking.text, checking.findings);
   return checkDirectory(configuration[plugin], plugins, checking);
@@ -190,7 +190,7 @@ function checkPlugin(plugins: readonly [StaticPlugin, ...StaticPlugin[]], checki
 async function checkDirectory(
   configuration: AdmissionConfiguration[StaticPlugin],
   plugins: readonly StaticPlugin[],
-  { findings, ...checking }: Checking,
+  { findings, ...checking }: CheckContext,
 ): Promise<void> {
   const directory = configuration?.staticManifestsDir;
   if (directory === undefined) return;
@@ -202,7 +202,7 @@ async function checkDirectory(
   }
 }
 
-const checkManifests = ({ file, text, ...checking }: Checking): Promise<void> =>
+const checkManifests = ({ file, text, ...checking }: CheckContext): Promise<void> =>
   checkObjects([{ file, text }], staticPlugins, checking);
 
 async function checkObjects(
@@ -216,14 +216,14 @@ async function checkObjects(
   const all = plugins.map((plugin) => kindsOf[plugin].flatMap(resourceOf));
   const manifests = await readStaticManifests(files, all.flat());
   for (const [objects, bindings] of all)
-    if (objects && bindings) policiesOf(manifests, { policies: objects, bindings });
-    else if (objects) webhooksOf(manifests, objects);
+    if (objects && bindings) buildStaticPolicies(manifests, { policies: objects, bindings });
+    else if (objects) buildStaticWebhooks(manifests, objects);
 }
 
 const pemBlock = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;
 
 /** Certificates and keys in a file of their own. */
-function checkPem({ text, findings }: Checking): void {
+function checkPem({ text, findings }: CheckContext): void {
   const blocks = [...text.matchAll(pemBlock)];
   if (blocks.length === 0) findings.add('', 'holds no PEM that is complete');
   for (const { 0: pem, 1: label = '', index } of blocks) {

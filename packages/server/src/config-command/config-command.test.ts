@@ -26,10 +26,10 @@ async function run(files: Readonly<Record<string, string>>, ...args: string[]): 
     Object.keys(files)
       .filter((path) => path.startsWith(`${directory}/`))
       .map((path) => path.slice(directory.length + 1));
-  const surroundings = { clock, random: systemRandom(), files: { read, list, write: async () => {} } };
+  const environment = { clock, random: systemRandom(), files: { read, list, write: async () => {} } };
   const code = await configCommand(
     args,
-    surroundings,
+    environment,
     (line) => lines.push(line),
     (line) => errors.push(line),
   );

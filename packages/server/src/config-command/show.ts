@@ -2,7 +2,7 @@ import { callUntil } from '@cluster-apiserver/base';
 import { ConfigurationError, loadWebhookConnection, type WebhookConnection } from '@cluster-apiserver/config';
 import { httpsClient, HttpsError } from '@cluster-apiserver/gates';
 import { FlagError } from '../flag.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { Environment } from '../environment.ts';
 import { configzPath, type Configz } from '../wiring/configz.ts';
 
 export interface ShowFlags {
@@ -21,14 +21,14 @@ const bodyBytesMax = 4 * 2 ** 20;
 /** Prints what a running server uses. Gives the code to exit with: 1 if the server does not say. */
 export async function show(
   flags: ShowFlags,
-  surroundings: Pick<Surroundings, 'clock' | 'files'>,
+  environment: Pick<Environment, 'clock' | 'files'>,
   print: (line: string) => void,
   printError: (line: string) => void,
 ): Promise<number> {
-  const { clock } = surroundings;
-  const { server, tlsServerName, certificateAuthority, clientCertificate, clientKey, token } = await connectionOf(
+  const { clock } = environment;
+  const { server, tlsServerName, certificateAuthority, clientCertificate, clientKey, token } = await openConnection(
     flags,
-    surroundings,
+    environment,
   );
   const client = httpsClient({
     clock,
@@ -45,11 +45,11 @@ export async function show(
       callUntil(clock.monotonicMs() + timeoutMs),
     );
     if (status !== 200) {
-      printError(`${url} answered ${status}: ${messageOf(body)}`);
+      printError(`${url} answered ${status}: ${readMessage(body)}`);
       return 1;
     }
     if (flags.output === 'json') print(body.trimEnd());
-    else for (const line of linesOf(JSON.parse(body) as Configz)) print(line); // the server is ours
+    else for (const line of formatConfigz(JSON.parse(body) as Configz)) print(line); // the server is ours
     return 0;
   } catch (error) {
     if (!(error instanceof HttpsError)) throw error;
@@ -61,7 +61,7 @@ export async function show(
   }
 }
 
-function messageOf(body: string): string {
+function readMessage(body: string): string {
   try {
     return String((JSON.parse(body) as { message?: unknown }).message);
   } catch {
@@ -69,7 +69,7 @@ function messageOf(body: string): string {
   }
 }
 
-async function connectionOf(flags: ShowFlags, { files }: Pick<Surroundings, 'files'>): Promise<WebhookConnection> {
+async function openConnection(flags: ShowFlags, { files }: Pick<Environment, 'files'>): Promise<WebhookConnection> {
   if ((flags.kubeconfig === '') === (flags.server === ''))
     throw new FlagError(['give either --kubeconfig or --server']);
   if (flags.kubeconfig !== '') {
@@ -100,7 +100,7 @@ async function connectionOf(flags: ShowFlags, { files }: Pick<Surroundings, 'fil
 }
 
 /** The flags as a command line would have them, and the files with what became of them. */
-function linesOf({ version, startTime, flags, files }: Configz): readonly string[] {
+function formatConfigz({ version, startTime, flags, files }: Configz): readonly string[] {
   const width = Math.max(0, ...files.map(({ flag }) => flag.length + 2));
   return [
     `version ${version}, started at ${startTime}`,

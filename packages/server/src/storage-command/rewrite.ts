@@ -2,9 +2,9 @@ import { callUntil, sleep } from '@cluster-apiserver/base';
 import { bytesOf, type Kind } from '@cluster-apiserver/model';
 import { type Cached, cachedForm, type StoredObject } from '@cluster-apiserver/registry';
 import { CorruptValueError, type Entry, itemKey, RevisionMismatchError } from '@cluster-apiserver/storage';
-import { pages, type Walk } from './walk.ts';
+import { listPages, type StorageScan } from './walk.ts';
 
-export interface Rewrite extends Walk {
+export interface RewriteOptions extends StorageScan {
   /** Whose objects are rewritten, without views. What else is stored belongs to somebody else. */
   readonly kinds: readonly Kind[];
   readonly dryRun: boolean;
@@ -15,15 +15,15 @@ export interface Rewrite extends Walk {
 const writeTimeoutMs = 30_000;
 
 /** Writes anew what is stale. Whatever somebody else writes meanwhile is not stale any more. */
-export async function rewrite(work: Rewrite): Promise<number> {
+export async function rewrite(work: RewriteOptions): Promise<number> {
   const { clock, print, signal, dryRun } = work;
   const pauseMs = 1000 / work.objectsPerSecond;
-  const read = reader(work);
+  const read = createReader(work);
   const counts = { seen: 0, rewritten: 0, unreadable: 0 };
   let last = work.after;
   const progress = (): string =>
     `${counts.seen} seen, ${counts.rewritten} ${dryRun ? 'would be rewritten' : 'rewritten'}, ${counts.unreadable} unreadable`;
-  for await (const entries of pages(work, work.after)) {
+  for await (const entries of listPages(work, work.after)) {
     for (const entry of entries) {
       if (signal.aborted) break;
       last = entry.key;
@@ -45,7 +45,10 @@ export async function rewrite(work: Rewrite): Promise<number> {
 }
 
 /** Reads objects as the server does, and so finds out whether it can. */
-function reader({ kinds, keyPrefix }: Rewrite): (entry: Entry) => { kind: Kind; object: Cached } | undefined {
+function createReader({
+  kinds,
+  keyPrefix,
+}: RewriteOptions): (entry: Entry) => { kind: Kind; object: Cached } | undefined {
   const forms = kinds.map((kind) => ({ kind, form: cachedForm(kind, keyPrefix) }));
   return (entry) => {
     for (const { kind, form } of forms)
@@ -57,7 +60,7 @@ function reader({ kinds, keyPrefix }: Rewrite): (entry: Entry) => { kind: Kind; 
 
 /** False when somebody else was quicker, who writes as we would. */
 async function rewriteOne(
-  { store, clock }: Rewrite,
+  { store, clock }: RewriteOptions,
   key: string,
   { timeToLiveSeconds }: Kind,
   { storedForm, revision }: StoredObject,

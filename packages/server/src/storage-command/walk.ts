@@ -1,7 +1,7 @@
 import { callUntil, type Clock } from '@cluster-apiserver/base';
 import type { Entry, Store } from '@cluster-apiserver/storage';
 
-export interface Walk {
+export interface StorageScan {
   readonly store: Store;
   /** Where the keys of all kinds begin, such as /registry. */
   readonly keyPrefix: string;
@@ -17,8 +17,8 @@ const pageKeys = 500;
 const pageTimeoutMs = 30_000;
 
 /** All that is stored, page by page, in the order of the keys. Each page is as of when it is read. */
-export async function* pages(
-  { store, keyPrefix, ownPrefix, clock, signal }: Walk,
+export async function* listPages(
+  { store, keyPrefix, ownPrefix, clock, signal }: StorageScan,
   from: string | undefined,
 ): AsyncGenerator<readonly Entry[]> {
   let after = from;

@@ -1,6 +1,6 @@
 import type { PolicyMeasures } from '@cluster-apiserver/policies';
 import type { Metrics } from '@cluster-apiserver/telemetry';
-import { boundedLabels, type OpenConditionMeasures } from './match-condition-measures.ts';
+import { createBoundedLabels, type OpenConditionMeasures } from './match-condition-measures.ts';
 
 /** Upstream's buckets: expressions take less than a microsecond, or as long as their budget lasts. */
 const buckets = [0.0000005, 0.001, 0.01, 0.1, 1];
@@ -11,7 +11,10 @@ const ofCheck = {
 } as const;
 
 /** Upstream's metrics of ValidatingAdmissionPolicies, by the same names. */
-export function validatingPolicyMeasures(metrics: Metrics, openConditions: OpenConditionMeasures): PolicyMeasures {
+export function createValidatingPolicyMeasures(
+  metrics: Metrics,
+  openConditions: OpenConditionMeasures,
+): PolicyMeasures {
   const labels = { ...ofCheck, enforcement_action: ['allow', 'deny', 'warn', 'audit'] };
   const checks = metrics.counter({
     name: 'apiserver_validating_admission_policy_check_total',
@@ -24,7 +27,7 @@ export function validatingPolicyMeasures(metrics: Metrics, openConditions: OpenC
     labels,
     buckets,
   });
-  const labelOf = boundedLabels();
+  const labelOf = createBoundedLabels();
   return {
     conditions: openConditions('policy', 'validate', labelOf),
     checked: (policy, binding, error, action, took) => {
@@ -41,7 +44,7 @@ export function validatingPolicyMeasures(metrics: Metrics, openConditions: OpenC
 }
 
 /** Upstream's metrics of MutatingAdmissionPolicies, by the same names. */
-export function mutatingPolicyMeasures(metrics: Metrics, openConditions: OpenConditionMeasures): PolicyMeasures {
+export function createMutatingPolicyMeasures(metrics: Metrics, openConditions: OpenConditionMeasures): PolicyMeasures {
   const checks = metrics.counter({
     name: 'apiserver_mutating_admission_policy_check_total',
     help: 'Mutations that were evaluated, by policy and binding.',
@@ -53,7 +56,7 @@ export function mutatingPolicyMeasures(metrics: Metrics, openConditions: OpenCon
     labels: ofCheck,
     buckets,
   });
-  const labelOf = boundedLabels();
+  const labelOf = createBoundedLabels();
   return {
     conditions: openConditions('policy', 'admit', labelOf),
     checked: (policy, binding, error, _, took) => {

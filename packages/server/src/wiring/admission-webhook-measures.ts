@@ -1,6 +1,6 @@
 import type { AdmissionWebhookMeasures } from '@cluster-apiserver/policies';
 import type { Metrics } from '@cluster-apiserver/telemetry';
-import { boundedLabels, type OpenConditionMeasures } from './match-condition-measures.ts';
+import { createBoundedLabels, type OpenConditionMeasures } from './match-condition-measures.ts';
 
 /** Upstream's buckets and labels. */
 const secondsBuckets = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25];
@@ -9,7 +9,7 @@ const type = ['admit', 'validating'];
 const rejected = ['true', 'false'];
 
 /** Upstream's metrics of admission webhooks, by the same names. */
-export function admissionWebhookMeasures(
+export function createAdmissionWebhookMeasures(
   metrics: Metrics,
   openConditions: OpenConditionMeasures,
 ): Readonly<Record<'admit' | 'validating', AdmissionWebhookMeasures>> {
@@ -40,7 +40,7 @@ export function admissionWebhookMeasures(
     help: 'Calls of admission webhooks that failed and were ignored.',
     labels: { name: 'any', type },
   });
-  const labelOf = boundedLabels();
+  const labelOf = createBoundedLabels();
   const measuresOf = (of: 'admit' | 'validating'): AdmissionWebhookMeasures => ({
     called: (webhook, op, isRejected, code, took) => {
       const labels = { name: labelOf(webhook), type: of, operation: op, rejected: String(isRejected) };

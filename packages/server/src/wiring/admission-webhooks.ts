@@ -10,9 +10,9 @@ import {
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { AdmissionDependencies, ConfiguredAdmission } from './admission.ts';
-import { admissionWebhookMeasures } from './admission-webhook-measures.ts';
+import { createAdmissionWebhookMeasures } from './admission-webhook-measures.ts';
 import type { OpenConditionMeasures } from './match-condition-measures.ts';
-import { webhooksOf } from './read-static-manifests.ts';
+import { buildStaticWebhooks } from './read-static-manifests.ts';
 import { openStaticManifests } from './static-manifests.ts';
 
 /** What both plugins that call webhooks share. */
@@ -25,7 +25,7 @@ export function openWebhookCalls(
   { metrics, log, clock, scope }: Pick<AdmissionDependencies, 'metrics' | 'log' | 'clock' | 'scope'>,
   openConditions: OpenConditionMeasures,
 ): WebhookCalls {
-  const services = webhookServices(flags);
+  const services = parseWebhookServices(flags);
   const clients = new WebhookClients({
     open: (options) => retirable(httpsClient({ clock, ...options })),
     resolveService: (namespace, name) => services.get(`${namespace}/${name}`),
@@ -33,7 +33,7 @@ export function openWebhookCalls(
   scope.onClose('connections to admission webhooks', () => clients.close());
   return {
     clients,
-    measures: admissionWebhookMeasures(metrics, openConditions),
+    measures: createAdmissionWebhookMeasures(metrics, openConditions),
     failed: ({ webhook, configuration, isIgnored, error }) =>
       log.warn('admission webhook failed', {
         webhook,
@@ -72,7 +72,7 @@ export async function openAdmissionWebhook(
     staticObjects: await openStaticManifests(
       name,
       [configurations],
-      (manifests) => webhooksOf(manifests, configurations),
+      (manifests) => buildStaticWebhooks(manifests, configurations),
       dependencies,
     ),
     environment,
@@ -91,7 +91,7 @@ export async function openAdmissionWebhook(
 const servicesFlag = 'admission-webhook-services';
 
 /** Addresses of services by `namespace/name`. */
-function webhookServices(flags: ServerFlags): ReadonlyMap<string, string> {
+function parseWebhookServices(flags: ServerFlags): ReadonlyMap<string, string> {
   const services = flags[servicesFlag];
   const faults = [...services].flatMap(([service, address]) => [
     ...(/^[^/]+\/[^/]+$/.test(service) ? [] : [`${JSON.stringify(service)} is not namespace/name`]),

@@ -22,13 +22,13 @@ import type { Resource } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { openAdmissionWebhook, openWebhookCalls, type WebhookCalls } from './admission-webhooks.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
-import type { Files } from '../surroundings.ts';
-import { admissionMeasures } from './admission-measures.ts';
+import type { Files } from '../environment.ts';
+import { createAdmissionMeasures } from './admission-measures.ts';
 import type { FileRecords } from './configz.ts';
-import { byFlag, flagFile } from './flag-files.ts';
-import { matchConditionMeasures, type OpenConditionMeasures } from './match-condition-measures.ts';
+import { withFlagErrors, readFlagFile } from './flag-files.ts';
+import { createMatchConditionMeasures, type OpenConditionMeasures } from './match-condition-measures.ts';
 import { openPolicies } from './policies.ts';
-import { type ReloadMeasures, reloadMeasures } from './reload-measures.ts';
+import { type ReloadMeasures, createReloadMeasures } from './reload-measures.ts';
 
 /** What a plugin can be made of. */
 export interface AdmissionDependencies {
@@ -76,7 +76,7 @@ const plugins: Readonly<
   NamespaceExists: ({ namespaces }) => namespaces && namespaceExists(namespaces),
   EventRateLimit: ({ configuration, clock }) => eventRateLimit(configuration.EventRateLimit?.limits ?? [], clock),
   OwnerReferencesPermissionEnforcement: ({ authorizer, ...all }) =>
-    ownerReferencesPermissionEnforcement({ authorizer, resourceOf: findResource(all) }),
+    ownerReferencesPermissionEnforcement({ authorizer, resourceOf: createFindResource(all) }),
   MutatingAdmissionPolicy: (dependencies) => openPolicies('MutatingAdmissionPolicy', dependencies),
   MutatingAdmissionWebhook: (dependencies) => openAdmissionWebhook('MutatingAdmissionWebhook', dependencies),
   ValidatingAdmissionPolicy: (dependencies) => openPolicies('ValidatingAdmissionPolicy', dependencies),
@@ -84,7 +84,7 @@ const plugins: Readonly<
   AlwaysDeny: () => alwaysDenyWrites,
 };
 
-const findResource =
+const createFindResource =
   ({ resources, views }: Pick<AdmissionDependencies, 'resources' | 'views'>) =>
   (apiVersion: string, kind: string) =>
     [...resources, ...views].find(({ served }) => served.apiVersion === apiVersion && served.kind === kind)?.served;
@@ -104,14 +104,14 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
       log
         .withName('admission')
         .warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
-  const manifestMeasures = reloadMeasures({
+  const manifestMeasures = createReloadMeasures({
     ...dependencies,
     prefix: 'apiserver_manifest_admission_config_controller',
     what: 'static admission manifests',
     labels: ['plugin'],
   });
   const environment = policyEnvironment(dependencies);
-  const conditionMeasures = matchConditionMeasures(metrics);
+  const conditionMeasures = createMatchConditionMeasures(metrics);
   const webhookCalls = openWebhookCalls(flags, dependencies, conditionMeasures);
   const configured = {
     ...dependencies,
@@ -121,9 +121,11 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
     environment,
     webhookCalls,
   };
-  const opened = await byFlag(flag, () => openAll(chosen.plugins.map(async (name) => plugins[name](configured))));
+  const opened = await withFlagErrors(flag, () =>
+    openAll(chosen.plugins.map(async (name) => plugins[name](configured))),
+  );
   const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
-  return measuredAdmission(all, clock, admissionMeasures(metrics));
+  return measuredAdmission(all, clock, createAdmissionMeasures(metrics));
 }
 
 /** Throws a ConfigurationError with what is wrong with any of them. */
@@ -139,9 +141,9 @@ async function openAll<T>(opening: readonly Promise<T>[]): Promise<readonly T[]>
 }
 
 async function loadConfigurations(flags: ServerFlags, files: Files): Promise<AdmissionConfiguration> {
-  const content = await flagFile(flag, flags, files);
+  const content = await readFlagFile(flag, flags, files);
   if (!content) return {};
-  return byFlag(flag, () =>
+  return withFlagErrors(flag, () =>
     loadAdmissionConfiguration(content.toString(), {
       file: flags[flag],
       readFile: files.read,

@@ -5,16 +5,16 @@ import { FlagError } from '../flags.ts';
 const originCharactersMax = 300;
 
 /** What `--cors-allowed-origins` says. The patterns are RE2's, so no Origin header can keep the server busy. */
-export function allowedOrigins(patterns: readonly string[]): (origin: string) => boolean {
-  const read = patterns.map((pattern) => ({ pattern, expression: compiled(pattern) }));
-  const faults = read.flatMap(({ pattern, expression }) => faultOf(pattern, expression));
+export function compileAllowedOrigins(patterns: readonly string[]): (origin: string) => boolean {
+  const read = patterns.map((pattern) => ({ pattern, expression: compilePattern(pattern) }));
+  const faults = read.flatMap(({ pattern, expression }) => findPatternFault(pattern, expression));
   if (faults.length > 0) throw new FlagError(faults.map((fault) => `--cors-allowed-origins: ${fault}`));
   const expressions = read.flatMap(({ expression }) => expression ?? []);
   return (origin) =>
     origin.length <= originCharactersMax && expressions.some((expression) => expression.matcher(origin).find());
 }
 
-function compiled(pattern: string): RE2JS | undefined {
+function compilePattern(pattern: string): RE2JS | undefined {
   try {
     return RE2JS.compile(pattern);
   } catch {
@@ -23,7 +23,7 @@ function compiled(pattern: string): RE2JS | undefined {
 }
 
 /** A pattern that is found inside of other hosts' names would let their pages in. */
-function faultOf(pattern: string, expression: RE2JS | undefined): string[] {
+function findPatternFault(pattern: string, expression: RE2JS | undefined): string[] {
   if (!expression) return [`${JSON.stringify(pattern)} is no regular expression`];
   const pinned = /\^|\/\//.test(pattern) && /[$:]/.test(pattern.replaceAll('://', ''));
   return pinned

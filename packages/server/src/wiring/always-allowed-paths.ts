@@ -1,7 +1,7 @@
 import { PathPatternError, pathMatcher } from '@cluster-apiserver/gates';
 import { FlagError, type ServerFlags } from '../flags.ts';
 
-export function alwaysAllowedPathsOf(flags: ServerFlags): (path: string) => boolean {
+export function compileAlwaysAllowedPaths(flags: ServerFlags): (path: string) => boolean {
   try {
     return pathMatcher(flags['authorization-always-allow-paths']);
   } catch (error) {

@@ -7,7 +7,7 @@ export type AuditPlugin = 'log' | 'webhook';
 const plugins: readonly AuditPlugin[] = ['log', 'webhook'];
 
 /** Upstream's metrics, by the same names. */
-export function auditMeasures(metrics: Metrics): AuditMeasures {
+export function createAuditMeasures(metrics: Metrics): AuditMeasures {
   const events = metrics.counter({
     name: 'apiserver_audit_event_total',
     help: 'Audit events that were made and handed to the audit backends.',
@@ -31,7 +31,7 @@ export function auditMeasures(metrics: Metrics): AuditMeasures {
 }
 
 /** What the backends lose, and what waits for them. */
-export function backendMeasures(
+export function createBackendMeasures(
   metrics: Metrics,
   log: Log,
   opened: ReadonlyMap<AuditPlugin, AuditBackend & { readonly queuedEvents: number }>,

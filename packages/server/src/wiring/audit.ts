@@ -11,9 +11,10 @@ import { loadAuditPolicy, loadWebhookConnection } from '@cluster-apiserver/confi
 import type { Auditor } from '@cluster-apiserver/pipeline';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
-import { auditMeasures, type AuditPlugin, backendMeasures } from './audit-measures.ts';
-import { byFlag } from './flag-files.ts';
-import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
+import { createAuditMeasures, type AuditPlugin, createBackendMeasures } from './audit-measures.ts';
+import { withFlagErrors } from './flag-files.ts';
+import type { WiringContext } from './context.ts';
+import { followConfiguration } from './followed-configuration.ts';
 import { followConnection } from './webhook-connection.ts';
 
 const megabyte = 1024 * 1024;
@@ -32,8 +33,8 @@ const bodyCharactersMax = 10 * megabyte;
 const webhookSendsMax = 4;
 
 /** Records requests as --audit-policy-file says; undefined where nothing is recorded. */
-export async function openAudit(options: FollowingOptions, scope: Scope): Promise<Auditor | undefined> {
-  const { flags, surroundings, metrics, log } = options;
+export async function openAudit(options: WiringContext, scope: Scope): Promise<Auditor | undefined> {
+  const { flags, environment, metrics, log } = options;
   checkAuditFlags(flags);
   const policy = await followConfiguration(
     { flag: 'audit-policy-file', name: 'audit_policy', reloads: true, build: loadAuditPolicy },
@@ -47,13 +48,13 @@ export async function openAudit(options: FollowingOptions, scope: Scope): Promis
 
   const stopping = new AbortController();
   const opened = new Map<AuditPlugin, OpenBackend>();
-  const measuresOf = backendMeasures(metrics, log, opened);
-  const { clock } = surroundings;
+  const measuresOf = createBackendMeasures(metrics, log, opened);
+  const { clock } = environment;
   if (flags['audit-log-path'] !== '') {
     const file = await openLog(options, scope);
     const batch = { eventsMax: Number.POSITIVE_INFINITY, charactersMax: writeCharactersMax };
     const backend = openBackend({
-      ...settingsOf('log', flags, batch),
+      ...getBackendSettings('log', flags, batch),
       format: flags['audit-log-format'],
       send: (lines) => file.append(lines),
       sendsMax: 1,
@@ -65,7 +66,7 @@ export async function openAudit(options: FollowingOptions, scope: Scope): Promis
   if (flags['audit-webhook-config-file'] !== '') {
     const batch = { eventsMax: flags['audit-webhook-batch-max-size'], charactersMax: bodyCharactersMax };
     const backend = openBackend({
-      ...settingsOf('webhook', flags, batch),
+      ...getBackendSettings('webhook', flags, batch),
       format: 'json',
       send: await openWebhook(options, stopping.signal, scope),
       sendsMax: webhookSendsMax,
@@ -85,7 +86,7 @@ export async function openAudit(options: FollowingOptions, scope: Scope): Promis
     clock,
     policy,
     backend,
-    measures: auditMeasures(metrics),
+    measures: createAuditMeasures(metrics),
     report: (error) => log.error('audit event truncated', { error: asError(error) }),
   });
 }
@@ -106,7 +107,7 @@ function checkAuditFlags(flags: ServerFlags): void {
 }
 
 /** What both backends have flags for. Events that requests wait for do not wait for others. */
-function settingsOf(
+function getBackendSettings(
   plugin: AuditPlugin,
   flags: ServerFlags,
   batch: { readonly eventsMax: number; readonly charactersMax: number },
@@ -140,11 +141,11 @@ function settingsOf(
   };
 }
 
-async function openLog({ flags, surroundings, log }: FollowingOptions, scope: Scope): Promise<RotatingLog> {
+async function openLog({ flags, environment, log }: WiringContext, scope: Scope): Promise<RotatingLog> {
   const path = flags['audit-log-path'];
   const file = new RotatingLog({
-    files: surroundings.auditFiles,
-    clock: surroundings.clock,
+    files: environment.auditFiles,
+    clock: environment.clock,
     path,
     fileBytesMax: flags['audit-log-maxsize'] * megabyte,
     backupsMax: flags['audit-log-maxbackup'],
@@ -162,15 +163,15 @@ async function openLog({ flags, surroundings, log }: FollowingOptions, scope: Sc
 }
 
 async function openWebhook(
-  { flags, surroundings, log, records }: FollowingOptions,
+  { flags, environment, log, records }: WiringContext,
   signal: AbortSignal,
   scope: Scope,
 ): Promise<ReturnType<typeof auditWebhook>> {
   const flag = 'audit-webhook-config-file';
-  const { clock, random, files } = surroundings;
+  const { clock, random, files } = environment;
   const file = flags[flag];
-  const first = await byFlag(flag, () => loadWebhookConnection(file, files.read));
-  const connection = followConnection({ file, flag, first, of: 'audit webhook' }, { surroundings, log, records });
+  const first = await withFlagErrors(flag, () => loadWebhookConnection(file, files.read));
+  const connection = followConnection({ file, flag, first, of: 'audit webhook' }, { environment, log, records });
   scope.onClose('connection of the audit webhook', connection.close);
   return auditWebhook({
     connection: connection.current,

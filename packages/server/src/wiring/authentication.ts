@@ -18,23 +18,24 @@ import {
 import { asError } from '../as-error.ts';
 import type { CertificateMeasures } from './certificate-measures.ts';
 import { openEgress } from './egress.ts';
-import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
-import { configurationOfOidcFlags } from './oidc-flags.ts';
+import type { WiringContext } from './context.ts';
+import { followConfiguration } from './followed-configuration.ts';
+import { loadOidcFlags } from './oidc-flags.ts';
 
 /** What an AuthenticationConfiguration, or the flags that say the same, lead to. */
 export interface ConfiguredAuthentication {
   /** The tokens of issuers. */
   readonly tokens: TokenAuthenticator;
   /** Whether a path is there for callers without a name. */
-  readonly anonymousAllowed: (path: string) => boolean;
+  readonly isAnonymousAllowed: (path: string) => boolean;
 }
 
-export interface AuthenticationOptions extends FollowingOptions {
+export interface AuthenticationOptions extends WiringContext {
   readonly certificates: CertificateMeasures;
   /** The paths of --authorization-always-allow-paths, for which probes need no credential. */
   readonly isAlwaysAllowed: (path: string) => boolean;
   /** Counts signed tokens that were remembered, and those that had to be looked at. */
-  readonly tokenAsked: (status: 'hit' | 'miss') => void;
+  readonly countTokenLookup: (status: 'hit' | 'miss') => void;
 }
 
 /** As in kube-apiserver: whatever makes a token invalid before its end is noticed this much later. */
@@ -45,42 +46,42 @@ export async function openAuthentication(
   options: AuthenticationOptions,
   scope: Scope,
 ): Promise<ConfiguredAuthentication> {
-  const { flags, surroundings } = options;
-  const egress = await openEgress(flags, surroundings.files);
-  const said: AuthenticationFlags = {
+  const { flags, environment } = options;
+  const egress = await openEgress(flags, environment.files);
+  const flagValues: AuthenticationFlags = {
     disallowedIssuers: flags['service-account-issuer'],
     anonymousAuthGiven: flags['anonymous-auth'] !== 'unset',
     egressSelectors: [...egress.keys()],
   };
-  const ofFlags = await configurationOfOidcFlags(flags, said, surroundings.files);
-  const build = builder(options, egress, scope);
+  const configuredByFlags = await loadOidcFlags(flags, flagValues, environment.files);
+  const build = createBuilder(options, egress, scope);
   const followed = await followConfiguration(
     {
       flag: 'authentication-config',
       name: 'authentication',
       reloads: true,
-      build: (content) => build(loadAuthenticationConfiguration(content, said)),
+      build: (content) => build(loadAuthenticationConfiguration(content, flagValues)),
     },
     options,
     scope,
   );
-  const current = followed ?? always(build(ofFlags ?? nothing, flags['oidc-signing-algs']));
+  const current = followed ?? constant(build(configuredByFlags ?? noConfiguration, flags['oidc-signing-algs']));
   return {
     tokens: { authenticateToken: (...asked) => current().tokens.authenticateToken(...asked) },
-    anonymousAllowed: (path) => current().anonymousAllowed(path),
+    isAnonymousAllowed: (path) => current().isAnonymousAllowed(path),
   };
 }
 
-const nothing: AuthenticationConfiguration = { jwt: [], anonymous: undefined };
-const always =
+const noConfiguration: AuthenticationConfiguration = { jwt: [], anonymous: undefined };
+const constant =
   <T>(value: T) =>
   (): T =>
     value;
 
 type Build = (configuration: AuthenticationConfiguration, algorithms?: readonly string[]) => ConfiguredAuthentication;
 
-function builder(
-  { flags, surroundings: { clock, random }, isAlwaysAllowed, tokenAsked, log }: AuthenticationOptions,
+function createBuilder(
+  { flags, environment: { clock, random }, isAlwaysAllowed, countTokenLookup, log }: AuthenticationOptions,
   egress: ReadonlyMap<string, Dial | undefined>,
   scope: Scope,
 ): Build {
@@ -114,16 +115,21 @@ function builder(
     kept = new Map(issuers.map(({ identity, keys }) => [identity, keys]));
     return {
       // What was remembered by other rules is forgotten with them.
-      tokens: cachedTokens(jwtAuthenticator(issuers, clock), { clock, random, ttlMs: tokenTtlMs, asked: tokenAsked }),
-      anonymousAllowed:
+      tokens: cachedTokens(jwtAuthenticator(issuers, clock), {
+        clock,
+        random,
+        ttlMs: tokenTtlMs,
+        asked: countTokenLookup,
+      }),
+      isAnonymousAllowed:
         anonymous || flags['anonymous-auth'] !== 'unset'
-          ? anonymousPaths(anonymous ?? { enabled: flags['anonymous-auth'] === true, paths: undefined })
+          ? createAnonymousPaths(anonymous ?? { enabled: flags['anonymous-auth'] === true, paths: undefined })
           : isAlwaysAllowed,
     };
   };
 }
 
-function anonymousPaths({ enabled, paths }: AnonymousConfiguration): (path: string) => boolean {
+function createAnonymousPaths({ enabled, paths }: AnonymousConfiguration): (path: string) => boolean {
   const allowed = new Set(paths);
   return (path) => enabled && (paths === undefined || allowed.has(path));
 }

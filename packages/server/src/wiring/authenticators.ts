@@ -10,10 +10,10 @@ import {
   TokenFileError,
 } from '@cluster-apiserver/gates';
 import { FlagError, type ServerFlags } from '../flags.ts';
-import type { Files } from '../surroundings.ts';
+import type { Files } from '../environment.ts';
 import { type AuthenticationOptions, openAuthentication } from './authentication.ts';
 import { openClientCertificates } from './client-certificates.ts';
-import { flagFile } from './flag-files.ts';
+import { readFlagFile } from './flag-files.ts';
 import { openWebhookTokens } from './webhook-tokens.ts';
 
 export interface Authenticators {
@@ -28,24 +28,24 @@ export async function openAuthenticators(
   serviceAccounts: TokenAuthenticator | undefined,
   scope: Scope,
 ): Promise<Authenticators> {
-  const { flags, surroundings } = options;
+  const { flags, environment } = options;
   const configured = await openAuthentication(options, scope);
   const certificates = await openClientCertificates(options, scope);
   const webhook = await openWebhookTokens(options, scope);
   const tokens = firstToKnowToken([
-    ...(await tokensOfFile(flags, surroundings.files)),
+    ...(await readTokenFile(flags, environment.files)),
     ...(serviceAccounts ? [serviceAccounts] : []),
     configured.tokens,
     ...(webhook ? [webhook] : []),
   ]);
   return {
-    requests: orAnonymous(firstToKnow([...certificates, bearerTokens(tokens)]), configured.anonymousAllowed),
+    requests: orAnonymous(firstToKnow([...certificates, bearerTokens(tokens)]), configured.isAnonymousAllowed),
     tokens,
   };
 }
 
-async function tokensOfFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {
-  const tokens = await flagFile('token-auth-file', flags, files);
+async function readTokenFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {
+  const tokens = await readFlagFile('token-auth-file', flags, files);
   if (!tokens) return [];
   try {
     return [staticTokens(tokens.toString())];

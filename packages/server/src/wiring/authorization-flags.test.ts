@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { FlagError, parseFlags } from '../flags.ts';
-import { checkAuthorizationFlags, configurationOfFlags } from './authorization-flags.ts';
+import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-flags.ts';
 
 const kubeconfig = JSON.stringify({
   apiVersion: 'v1',
@@ -17,7 +17,7 @@ const files = {
 const read = async (...args: string[]) => {
   const flags = parseFlags(args.map((arg) => `--${arg}`));
   checkAuthorizationFlags(flags);
-  return (await configurationOfFlags(flags, files)).authorizers;
+  return (await loadAuthorizationFlags(flags, files)).authorizers;
 };
 
 test('a plain start is RBAC', async () => {

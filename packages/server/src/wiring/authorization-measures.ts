@@ -13,7 +13,7 @@ const webhookSecondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 const conditionSecondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 
 /** Upstream's metrics, by the same names. The names of authorizers come from the operator. */
-export function authorizationMeasures(metrics: Metrics): AuthorizationMeasures {
+export function createAuthorizationMeasures(metrics: Metrics): AuthorizationMeasures {
   const decisions = metrics.counter({
     name: 'apiserver_authorization_decisions_total',
     help: 'Terminal decisions of an authorizer, by its type and name.',

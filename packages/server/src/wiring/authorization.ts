@@ -18,12 +18,13 @@ import {
   privilegedGroups,
   webhookAuthorizer,
 } from '@cluster-apiserver/gates';
-import { checkAuthorizationFlags, configurationOfFlags } from './authorization-flags.ts';
-import { authorizationMeasures } from './authorization-measures.ts';
-import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
+import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-flags.ts';
+import { createAuthorizationMeasures } from './authorization-measures.ts';
+import type { WiringContext } from './context.ts';
+import { followConfiguration } from './followed-configuration.ts';
 import { type FollowedConnection, followConnection } from './webhook-connection.ts';
 
-export interface AuthorizationOptions extends FollowingOptions {
+export interface AuthorizationOptions extends WiringContext {
   /** The paths of --authorization-always-allow-paths. */
   readonly isAlwaysAllowed: (path: string) => boolean;
   readonly rbac: Required<Authorizer>;
@@ -31,9 +32,9 @@ export interface AuthorizationOptions extends FollowingOptions {
 
 export interface Authorization {
   /** Decides requests, and reviews of access. */
-  readonly ofRequests: Required<Authorizer>;
+  readonly forRequests: Required<Authorizer>;
   /** Decides what admission asks. That a path is open to everybody is no right of a user. */
-  readonly ofAdmission: Required<Authorizer>;
+  readonly forAdmission: Required<Authorizer>;
 }
 
 /**
@@ -41,7 +42,7 @@ export interface Authorization {
  * authorizers. Each request is decided by the configuration that is in service when it comes, and by no other.
  */
 export async function openAuthorization(options: AuthorizationOptions, scope: Scope): Promise<Authorization> {
-  const { flags, surroundings, isAlwaysAllowed } = options;
+  const { flags, environment, isAlwaysAllowed } = options;
   checkAuthorizationFlags(flags);
   const chains = await openChains(options, scope);
   const followed = await followConfiguration(
@@ -52,7 +53,7 @@ export async function openAuthorization(options: AuthorizationOptions, scope: Sc
       build: async (content) =>
         chains.open(
           await loadAuthorizationConfiguration(content, {
-            readFile: surroundings.files.read,
+            readFile: environment.files.read,
             policyFileGiven: flags['authorization-policy-file'] !== '',
           }),
         ),
@@ -62,37 +63,37 @@ export async function openAuthorization(options: AuthorizationOptions, scope: Sc
     scope,
   );
   const configured = followed
-    ? currentOf(() => followed().authorizer)
-    : chains.open(await configurationOfFlags(flags, surroundings.files)).authorizer;
+    ? delegateToCurrent(() => followed().authorizer)
+    : chains.open(await loadAuthorizationFlags(flags, environment.files)).authorizer;
   const privileged = privilegedGroups([mastersGroup]);
   return {
-    ofRequests: firstToDecide([privileged, alwaysAllowedPaths(isAlwaysAllowed), configured]),
-    ofAdmission: firstToDecide([privileged, configured]),
+    forRequests: firstToDecide([privileged, alwaysAllowedPaths(isAlwaysAllowed), configured]),
+    forAdmission: firstToDecide([privileged, configured]),
   };
 }
 
-const currentOf = (current: () => Required<Authorizer>): Required<Authorizer> => ({
+const delegateToCurrent = (current: () => Required<Authorizer>): Required<Authorizer> => ({
   authorize: (question, call) => current().authorize(question, call),
   rulesOf: (user, namespace, call) => current().rulesOf(user, namespace, call),
 });
 
-interface Chain {
+interface AuthorizerChain {
   readonly authorizer: Required<Authorizer>;
   /** Another is in service, and requests that have begun with this one end with it. */
   readonly retire: () => void;
 }
 
-interface Chains {
-  open(configuration: AuthorizationConfiguration): Chain;
+interface AuthorizerChains {
+  open(configuration: AuthorizationConfiguration): AuthorizerChain;
 }
 
 /** Beyond the timeouts of its webhooks, nobody waits for a chain. */
 const retireSlackMs = 1_000;
 
-async function openChains(options: AuthorizationOptions, scope: Scope): Promise<Chains> {
-  const { surroundings, metrics, rbac } = options;
-  const { clock } = surroundings;
-  const measures = authorizationMeasures(metrics);
+async function openChains(options: AuthorizationOptions, scope: Scope): Promise<AuthorizerChains> {
+  const { environment, metrics, rbac } = options;
+  const { clock } = environment;
+  const measures = createAuthorizationMeasures(metrics);
   const policies = await followPolicies(options, scope);
   const stopped = new AbortController();
   const closings = new Set<() => void>();
@@ -113,7 +114,7 @@ async function openChains(options: AuthorizationOptions, scope: Scope): Promise<
         return policies;
       case 'Webhook': {
         const { name, webhook } = configured;
-        const connection = connectionOf(name, webhook, options);
+        const connection = openConnection(name, webhook, options);
         connections.push(connection);
         return webhookOf(name, webhook, connection);
       }
@@ -127,7 +128,7 @@ async function openChains(options: AuthorizationOptions, scope: Scope): Promise<
       name,
       connection: connection.current,
       clock,
-      random: surroundings.random,
+      random: environment.random,
       signal: stopped.signal,
       measures: measures.webhook(name),
       failed: (error) =>
@@ -158,10 +159,10 @@ async function openChains(options: AuthorizationOptions, scope: Scope): Promise<
   };
 }
 
-const connectionOf = (
+const openConnection = (
   name: string,
   { connectionFile, connection }: WebhookConfiguration,
-  { flags, surroundings, log, records }: AuthorizationOptions,
+  { flags, environment, log, records }: AuthorizationOptions,
 ): FollowedConnection =>
   followConnection(
     {
@@ -170,7 +171,7 @@ const connectionOf = (
       of: `authorizer ${JSON.stringify(name)}`,
       flag: flags['authorization-config'] === '' ? 'authorization-webhook-config-file' : 'authorization-config',
     },
-    { surroundings, log, records },
+    { environment, log, records },
   );
 
 /** The authorizer of --authorization-policy-file. Without it there are no policies. */
@@ -185,5 +186,5 @@ async function followPolicies(options: AuthorizationOptions, scope: Scope): Prom
     options,
     scope,
   );
-  return followed ? currentOf(followed) : abac([]);
+  return followed ? delegateToCurrent(followed) : abac([]);
 }

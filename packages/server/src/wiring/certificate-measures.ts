@@ -13,7 +13,7 @@ export interface CertificateMeasures {
 }
 
 /** What an operator has to know before a certificate expires, or was replaced by one that is not usable. */
-export function certificateMeasures(metrics: Metrics): CertificateMeasures {
+export function createCertificateMeasures(metrics: Metrics): CertificateMeasures {
   const expiration = metrics.gauge({
     name: 'apiserver_certificate_expiration_timestamp_seconds',
     help: 'When the first certificate of a file in use expires, in seconds since 1970, by what the file is for.',
@@ -26,7 +26,7 @@ export function certificateMeasures(metrics: Metrics): CertificateMeasures {
   });
   return {
     inUse: (use, pem) => {
-      const seconds = pem && firstExpirationSeconds(pem);
+      const seconds = pem && findFirstExpirationSeconds(pem);
       if (seconds !== undefined) expiration.set({ use }, seconds);
     },
     reloaded: (use, status) => reloads.add({ use, status }),
@@ -36,13 +36,13 @@ export function certificateMeasures(metrics: Metrics): CertificateMeasures {
 const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** Undefined for a file without a certificate that can be read, which whoever uses it complains of. */
-function firstExpirationSeconds(pem: Buffer): number | undefined {
-  const all = Array.from(pem.toString().matchAll(certificates), ([text]) => expirationMs(text));
+function findFirstExpirationSeconds(pem: Buffer): number | undefined {
+  const all = Array.from(pem.toString().matchAll(certificates), ([text]) => readExpirationMs(text));
   const known = all.filter((ms) => ms !== undefined);
   return known.length > 0 ? Math.min(...known) / 1000 : undefined;
 }
 
-function expirationMs(pem: string): number | undefined {
+function readExpirationMs(pem: string): number | undefined {
   try {
     return Date.parse(new X509Certificate(pem).validTo);
   } catch {

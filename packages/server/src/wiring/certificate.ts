@@ -3,7 +3,7 @@ import { selfSigned } from '@cluster-apiserver/certificates';
 import { checkCertificate, type ServingCertificate } from '@cluster-apiserver/pipeline';
 import type { Log } from '@cluster-apiserver/telemetry';
 import type { ServerFlags } from '../flags.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { Environment } from '../environment.ts';
 
 export interface ServingFiles {
   readonly certFile: string;
@@ -13,9 +13,9 @@ export interface ServingFiles {
 }
 
 /** Where the certificate to serve with stands, after one has been made if none was given. */
-export async function servingCertificate(
+export async function openServingCertificate(
   flags: ServerFlags,
-  { clock, random, files }: Surroundings,
+  { clock, random, files }: Environment,
   log: Log,
 ): Promise<ServingFiles> {
   const given = flags['tls-cert-file'] !== '';

@@ -5,22 +5,23 @@ import type { Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { CertificateMeasures } from './certificate-measures.ts';
-import type { FollowingOptions } from './followed-configuration.ts';
-import { flagFile } from './flag-files.ts';
+import type { WiringContext } from './context.ts';
+import { readFlagFile } from './flag-files.ts';
 
 const ofClients = 'client-ca-file';
 const ofProxies = 'requestheader-client-ca-file';
 
 /** Whether anybody here looks at certificates of clients. */
-export const asksForCertificates = (flags: ServerFlags): boolean => flags[ofClients] !== '' || flags[ofProxies] !== '';
+export const requestsClientCertificates = (flags: ServerFlags): boolean =>
+  flags[ofClients] !== '' || flags[ofProxies] !== '';
 
 /** Those who know a caller by the connection: proxies that speak for others first, because they come with certificates too. */
 export async function openClientCertificates(
   options: ClientCertificateOptions,
   scope: Scope,
 ): Promise<readonly Authenticator[]> {
-  const { flags, surroundings } = options;
-  const { clock } = surroundings;
+  const { flags, environment } = options;
+  const { clock } = environment;
   const allowedNames = flags['requestheader-allowed-names'];
   const current: Partial<Record<AuthorityFlag, Authorities>> = {};
   const use = (flag: AuthorityFlag, next: Authorities): void => {
@@ -39,21 +40,21 @@ export async function openClientCertificates(
   const clients = await known(ofClients);
   const proxies = await known(ofProxies);
   const headers = {
-    user: names(flags['requestheader-username-headers']),
-    uid: names(flags['requestheader-uid-headers']),
-    group: names(flags['requestheader-group-headers']),
-    extraPrefix: names(flags['requestheader-extra-headers-prefix']),
+    user: toHeaderNames(flags['requestheader-username-headers']),
+    uid: toHeaderNames(flags['requestheader-uid-headers']),
+    group: toHeaderNames(flags['requestheader-group-headers']),
+    extraPrefix: toHeaderNames(flags['requestheader-extra-headers-prefix']),
   };
   return [
     ...(proxies ? [frontProxy({ authorities: proxies, allowedNames, headers, clock })] : []),
-    ...(clients ? [clientCertificates(clients, clock, expirationMeasure(options.metrics))] : []),
+    ...(clients ? [clientCertificates(clients, clock, createExpirationMeasure(options.metrics))] : []),
   ];
 }
 
 type AuthorityFlag = typeof ofClients | typeof ofProxies;
 
 export interface ClientCertificateOptions
-  extends Pick<FollowingOptions, 'flags' | 'surroundings' | 'log' | 'metrics' | 'records'> {
+  extends Pick<WiringContext, 'flags' | 'environment' | 'log' | 'metrics' | 'records'> {
   readonly certificates: CertificateMeasures;
 }
 
@@ -65,7 +66,7 @@ const remainingBuckets = [
   31_104_000,
 ];
 
-function expirationMeasure(metrics: Metrics): (remainingSeconds: number) => void {
+function createExpirationMeasure(metrics: Metrics): (remainingSeconds: number) => void {
   return metrics
     .histogram({
       name: 'apiserver_client_certificate_expiration_seconds',
@@ -75,18 +76,18 @@ function expirationMeasure(metrics: Metrics): (remainingSeconds: number) => void
     .series({});
 }
 
-const names = (headers: readonly string[]): string[] => headers.map((header) => header.toLowerCase());
+const toHeaderNames = (headers: readonly string[]): string[] => headers.map((header) => header.toLowerCase());
 
 /** A small file. Who takes an authority away waits for that to count, and not for much longer than a look at a terminal. */
 const pollMs = 1_000;
 
 async function followAuthorities(
   flag: AuthorityFlag,
-  { flags, surroundings: { clock, files }, log, certificates, records }: ClientCertificateOptions,
+  { flags, environment: { clock, files }, log, certificates, records }: ClientCertificateOptions,
   scope: Scope,
   use: (next: Authorities) => void,
 ): Promise<boolean> {
-  const first = await flagFile(flag, flags, files);
+  const first = await readFlagFile(flag, flags, files);
   if (!first) return false;
   const file = flags[flag];
   try {

@@ -5,10 +5,10 @@ import { type Documents, textResponse } from '@cluster-apiserver/pipeline';
 import { asError } from '../as-error.ts';
 
 import type { ServerFlags } from '../flags.ts';
-import type { Files } from '../surroundings.ts';
+import type { Files } from '../environment.ts';
 import { version } from '../version.ts';
-import { flagFile } from './flag-files.ts';
-import { flagTexts } from './flag-texts.ts';
+import { readFlagFile } from './flag-files.ts';
+import { formatFlags } from './flag-texts.ts';
 
 /** As the components of Kubernetes call it. */
 export const configzPath = '/configz';
@@ -49,7 +49,7 @@ export interface FileRecords {
   list(): readonly ConfigzFile[];
 }
 
-export function fileRecords(clock: Clock): FileRecords {
+export function createFileRecords(clock: Clock): FileRecords {
   const records = new Map<FileRecord, ConfigzFile>();
   const now = (): string => formatTime(clock.now());
   return {
@@ -75,7 +75,7 @@ export function fileRecords(clock: Clock): FileRecords {
 }
 
 /** Files that are read when the server starts, and not again. */
-const readAtStart = {
+const startupFiles = {
   'etcd-cafile': { kind: 'certificates' },
   'etcd-certfile': { kind: 'certificate' },
   'etcd-keyfile': { kind: 'private key' },
@@ -87,18 +87,18 @@ const readAtStart = {
 } as const;
 
 /** Notes those of them that flags name. A server that cannot use one of them does not start. */
-export async function recordFilesReadAtStart(flags: ServerFlags, files: Files, records: FileRecords): Promise<void> {
-  for (const flag of Object.keys(readAtStart) as (keyof typeof readAtStart)[])
+export async function recordStartupFiles(flags: ServerFlags, files: Files, records: FileRecords): Promise<void> {
+  for (const flag of Object.keys(startupFiles) as (keyof typeof startupFiles)[])
     if (flags[flag] !== '') {
-      const content = await flagFile(flag, flags, files);
-      if (content) records.add({ flag, path: flags[flag], ...readAtStart[flag] }).applied(content);
+      const content = await readFlagFile(flag, flags, files);
+      if (content) records.add({ flag, path: flags[flag], ...startupFiles[flag] }).applied(content);
     }
 }
 
 /** The document behind `configzPath`. It takes a right of its own, which no default role has. */
-export function configzDocument(flags: ServerFlags, records: FileRecords, clock: Clock): Documents[string] {
+export function createConfigzDocument(flags: ServerFlags, records: FileRecords, clock: Clock): Documents[string] {
   const startTime = formatTime(clock.now());
-  const texts = flagTexts(flags);
+  const texts = formatFlags(flags);
   return ({ auditId }) => {
     const configz: Configz = { version, startTime, flags: texts, files: records.list() };
     return textResponse(auditId, 200, `${JSON.stringify(configz, null, 2)}\n`, { 'content-type': 'application/json' });

@@ -8,7 +8,7 @@ const workSecondsBuckets = Array.from({ length: 10 }, (_, power) => 1e-8 * 10 **
 );
 
 /** Upstream's metrics of work queues, by the same names. */
-export function controllerMeasures(
+export function createControllerMeasures(
   metrics: Metrics,
   controllers: readonly string[],
   clock: Clock,

@@ -12,21 +12,21 @@ import {
   type Transformer,
 } from '@cluster-apiserver/storage';
 import { doublingBuckets, type Log, type Metrics } from '@cluster-apiserver/telemetry';
-import type { Surroundings } from '../surroundings.ts';
-import { pluginOpener } from './kms-plugins.ts';
+import type { Environment } from '../environment.ts';
+import { createPluginOpener } from './kms-plugins.ts';
 
 /** What a configured provider stores by. */
-export interface OpenedProvider {
+export interface OpenProvider {
   /** One way for each of its keys, the first of which writes. */
-  readonly ways: readonly Provider[];
+  readonly keyProviders: readonly Provider[];
   /** Of a provider whose keys are kept by somebody else. */
   readonly plugin?: KmsPlugin;
 }
 
-export type ProviderFactory = (provider: EncryptionProvider) => Promise<OpenedProvider>;
+export type ProviderFactory = (provider: EncryptionProvider) => Promise<OpenProvider>;
 
-export interface ProviderSurroundings {
-  readonly surroundings: Surroundings;
+export interface ProviderDependencies {
+  readonly environment: Environment;
   readonly metrics: Metrics;
   readonly log: Log;
   /** A plugin answers again. */
@@ -34,25 +34,25 @@ export interface ProviderSurroundings {
 }
 
 /** Names the parts of stored values as the reference does, so that data can come from there and go there. */
-export function providerFactory({ surroundings, metrics, log, recovered }: ProviderSurroundings): ProviderFactory {
-  const { random } = surroundings;
-  const observed = transformationMeasures(metrics, surroundings.clock);
-  const budgetOf = nonceBudgets(metrics, log);
-  const open = pluginOpener({ surroundings, metrics, log, recovered });
+export function createProviderFactory({ environment, metrics, log, recovered }: ProviderDependencies): ProviderFactory {
+  const { random } = environment;
+  const observed = createTransformationMeasures(metrics, environment.clock);
+  const budgetOf = createNonceBudgets(metrics, log);
+  const open = createPluginOpener({ environment, metrics, log, recovered });
   return async (provider) => {
     switch (provider.type) {
       case 'identity':
-        return { ways: [plain] };
+        return { keyProviders: [plain] };
       case 'kms': {
         const plugin = await open(provider);
         const prefix = `k8s:enc:kms:${provider.version}:${provider.name}:`;
-        return { ways: [{ prefix, transformer: observed(prefix, plugin.transformer) }], plugin };
+        return { keyProviders: [{ prefix, transformer: observed(prefix, plugin.transformer) }], plugin };
       }
       case 'aesgcm':
       case 'aescbc':
       case 'secretbox': {
         const { type, keys } = provider;
-        const ways = keys.map(async ({ name, secret: key }) => {
+        const keyProviders = keys.map(async ({ name, secret: key }) => {
           const prefix = `k8s:enc:${type}:v1:${name}:`;
           const make = {
             aesgcm: () => aesGcm({ key, random, drewNonce: budgetOf(name) }),
@@ -61,7 +61,7 @@ export function providerFactory({ surroundings, metrics, log, recovered }: Provi
           };
           return { prefix, transformer: observed(prefix, await make[type]()) };
         });
-        return { ways: await Promise.all(ways) };
+        return { keyProviders: await Promise.all(keyProviders) };
       }
       default:
         return unreachable(provider);
@@ -70,7 +70,7 @@ export function providerFactory({ surroundings, metrics, log, recovered }: Provi
 }
 
 /** Counts go on when a configuration is read again: it is the key that wears out. */
-function nonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
+function createNonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
   const total = metrics.counter({
     name: 'apiserver_storage_aesgcm_nonces_total',
     help: 'Random nonces drawn for a key of AES-GCM since this process started. All replicas and restarts together should draw fewer than 2^32: sum the increase over them.',
@@ -97,7 +97,7 @@ function nonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
   };
 }
 
-function transformationMeasures(
+function createTransformationMeasures(
   metrics: Metrics,
   clock: Clock,
 ): (prefix: string, transformer: Transformer) => Transformer {

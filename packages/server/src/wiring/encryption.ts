@@ -11,8 +11,9 @@ import {
 } from '@cluster-apiserver/storage';
 import type { Endpoint, Health } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import { type ProviderFactory, providerFactory } from './encryption-providers.ts';
-import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
+import { type ProviderFactory, createProviderFactory } from './encryption-providers.ts';
+import type { WiringContext } from './context.ts';
+import { followConfiguration } from './followed-configuration.ts';
 
 /** How values are stored, now and after each change of the configuration. */
 export interface Encryption {
@@ -21,7 +22,7 @@ export interface Encryption {
   onChange(listener: () => void): void;
 }
 
-export interface EncryptionOptions extends FollowingOptions {
+export interface EncryptionOptions extends WiringContext {
   /** Where the keys of all kinds begin, such as /registry. */
   readonly keyPrefix: string;
   /** The kinds whose objects are stored. */
@@ -32,21 +33,21 @@ export interface EncryptionOptions extends FollowingOptions {
 const flag = 'encryption-provider-config';
 
 export async function openEncryption(options: EncryptionOptions, scope: Scope): Promise<Encryption> {
-  const { flags, keyPrefix, kinds, surroundings, metrics, health, log } = options;
+  const { flags, keyPrefix, kinds, environment, metrics, health, log } = options;
   const listeners: (() => void)[] = [];
   const readable = (): void => {
     for (const listener of listeners) listener();
   };
-  const makeProvider = providerFactory({ surroundings, metrics, log, recovered: readable });
+  const makeProvider = createProviderFactory({ environment, metrics, log, recovered: readable });
   const reloads = flags[`${flag}-automatic-reload`];
   const current = await followConfiguration(
     {
       flag,
       name: 'encryption',
       reloads,
-      build: (content) => built(loadEncryptionConfiguration(content), keyPrefix, kinds, makeProvider),
+      build: (content) => openConfiguration(loadEncryptionConfiguration(content), keyPrefix, kinds, makeProvider),
       // The next one is whole, with plugins that are well, before anything is stored by it.
-      requireWell: (next) => faultsOf(next).forEach(raise),
+      requireHealthy: (next) => findPluginErrors(next).forEach(raise),
       close: (old) => old.retire(),
       changed: readable,
     },
@@ -55,7 +56,8 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
   );
   if (!current) return { transformer: identity, onChange: () => {} };
   // A plugin that is not there keeps the server from being ready, and not from starting: it may need us to start.
-  for (const fault of faultsOf(current())) log.withName('encryption').error('KMS plugin unhealthy', { error: fault });
+  for (const fault of findPluginErrors(current()))
+    log.withName('encryption').error('KMS plugin unhealthy', { error: fault });
   addHealthChecks(health, () => current().plugins, reloads);
   return {
     transformer: {
@@ -67,12 +69,12 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
 }
 
 /** What a configuration leads to. */
-interface Built extends Retiring {
+interface OpenConfiguration extends Retiring {
   /** In the order of the configuration. */
   readonly plugins: readonly KmsPlugin[];
 }
 
-function faultsOf({ plugins }: Built): Error[] {
+function findPluginErrors({ plugins }: OpenConfiguration): Error[] {
   return plugins.flatMap((plugin) => {
     try {
       plugin.check();
@@ -100,19 +102,19 @@ function addHealthChecks(health: Health, plugins: () => readonly KmsPlugin[], ch
 }
 
 /** The transformer of each resource, by the resource that the key names. */
-async function built(
+async function openConfiguration(
   configuration: EncryptionConfiguration,
   keyPrefix: string,
   kinds: readonly Kind[],
   makeProvider: ProviderFactory,
-): Promise<Built> {
+): Promise<OpenConfiguration> {
   // Each provider is made once, however many resources it is for.
   const transformers = new Map<unknown, Transformer>();
   const plugins: KmsPlugin[] = [];
   for (const { providers } of configuration.lists) {
     const opened = await Promise.all(providers.map(makeProvider));
     plugins.push(...opened.flatMap(({ plugin }) => plugin ?? []));
-    const [first, ...others] = opened.flatMap(({ ways }) => ways);
+    const [first, ...others] = opened.flatMap(({ keyProviders }) => keyProviders);
     if (first) transformers.set(providers, prefixed([first, ...others]));
   }
   const served = new Map(kinds.map(({ storageName, plural, group }) => [storageName, [plural, group] as const]));

@@ -14,7 +14,7 @@ export interface StorageMeasures extends EtcdMeasures {
 const operations = ['get', 'list', 'create', 'update', 'delete'];
 
 /** What there is to know about the way to etcd, by the reference's names where it has them. */
-export function etcdMeasures(metrics: Metrics, kinds: readonly Kind[]): StorageMeasures {
+export function createEtcdMeasures(metrics: Metrics, kinds: readonly Kind[]): StorageMeasures {
   const groups = new Map(kinds.filter(({ view }) => !view).map(({ plural, group }) => [plural, group]));
   // All come out of our own keys, so nobody can make more of them.
   const labels = { operation: operations, group: 'any', resource: 'any' } as const;

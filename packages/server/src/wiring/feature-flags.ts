@@ -3,7 +3,7 @@ import { pairs } from '../flag.ts';
 /** Flags of features that are not for everybody yet. */
 export const featureFlags = {
   'feature-gates': pairs({
-    fallback: '',
+    default: '',
     help: 'Feature gates to set: AllowUnsafeMalformedObjectDeletion (alpha, off), ShardedListAndWatch (alpha, off), AllAlpha, AllBeta.',
   }),
 };

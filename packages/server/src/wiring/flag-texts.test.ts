@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { parseFlags } from '../flags.ts';
-import { flagTexts } from './flag-texts.ts';
+import { formatFlags } from './flag-texts.ts';
 
 test('flags are shown as an operator would write them', () => {
-  const texts = flagTexts(
+  const texts = formatFlags(
     parseFlags([
       '--event-ttl=90m',
       '--etcd-servers=https://a:2379,https://b:2379',
@@ -27,12 +27,12 @@ test('flags are shown as an operator would write them', () => {
 
 test('each flag reads what is shown of it', () => {
   const flags = parseFlags(['--event-ttl=1500ms', '--oidc-required-claim=a=b', '--anonymous-auth=false']);
-  const args = Object.entries(flagTexts(flags)).map(([name, text]) => `--${name}=${text}`);
+  const args = Object.entries(formatFlags(flags)).map(([name, text]) => `--${name}=${text}`);
   expect(parseFlags(args)).toEqual(flags);
 });
 
 test('passwords in URLs are not shown', () => {
-  expect(flagTexts(parseFlags(['--etcd-servers=https://joe:hush@a:2379']))['etcd-servers']).toBe(
+  expect(formatFlags(parseFlags(['--etcd-servers=https://joe:hush@a:2379']))['etcd-servers']).toBe(
     'https://joe:xxxxx@a:2379',
   );
 });

@@ -1,14 +1,11 @@
 import { follow, type Scope } from '@cluster-apiserver/base';
-import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import type { ServerFlags } from '../flags.ts';
-import type { Surroundings } from '../surroundings.ts';
-import type { FileRecords } from './configz.ts';
-import { byFlag, type ConfigurationFlag, flagFile } from './flag-files.ts';
-import { reloadMeasures } from './reload-measures.ts';
+import type { WiringContext } from './context.ts';
+import { withFlagErrors, type ConfigurationFlag, readFlagFile } from './flag-files.ts';
+import { createReloadMeasures } from './reload-measures.ts';
 
 /** What is followed, and what stands in service because of it. */
-export interface Following<T> {
+export interface FollowedFile<T> {
   readonly flag: ConfigurationFlag;
   /** In names of metrics and in the log. */
   readonly name: 'encryption' | 'authentication' | 'authorization' | 'abac_policy' | 'audit_policy';
@@ -16,21 +13,10 @@ export interface Following<T> {
   /** Throws a ConfigurationError for a content that cannot come into service. */
   readonly build: (content: string) => T | Promise<T>;
   /** Throws when one that was built had better not replace the one that works. The first one replaces nothing. */
-  readonly requireWell?: (next: T) => void;
+  readonly requireHealthy?: (next: T) => void;
   /** Another is in service or none will be; this one may still be at work for whoever has it. */
   readonly close?: (old: T) => void;
   readonly changed?: () => void;
-}
-
-export interface FollowingOptions {
-  readonly flags: ServerFlags;
-  readonly surroundings: Surroundings;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  /** Of this process, in metrics that are compared over replicas. */
-  readonly serverId: string;
-  /** What becomes of the files. */
-  readonly records: FileRecords;
 }
 
 const kinds: Readonly<Record<ConfigurationFlag, string>> = {
@@ -49,15 +35,15 @@ const pollMs = 1_000;
  * must be without fault. Of the later ones each is whole before it replaces the one before, or is refused and told.
  */
 export async function followConfiguration<T>(
-  { flag, name, reloads, build, requireWell = () => {}, close = () => {}, changed = () => {} }: Following<T>,
-  { flags, surroundings: { clock, files }, metrics, log, serverId, records }: FollowingOptions,
+  { flag, name, reloads, build, requireHealthy = () => {}, close = () => {}, changed = () => {} }: FollowedFile<T>,
+  { flags, environment: { clock, files }, metrics, log, serverId, records }: WiringContext,
   scope: Scope,
 ): Promise<(() => T) | undefined> {
-  const first = await flagFile(flag, flags, files);
+  const first = await readFlagFile(flag, flags, files);
   if (!first) return undefined;
   const file = flags[flag];
   const what = `${name.replace('_', ' ')} configuration`;
-  let current = await byFlag(flag, () => build(first.toString()));
+  let current = await withFlagErrors(flag, () => build(first.toString()));
   let closed = false;
   scope.onClose(`what the ${what} has opened`, () => {
     closed = true;
@@ -66,7 +52,7 @@ export async function followConfiguration<T>(
   const record = records.add({ flag, kind: kinds[flag], path: file });
   record.applied(first);
   if (!reloads) return () => current;
-  const measures = reloadMeasures({
+  const measures = createReloadMeasures({
     prefix: `apiserver_${name}_config_controller`,
     what: `the ${name} configuration`,
     serverId,
@@ -84,7 +70,7 @@ export async function followConfiguration<T>(
         const next = await build(content.toString());
         if (closed) return close(next);
         try {
-          requireWell(next);
+          requireHealthy(next);
         } catch (fault) {
           close(next);
           throw fault;

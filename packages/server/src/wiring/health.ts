@@ -30,9 +30,9 @@ export function openHealth(clock: Clock, log: Log, slis: Metrics): Health {
 }
 
 /** A restart does not help against a lost etcd, so only readiness asks for it. */
-export function checkStorage(
+export function addStorageChecks(
   health: Health,
-  { client, cache, clock }: { readonly client: EtcdClient; readonly cache: Followed; readonly clock: Clock },
+  { client, cache, clock }: { readonly client: EtcdClient; readonly cache: WatchCacheState; readonly clock: Clock },
 ): void {
   health.add({
     name: 'etcd',
@@ -61,7 +61,7 @@ export function checkStorage(
   });
 }
 
-interface Followed {
+interface WatchCacheState {
   readonly following: boolean;
   readonly lostBecause: unknown;
 }

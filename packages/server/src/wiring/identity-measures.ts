@@ -13,7 +13,7 @@ const authenticationResults: readonly AuthenticationResult[] = ['success', 'fail
 const authorizationResults: readonly AuthorizationResult[] = ['allowed', 'denied', 'no-opinion', 'error'];
 
 /** Upstream's metrics of every request's authentication, by the same names. */
-export function authenticationMeasures(metrics: Metrics): ObserveAuthentication {
+export function createAuthenticationMeasures(metrics: Metrics): ObserveAuthentication {
   const attempts = metrics.counter({
     name: 'authentication_attempts',
     help: 'Counter of authenticated attempts.',
@@ -58,7 +58,7 @@ const emailUser = 'email_id';
 const otherUser = 'other';
 
 /** Upstream's metrics of every request's authorization, by the same names. */
-export function authorizationAttemptMeasures(metrics: Metrics): ObserveAuthorization {
+export function createAuthorizationAttemptMeasures(metrics: Metrics): ObserveAuthorization {
   const attempts = metrics.counter({
     name: 'authorization_attempts_total',
     help: "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or 'error'. With the rights that impersonation requires.",
@@ -88,7 +88,7 @@ export function authorizationAttemptMeasures(metrics: Metrics): ObserveAuthoriza
 }
 
 /** What authentication remembers of tokens that it has verified. */
-export function tokenCacheMeasure(metrics: Metrics): (status: 'hit' | 'miss') => void {
+export function createTokenCacheMeasure(metrics: Metrics): (status: 'hit' | 'miss') => void {
   const total = metrics.counter({
     name: 'authentication_token_cache_request_total',
     help: 'Signed tokens that were remembered, or had to be looked at.',

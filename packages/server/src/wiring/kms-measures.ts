@@ -10,7 +10,7 @@ export interface PluginMeasures extends KmsMeasures {
 }
 
 /** What there is to know about plugins, by the reference's names. Keys are named by the hash of what plugins call them. */
-export function kmsMeasures(metrics: Metrics, clock: Clock): (provider: KmsProvider) => PluginMeasures {
+export function createKmsMeasures(metrics: Metrics, clock: Clock): (provider: KmsProvider) => PluginMeasures {
   const named = <Rest extends object>(name: string, help: string, labels: Rest) => ({
     name: `apiserver_envelope_encryption_${name}`,
     help,
@@ -47,10 +47,10 @@ export function kmsMeasures(metrics: Metrics, clock: Clock): (provider: KmsProvi
     name: 'apiserver_storage_envelope_transformation_cache_misses_total',
     help: 'Keys that were not in memory, so that a plugin had to be asked for them.',
   });
-  const hashOf = hashes();
+  const hashOf = createHasher();
   return ({ name: provider_name, version, cacheSize }) => ({
     called: (method_name, code, seconds) =>
-      latency.observe({ provider_name, method_name, grpc_status_code: asReferenceWrites(code) }, seconds),
+      latency.observe({ provider_name, method_name, grpc_status_code: toGoCodeName(code) }, seconds),
     used: (transformation_type, keyId) => {
       const labels = { provider_name, transformation_type, key_id_hash: hashOf(keyId) };
       used.add(labels);
@@ -65,7 +65,7 @@ export function kmsMeasures(metrics: Metrics, clock: Clock): (provider: KmsProvi
 }
 
 /** A plugin has few keys, and each is named at every write. */
-function hashes(): (text: string) => string {
+function createHasher(): (text: string) => string {
   const known = new Map<string, string>();
   return (text) => {
     let hash = known.get(text);
@@ -75,7 +75,7 @@ function hashes(): (text: string) => string {
 }
 
 /** `DEADLINE_EXCEEDED` is `DeadlineExceeded` there. */
-function asReferenceWrites(code: string): string {
+function toGoCodeName(code: string): string {
   if (code === 'OK') return code;
   if (code === 'CANCELLED') return 'Canceled';
   return code.toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());

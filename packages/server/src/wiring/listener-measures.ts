@@ -8,7 +8,7 @@ import {
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
 /** What the listener counts of connections, and of what they hold in memory. */
-export function listenerMeasures(metrics: Metrics): ListenerMeasures {
+export function createListenerMeasures(metrics: Metrics): ListenerMeasures {
   const callbacks = metrics.counter({
     name: 'apiserver_connection_callback_errors_total',
     help: 'Exceptions in callbacks of connections and streams, each of which cost that connection, stream or request.',

@@ -1,7 +1,7 @@
 import type { Log, Metrics, Omission } from '@cluster-apiserver/telemetry';
 
 /** Lines that the log has not written, so that silence is not taken for peace. */
-export const logMeasures = (metrics: Metrics, { omitted }: Log): void =>
+export const publishOmittedLines = (metrics: Metrics, { omitted }: Log): void =>
   metrics.readAtScrape<'reason'>(
     'counter',
     {

@@ -18,7 +18,7 @@ export type LabelOf = (name: string) => string;
 /** Names that become labels, so that objects under ever new names do not fill the memory. */
 const namesMax = 1_000;
 
-export function boundedLabels(): LabelOf {
+export function createBoundedLabels(): LabelOf {
   const names = new Set<string>();
   return (name) => {
     if (names.size < namesMax) names.add(name);
@@ -36,7 +36,7 @@ const labels = {
 } as const;
 
 /** Upstream's metrics of match conditions, by the same names. */
-export function matchConditionMeasures(metrics: Metrics): OpenConditionMeasures {
+export function createMatchConditionMeasures(metrics: Metrics): OpenConditionMeasures {
   const seconds = metrics.histogram({
     name: 'apiserver_admission_match_condition_evaluation_seconds',
     help: 'Time that the match conditions of a policy or an admission webhook took.',

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { type Clock, Scope, systemClock } from '@cluster-apiserver/base';
 import type { ApiRequest } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { inFlightMeasures } from './measures.ts';
+import { createInFlightMeasures } from './measures.ts';
 import { exposed } from '../../../telemetry/test/exposed.ts';
 
 test('requests in flight are published as the most of the last second', async () => {
@@ -15,7 +15,7 @@ test('requests in flight are published as the most of the last second', async ()
       return () => {};
     },
   };
-  const measures = inFlightMeasures(metrics, [], clock, new Scope());
+  const measures = createInFlightMeasures(metrics, [], clock, new Scope());
   const published = async (): Promise<string | undefined> =>
     /^apiserver_current_inflight_requests\{request_kind="readOnly"\} (\d+)$/m.exec(await exposed(metrics))?.[1];
   expect(await published()).toBe('0');
@@ -29,7 +29,7 @@ test('requests in flight are published as the most of the last second', async ()
 
 test('what was rejected is counted by its kind and by what it was', async () => {
   const metrics = createMetrics({ ofProcess: false });
-  const measures = inFlightMeasures(metrics, [], { ...systemClock, after: () => () => {} }, new Scope());
+  const measures = createInFlightMeasures(metrics, [], { ...systemClock, after: () => () => {} }, new Scope());
   const info = { path: '/x', query: new URLSearchParams(), resource: undefined };
   const request = (method: string): ApiRequest => ({ method }) as ApiRequest; // nothing else of it is read
   measures.rejected('readOnly', request('GET'), { ...info, verb: 'get' });

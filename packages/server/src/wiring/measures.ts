@@ -2,13 +2,13 @@ import type { Clock, Scope } from '@cluster-apiserver/base';
 import type { ServedKind } from '@cluster-apiserver/model';
 import type { InFlightMeasures } from '@cluster-apiserver/pipeline';
 import type { Metrics } from '@cluster-apiserver/telemetry';
-import { requestLabeler } from './request-labels.ts';
+import { createRequestLabeler } from './request-labels.ts';
 
 /** As upstream: the gauge is the most of the last second, because a scrape would miss what lasts for milliseconds. */
 const peakPeriodMs = 1000;
 
 /** Requests in flight, and those that were rejected because there were too many. */
-export function inFlightMeasures(
+export function createInFlightMeasures(
   metrics: Metrics,
   kinds: readonly ServedKind[],
   clock: Clock,
@@ -38,7 +38,7 @@ export function inFlightMeasures(
       code: ['429'],
     },
   });
-  const labelsOf = requestLabeler(kinds);
+  const labelsOf = createRequestLabeler(kinds);
   const now = { readOnly: 0, mutating: 0 };
   const peak = { readOnly: 0, mutating: 0 };
   const publish = (): void => {

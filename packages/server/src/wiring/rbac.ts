@@ -10,7 +10,7 @@ import type { Resource } from '@cluster-apiserver/registry';
 import type { Health, Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 
-export interface RbacWiring {
+export interface RbacDependencies {
   readonly resources: readonly Resource[];
   /** Resolves when the watch cache has been filled for the first time. */
   readonly filled: Promise<void>;
@@ -24,14 +24,14 @@ export interface Rbac {
   /** Decides by roles and bindings as the watch cache has them. */
   readonly authorizer: Required<Authorizer>;
   /** Refuses roles and bindings that grant more than their writer holds, by the configured authorizers. */
-  escalationCheck(authorizer: Authorizer): AdmissionPlugin;
+  createEscalationCheck(authorizer: Authorizer): AdmissionPlugin;
   /** Sees to the default roles and bindings; the replica is not ready before. */
   startDefaultRoles(): void;
 }
 
 /** Undefined for a server that does not serve roles and bindings. */
 export function openRbac(
-  { resources, filled, clock, random, health, log }: RbacWiring,
+  { resources, filled, clock, random, health, log }: RbacDependencies,
   scope: Scope,
 ): Rbac | undefined {
   const [clusterRoles, clusterRoleBindings] = ['ClusterRole', 'ClusterRoleBinding'].map((name) =>
@@ -45,7 +45,7 @@ export function openRbac(
   const { current, refresh } = policy;
   return {
     authorizer: rbacAuthorizer(current),
-    escalationCheck: (authorizer) => rbacEscalation({ current, refresh, authorizer, clock }),
+    createEscalationCheck: (authorizer) => rbacEscalation({ current, refresh, authorizer, clock }),
     startDefaultRoles: () => {
       const closing = new AbortController();
       let isDone = false;
@@ -65,9 +65,16 @@ export function openRbac(
           signal.throwIfAborted();
           return callUntil(clock.monotonicMs() + callTimeoutMs);
         },
-        report: reporterTo(log.withName('rbac')),
+        report: createReporter(log.withName('rbac')),
       };
-      const reconciled = untilDone({ work: () => reconcileDefaultRoles(options), filled, clock, random, log, signal });
+      const reconciled = retryUntilDone({
+        work: () => reconcileDefaultRoles(options),
+        filled,
+        clock,
+        random,
+        log,
+        signal,
+      });
       scope.onClose('default roles', async () => {
         closing.abort(new Error('the server is closing'));
         await reconciled;
@@ -84,14 +91,14 @@ const callTimeoutMs = 10_000;
 
 const retries = { firstMs: 100, maxMs: 10_000 };
 
-async function untilDone({
+async function retryUntilDone({
   work,
   filled,
   clock,
   random,
   log,
   signal,
-}: Pick<RbacWiring, 'filled' | 'clock' | 'random' | 'log'> & {
+}: Pick<RbacDependencies, 'filled' | 'clock' | 'random' | 'log'> & {
   readonly work: () => Promise<void>;
   readonly signal: AbortSignal;
 }): Promise<void> {
@@ -111,7 +118,7 @@ async function untilDone({
   }
 }
 
-const reporterTo =
+const createReporter =
   (log: Log) =>
   ({ type, kind, name }: DefaultRoleEvent): void => {
     if (type === 'protected')

@@ -20,7 +20,7 @@ export interface ReloadMeasures {
 }
 
 /** Upstream's metrics, by the same names, for each of the things that the values of the labels tell apart. */
-export function reloadMeasures({
+export function createReloadMeasures({
   prefix,
   what,
   labels = [],

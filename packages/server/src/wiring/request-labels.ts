@@ -48,13 +48,13 @@ export function scopeLabel({ verb, resource }: RequestInfo): Scope {
 }
 
 /** What probes and scrapers ask for again and again. As upstream, it is told apart by `subresource`. */
-const documents = ['/livez', '/readyz', '/healthz', '/metrics'];
+const probedDocuments = ['/livez', '/readyz', '/healthz', '/metrics'];
 
 export const documentLabel = (path: string): string =>
-  documents.find((document) => path === document || path.startsWith(`${document}/`)) ?? '';
+  probedDocuments.find((document) => path === document || path.startsWith(`${document}/`)) ?? '';
 
 /** Paths name what they like, with or without a right to it: only what is served becomes a label. */
-export function requestLabeler(
+export function createRequestLabeler(
   kinds: readonly ServedKind[],
 ): (request: ApiRequest, info: RequestInfo | undefined) => RequestLabels {
   const subresources = new Map(

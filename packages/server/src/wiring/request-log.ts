@@ -13,16 +13,16 @@ export function openRequestLog(all: Log): RequestLog {
   return {
     logsAll,
     ended: (request) => {
-      const seen = seenOf(request);
-      if (logsAll) log.debug(everyRequest, 'HTTP', () => fieldsOf(seen));
-      if (request.slow === 'request') log.info('slow request', fieldsOf(seen));
-      if (request.slow === 'response') log.info('slow response', fieldsOf(seen));
+      const seen = capture(request);
+      if (logsAll) log.debug(everyRequest, 'HTTP', () => toFields(seen));
+      if (request.slow === 'request') log.info('slow request', toFields(seen));
+      if (request.slow === 'response') log.info('slow response', toFields(seen));
     },
   };
 }
 
 /** What is left of a request until its line is formatted: no socket, no headers, no body. */
-const seenOf = ({ facts, status, end, readyMs, totalMs }: EndedRequest) => ({
+const capture = ({ facts, status, end, readyMs, totalMs }: EndedRequest) => ({
   method: facts.request.method,
   target: facts.request.target,
   userAgent: facts.request.header('user-agent'),
@@ -39,13 +39,13 @@ const seenOf = ({ facts, status, end, readyMs, totalMs }: EndedRequest) => ({
 });
 
 /** The names of kube-apiserver's request log where it has them. A part that was not waited for is left out. */
-function fieldsOf(seen: ReturnType<typeof seenOf>): LogFields {
+function toFields(seen: ReturnType<typeof capture>): LogFields {
   const { info, latency, end, readyMs, totalMs } = seen;
   const resource = info?.resource;
   const fields: { [name: string]: string | number | boolean | undefined } = {
     verb: info?.verb || seen.method.toLowerCase(),
     URI: loggedTarget(seen.target),
-    latency: milliseconds(totalMs),
+    latency: formatMilliseconds(totalMs),
     userAgent: seen.userAgent,
     'audit-ID': seen.auditId,
     srcIP: seen.remoteAddress,
@@ -60,10 +60,10 @@ function fieldsOf(seen: ReturnType<typeof seenOf>): LogFields {
   for (const part of latencyParts) {
     const partMs = latency.totalMs(part);
     waitedMs += partMs;
-    if (partMs > 0) fields[part] = milliseconds(partMs);
+    if (partMs > 0) fields[part] = formatMilliseconds(partMs);
   }
-  fields['other'] = milliseconds(readyMs - waitedMs);
-  fields['sending'] = milliseconds(totalMs - readyMs);
+  fields['other'] = formatMilliseconds(readyMs - waitedMs);
+  fields['sending'] = formatMilliseconds(totalMs - readyMs);
   return fields;
 }
 
@@ -81,7 +81,7 @@ const resourceName = ({
 const microsecondsPerMillisecond = 1000;
 
 /** `1.234ms`, which Go and Loki read as a duration; undefined for less than a microsecond. */
-function milliseconds(value: number): string | undefined {
+function formatMilliseconds(value: number): string | undefined {
   const microseconds = Math.round(value * microsecondsPerMillisecond);
   if (microseconds <= 0) return undefined;
   const whole = Math.floor(microseconds / microsecondsPerMillisecond);

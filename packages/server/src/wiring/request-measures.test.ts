@@ -4,13 +4,16 @@ import { kinds } from '@cluster-apiserver/kinds';
 import type { ApiRequest, MeasuredRequest, RequestInfo } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { exposed } from '../../../telemetry/test/exposed.ts';
-import { requestMeasures } from './request-measures.ts';
+import { createRequestMeasures } from './request-measures.ts';
 
 type ResourceInfo = NonNullable<RequestInfo['resource']>;
 
 function open() {
   const metrics = createMetrics({ ofProcess: false });
-  const measures = requestMeasures(metrics, kinds({ eventLifetimeSeconds: 60 }), { ...systemClock, now: () => 1_500 });
+  const measures = createRequestMeasures(metrics, kinds({ eventLifetimeSeconds: 60 }), {
+    ...systemClock,
+    now: () => 1_500,
+  });
   return {
     measures,
     series: async (name: string): Promise<string[]> =>

@@ -2,7 +2,7 @@ import type { Clock } from '@cluster-apiserver/base';
 import type { ServedKind } from '@cluster-apiserver/model';
 import type { MeasuredRequest, Measures, RequestInfo } from '@cluster-apiserver/pipeline';
 import { type Metrics, type Observe, secondsBuckets } from '@cluster-apiserver/telemetry';
-import { documentLabel, requestLabeler, type RequestLabels, scopeLabel, verbLabel } from './request-labels.ts';
+import { documentLabel, createRequestLabeler, type RequestLabels, scopeLabel, verbLabel } from './request-labels.ts';
 
 /** Upstream's buckets: what takes no more than some milliseconds meets every objective. */
 const sliSecondsBuckets = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
@@ -28,7 +28,7 @@ interface RequestSeries {
   readonly responseSize: Observe | undefined;
 }
 
-export function requestMeasures(metrics: Metrics, kinds: readonly ServedKind[], clock: Clock): Measures {
+export function createRequestMeasures(metrics: Metrics, kinds: readonly ServedKind[], clock: Clock): Measures {
   const total = metrics.counter<keyof typeof ofRequests | 'dry_run' | 'code'>({
     name: 'apiserver_request_total',
     help: 'Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code. A watch counts when it begins.',
@@ -65,7 +65,7 @@ export function requestMeasures(metrics: Metrics, kinds: readonly ServedKind[], 
       responseSize: labels.verb === 'GET' || labels.verb === 'LIST' ? responseSizes.series(labels) : undefined,
     };
   };
-  const seriesOf = knownRequests(kinds, begin);
+  const seriesOf = createSeriesLookup(kinds, begin);
   return {
     ended: (measured) => {
       const { code, seconds, ownSeconds, bytes, trace } = measured;
@@ -85,11 +85,11 @@ type Level<Next> = Map<string, Next>;
  * The series of a request, found word by word: no text or object is made for it. A request for what is not served is
  * not remembered by its words, of which there is no end, and found by its labels.
  */
-function knownRequests(
+function createSeriesLookup(
   kinds: readonly ServedKind[],
   begin: (labels: RequestLabels, dryRun: string) => RequestSeries,
 ): (measured: MeasuredRequest) => RequestSeries {
-  const labelsOf = requestLabeler(kinds);
+  const labelsOf = createRequestLabeler(kinds);
   const byLabels = new Map<string, RequestSeries>();
   const byWords: Level<Level<Level<Level<Level<Level<Level<RequestSeries>>>>>>> = new Map();
   const find = ({ request, info }: MeasuredRequest, dryRun: string): RequestSeries => {

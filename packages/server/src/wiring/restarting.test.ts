@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type Clock, seededRandom } from '@cluster-apiserver/base';
-import { restarting } from './restarting.ts';
+import { runWithRestarts } from './restarting.ts';
 
 /** Every pause is over at once. */
 const pauses: number[] = [];
@@ -22,7 +22,7 @@ test('work that fails is started again after growing pauses, until it ends by it
     if (++starts < 4) throw new Error(`failure ${starts}`);
   };
   const { signal } = new AbortController();
-  await restarting({ clock, random: seededRandom(1), signal, work, failed: (error) => failures.push(error) });
+  await runWithRestarts({ clock, random: seededRandom(1), signal, work, failed: (error) => failures.push(error) });
   expect(starts).toBe(4);
   expect(failures).toHaveLength(3);
   expect(pauses).toEqual(pauses.toSorted((one, other) => one - other));
@@ -37,6 +37,6 @@ test('work that fails because its time is over is not started again', async () =
     term.abort();
     throw new Error('aborted');
   };
-  await restarting({ clock, random: seededRandom(1), signal: term.signal, work, failed: () => {} });
+  await runWithRestarts({ clock, random: seededRandom(1), signal: term.signal, work, failed: () => {} });
   expect(starts).toBe(1);
 });

@@ -1,6 +1,6 @@
 import { backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
 
-export interface Restarting {
+export interface RestartOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly signal: AbortSignal;
@@ -12,7 +12,7 @@ export interface Restarting {
 const pauses = { firstMs: 1_000, maxMs: 60_000 };
 
 /** Runs work that lasts until the signal aborts, and starts it again whenever it fails before. */
-export async function restarting({ clock, random, signal, work, failed }: Restarting): Promise<void> {
+export async function runWithRestarts({ clock, random, signal, work, failed }: RestartOptions): Promise<void> {
   const nextPause = backoff(pauses, random);
   while (!signal.aborted) {
     try {

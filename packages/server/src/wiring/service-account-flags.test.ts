@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { FlagError, parseFlags } from '../flags.ts';
-import { isDiscoverable, serviceAccountSettings } from './service-account-flags.ts';
+import { isDiscoverable, parseServiceAccountFlags } from './service-account-flags.ts';
 
-const read = (...args: string[]) => serviceAccountSettings(parseFlags(args.map((arg) => `--${arg}`)));
+const read = (...args: string[]) => parseServiceAccountFlags(parseFlags(args.map((arg) => `--${arg}`)));
 const both = ['service-account-issuer=https://a.example', 'service-account-signing-key-file=key'] as const;
 
 test('without an issuer there are no tokens of service accounts', () => {

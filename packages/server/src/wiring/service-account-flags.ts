@@ -3,30 +3,30 @@ import type { ServerFlags } from '../flags.ts';
 
 export const serviceAccountFlags = {
   'service-account-issuer': list({
-    fallback: '',
+    default: '',
     help: 'Issuer (iss) of service account tokens; the first signs, all are accepted. Should be an https URL. Without it, no tokens are issued.',
   }),
   'service-account-signing-key-file': path({
-    fallback: '',
+    default: '',
     help: 'Private key to sign service account tokens with, RSA or EC in PEM. Reloaded when it changes.',
   }),
   'service-account-key-file': list({
-    fallback: '',
+    default: '',
     help: 'Additional keys to verify service account tokens with, public or private, RSA or EC in PEM. Reloaded when they change.',
   }),
   'service-account-max-token-expiration': durationMs({
-    fallback: '0s',
+    default: '0s',
     help: 'Maximum lifetime of service account tokens, at least 1h; longer requests are shortened to it. 0 for no limit below 2^32 seconds.',
   }),
   'service-account-jwks-uri': text(
     {
-      fallback: '',
+      default: '',
       help: 'URL of the key set in /.well-known/openid-configuration. Defaults to /openid/v1/jwks below the issuer.',
     },
     'url',
   ),
   'api-audiences': list({
-    fallback: '',
+    default: '',
     help: 'Audiences accepted in service account tokens. Defaults to the service account issuers.',
   }),
 };
@@ -43,19 +43,19 @@ export interface ServiceAccountSettings {
   readonly keySetUri: string;
 }
 
-const leastMaximumMs = 3_600_000;
-const mostMaximumMs = 2 ** 32 * 1000;
+const maximumMsMin = 3_600_000;
+const maximumMsMax = 2 ** 32 * 1000;
 
 /** Undefined when there are to be no such tokens. */
-export function serviceAccountSettings(flags: ServerFlags): ServiceAccountSettings | undefined {
-  const faults = faultsIn(flags);
+export function parseServiceAccountFlags(flags: ServerFlags): ServiceAccountSettings | undefined {
+  const faults = findFaults(flags);
   if (faults.length > 0) throw new FlagError(faults);
   const [first, ...others] = flags['service-account-issuer'];
   if (first === undefined) return undefined;
   const maximumMs = flags['service-account-max-token-expiration'];
   return {
     issuers: [first, ...others],
-    audiences: apiAudiences(flags),
+    audiences: getApiAudiences(flags),
     lifetimeSecondsMax: maximumMs === 0 ? undefined : Math.floor(maximumMs / 1000),
     signingKeyFile: flags['service-account-signing-key-file'],
     keyFiles: flags['service-account-key-file'],
@@ -64,27 +64,27 @@ export function serviceAccountSettings(flags: ServerFlags): ServiceAccountSettin
 }
 
 /** Who this API is, to those who say whom a token is for. */
-export function apiAudiences(flags: ServerFlags): readonly string[] {
+export function getApiAudiences(flags: ServerFlags): readonly string[] {
   const named = flags['api-audiences'];
   return named.length > 0 ? named : flags['service-account-issuer'];
 }
 
-function faultsIn(flags: ServerFlags): readonly string[] {
+function findFaults(flags: ServerFlags): readonly string[] {
   const issuers = flags['service-account-issuer'];
   const signs = flags['service-account-signing-key-file'] !== '';
   const maximumMs = flags['service-account-max-token-expiration'];
   const keySetUri = flags['service-account-jwks-uri'];
-  const inVain = (name: string, given: boolean): readonly string[] =>
+  const faultWithoutIssuer = (name: string, given: boolean): readonly string[] =>
     given && issuers.length === 0 ? [`--${name} means nothing without --service-account-issuer`] : [];
   return [
     ...(issuers.length > 0 === signs
       ? []
       : ['--service-account-issuer and --service-account-signing-key-file go together']),
-    ...inVain('service-account-key-file', flags['service-account-key-file'].length > 0),
-    ...inVain('service-account-max-token-expiration', maximumMs > 0),
-    ...inVain('service-account-jwks-uri', keySetUri !== ''),
-    ...issuers.flatMap((issuer, at) => faultsOfIssuer(issuer, issuers.indexOf(issuer) < at)),
-    ...(maximumMs === 0 || (maximumMs >= leastMaximumMs && maximumMs <= mostMaximumMs)
+    ...faultWithoutIssuer('service-account-key-file', flags['service-account-key-file'].length > 0),
+    ...faultWithoutIssuer('service-account-max-token-expiration', maximumMs > 0),
+    ...faultWithoutIssuer('service-account-jwks-uri', keySetUri !== ''),
+    ...issuers.flatMap((issuer, at) => findIssuerFaults(issuer, issuers.indexOf(issuer) < at)),
+    ...(maximumMs === 0 || (maximumMs >= maximumMsMin && maximumMs <= maximumMsMax)
       ? []
       : ['--service-account-max-token-expiration must be from 1h to 2^32 seconds, or 0 for no bound']),
     ...(keySetUri === '' || isHttps(keySetUri)
@@ -93,7 +93,7 @@ function faultsIn(flags: ServerFlags): readonly string[] {
   ];
 }
 
-function faultsOfIssuer(issuer: string, again: boolean): readonly string[] {
+function findIssuerFaults(issuer: string, again: boolean): readonly string[] {
   const shown = `--service-account-issuer: ${JSON.stringify(issuer)}`;
   return [
     ...(again ? [`${shown} stands there twice`] : []),

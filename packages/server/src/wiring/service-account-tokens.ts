@@ -14,13 +14,13 @@ import {
 import type { KindServices } from '@cluster-apiserver/kinds';
 import { type Documents, issuerDocuments, issuerPaths } from '@cluster-apiserver/pipeline';
 import type { AuthenticationOptions } from './authentication.ts';
-import { isDiscoverable, serviceAccountSettings } from './service-account-flags.ts';
+import { isDiscoverable, parseServiceAccountFlags } from './service-account-flags.ts';
 import { followKeys } from './service-account-keys.ts';
 
 /** Tokens with which service accounts act: how they are made, believed, and made believable to others. */
 export interface ServiceAccountTokens {
   readonly forKinds: NonNullable<KindServices['serviceAccountTokens']>;
-  authenticator(findAccount: FindAccount): TokenAuthenticator;
+  createAuthenticator(findAccount: FindAccount): TokenAuthenticator;
   readonly documents: Documents;
 }
 
@@ -29,15 +29,15 @@ const verifiedTtlMs = 10_000;
 
 /** Undefined when there are to be no such tokens. */
 export async function openServiceAccountTokens(
-  { flags, surroundings, log, records, tokenAsked }: AuthenticationOptions,
+  { flags, environment, log, records, countTokenLookup }: AuthenticationOptions,
   scope: Scope,
 ): Promise<ServiceAccountTokens | undefined> {
-  const settings = serviceAccountSettings(flags);
+  const settings = parseServiceAccountFlags(flags);
   if (!settings) return undefined;
   const { issuers, audiences, lifetimeSecondsMax, keySetUri } = settings;
   const [issuer] = issuers;
-  const { clock, random } = surroundings;
-  const keys = await followKeys(settings, { surroundings, log, records }, scope);
+  const { clock, random } = environment;
+  const keys = await followKeys(settings, { environment, log, records }, scope);
   const tokens = tokenIssuer({ issuer, signingKey: () => keys.current().signing, clock, random });
   if (!isDiscoverable(issuer))
     log
@@ -45,14 +45,14 @@ export async function openServiceAccountTokens(
       .info('no service account issuer is an https URL; other services cannot discover the keys', { issuer });
   return {
     forKinds: { audiences, lifetimeSecondsMax, issue: tokens.issue },
-    authenticator: (findAccount) => {
-      const finder = knownKeys({ keys: () => keys.current().verifying, lookAgain: keys.lookAgain, clock });
+    createAuthenticator: (findAccount) => {
+      const finder = knownKeys({ keys: () => keys.current().verifying, lookAgain: keys.reload, clock });
       const signed = (): TokenAuthenticator<AccountAnswer> =>
         cachedTokens(signedAccountTokens({ issuers, audiences, keys: finder, clock }), {
           clock,
           random,
           ttlMs: verifiedTtlMs,
-          asked: tokenAsked,
+          asked: countTokenLookup,
         });
       let current = signed();
       // What was believed by keys that are gone is forgotten with them.
@@ -64,7 +64,7 @@ export async function openServiceAccountTokens(
     },
     documents: isDiscoverable(issuer)
       ? issuerDocuments({
-          metadata: () => issuerMetadata(issuer, keySetUri || belowIssuer(issuer), keys.current()),
+          metadata: () => issuerMetadata(issuer, keySetUri || defaultKeySetUri(issuer), keys.current()),
           keySet: () => keySet(keys.current()),
         })
       : {},
@@ -72,4 +72,4 @@ export async function openServiceAccountTokens(
 }
 
 /** Who follows the issuer's URL to the one document comes to us, and so to the other. */
-const belowIssuer = (issuer: string): string => `${issuer.replace(/\/$/, '')}${issuerPaths.keySet}`;
+const defaultKeySetUri = (issuer: string): string => `${issuer.replace(/\/$/, '')}${issuerPaths.keySet}`;

@@ -6,7 +6,7 @@ import type { StaticSource } from '@cluster-apiserver/policies';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import type { Files } from '../surroundings.ts';
+import type { Files } from '../environment.ts';
 import type { ConfiguredAdmission } from './admission.ts';
 import type { FileRecord } from './configz.ts';
 import {
@@ -63,8 +63,8 @@ async function followStaticManifests<Objects>(
   let current = build(await readStaticManifests(first, resources));
   const listeners: (() => void)[] = [];
   const applied = (content: readonly ManifestFile[]): void => {
-    measures.inService(bytesOf(content));
-    record.applied(bytesOf(content));
+    measures.inService(toHashedBytes(content));
+    record.applied(toHashedBytes(content));
     measures.reloaded('success');
   };
   applied(first);
@@ -101,5 +101,5 @@ async function followStaticManifests<Objects>(
 }
 
 /** For their hash, which kube-apiserver makes of the same bytes. */
-const bytesOf = (files: readonly ManifestFile[]): Buffer =>
+const toHashedBytes = (files: readonly ManifestFile[]): Buffer =>
   Buffer.from(files.map(({ text }) => (text === '' ? '' : `${text}\0`)).join(''));

@@ -1,11 +1,11 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { type Documents, rootDocuments, type VersionInfo, zpages } from '@cluster-apiserver/pipeline';
 import type { ServerFlags } from '../flags.ts';
-import { flagTexts } from './flag-texts.ts';
+import { formatFlags } from './flag-texts.ts';
 
 /** What tells operators about this server: `/statusz`, `/flagz`, and `/` with the paths of all documents. */
-export const statusDocuments = ({ flags, ...about }: StatusOptions): Documents => ({
-  ...zpages({ ...about, component: 'cluster-apiserver', flags: flagTexts(flags) }),
+export const createStatusDocuments = ({ flags, ...about }: StatusOptions): Documents => ({
+  ...zpages({ ...about, component: 'cluster-apiserver', flags: formatFlags(flags) }),
   ...rootDocuments,
 });
 

@@ -14,11 +14,11 @@ import {
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { Environment } from '../environment.ts';
 import type { CertificateMeasures } from './certificate-measures.ts';
 import { publishDatabaseSize } from './database-size.ts';
-import { etcdMeasures, type StorageMeasures } from './etcd-measures.ts';
-import { flagFile } from './flag-files.ts';
+import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';
+import { readFlagFile } from './flag-files.ts';
 
 /** The store of this server: etcd, behind what encrypts. */
 export async function openStorage(
@@ -36,11 +36,11 @@ export async function openStorage(
     readonly metrics: Metrics;
     readonly kinds: readonly Kind[];
   },
-  { clock, random, files, connectEtcd }: Surroundings,
+  { clock, random, files, connectEtcd }: Environment,
   log: Log,
   scope: Scope,
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
-  const measures = etcdMeasures(metrics, kinds);
+  const measures = createEtcdMeasures(metrics, kinds);
   const etcdLog = log.withName('etcd');
   const credentials = await followCredentials(flags, { clock, files, certificates }, etcdLog, scope);
   const client = openEtcdClient({
@@ -68,11 +68,7 @@ const credentialsPollMs = 10_000;
 /** What connections to etcd are opened with, as the files have it. */
 async function followCredentials(
   flags: ServerFlags,
-  {
-    clock,
-    files,
-    certificates,
-  }: Pick<Surroundings, 'clock' | 'files'> & { readonly certificates: CertificateMeasures },
+  { clock, files, certificates }: Pick<Environment, 'clock' | 'files'> & { readonly certificates: CertificateMeasures },
   log: Log,
   scope: Scope,
 ): Promise<CredentialsOf> {
@@ -81,9 +77,9 @@ async function followCredentials(
     certificates.inUse('etcd-client', cert);
   };
   const read = async (): Promise<Credentials> => ({
-    ca: await flagFile('etcd-cafile', flags, files),
-    cert: await flagFile('etcd-certfile', flags, files),
-    key: await flagFile('etcd-keyfile', flags, files),
+    ca: await readFlagFile('etcd-cafile', flags, files),
+    cert: await readFlagFile('etcd-certfile', flags, files),
+    key: await readFlagFile('etcd-keyfile', flags, files),
   });
   let current = await read();
   noteUse(current);
@@ -158,7 +154,7 @@ function reportEtcd(event: EtcdEvent, log: Log, measures: StorageMeasures): void
   }
 }
 
-export const watchCacheReporter =
+export const createWatchCacheReporter =
   (log: Log, measures: StorageMeasures) =>
   (event: WatchCacheEvent): void => {
     switch (event.type) {

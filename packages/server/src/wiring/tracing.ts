@@ -1,46 +1,37 @@
 import type { Scope } from '@cluster-apiserver/base';
 import { loadTracingConfiguration, type TracingEndpoint } from '@cluster-apiserver/config';
 import { type Log, type Metrics, openTracer, type Tracer, type TracerMeasures } from '@cluster-apiserver/telemetry';
-import type { ServerFlags } from '../flags.ts';
-import type { Surroundings } from '../surroundings.ts';
 import { version } from '../version.ts';
-import { byFlag, flagFile } from './flag-files.ts';
+import type { WiringContext } from './context.ts';
+import { withFlagErrors, readFlagFile } from './flag-files.ts';
 
 const flag = 'tracing-config-file';
 
-export interface TracingOptions {
-  readonly flags: ServerFlags;
-  readonly surroundings: Surroundings;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  readonly serverId: string;
-}
-
 /** Undefined without a configuration: then nothing is sampled, and nothing of OpenTelemetry is loaded. */
 export async function openTracing(
-  { flags, surroundings, metrics, log, serverId }: TracingOptions,
+  { flags, environment, metrics, log, serverId }: WiringContext,
   scope: Scope,
 ): Promise<Tracer | undefined> {
-  const { clock, random, files } = surroundings;
-  const content = await flagFile(flag, flags, files);
+  const { clock, random, files } = environment;
+  const content = await readFlagFile(flag, flags, files);
   if (!content) return undefined;
-  const configuration = await byFlag(flag, () => loadTracingConfiguration(content.toString()));
-  const address = addressOf(configuration.endpoint);
+  const configuration = await withFlagErrors(flag, () => loadTracingConfiguration(content.toString()));
+  const address = toGrpcAddress(configuration.endpoint);
   const tracer = await openTracer({
     address,
     samplingRatePerMillion: configuration.samplingRatePerMillion ?? 0,
     resource: { 'service.name': 'apiserver', 'service.version': version, 'service.instance.id': serverId },
     clock,
     random,
-    measures: tracerMeasures(metrics),
-    exported: exportReporter(log, address),
+    measures: createTracerMeasures(metrics),
+    exported: createExportReporter(log, address),
   });
   scope.onClose('tracing', () => tracer.close());
   return tracer;
 }
 
 /** In gRPC's words, as the exporter takes them. */
-function addressOf(endpoint: TracingEndpoint): string {
+function toGrpcAddress(endpoint: TracingEndpoint): string {
   switch (endpoint.type) {
     case 'tcp':
       return endpoint.address;
@@ -52,7 +43,7 @@ function addressOf(endpoint: TracingEndpoint): string {
   }
 }
 
-function tracerMeasures(metrics: Metrics): TracerMeasures {
+function createTracerMeasures(metrics: Metrics): TracerMeasures {
   const exported = metrics.counter({
     name: 'apiserver_tracing_spans_exported_total',
     help: 'Number of spans that the trace collector has taken.',
@@ -69,7 +60,7 @@ function tracerMeasures(metrics: Metrics): TracerMeasures {
 }
 
 /** Logs an unreachable collector once, and once when it is back: batches fail every second meanwhile. */
-function exportReporter(log: Log, endpoint: string): (error: Error | undefined) => void {
+function createExportReporter(log: Log, endpoint: string): (error: Error | undefined) => void {
   let isFailing = false;
   return (error) => {
     if (isFailing === (error !== undefined)) return;

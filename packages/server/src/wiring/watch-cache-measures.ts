@@ -7,7 +7,7 @@ import type { Metrics } from '@cluster-apiserver/telemetry';
 const readWaitBuckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3];
 
 /** How long reads of each kind wait for the watch cache. */
-export function readMeasures(metrics: Metrics): (kind: Kind) => ReadMeasures {
+export function createReadMeasures(metrics: Metrics): (kind: Kind) => ReadMeasures {
   const labels = { group: 'any', resource: 'any' } as const; // of our kinds
   const wait = metrics.histogram({
     name: 'apiserver_watch_cache_read_wait_seconds',

@@ -3,7 +3,7 @@ import type { WatchMeasures } from '@cluster-apiserver/pipeline';
 import { doublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 
 /** Upstream's labels and names; `scope` and the rest are ours to choose, never a client's. */
-export function watchMeasures(metrics: Metrics, kinds: readonly ServedKind[]): WatchMeasures {
+export function createWatchMeasures(metrics: Metrics, kinds: readonly ServedKind[]): WatchMeasures {
   const served = (name: (kind: ServedKind) => string): string[] => [...new Set(kinds.map(name))];
   const [group, resource] = [served((kind) => kind.group), served(({ plural }) => plural)];
   const open = metrics.gauge({

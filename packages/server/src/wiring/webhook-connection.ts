@@ -4,10 +4,10 @@ import { loadWebhookConnection, type WebhookConnection as ConnectionFile } from 
 import { httpsClient, retirable, type WebhookConnection } from '@cluster-apiserver/gates';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { Environment } from '../environment.ts';
 import type { FileRecords } from './configz.ts';
 
-interface Connection {
+interface ConnectionSource {
   /** Absolute, or as seen from where the server was started. */
   readonly file: string;
   readonly first: ConnectionFile;
@@ -33,12 +33,12 @@ const connectionsMax = 64;
  * be used leaves the old one in service; requests in flight end over the connection that they began with.
  */
 export function followConnection(
-  { file, first, of, flag }: Connection,
+  { file, first, of, flag }: ConnectionSource,
   {
-    surroundings: { clock, files },
+    environment: { clock, files },
     log,
     records,
-  }: { readonly surroundings: Surroundings; readonly log: Log; readonly records: FileRecords },
+  }: { readonly environment: Environment; readonly log: Log; readonly records: FileRecords },
 ): FollowedConnection {
   const open = ({
     server,
@@ -63,8 +63,8 @@ export function followConnection(
   });
   let current = open(first);
   const record = records.add({ flag, kind: 'Config', path: file });
-  const noteContent = (): void => void files.read(file).then(record.applied, record.failed);
-  noteContent();
+  const recordContent = (): void => void files.read(file).then(record.applied, record.failed);
+  recordContent();
   const stop = follow(
     {
       clock,
@@ -75,7 +75,7 @@ export function followConnection(
         const old = current;
         current = open(next);
         old.client.retire();
-        noteContent();
+        recordContent();
         log.withName('configuration').info('webhook connection reloaded', { webhook: of, file });
       },
       failed: (error) => {

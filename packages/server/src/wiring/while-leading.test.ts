@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { callUntil, systemClock } from '@cluster-apiserver/base';
 import { memoryStore, type Revision, type Store } from '@cluster-apiserver/storage';
-import { whileLeading } from './while-leading.ts';
+import { requireLeadership } from './while-leading.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const value = Buffer.from('x');
@@ -13,7 +13,7 @@ test.each<{ what: string; write: (store: Store, at: Revision) => Promise<unknown
 ])('whoever leads no more $what nothing, and reads on', async ({ write }) => {
   const memory = memoryStore(systemClock);
   let leads = true;
-  const store = whileLeading(memory, () => leads);
+  const store = requireLeadership(memory, () => leads);
   const at = await store.create('/old', value, {}, call);
   leads = false;
   const before = await memory.head(call);

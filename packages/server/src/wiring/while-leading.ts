@@ -4,8 +4,8 @@ import { StorageUnavailableError, type Store } from '@cluster-apiserver/storage'
  * A process that stood still learns of it by timers, and what came in the meantime may be dealt with before them. So each
  * write asks once more.
  */
-export function whileLeading(store: Store, leading: () => boolean): Store {
-  const requireLead = (): void => {
+export function requireLeadership(store: Store, leading: () => boolean): Store {
+  const checkLeadership = (): void => {
     if (!leading()) throw new StorageUnavailableError('leadership was lost');
   };
   return {
@@ -19,8 +19,8 @@ export function whileLeading(store: Store, leading: () => boolean): Store {
     get history() {
       return store.history;
     },
-    create: async (...write) => (requireLead(), store.create(...write)),
-    update: async (...write) => (requireLead(), store.update(...write)),
-    delete: async (...write) => (requireLead(), store.delete(...write)),
+    create: async (...write) => (checkLeadership(), store.create(...write)),
+    update: async (...write) => (checkLeadership(), store.update(...write)),
+    delete: async (...write) => (checkLeadership(), store.delete(...write)),
   };
 }

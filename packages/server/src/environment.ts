@@ -4,7 +4,7 @@ import type { listen } from '@cluster-apiserver/pipeline';
 import type { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 
 /** What the server needs of the machine. The entry hands in the real things, a test or a simulation others. */
-export interface Surroundings {
+export interface Environment {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Files;
