@@ -7,6 +7,8 @@ export class StatusError extends Error {
   readonly details: StatusDetails | undefined;
   /** Seconds after which another try may help; sent as a header too. */
   readonly retryAfterSeconds: number | undefined;
+  /** Whether the error was already logged where it occurred. */
+  readonly isLogged: boolean;
 
   /** The token with which an expired list may go on. */
   readonly #continue: string | undefined;
@@ -21,6 +23,7 @@ export class StatusError extends Error {
     this.#code = options?.code;
     this.#statedReason = options?.statedReason;
     this.retryAfterSeconds = details?.retryAfterSeconds;
+    this.isLogged = options?.isLogged ?? false;
   }
 
   /** That of the reason, unless another one was asked for. */
@@ -48,6 +51,7 @@ interface StatusErrorOptions extends ErrorOptions {
   readonly code?: number;
   /** What clients read instead of the reason, where others choose it: any word, or none. */
   readonly statedReason?: string;
+  readonly isLogged?: boolean;
 }
 
 export interface Status {

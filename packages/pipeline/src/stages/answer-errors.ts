@@ -15,7 +15,7 @@ export const answerErrors =
     const answer = (error: unknown, facts: Received): ApiResponse => {
       const known: Partial<Understood> & Received = facts; // the stages below add their facts to the same object
       const status = asStatus(error);
-      if (status.code === 500) report(error, known);
+      if (status.code === 500 && !status.isLogged) report(error, known);
       return errorResponse(
         facts.request,
         {

@@ -57,9 +57,9 @@ export function denialBy(webhook: string, { code, reason, message, details }: We
 export const dryRunUnsupported = (webhook: string): StatusError =>
   new StatusError('BadRequest', `admission webhook ${JSON.stringify(webhook)} does not support dry run`);
 
-/** The answer for a failed call with the failure policy `Fail`. */
-export const callFailed = (webhook: string, { message }: WebhookCallError): StatusError =>
-  internalError(`failed calling webhook ${JSON.stringify(webhook)}: ${message}`);
+/** The answer for a failed call with the failure policy `Fail`. The failure itself is logged where it occurs. */
+export const createCallFailure = (webhook: string, { message }: WebhookCallError): StatusError =>
+  createInternalError(`failed calling webhook ${JSON.stringify(webhook)}: ${message}`, { isLogged: true });
 
-export const internalError = (message: string): StatusError =>
-  new StatusError('InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] });
+export const createInternalError = (message: string, options?: { readonly isLogged: boolean }): StatusError =>
+  new StatusError('InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] }, options);

@@ -7,7 +7,7 @@ import { meetsConditions, type Outcome, secondsSince } from '../outcomes.ts';
 import { nameOf, type PolicyRequest } from '../request.ts';
 import type { CallOptions } from './call-webhook.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';
-import { callFailed, WebhookCallError, WebhookDenialError } from './errors.ts';
+import { createCallFailure, WebhookCallError, WebhookDenialError } from './errors.ts';
 
 export interface InvokeOptions extends CallOptions {
   readonly measures: AdmissionWebhookMeasures;
@@ -85,7 +85,7 @@ export async function invokeWebhook<T>(
     failed({ webhook: name, configuration, isIgnored: isIgnoredOnFailure, error });
     if (!isIgnoredOnFailure) {
       measures.rejected(name, operation, 'calling_webhook_error', error.code);
-      throw callFailed(name, error);
+      throw createCallFailure(name, error);
     }
     measures.failedOpen(name);
     context.annotate(failedOpenKey, name);

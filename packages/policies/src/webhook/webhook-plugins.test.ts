@@ -20,11 +20,14 @@ let send: HttpsClient['send'];
 let annotations: Map<string, string>;
 let warnings: string[];
 let counted: string[];
+/** The webhooks whose failed calls were reported. */
+let failures: string[];
 beforeEach(() => {
   sent = [];
   annotations = new Map();
   warnings = [];
   counted = [];
+  failures = [];
   send = async (request) => answer(request, { allowed: true });
 });
 
@@ -90,7 +93,7 @@ const options = (...webhooks: MutatingWebhook[]) => ({
     failedOpen: (name: string) => void counted.push(`failed open ${name}`),
     conditions: { evaluated: () => {}, excluded: () => {}, failed: () => {} },
   },
-  failed: () => {},
+  failed: ({ webhook: name }: { readonly webhook: string }) => void failures.push(name),
   staticObjects: undefined,
   compileFailed: (error: unknown) => {
     throw error;
@@ -249,6 +252,13 @@ test('a webhook with side effects is not called for a dry run', async () => {
   await expect(validate({ dryRun: true }, effects)).rejects.toMatchObject(refused);
   await expect(mutate({ dryRun: true }, effects)).rejects.toMatchObject(refused);
   expect(sent).toEqual([]);
+});
+
+test('a failed call is logged by the plugin and not again with the answer', async () => {
+  send = async () => ({ status: 502, body: '' });
+  await expect(validate({}, webhook('a'))).rejects.toMatchObject({ code: 500, isLogged: true });
+  await expect(mutate({}, webhook('a'))).rejects.toMatchObject({ code: 500, isLogged: true });
+  expect(failures).toEqual(['a.example.com', 'a.example.com']);
 });
 
 test('a stored webhook that validation would refuse is a failed call', async () => {

@@ -483,8 +483,13 @@ describe('A webhook that gives no valid answer', () => {
     expect(statusOf(await create({}, '?timeout=1s'))).toMatchObject({ code: 504, reason: 'Timeout' });
   });
 
-  test('is logged with its name', () => {
-    expect(server.logged.join('\n')).toMatch(/admission webhook failed.*bad\.hooks\.example\.com/);
+  test('is logged with its name, once and without a stack', async () => {
+    await validating(hooks.webhook('down', { clientConfig: { url: 'https://127.0.0.1:1/down' } }));
+    const before = server.logged.length;
+    expect(statusOf(await create())).toMatchObject({ code: 500 });
+    const lines = server.logged.slice(before).filter((line) => !line.startsWith('I'));
+    expect(lines).toEqual([expect.stringMatching(/^W.*admission webhook failed.*down\.hooks\.example\.com/)]);
+    expect(lines[0]).not.toContain('stack');
   });
 });
 
