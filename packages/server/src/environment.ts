@@ -3,24 +3,24 @@ import type { Clock, Random } from '@cluster-apiserver/base';
 import type { listen } from '@cluster-apiserver/pipeline';
 import type { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 
-/** What the server needs of the machine. The entry hands in the real things, a test or a simulation others. */
+/** What the server needs from the system. main.ts passes the real implementations; tests and simulations pass doubles. */
 export interface Environment {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Files;
-  /** Where the audit log is written. */
+  /** Files of the audit log. */
   readonly auditFiles: LogFiles;
-  /** How etcd is reached. */
+  /** Opens connections to etcd. */
   readonly connectEtcd: typeof http2Connect;
-  /** How plugins that keep keys are reached. */
+  /** Opens connections to KMS plugins. */
   readonly connectKms: KmsConnections;
-  /** How clients reach us. */
+  /** Opens the port for clients. */
   readonly listen: typeof listen;
-  /** What we run on. */
+  /** Version of Node.js and platform. */
   readonly runtime: Runtime;
-  /** What V8's heap holds, garbage included, and at what size it ends the process. */
+  /** Used size of the V8 heap, including garbage, and the limit at which V8 ends the process. */
   readonly heap: () => Heap;
-  /** Where log lines go. Returns at once; answers false for a line that it had to drop. */
+  /** Writes a log line without blocking. Returns false if the line was dropped. */
   readonly write: (line: string) => unknown;
 }
 
@@ -30,9 +30,9 @@ export interface KmsConnections {
 }
 
 export interface Runtime {
-  /** Of Node, such as `v24.1.0`. */
+  /** Version of Node.js, such as `v24.1.0`. */
   readonly version: string;
-  /** As Node calls them: `linux`, `x64`. */
+  /** In the terms of Node.js: `linux`, `x64`. */
   readonly platform: string;
   readonly arch: string;
 }
@@ -44,8 +44,8 @@ export interface Heap {
 
 export interface Files {
   read(path: string): Promise<Buffer>;
-  /** The names of the files in a directory, without those of directories in it. */
+  /** Names of the files in a directory, without subdirectories. */
   list(directory: string): Promise<readonly string[]>;
-  /** Makes the folders above it; only the owner may read it. */
+  /** Creates parent directories; only the owner may read the file. */
   write(path: string, content: string): Promise<void>;
 }

@@ -1,17 +1,17 @@
 import { formatDuration, parseDuration } from '@cluster-apiserver/base';
 
-/** The declaration of a flag. Reading, `--help`, the reference in docs/flags.md and the typed options follow from it. */
+/** The declaration of a flag. Parsing, `--help`, docs/flags.md and the type of its value follow from it. */
 export interface Flag<T> {
   readonly help: string;
-  /** As an operator would write it. */
+  /** In command-line syntax. */
   readonly default: string;
-  /** What stands behind `--name` in the help; a flag without it is a switch. */
+  /** Type of the value in the help. A flag without a placeholder is a switch: `--name` means `--name=true`. */
   readonly placeholder?: string;
-  /** Undefined when the text is no such value. */
+  /** Returns undefined for an invalid value. */
   readonly parse: (string: string) => T | undefined;
-  /** What a value should have looked like. */
+  /** Description of valid values, for errors. */
   readonly expected: string;
-  /** What several of them mean; without it the last counts. */
+  /** Combines repeated flags; without it the last one wins. */
   join?(values: readonly T[]): T;
 }
 
@@ -71,7 +71,7 @@ export const pairs = (flag: FlagDescription<ReadonlyMap<string, string>>): Flag<
   expected: 'pairs such as A=true,B=false',
   join: joinMaps,
 });
-/** One pair, whose value may hold commas; several flags give several. */
+/** One pair, whose value may contain commas. Repeat the flag for several pairs. */
 export const pair = (flag: FlagDescription<ReadonlyMap<string, string>>): Flag<ReadonlyMap<string, string>> => ({
   ...flag,
   placeholder: 'name=value',
@@ -98,7 +98,7 @@ export const boolean = (flag: Omit<FlagDescription<boolean>, 'default'>): Flag<b
   expected: 'true or false',
 });
 
-/** A switch that can be left alone, where that says something else than off. */
+/** A switch whose absence differs from `false`. */
 export const optionalBoolean = (flag: Omit<FlagDescription<boolean>, 'default'>): Flag<boolean | 'unset'> => ({
   ...flag,
   default: '',
@@ -106,12 +106,12 @@ export const optionalBoolean = (flag: Omit<FlagDescription<boolean>, 'default'>)
   expected: 'true or false',
 });
 
-/** The values that the flags of a table have. */
+/** The parsed values of a table of flags. */
 export type FlagValues<Table> = {
   readonly [Name in keyof Table]: Table[Name] extends Flag<infer T> ? T : never;
 };
 
-/** Everything that is wrong with a command line. */
+/** All problems of a command line. */
 export class FlagError extends Error {
   override readonly name = 'FlagError';
   constructor(faults: readonly string[]) {
@@ -119,13 +119,13 @@ export class FlagError extends Error {
   }
 }
 
-/** Whether a flag has another value than the one that it has by default. */
+/** Whether the value of a flag differs from its default. */
 export const isGiven = (flag: Flag<unknown>, value: unknown): boolean =>
   toComparable(value) !== toComparable(flag.parse(flag.default));
 
 const toComparable = (value: unknown): string => JSON.stringify(value instanceof Map ? [...value] : value);
 
-/** A value as it would be written on the command line. */
+/** A value in command-line syntax. */
 export function formatFlag({ placeholder }: Flag<unknown>, value: unknown): string {
   if (placeholder === 'duration') return formatDuration(Number(value));
   if (value instanceof Map) return [...value].map(([name, given]) => `${name}=${given}`).join(',');

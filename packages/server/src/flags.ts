@@ -20,7 +20,7 @@ const globalFlags = {
   version: boolean({ help: 'Print the version.' }),
 };
 
-/** The flags of the server in the order of the help. They have upstream's names wherever upstream has the thing. */
+/** The flags of the server in the order of the help, with the names of kube-apiserver wherever it has such a flag. */
 const groups = {
   'Generic flags': genericFlags,
   'Etcd flags': etcdFlags,
@@ -42,15 +42,15 @@ type Intersection<Union> = (Union extends unknown ? (one: Union) => void : never
 type Flags = Intersection<(typeof groups)[keyof typeof groups]>;
 export type ServerFlags = FlagValues<Flags>;
 
-const flags = Object.assign({}, ...Object.values(groups)) as Flags; // of all groups
+const flags = Object.assign({}, ...Object.values(groups)) as Flags; // Flags is the intersection of all groups
 
 export const parseFlags = (args: readonly string[]): ServerFlags => parseFlagsOf(flags, args);
 
-/** The flags with their titles, in the order of the help. */
+/** The groups with their titles, in the order of the help. */
 export const flagGroups: readonly (readonly [title: string, flags: Readonly<Record<string, Flag<unknown>>>])[] =
   Object.entries(groups);
 
-/** The help, by groups. */
+/** The text of `--help`. */
 export function flagHelp(): string {
   const lines = ['cluster-apiserver serves the API of a cluster from etcd.', ''];
   for (const [title, members] of flagGroups) {

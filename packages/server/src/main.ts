@@ -18,10 +18,10 @@ import type { Environment } from './environment.ts';
 import { version } from './version.ts';
 
 /**
- * The entry: the only file that knows the arguments, the signals and the machine's clock. Its first line bounds memory:
- * that for young objects would grow to 128 MiB on a large machine; old ones would be looked through only when there are
- * up to four times as many; and Node's pools for Buffers lie in pieces of 64 KiB, which glibc gives back to the system
- * when they are mapped one by one, and seldom otherwise. What each costs and saves stands in docs/performance.md.
+ * The entry point: the only file that reads arguments, signals and the system clock. The first line bounds memory:
+ * `--max-semi-space-size` keeps the young generation from growing to 128 MiB on large machines, and `--heap-growing-percent`
+ * collects the old generation before it quadruples. MALLOC_MMAP_THRESHOLD_ lets glibc return Node's 64 KiB buffer pools to
+ * the system. See docs/performance.md for what each costs and saves.
  */
 
 const logOutput = createLogOutput(openStderr(), systemClock);
@@ -71,11 +71,11 @@ async function serve(flags: ServerFlags): Promise<void> {
     log.error(what, { error: asError(error), stack: asError(error).stack });
     process.exit(1);
   };
-  // The state is unknown then, and the replica starts anew. Nothing that a client sends leads here: callbacks of its
-  // connections run in a guard that ends the connection instead (pipeline/src/node/guard.ts).
+  // The state is unknown after such an error, so the process exits. Clients cannot cause one: callbacks of their
+  // connections run in a guard that closes the connection instead (pipeline/src/node/guard.ts).
   process.on('uncaughtException', die('uncaught exception; exiting'));
   process.on('unhandledRejection', die('unhandled promise rejection; exiting'));
-  // Node would print its warnings, without where they come from, between the lines of the log.
+  // By default Node prints its warnings to stderr, unformatted and without a stack.
   process.removeAllListeners('warning');
   process.on('warning', (warning) => log.warn('warning of Node.js', { error: warning, stack: warning.stack }));
 
@@ -84,7 +84,7 @@ async function serve(flags: ServerFlags): Promise<void> {
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      // Whoever says it twice does not want to wait.
+      // A second signal skips the graceful shutdown.
       if (stopping) process.exit(1);
       stopping = true;
       stop(server, { clock, log, shutdownDelayMs: flags['shutdown-delay-duration'] }).then(

@@ -4,8 +4,8 @@ import { type Flag, FlagError, type FlagValues } from './flag.ts';
 type FlagTable = Readonly<Record<string, Flag<unknown>>>;
 
 /**
- * Reads `--name value`, `--name=value` and, for switches, `--name`. Several lists are one; of other values the last
- * counts. Other arguments go to `others`; without it they are faults.
+ * Parses `--name value`, `--name=value` and, for switches, `--name`. Repeated lists are concatenated; otherwise the last
+ * value wins. Positional arguments go to `others`; without it they are errors.
  */
 export function parseFlagsOf<Table extends FlagTable>(
   table: Table,
@@ -40,7 +40,7 @@ export function parseFlagsOf<Table extends FlagTable>(
     return [name, flag.join && !values.includes(undefined) ? flag.join(values) : values.at(-1)];
   });
   if (faults.length > 0) throw new FlagError(faults);
-  return Object.fromEntries(values) as FlagValues<Table>; // each value was read by its own flag
+  return Object.fromEntries(values) as FlagValues<Table>; // each value was parsed by its own flag
 }
 
 function describeUnknownFlag(name: string, table: FlagTable): string {

@@ -5,7 +5,7 @@ export interface Warning extends Omit<FoundCertificates, 'pem'> {
   readonly message: string;
 }
 
-/** The certificates that are not valid now, or not for long. `nowMs` is the time of the clock. */
+/** Finds certificates that are expired, not valid yet, or about to expire. */
 export function findCertificateWarnings(
   found: readonly FoundCertificates[],
   { nowMs, warnBeforeMs }: { readonly nowMs: number; readonly warnBeforeMs: number },

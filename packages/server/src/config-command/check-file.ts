@@ -41,7 +41,7 @@ export interface CheckEnvironment {
 
 export interface CheckedFile {
   readonly file: string;
-  /** What it was checked as; undefined if it is nothing known. */
+  /** The kind it was checked as; undefined if the kind is unknown. */
   readonly kind: string | undefined;
   readonly problems: readonly Problem[];
   readonly certificates: Findings['certificates'];
@@ -53,7 +53,7 @@ interface CheckContext extends CheckEnvironment {
   readonly findings: Findings;
 }
 
-/** Loads a file as a server with such a file would, as far as that can be done without one. */
+/** Validates a file as the server does when it loads it. */
 export async function checkFile(file: string, environment: CheckEnvironment): Promise<CheckedFile> {
   let content: Buffer;
   try {
@@ -75,10 +75,10 @@ export async function checkFile(file: string, environment: CheckEnvironment): Pr
   }
 }
 
-/** Throws a ConfigurationError, or notes what is wrong. */
+/** Throws a ConfigurationError, or adds problems to the findings. */
 type Check = (checking: CheckContext) => unknown;
 
-/** By the names of the kinds. Flags that would have to fit are taken to fit. */
+/** By the name of the kind. Flags that the file must agree with are assumed to agree. */
 const checks: Readonly<Record<string, Check>> = {
   AuthenticationConfiguration: ({ text, findings }) =>
     loadAuthenticationConfiguration(
@@ -100,7 +100,7 @@ const checks: Readonly<Record<string, Check>> = {
     loadPluginConfiguration('EventRateLimit', text, findings),
   MutatingAdmissionPolicyConfiguration: (checking) => checkPlugin(['MutatingAdmissionPolicy'], checking),
   ValidatingAdmissionPolicyConfiguration: (checking) => checkPlugin(['ValidatingAdmissionPolicy'], checking),
-  // It does not say for which of the two plugins it is.
+  // The kind does not reveal which of the two plugins it is for.
   WebhookAdmissionConfiguration: (checking) =>
     checkPlugin(['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'], checking),
   EncryptionConfiguration: ({ text, findings }) => loadEncryptionConfiguration(text, findings),
@@ -121,12 +121,12 @@ function chooseCheck(text: string): { readonly kind: string | undefined; readonl
   return { kind: undefined, check: checkUnknown };
 }
 
-/** Nothing but comments and marks of documents. */
+/** Matches a file that contains only comments and document separators. */
 const isEmpty = /^(?:[ \t\r]*(?:#.*|---[ \t]*)?(?:\n|$))*$/;
 const firstPolicy = /^[ \t]*(\{.*\})[ \t\r]*$/m;
 const separator = /^---[ \t]*\r?$/m;
 
-/** What the file holds, or a line of it: a policy file has an object on each. Undefined if it is several objects, or none. */
+/** The only object of the file, or the first line of an ABAC policy file. Undefined if there are several objects or none. */
 function findDocument(text: string): Readonly<Record<string, unknown>> | undefined {
   const whole = text.split(separator).length > 1 ? undefined : parseObject(text);
   if (whole) return whole;
@@ -140,7 +140,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value) && !hasMoreDocuments;
     return isObject ? (value as Readonly<Record<string, unknown>>) : undefined;
   } catch {
-    return undefined; // whoever reads it as what it is says where it is wrong
+    return undefined; // the check of its kind reports the syntax error
   }
 }
 
@@ -170,7 +170,7 @@ async function checkAdmission({ file, files, text, findings, ...machine }: Check
 type StaticPlugin = 'MutatingAdmissionPolicy' | 'ValidatingAdmissionPolicy' | WebhookPlugin;
 type WebhookPlugin = 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook';
 
-/** The kinds of the objects that a plugin reads from files. */
+/** Kinds of the static manifests of each plugin. */
 const kindsOf: Readonly<Record<StaticPlugin, readonly string[]>> = {
   MutatingAdmissionPolicy: ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'],
   MutatingAdmissionWebhook: ['MutatingWebhookConfiguration'],
@@ -179,14 +179,14 @@ const kindsOf: Readonly<Record<StaticPlugin, readonly string[]>> = {
 };
 const staticPlugins = Object.keys(kindsOf) as readonly StaticPlugin[];
 
-/** A file with the configuration of one of these plugins. */
+/** Checks the configuration file of one of these plugins. */
 function checkPlugin(plugins: readonly [StaticPlugin, ...StaticPlugin[]], checking: CheckContext): Promise<void> {
   const [plugin] = plugins;
   const configuration = loadPluginConfiguration(plugin, checking.text, checking.findings);
   return checkDirectory(configuration[plugin], plugins, checking);
 }
 
-/** The files of the directory that the configuration of a plugin names. */
+/** Checks the static manifests of the directory that a plugin configuration names. */
 async function checkDirectory(
   configuration: AdmissionConfiguration[StaticPlugin],
   plugins: readonly StaticPlugin[],
@@ -222,7 +222,7 @@ async function checkObjects(
 
 const pemBlock = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;
 
-/** Certificates and keys in a file of their own. */
+/** Checks a PEM file with certificates and keys. */
 function checkPem({ text, findings }: CheckContext): void {
   const blocks = [...text.matchAll(pemBlock)];
   if (blocks.length === 0) findings.add('', 'holds no PEM that is complete');
@@ -236,9 +236,9 @@ function checkPem({ text, findings }: CheckContext): void {
 function isReadable(label: string, pem: string): boolean {
   try {
     if (label.endsWith('PRIVATE KEY')) createPrivateKey(pem);
-    else createPublicKey(pem); // that of a certificate, too
+    else createPublicKey(pem); // also accepts a certificate
     return true;
   } catch {
-    return false; // OpenSSL's reasons could show a piece of a key
+    return false; // the message of OpenSSL could reveal a part of a key
   }
 }

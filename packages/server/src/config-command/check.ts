@@ -9,7 +9,7 @@ export interface CheckOptions extends CheckEnvironment {
   readonly print: (line: string) => void;
 }
 
-/** What is reported, in the order of the files and of their lines. */
+/** One line of the report, sorted by file and line. */
 interface Reported {
   readonly severity: 'error' | 'warning';
   readonly file: string;
@@ -19,7 +19,7 @@ interface Reported {
   readonly message: string;
 }
 
-/** Checks all files. Gives the code to exit with: 1 if any has a fault; warnings are none. */
+/** Checks all files. Returns the exit code: 1 if any file has an error; warnings do not count. */
 export async function check({ paths, output, warnBeforeMs, print, ...environment }: CheckOptions): Promise<number> {
   const checked: CheckedFile[] = [];
   for (const path of paths) checked.push(await checkFile(path, environment));
@@ -54,7 +54,7 @@ function toReported(
 const formatReported = ({ severity, file, line, column, path, message }: Reported): string =>
   `${file}:${line}:${column} ${path === '' ? '' : `${path}: `}${severity === 'warning' ? 'warning: ' : ''}${message}`;
 
-/** A file that is named twice is reported once. */
+/** A file that is given twice is reported once. */
 const dropDuplicates = (reported: readonly Reported[]): readonly Reported[] =>
   [...new Map(reported.map((one) => [JSON.stringify(one), one])).values()].toSorted(
     (one, other) =>

@@ -43,7 +43,7 @@ const flags = {
   },
 };
 
-/** What an operator asks of configurations. Gives the code to exit with. */
+/** Runs `cluster-apiserver config …`. Returns the exit code. */
 export async function configCommand(
   [command, ...args]: readonly string[],
   environment: Pick<Environment, 'clock' | 'random' | 'files'>,

@@ -15,10 +15,10 @@ export interface ShowFlags {
 }
 
 const timeoutMs = 30_000;
-/** Far beyond what flags and paths of files can be. */
+/** Far larger than any set of flags and file paths. */
 const bodyBytesMax = 4 * 2 ** 20;
 
-/** Prints what a running server uses. Gives the code to exit with: 1 if the server does not say. */
+/** Prints the flags and files that a running server uses. Returns the exit code: 1 if the request fails. */
 export async function show(
   flags: ShowFlags,
   environment: Pick<Environment, 'clock' | 'files'>,
@@ -49,7 +49,7 @@ export async function show(
       return 1;
     }
     if (flags.output === 'json') print(body.trimEnd());
-    else for (const line of formatConfigz(JSON.parse(body) as Configz)) print(line); // the server is ours
+    else for (const line of formatConfigz(JSON.parse(body) as Configz)) print(line); // as createConfigzDocument writes it
     return 0;
   } catch (error) {
     if (!(error instanceof HttpsError)) throw error;
@@ -99,7 +99,7 @@ async function openConnection(flags: ShowFlags, { files }: Pick<Environment, 'fi
   };
 }
 
-/** The flags as a command line would have them, and the files with what became of them. */
+/** The flags in command-line syntax, and the state of each file. */
 function formatConfigz({ version, startTime, flags, files }: Configz): readonly string[] {
   const width = Math.max(0, ...files.map(({ flag }) => flag.length + 2));
   return [

@@ -3,7 +3,7 @@ import { listPages, type StorageScan } from './walk.ts';
 /** Long enough for the prefix of any provider and key. */
 const prefixBytesMax = 512;
 
-/** What encrypts how many objects. */
+/** Counts stored objects by resource and encryption provider. */
 export async function inspect(walk: StorageScan): Promise<number> {
   const counts = new Map<string, number>();
   for await (const entries of listPages(walk, undefined))
@@ -19,7 +19,7 @@ export async function inspect(walk: StorageScan): Promise<number> {
   return 0;
 }
 
-/** The prefix and nothing behind it. What it is printed on may obey control characters. */
+/** The provider prefix of a value, without control characters, which a terminal would interpret. */
 const findProvider = (value: Buffer): string => {
   const begin = value.toString('utf8', 0, prefixBytesMax);
   const known = /^k8s:enc:[a-z]+:v\d:[^:\p{Cc}]+:/u.exec(begin)?.[0];

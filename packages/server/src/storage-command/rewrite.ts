@@ -5,7 +5,7 @@ import { CorruptValueError, type Entry, itemKey, RevisionMismatchError } from '@
 import { listPages, type StorageScan } from './walk.ts';
 
 export interface RewriteOptions extends StorageScan {
-  /** Whose objects are rewritten, without views. What else is stored belongs to somebody else. */
+  /** Stored kinds whose objects are rewritten; other keys are left alone. */
   readonly kinds: readonly Kind[];
   readonly dryRun: boolean;
   readonly objectsPerSecond: number;
@@ -14,7 +14,7 @@ export interface RewriteOptions extends StorageScan {
 
 const writeTimeoutMs = 30_000;
 
-/** Writes anew what is stale. Whatever somebody else writes meanwhile is not stale any more. */
+/** Rewrites objects that are not encrypted with the first provider. Concurrent writes are never overwritten. */
 export async function rewrite(work: RewriteOptions): Promise<number> {
   const { clock, print, signal, dryRun } = work;
   const pauseMs = 1000 / work.objectsPerSecond;
@@ -44,7 +44,7 @@ export async function rewrite(work: RewriteOptions): Promise<number> {
   return signal.aborted || counts.unreadable > 0 ? 1 : 0;
 }
 
-/** Reads objects as the server does, and so finds out whether it can. */
+/** Reads objects as the server does, to find unreadable and stale ones. */
 function createReader({
   kinds,
   keyPrefix,
@@ -58,7 +58,7 @@ function createReader({
   };
 }
 
-/** False when somebody else was quicker, who writes as we would. */
+/** Returns false if the object was changed concurrently: the other writer encrypted it with the first provider. */
 async function rewriteOne(
   { store, clock }: RewriteOptions,
   key: string,
@@ -67,7 +67,7 @@ async function rewriteOne(
 ): Promise<boolean> {
   const call = callUntil(clock.monotonicMs() + writeTimeoutMs);
   try {
-    // What does not live for ever begins its life anew: how much of it was left is not told.
+    // An expiring object gets its full lifetime again: the remaining one is unknown.
     await store.update(key, bytesOf(storedForm), revision, { timeToLiveSeconds }, call);
     return true;
   } catch (error) {

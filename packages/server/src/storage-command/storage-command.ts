@@ -19,7 +19,7 @@ cluster-apiserver storage rewrite [--dry-run] [--objects-per-second N] [--after 
       stopped at any time and begun again: what is up to date is left alone, and --after skips what lies before a key.
 `;
 
-/** What an operator does with a whole storage at once. Gives the code to exit with. */
+/** Runs `cluster-apiserver storage …`. Returns the exit code. */
 export async function storageCommand(
   [command, ...args]: readonly string[],
   environment: Environment,
@@ -59,7 +59,7 @@ interface CommandFlags {
   readonly after: string | undefined;
 }
 
-/** Slow enough that nobody who is served notices. */
+/** Slow enough not to disturb other clients of etcd. */
 const objectsPerSecondDefault = '200';
 
 function parseArguments(args: readonly string[]): { flags: ServerFlags; own: CommandFlags } {

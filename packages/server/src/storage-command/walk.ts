@@ -3,20 +3,20 @@ import type { Entry, Store } from '@cluster-apiserver/storage';
 
 export interface StorageScan {
   readonly store: Store;
-  /** Where the keys of all kinds begin, such as /registry. */
+  /** Prefix of the keys of all kinds, such as /registry. */
   readonly keyPrefix: string;
-  /** What the servers keep for themselves is no object. */
+  /** Keys of the servers themselves, which are skipped. */
   readonly ownPrefix: string;
   readonly clock: Clock;
   readonly print: (line: string) => void;
   readonly signal: AbortSignal;
 }
 
-/** Small enough for a sign of life now and then. */
+/** Small enough to print progress regularly. */
 const pageKeys = 500;
 const pageTimeoutMs = 30_000;
 
-/** All that is stored, page by page, in the order of the keys. Each page is as of when it is read. */
+/** All stored entries, page by page, in key order. Pages are not of one snapshot. */
 export async function* listPages(
   { store, keyPrefix, ownPrefix, clock, signal }: StorageScan,
   from: string | undefined,

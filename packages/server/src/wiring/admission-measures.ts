@@ -7,7 +7,7 @@ const buckets = [0.005, 0.025, 0.1, 0.5, 1, 2.5];
 const operations = ['CREATE', 'UPDATE', 'DELETE'] as const;
 const ofStep = { type: ['admit', 'validate'], operation: operations, rejected: ['true', 'false'] } as const;
 
-/** Upstream's metrics, by the same names. The names of plugins are ours. */
+/** The admission metrics of kube-apiserver. Plugin names come from this server, so their number is bounded. */
 export function createAdmissionMeasures(metrics: Metrics): AdmissionMeasures {
   const steps = metrics.histogram({
     name: 'apiserver_admission_step_admission_duration_seconds',
@@ -32,7 +32,7 @@ type Operation = (typeof operations)[number];
 type Rejected = 'true' | 'false';
 type Observe = (seconds: number) => void;
 
-/** Looks each series up once: every write observes several of them. */
+/** Caches the series: every write observes several of them. */
 function createObserver(seriesOf: (operation: Operation, rejected: Rejected) => Observe): ObserveAdmission {
   const found: Readonly<Record<Operation, Partial<Record<Rejected, Observe>>>> = { CREATE: {}, UPDATE: {}, DELETE: {} };
   return (operation, rejected, seconds) => {

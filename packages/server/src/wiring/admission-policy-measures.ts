@@ -2,7 +2,7 @@ import type { PolicyMeasures } from '@cluster-apiserver/policies';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 import { createBoundedLabels, type OpenConditionMeasures } from './match-condition-measures.ts';
 
-/** Upstream's buckets: expressions take less than a microsecond, or as long as their budget lasts. */
+/** Buckets of kube-apiserver: expressions take less than a microsecond, or until their budget is used up. */
 const buckets = [0.0000005, 0.001, 0.01, 0.1, 1];
 const ofCheck = {
   policy: 'any',
@@ -10,7 +10,7 @@ const ofCheck = {
   error_type: ['no_error', 'compile_error', 'invalid_error', 'out_of_budget'],
 } as const;
 
-/** Upstream's metrics of ValidatingAdmissionPolicies, by the same names. */
+/** The metrics of kube-apiserver for ValidatingAdmissionPolicies. */
 export function createValidatingPolicyMeasures(
   metrics: Metrics,
   openConditions: OpenConditionMeasures,
@@ -43,7 +43,7 @@ export function createValidatingPolicyMeasures(
   };
 }
 
-/** Upstream's metrics of MutatingAdmissionPolicies, by the same names. */
+/** The metrics of kube-apiserver for MutatingAdmissionPolicies. */
 export function createMutatingPolicyMeasures(metrics: Metrics, openConditions: OpenConditionMeasures): PolicyMeasures {
   const checks = metrics.counter({
     name: 'apiserver_mutating_admission_policy_check_total',

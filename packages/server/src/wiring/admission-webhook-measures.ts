@@ -8,7 +8,7 @@ const operation = ['CREATE', 'UPDATE', 'DELETE'];
 const type = ['admit', 'validating'];
 const rejected = ['true', 'false'];
 
-/** Upstream's metrics of admission webhooks, by the same names. */
+/** The metrics of kube-apiserver for admission webhooks. */
 export function createAdmissionWebhookMeasures(
   metrics: Metrics,
   openConditions: OpenConditionMeasures,

@@ -15,7 +15,7 @@ import type { OpenConditionMeasures } from './match-condition-measures.ts';
 import { buildStaticWebhooks } from './read-static-manifests.ts';
 import { openStaticManifests } from './static-manifests.ts';
 
-/** What both plugins that call webhooks share. */
+/** Shared by both webhook plugins. */
 export interface WebhookCalls extends Pick<WebhookPluginOptions, 'clients' | 'failed'> {
   readonly measures: Readonly<Record<'admit' | 'validating', AdmissionWebhookMeasures>>;
 }
@@ -57,7 +57,7 @@ const plugins = {
   },
 } as const;
 
-/** A plugin that calls webhooks; undefined for a server that does not serve the kind of its configurations. */
+/** Undefined if the server does not serve the kind of the webhook configurations. */
 export async function openAdmissionWebhook(
   name: keyof typeof plugins,
   dependencies: ConfiguredAdmission,
@@ -90,7 +90,7 @@ export async function openAdmissionWebhook(
 
 const servicesFlag = 'admission-webhook-services';
 
-/** Addresses of services by `namespace/name`. */
+/** Service addresses by `namespace/name`. */
 function parseWebhookServices(flags: ServerFlags): ReadonlyMap<string, string> {
   const services = flags[servicesFlag];
   const faults = [...services].flatMap(([service, address]) => [

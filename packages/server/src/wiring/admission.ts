@@ -30,40 +30,40 @@ import { createMatchConditionMeasures, type OpenConditionMeasures } from './matc
 import { openPolicies } from './policies.ts';
 import { type ReloadMeasures, createReloadMeasures } from './reload-measures.ts';
 
-/** What a plugin can be made of. */
+/** What the factories of plugins can use. */
 export interface AdmissionDependencies {
-  /** Undefined for a server that serves no namespaces. */
+  /** Undefined if the server does not serve namespaces. */
   readonly namespaces: Namespaces | undefined;
   /** The collections of all kinds, in memory. */
   readonly resources: readonly Resource[];
-  /** The same, as other groups and versions see them. */
+  /** The same resources in other groups and versions. */
   readonly views: readonly Resource[];
   readonly authorizer: Required<Authorizer>;
-  /** What no flag switches off, asked before the chosen plugins. */
+  /** Plugins that flags cannot disable; they run before the enabled ones. */
   readonly always: readonly AdmissionPlugin[];
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Files;
   readonly records: FileRecords;
   readonly metrics: Metrics;
-  /** Of this process, in metrics that are compared over replicas. */
+  /** Identifies this process in metrics that are compared between replicas. */
   readonly serverId: string;
   readonly log: Log;
-  /** What plugins follow ends with it. */
+  /** Closes what plugins have opened. */
   readonly scope: Scope;
 }
 
 export interface ConfiguredAdmission extends AdmissionDependencies {
   readonly configuration: AdmissionConfiguration;
-  /** Of the plugin whose name is the label `plugin`. */
+  /** By the plugin, which is the label `plugin`. */
   readonly manifestMeasures: (labels: { readonly plugin: AdmissionPluginName }) => ReloadMeasures;
   readonly conditionMeasures: OpenConditionMeasures;
-  /** What policies and webhooks have in common. */
+  /** Shared by policies and webhooks. */
   readonly environment: PolicyEnvironment;
   readonly webhookCalls: WebhookCalls;
 }
 
-/** A factory answers undefined where the plugin would have nothing to check. */
+/** A factory returns undefined if the plugin would have nothing to check. */
 const plugins: Readonly<
   Record<
     AdmissionPluginName,
@@ -91,7 +91,7 @@ const createFindResource =
 
 const flag = 'admission-control-config-file';
 
-/** The plugins that the flags choose, as the file of the flag configures them. */
+/** The plugins that the flags enable, configured by the file of --admission-control-config-file. */
 export async function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies): Promise<Admission> {
   const { always, clock, files, metrics, log } = dependencies;
   const chosen = chooseAdmissionPlugins(flags['enable-admission-plugins'], flags['disable-admission-plugins']);
@@ -128,7 +128,7 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
   return measuredAdmission(all, clock, createAdmissionMeasures(metrics));
 }
 
-/** Throws a ConfigurationError with what is wrong with any of them. */
+/** Throws a ConfigurationError with the problems of all plugins. */
 async function openAll<T>(opening: readonly Promise<T>[]): Promise<readonly T[]> {
   const faults: string[] = [];
   for (const outcome of await Promise.allSettled(opening)) {

@@ -1,10 +1,10 @@
 import { RE2JS } from 're2js';
 import { FlagError } from '../flags.ts';
 
-/** A page may be at any port of a host with the longest name there is; whatever is longer is no origin. */
+/** A scheme, the longest possible host name and a port fit; longer values are not origins. */
 const originCharactersMax = 300;
 
-/** What `--cors-allowed-origins` says. The patterns are RE2's, so no Origin header can keep the server busy. */
+/** Compiles `--cors-allowed-origins`. RE2 matches in linear time, so no Origin header can block the event loop. */
 export function compileAllowedOrigins(patterns: readonly string[]): (origin: string) => boolean {
   const read = patterns.map((pattern) => ({ pattern, expression: compilePattern(pattern) }));
   const faults = read.flatMap(({ pattern, expression }) => findPatternFault(pattern, expression));
@@ -22,7 +22,7 @@ function compilePattern(pattern: string): RE2JS | undefined {
   }
 }
 
-/** A pattern that is found inside of other hosts' names would let their pages in. */
+/** An unanchored pattern would also match in the middle of other host names, and allow their pages. */
 function findPatternFault(pattern: string, expression: RE2JS | undefined): string[] {
   if (!expression) return [`${JSON.stringify(pattern)} is no regular expression`];
   const pinned = /\^|\/\//.test(pattern) && /[$:]/.test(pattern.replaceAll('://', ''));

@@ -2,7 +2,7 @@ import { type AuditMode, auditModes } from '@cluster-apiserver/audit';
 import { durationMs, fraction, boolean, integer, oneOf, path } from '../flag.ts';
 
 const versions = ['audit.k8s.io/v1'] as const;
-/** Enough for what anybody means, and small enough to be counted in bytes. */
+/** Larger than any useful value, and small enough to be counted in bytes. */
 const countMax = 2 ** 31 - 1;
 const megabytesMax = 2 ** 20;
 
@@ -18,7 +18,7 @@ const truncateEvent =
   'Maximum size of an event in bytes. A larger one loses its objects, and is lost if that is not enough. Only with truncating.';
 const truncateBatch = 'Maximum size of a batch in bytes. A larger one is split. Only with truncating.';
 
-/** Policy, log backend and webhook backend, as kube-apiserver has them. */
+/** Audit policy, log backend and webhook backend, as in kube-apiserver. */
 export const auditFlags = {
   'audit-policy-file': path({
     default: '',

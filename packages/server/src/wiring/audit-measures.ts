@@ -6,7 +6,7 @@ import { asError } from '../as-error.ts';
 export type AuditPlugin = 'log' | 'webhook';
 const plugins: readonly AuditPlugin[] = ['log', 'webhook'];
 
-/** Upstream's metrics, by the same names. */
+/** The audit metrics of kube-apiserver. */
 export function createAuditMeasures(metrics: Metrics): AuditMeasures {
   const events = metrics.counter({
     name: 'apiserver_audit_event_total',
@@ -30,7 +30,7 @@ export function createAuditMeasures(metrics: Metrics): AuditMeasures {
   };
 }
 
-/** What the backends lose, and what waits for them. */
+/** Counts lost and queued events by backend. */
 export function createBackendMeasures(
   metrics: Metrics,
   log: Log,

@@ -18,21 +18,20 @@ import { followConfiguration } from './followed-configuration.ts';
 import { followConnection } from './webhook-connection.ts';
 
 const megabyte = 1024 * 1024;
-/** What one write holds: the next events wait no longer for it than a disk takes for so much. */
+/** Maximum size of a write: the next events wait for as long as the disk takes for it. */
 const writeCharactersMax = 256 * 1024;
 /**
- * A write costs as much as some ten events, so under load many leave together. Requests that are held wait for as many
- * iterations of the event loop as long work does; nobody waits for the events of `batch`, which cost the garbage
- * collector more than is saved if they wait for longer.
+ * Iterations of the event loop that a due batch waits for more events: a write costs as much as about ten events. Waiting
+ * longer would delay blocked requests, and in `batch` mode cost more garbage collection than it saves.
  */
 const iterations = { log: 4, webhook: 1 } as const;
 const batchWritesPerSecond = 200;
-/** Of a webhook, whose body is one piece. */
+/** Maximum size of a webhook request, whose body is one string. */
 const bodyCharactersMax = 10 * megabyte;
-/** A webhook that is slow may have some more batches meanwhile, and one that is dead costs no more than this. */
+/** Concurrent requests: a slow webhook still receives further batches, and a dead one costs at most these. */
 const webhookSendsMax = 4;
 
-/** Records requests as --audit-policy-file says; undefined where nothing is recorded. */
+/** Records requests by --audit-policy-file; undefined if nothing is recorded. */
 export async function openAudit(options: WiringContext, scope: Scope): Promise<Auditor | undefined> {
   const { flags, environment, metrics, log } = options;
   checkAuditFlags(flags);
@@ -93,7 +92,7 @@ export async function openAudit(options: WiringContext, scope: Scope): Promise<A
 
 type OpenBackend = ReturnType<typeof openBackend>;
 
-/** Throws a FlagError with everything that is wrong with the flags of the audit. */
+/** Throws a FlagError with all problems of the audit flags. */
 function checkAuditFlags(flags: ServerFlags): void {
   const faults = (['log', 'webhook'] as const)
     .filter(
@@ -106,7 +105,7 @@ function checkAuditFlags(flags: ServerFlags): void {
   if (faults.length > 0) throw new FlagError(faults);
 }
 
-/** What both backends have flags for. Events that requests wait for do not wait for others. */
+/** Settings that both backends have flags for. In blocking modes events never wait for further ones. */
 function getBackendSettings(
   plugin: AuditPlugin,
   flags: ServerFlags,

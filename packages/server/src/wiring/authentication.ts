@@ -22,26 +22,26 @@ import type { WiringContext } from './context.ts';
 import { followConfiguration } from './followed-configuration.ts';
 import { loadOidcFlags } from './oidc-flags.ts';
 
-/** What an AuthenticationConfiguration, or the flags that say the same, lead to. */
+/** Authentication by an AuthenticationConfiguration, or by the equivalent flags. */
 export interface ConfiguredAuthentication {
-  /** The tokens of issuers. */
+  /** Authenticates JWTs of the configured issuers. */
   readonly tokens: TokenAuthenticator;
-  /** Whether a path is there for callers without a name. */
+  /** Whether a path allows anonymous requests. */
   readonly isAnonymousAllowed: (path: string) => boolean;
 }
 
 export interface AuthenticationOptions extends WiringContext {
   readonly certificates: CertificateMeasures;
-  /** The paths of --authorization-always-allow-paths, for which probes need no credential. */
+  /** Whether --authorization-always-allow-paths contains a path; probes need no credentials for these. */
   readonly isAlwaysAllowed: (path: string) => boolean;
-  /** Counts signed tokens that were remembered, and those that had to be looked at. */
+  /** Counts hits and misses of the token cache. */
   readonly countTokenLookup: (status: 'hit' | 'miss') => void;
 }
 
-/** As in kube-apiserver: whatever makes a token invalid before its end is noticed this much later. */
+/** As in kube-apiserver: a revoked token is rejected after at most this time. */
 const tokenTtlMs = 10_000;
 
-/** Each request is judged by the configuration that is in service when it comes, and by no other. */
+/** Each request is authenticated by the configuration that is active when the request arrives. */
 export async function openAuthentication(
   options: AuthenticationOptions,
   scope: Scope,
@@ -91,7 +91,7 @@ function createBuilder(
     const { url, certificateAuthority, egressSelector } = issuer;
     return new IssuerKeys({
       address: issuer,
-      // One fetch in minutes needs no connection kept for it.
+      // Keys are fetched every few minutes, so connections are not kept open.
       get: issuerGet(
         httpsClient({ clock, ca: certificateAuthority, dial: egressSelector && egress.get(egressSelector) }),
         clock,
@@ -104,7 +104,7 @@ function createBuilder(
           .error('cannot fetch the keys of an issuer', { issuer: url, error: asError(error) }),
     });
   };
-  // An issuer that stays as it is keeps its keys: it may be away just now.
+  // An unchanged issuer keeps its keys: it may be unreachable at the moment of the reload.
   let kept: ReadonlyMap<string, IssuerKeys> = new Map();
   return ({ jwt, anonymous }, algorithms) => {
     const issuers = jwt.map((configured) => {
@@ -114,7 +114,7 @@ function createBuilder(
     });
     kept = new Map(issuers.map(({ identity, keys }) => [identity, keys]));
     return {
-      // What was remembered by other rules is forgotten with them.
+      // A new cache for each configuration: entries of other rules are no longer valid.
       tokens: cachedTokens(jwtAuthenticator(issuers, clock), {
         clock,
         random,

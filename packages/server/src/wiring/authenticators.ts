@@ -18,11 +18,11 @@ import { openWebhookTokens } from './webhook-tokens.ts';
 
 export interface Authenticators {
   readonly requests: Authenticator;
-  /** Those of them who know tokens, whom token reviews ask. */
+  /** The token authenticators, which TokenReviews use, too. */
   readonly tokens: TokenAuthenticator;
 }
 
-/** Who may know a caller, in the order in which they are asked. */
+/** All configured authenticators, in the order in which they are tried. */
 export async function openAuthenticators(
   options: AuthenticationOptions,
   serviceAccounts: TokenAuthenticator | undefined,

@@ -52,7 +52,7 @@ export const authorizationFlags = {
   }),
 };
 
-/** Those that say what a file says, too. The policy file is for both: no field of the file can name it. */
+/** Flags that the file replaces. --authorization-policy-file is not among them: no field of the file can name it. */
 const chainFlags = [
   'authorization-mode',
   'authorization-modes',
@@ -62,7 +62,7 @@ const chainFlags = [
   'authorization-webhook-cache-unauthorized-ttl',
 ] as const;
 
-/** Throws a FlagError with everything that is wrong with the flags of authorization. */
+/** Throws a FlagError with all problems of the authorization flags. */
 export function checkAuthorizationFlags(flags: ServerFlags): void {
   const given = chainFlags.filter((name) => isGiven(authorizationFlags[name], flags[name]));
   const faults = flags['authorization-config'] === '' ? findModeFaults(flags) : given.map(describeExclusion);
@@ -72,7 +72,7 @@ export function checkAuthorizationFlags(flags: ServerFlags): void {
 const describeExclusion = (name: string): string =>
   `--authorization-config and --${name} exclude each other: the file says all that flags can`;
 
-/** The spelling of kube-apiserver, and that of our documentation. */
+/** Both spellings of the flag: that of kube-apiserver and its alias. */
 const getModes = (flags: ServerFlags): readonly string[] => {
   const given = [...flags['authorization-mode'], ...flags['authorization-modes']];
   return given.length > 0 ? given : ['RBAC'];
@@ -99,13 +99,13 @@ function findModeFaults(flags: ServerFlags): readonly string[] {
 const isAuthorizerType = (mode: string): mode is AuthorizerType =>
   (authorizerTypes as readonly string[]).includes(mode);
 
-/** The configuration that the flags say, for a server without a file. */
+/** The configuration by flags, for a server without --authorization-config. */
 export async function loadAuthorizationFlags(flags: ServerFlags, files: Files): Promise<AuthorizationConfiguration> {
   const types = getModes(flags).filter(isAuthorizerType);
   return { authorizers: await Promise.all(types.map((type) => loadAuthorizer(type, flags, files))) };
 }
 
-/** What the flags have no word for is as kube-apiserver has it. */
+/** There is no flag for it; the value is that of kube-apiserver. */
 const timeoutMs = 30_000;
 
 async function loadAuthorizer(

@@ -3,7 +3,7 @@ import type { WebhookMeasures } from '@cluster-apiserver/gates';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
 export interface AuthorizationMeasures {
-  /** For the decisions of one authorizer. */
+  /** Counts the decisions of one authorizer. */
   readonly decided: (type: AuthorizerType, name: string) => (decision: 'allowed' | 'denied') => void;
   readonly webhook: (name: string) => WebhookMeasures;
 }
@@ -12,7 +12,7 @@ export interface AuthorizationMeasures {
 const webhookSecondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const conditionSecondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 
-/** Upstream's metrics, by the same names. The names of authorizers come from the operator. */
+/** The authorization metrics of kube-apiserver. Authorizer names come from the operator, so their number is bounded. */
 export function createAuthorizationMeasures(metrics: Metrics): AuthorizationMeasures {
   const decisions = metrics.counter({
     name: 'apiserver_authorization_decisions_total',

@@ -25,21 +25,21 @@ import { followConfiguration } from './followed-configuration.ts';
 import { type FollowedConnection, followConnection } from './webhook-connection.ts';
 
 export interface AuthorizationOptions extends WiringContext {
-  /** The paths of --authorization-always-allow-paths. */
+  /** Whether --authorization-always-allow-paths contains a path. */
   readonly isAlwaysAllowed: (path: string) => boolean;
   readonly rbac: Required<Authorizer>;
 }
 
 export interface Authorization {
-  /** Decides requests, and reviews of access. */
+  /** Authorizes requests and access reviews. */
   readonly forRequests: Required<Authorizer>;
-  /** Decides what admission asks. That a path is open to everybody is no right of a user. */
+  /** Authorizes checks of admission plugins: without always-allowed paths, which are no permissions of a user. */
   readonly forAdmission: Required<Authorizer>;
 }
 
 /**
- * Who decides, in this order: the privileged group, the paths that are open to everybody, and the configured
- * authorizers. Each request is decided by the configuration that is in service when it comes, and by no other.
+ * The order of authorizers: the privileged group, the always-allowed paths, and the configured authorizers. Each request is
+ * authorized by the configuration that is active when the request arrives.
  */
 export async function openAuthorization(options: AuthorizationOptions, scope: Scope): Promise<Authorization> {
   const { flags, environment, isAlwaysAllowed } = options;
@@ -79,7 +79,7 @@ const delegateToCurrent = (current: () => Required<Authorizer>): Required<Author
 
 interface AuthorizerChain {
   readonly authorizer: Required<Authorizer>;
-  /** Another is in service, and requests that have begun with this one end with it. */
+  /** Closes the chain once the requests that use it have ended. */
   readonly retire: () => void;
 }
 
@@ -87,7 +87,7 @@ interface AuthorizerChains {
   open(configuration: AuthorizationConfiguration): AuthorizerChain;
 }
 
-/** Beyond the timeouts of its webhooks, nobody waits for a chain. */
+/** Added to the timeouts of its webhooks, after which no request uses a chain any more. */
 const retireSlackMs = 1_000;
 
 async function openChains(options: AuthorizationOptions, scope: Scope): Promise<AuthorizerChains> {
@@ -174,7 +174,7 @@ const openConnection = (
     { environment, log, records },
   );
 
-/** The authorizer of --authorization-policy-file. Without it there are no policies. */
+/** The ABAC authorizer of --authorization-policy-file; without policies if the flag is not set. */
 async function followPolicies(options: AuthorizationOptions, scope: Scope): Promise<Required<Authorizer>> {
   const followed = await followConfiguration(
     {

@@ -1,18 +1,18 @@
 import { X509Certificate } from 'node:crypto';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
-/** What a file of certificates is for. */
+/** The purpose of a certificate file. */
 export type CertificateUse = (typeof uses)[number];
 
 const uses = ['serving', 'client-ca', 'requestheader-client-ca', 'etcd-ca', 'etcd-client'] as const;
 
 export interface CertificateMeasures {
-  /** The file has been read and is used from now on; undefined where the flag names none. */
+  /** The content of the file is used from now on; undefined if the flag is not set. */
   inUse(use: CertificateUse, pem: Buffer | undefined): void;
   reloaded(use: CertificateUse, status: 'success' | 'failure'): void;
 }
 
-/** What an operator has to know before a certificate expires, or was replaced by one that is not usable. */
+/** Lets operators alert on expiring certificates and on failed reloads. */
 export function createCertificateMeasures(metrics: Metrics): CertificateMeasures {
   const expiration = metrics.gauge({
     name: 'apiserver_certificate_expiration_timestamp_seconds',
@@ -35,7 +35,7 @@ export function createCertificateMeasures(metrics: Metrics): CertificateMeasures
 
 const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Undefined for a file without a certificate that can be read, which whoever uses it complains of. */
+/** Undefined if the file contains no valid certificate; the user of the file reports that. */
 function findFirstExpirationSeconds(pem: Buffer): number | undefined {
   const all = Array.from(pem.toString().matchAll(certificates), ([text]) => readExpirationMs(text));
   const known = all.filter((ms) => ms !== undefined);

@@ -12,7 +12,7 @@ export interface ServingFiles {
   readonly current: ServingCertificate;
 }
 
-/** Where the certificate to serve with stands, after one has been made if none was given. */
+/** The serving certificate of the flags, or a self-signed one in --cert-dir, generated if it does not exist. */
 export async function openServingCertificate(
   flags: ServerFlags,
   { clock, random, files }: Environment,

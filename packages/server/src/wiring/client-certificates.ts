@@ -11,11 +11,11 @@ import { readFlagFile } from './flag-files.ts';
 const ofClients = 'client-ca-file';
 const ofProxies = 'requestheader-client-ca-file';
 
-/** Whether anybody here looks at certificates of clients. */
+/** Whether the TLS handshake requests client certificates. */
 export const requestsClientCertificates = (flags: ServerFlags): boolean =>
   flags[ofClients] !== '' || flags[ofProxies] !== '';
 
-/** Those who know a caller by the connection: proxies that speak for others first, because they come with certificates too. */
+/** Authenticators by client certificate. Front proxies come first: their certificates may be valid for clients, too. */
 export async function openClientCertificates(
   options: ClientCertificateOptions,
   scope: Scope,
@@ -26,7 +26,7 @@ export async function openClientCertificates(
   const current: Partial<Record<AuthorityFlag, Authorities>> = {};
   const use = (flag: AuthorityFlag, next: Authorities): void => {
     const other = current[flag === ofClients ? ofProxies : ofClients];
-    // Everybody with a certificate could otherwise say in a header who he wants to be.
+    // Otherwise every client with a certificate could impersonate any user by headers.
     if (allowedNames.length === 0 && other && sharesAuthority(next, other))
       throw new Error(
         `--${ofClients} and --${ofProxies} share an authority, so --requestheader-allowed-names is needed`,
@@ -35,7 +35,7 @@ export async function openClientCertificates(
   };
   const known = async (flag: AuthorityFlag): Promise<(() => Authorities) | undefined> => {
     if (!(await followAuthorities(flag, options, scope, (next) => use(flag, next)))) return undefined;
-    return () => current[flag] as Authorities; // set before anybody asks, and never taken away
+    return () => current[flag] as Authorities; // followAuthorities has set it, and it is never removed
   };
   const clients = await known(ofClients);
   const proxies = await known(ofProxies);
@@ -60,7 +60,7 @@ export interface ClientCertificateOptions
 
 const useOf = { [ofClients]: 'client-ca', [ofProxies]: 'requestheader-client-ca' } as const;
 
-/** Upstream's buckets: from an expired certificate to a year, in seconds. */
+/** Buckets of kube-apiserver: from an expired certificate to a year, in seconds. */
 const remainingBuckets = [
   0, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800, 345_600, 604_800, 2_592_000, 7_776_000, 15_552_000,
   31_104_000,
@@ -78,7 +78,7 @@ function createExpirationMeasure(metrics: Metrics): (remainingSeconds: number) =
 
 const toHeaderNames = (headers: readonly string[]): string[] => headers.map((header) => header.toLowerCase());
 
-/** A small file. Who takes an authority away waits for that to count, and not for much longer than a look at a terminal. */
+/** Short, so that a removed CA stops being trusted within seconds. The file is small. */
 const pollMs = 1_000;
 
 async function followAuthorities(

@@ -10,10 +10,10 @@ import { version } from '../version.ts';
 import { readFlagFile } from './flag-files.ts';
 import { formatFlags } from './flag-texts.ts';
 
-/** As the components of Kubernetes call it. */
+/** The path that Kubernetes components use. */
 export const configzPath = '/configz';
 
-/** What the server uses, without anything secret: flags hold paths of files, and of files there are only hashes. */
+/** The active configuration without secrets: flags contain file paths, and files are shown as hashes. */
 export interface Configz {
   readonly version: string;
   readonly startTime: string;
@@ -23,24 +23,24 @@ export interface Configz {
 
 interface ConfigzFile {
   readonly flag: string;
-  /** Of the configuration, or what else the file holds. */
+  /** Kind of the configuration, or a description of the content. */
   readonly kind: string;
-  /** Of a file or of a directory. */
+  /** Path of a file or directory. */
   readonly path: string;
-  /** SHA-256 of the content in use. Absent for files of passwords and tokens, which it would let somebody guess. */
+  /** SHA-256 of the active content. Absent for files of passwords and tokens: a hash would allow offline guessing. */
   readonly hash?: string;
-  /** Of the content in use. */
+  /** When the active content was loaded. */
   readonly lastReloadTime: string;
-  /** Set if the file has changed since and could not be used. */
+  /** Set if the file has changed since then and could not be loaded. */
   readonly lastReloadError?: { readonly time: string; readonly message: string };
 }
 
-/** Notes what becomes of a file. */
+/** Records the state of a file. */
 export interface FileRecord {
   applied(content: Buffer | string): void;
-  /** The old content stays in use. */
+  /** The previous content stays active. */
   failed(error: unknown): void;
-  /** It is not used any longer. */
+  /** The file is no longer used. */
   remove(): void;
 }
 
@@ -74,7 +74,7 @@ export function createFileRecords(clock: Clock): FileRecords {
   };
 }
 
-/** Files that are read when the server starts, and not again. */
+/** Files that are read only at startup. */
 const startupFiles = {
   'etcd-cafile': { kind: 'certificates' },
   'etcd-certfile': { kind: 'certificate' },
@@ -86,7 +86,7 @@ const startupFiles = {
   'tracing-config-file': { kind: 'TracingConfiguration' },
 } as const;
 
-/** Notes those of them that flags name. A server that cannot use one of them does not start. */
+/** Records the startup files that flags name. */
 export async function recordStartupFiles(flags: ServerFlags, files: Files, records: FileRecords): Promise<void> {
   for (const flag of Object.keys(startupFiles) as (keyof typeof startupFiles)[])
     if (flags[flag] !== '') {
@@ -95,7 +95,7 @@ export async function recordStartupFiles(flags: ServerFlags, files: Files, recor
     }
 }
 
-/** The document behind `configzPath`. It takes a right of its own, which no default role has. */
+/** The document at `configzPath`. It requires permission for that path, which no default role grants. */
 export function createConfigzDocument(flags: ServerFlags, records: FileRecords, clock: Clock): Documents[string] {
   const startTime = formatTime(clock.now());
   const texts = formatFlags(flags);

@@ -2,12 +2,12 @@ import type { Clock } from '@cluster-apiserver/base';
 import type { ControllerMeasures } from '@cluster-apiserver/controllers';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
-/** Upstream's buckets: from 10 ns to 10 s. */
+/** Buckets of kube-controller-manager: from 10 ns to 10 s. */
 const workSecondsBuckets = Array.from({ length: 10 }, (_, power) => 1e-8 * 10 ** power).map((bound) =>
   Number(bound.toPrecision(1)),
 );
 
-/** Upstream's metrics of work queues, by the same names. */
+/** The work queue metrics of kube-controller-manager. */
 export function createControllerMeasures(
   metrics: Metrics,
   controllers: readonly string[],
@@ -46,7 +46,7 @@ export function createControllerMeasures(
     help: 'Stored objects that the controller cannot read; whatever may depend on them waits.',
     labels,
   });
-  /** When the work that is going on began. */
+  /** Start times of the running work, by controller. */
   const running = new Map<string, Set<{ readonly sinceMs: number }>>(controllers.map((name) => [name, new Set()]));
   const ages = (name: string): number[] =>
     Array.from(running.get(name) ?? [], ({ sinceMs }) => (clock.monotonicMs() - sinceMs) / 1000);

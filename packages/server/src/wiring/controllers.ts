@@ -26,7 +26,7 @@ export interface ControllerDependencies {
   readonly metrics: Metrics;
   readonly client: EtcdClient;
   readonly resources: readonly Resource[];
-  /** What clients see of them in other groups and versions. */
+  /** The same resources in other groups and versions. */
   readonly views: readonly Resource[];
   readonly ownPrefix: string;
 }
@@ -37,7 +37,7 @@ const clusterRoleAggregation = 'clusterrole-aggregation-controller';
 const policyStatus = 'validatingadmissionpolicy-status-controller';
 const controllers = [garbageCollector, namespaceController, clusterRoleAggregation, policyStatus];
 
-/** What one replica at a time does for all of them. */
+/** Takes part in leader election, and runs the controllers while this replica is the leader. */
 export function startControllers(
   { flags, environment, log, metrics, client, resources, views, ownPrefix }: ControllerDependencies,
   scope: Scope,
@@ -119,7 +119,7 @@ export function startControllers(
   scope.onClose('compaction', () => compaction.close());
 }
 
-/** `*` is all, a name is one, `-name` is all but one; the last word about a controller counts. */
+/** `*` enables all, `name` one, `-name` disables one; the last word about a controller wins. */
 function parseControllers(words: readonly string[]): ReadonlySet<string> {
   const faults = words
     .map((word) => word.replace(/^-/, ''))
@@ -139,7 +139,7 @@ function parseControllers(words: readonly string[]): ReadonlySet<string> {
   return chosen;
 }
 
-/** A first failure is nearly always another writer who came first; one that goes on is something to look at. */
+/** First failures are not logged: they are nearly always conflicts with concurrent writers. */
 const silentTries = 3;
 
 const createCollectorReporter =

@@ -6,7 +6,7 @@ import { withFlagErrors, readFlagFile } from './flag-files.ts';
 
 const flag = 'egress-selector-config-file';
 
-/** How to get to what lies in each direction that the file names; undefined for directly. */
+/** How to connect to each network of the file; undefined for direct connections. */
 export async function openEgress(flags: ServerFlags, files: Files): Promise<ReadonlyMap<string, Dial | undefined>> {
   const content = (await readFlagFile(flag, flags, files))?.toString();
   if (content === undefined) return new Map();
@@ -22,7 +22,7 @@ export async function openEgress(flags: ServerFlags, files: Files): Promise<Read
   });
 }
 
-/** Undefined, with findings, for one whose credentials cannot be used. */
+/** Returns undefined and adds problems if the credentials cannot be used. */
 async function openDial(proxy: EgressProxy, files: Files, findings: Findings): Promise<Dial | undefined> {
   if ('socket' in proxy) return throughProxy(proxy);
   if (!proxy.tls) return throughProxy({ url: proxy.url, tls: undefined });

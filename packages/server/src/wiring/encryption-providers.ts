@@ -15,11 +15,11 @@ import { doublingBuckets, type Log, type Metrics } from '@cluster-apiserver/tele
 import type { Environment } from '../environment.ts';
 import { createPluginOpener } from './kms-plugins.ts';
 
-/** What a configured provider stores by. */
+/** A provider of the configuration, ready to encrypt and decrypt. */
 export interface OpenProvider {
-  /** One way for each of its keys, the first of which writes. */
+  /** One for each key; the first encrypts. */
   readonly keyProviders: readonly Provider[];
-  /** Of a provider whose keys are kept by somebody else. */
+  /** Set for a KMS provider. */
   readonly plugin?: KmsPlugin;
 }
 
@@ -29,11 +29,11 @@ export interface ProviderDependencies {
   readonly environment: Environment;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** A plugin answers again. */
+  /** Called when a KMS plugin responds again. */
   readonly recovered: () => void;
 }
 
-/** Names the parts of stored values as the reference does, so that data can come from there and go there. */
+/** Uses the value prefixes of kube-apiserver, so that each can read data of the other. */
 export function createProviderFactory({ environment, metrics, log, recovered }: ProviderDependencies): ProviderFactory {
   const { random } = environment;
   const observed = createTransformationMeasures(metrics, environment.clock);
@@ -69,7 +69,7 @@ export function createProviderFactory({ environment, metrics, log, recovered }: 
   };
 }
 
-/** Counts go on when a configuration is read again: it is the key that wears out. */
+/** The counts survive reloads of the configuration: they belong to the key. */
 function createNonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
   const total = metrics.counter({
     name: 'apiserver_storage_aesgcm_nonces_total',

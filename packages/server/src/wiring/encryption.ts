@@ -15,15 +15,15 @@ import { type ProviderFactory, createProviderFactory } from './encryption-provid
 import type { WiringContext } from './context.ts';
 import { followConfiguration } from './followed-configuration.ts';
 
-/** How values are stored, now and after each change of the configuration. */
+/** Encryption at rest by the current configuration. */
 export interface Encryption {
   readonly transformer: Transformer;
-  /** Called when values may be readable that were not. */
+  /** Called when previously unreadable values may have become readable. */
   onChange(listener: () => void): void;
 }
 
 export interface EncryptionOptions extends WiringContext {
-  /** Where the keys of all kinds begin, such as /registry. */
+  /** Prefix of the keys of all kinds, such as /registry. */
   readonly keyPrefix: string;
   /** The kinds whose objects are stored. */
   readonly kinds: readonly Kind[];
@@ -46,7 +46,7 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
       name: 'encryption',
       reloads,
       build: (content) => openConfiguration(loadEncryptionConfiguration(content), keyPrefix, kinds, makeProvider),
-      // The next one is whole, with plugins that are well, before anything is stored by it.
+      // A new configuration is complete, with healthy plugins, before it is used to write.
       requireHealthy: (next) => findPluginErrors(next).forEach(raise),
       close: (old) => old.retire(),
       changed: readable,
@@ -55,7 +55,7 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
     scope,
   );
   if (!current) return { transformer: identity, onChange: () => {} };
-  // A plugin that is not there keeps the server from being ready, and not from starting: it may need us to start.
+  // An unavailable plugin makes the server unready but does not keep it from starting: the plugin may depend on it.
   for (const fault of findPluginErrors(current()))
     log.withName('encryption').error('KMS plugin unhealthy', { error: fault });
   addHealthChecks(health, () => current().plugins, reloads);
@@ -68,7 +68,7 @@ export async function openEncryption(options: EncryptionOptions, scope: Scope): 
   };
 }
 
-/** What a configuration leads to. */
+/** A configuration with its open plugins. */
 interface OpenConfiguration extends Retiring {
   /** In the order of the configuration. */
   readonly plugins: readonly KmsPlugin[];
@@ -89,7 +89,7 @@ const raise = (fault: Error): never => {
   throw fault;
 };
 
-/** A plugin has a check of its own, by its number, where it stays the same one. A restart would help against nothing. */
+/** With reloads there is one check for all plugins, otherwise one per plugin. Not part of /livez: a restart would not help. */
 function addHealthChecks(health: Health, plugins: () => readonly KmsPlugin[], changing: boolean): void {
   const endpoints: readonly Endpoint[] = ['readyz', 'healthz'];
   if (changing) {
@@ -101,14 +101,14 @@ function addHealthChecks(health: Health, plugins: () => readonly KmsPlugin[], ch
   }
 }
 
-/** The transformer of each resource, by the resource that the key names. */
+/** Opens the providers. The returned transformer chooses them by the resource in the key. */
 async function openConfiguration(
   configuration: EncryptionConfiguration,
   keyPrefix: string,
   kinds: readonly Kind[],
   makeProvider: ProviderFactory,
 ): Promise<OpenConfiguration> {
-  // Each provider is made once, however many resources it is for.
+  // Each list of providers is opened once, even if it applies to many resources.
   const transformers = new Map<unknown, Transformer>();
   const plugins: KmsPlugin[] = [];
   for (const { providers } of configuration.lists) {

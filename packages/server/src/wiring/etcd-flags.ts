@@ -1,7 +1,7 @@
 import { etcdTransports } from '@cluster-apiserver/storage';
 import { durationMs, boolean, list, oneOf, path } from '../flag.ts';
 
-/** Flags of etcd and of how objects are stored in it. */
+/** Flags of etcd and of encryption at rest. */
 export const etcdFlags = {
   'etcd-servers': list({ default: 'http://127.0.0.1:2379', help: 'URLs of the etcd members.' }),
   'etcd-prefix': path({ default: '/registry', help: 'Prefix of all keys in etcd.' }),

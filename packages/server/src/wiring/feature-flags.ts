@@ -1,6 +1,6 @@
 import { pairs } from '../flag.ts';
 
-/** Flags of features that are not for everybody yet. */
+/** Flags of features that are not generally available. */
 export const featureFlags = {
   'feature-gates': pairs({
     default: '',

@@ -2,7 +2,7 @@ import type { FindAccount, FoundAccount } from '@cluster-apiserver/gates';
 import { StatusError, uidOf } from '@cluster-apiserver/model';
 import { get, getRemembered, type Resource } from '@cluster-apiserver/registry';
 
-/** Looks for service accounts where they are served from. There are none when they are not served. */
+/** Looks up service accounts in the watch cache, or in etcd if asked for a fresh read. */
 export function createFindAccount(resources: readonly Resource[]): FindAccount {
   const accounts = resources.find(({ kind }) => kind.group === '' && kind.kind === 'ServiceAccount');
   return (place, freshly, call) => {
@@ -21,10 +21,10 @@ function ignoreAbsent(error: unknown): undefined {
   throw error;
 }
 
-/** There is none of this name, or there can be none. */
+/** The account does not exist, or its name is invalid. */
 const absentReasons: readonly StatusError['reason'][] = ['NotFound', 'BadRequest'];
 
-/** Taking an object apart costs more than the rest of the question, and hardly any is on its way out. */
+/** Decoding the object would cost more than the rest of the lookup, and only an account under deletion requires it. */
 function toFoundAccount(account: Awaited<ReturnType<typeof getRemembered>>): FoundAccount | undefined {
   if (!account) return undefined;
   const uid = uidOf(account.json);

@@ -19,7 +19,7 @@ type FileFlag =
   | 'etcd-keyfile'
   | ConfigurationFlag;
 
-/** Files that are followed. */
+/** Configuration files that are reloaded. */
 export type ConfigurationFlag =
   | 'encryption-provider-config'
   | 'authentication-config'
@@ -27,7 +27,7 @@ export type ConfigurationFlag =
   | 'authorization-policy-file'
   | 'audit-policy-file';
 
-/** The content of a file that a flag names; undefined when the flag names none. What is wrong is told by the flag. */
+/** The content of the file that a flag names; undefined if the flag is not set. Errors name the flag. */
 export async function readFlagFile(name: FileFlag, flags: ServerFlags, files: Files): Promise<Buffer | undefined> {
   const path = flags[name];
   if (path === '') return undefined;
@@ -38,7 +38,7 @@ export async function readFlagFile(name: FileFlag, flags: ServerFlags, files: Fi
   }
 }
 
-/** What a configuration leads to; what is wrong with it is told by the flag that names it. */
+/** Converts a ConfigurationError to a FlagError that names the flag. */
 export async function withFlagErrors<T>(name: FileFlag, act: () => T | Promise<T>): Promise<T> {
   try {
     return await act();
@@ -53,7 +53,7 @@ const flagPairs = [
   ['etcd-certfile', 'etcd-keyfile'],
 ] as const;
 
-/** A certificate is of no use without its key, nor a key without its certificate. */
+/** Throws a FlagError for a certificate without its key, or a key without its certificate. */
 export function requireFlagPairs(flags: ServerFlags): void {
   const faults = flagPairs
     .filter(([cert, key]) => (flags[cert] === '') !== (flags[key] === ''))

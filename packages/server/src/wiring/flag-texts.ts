@@ -1,7 +1,7 @@
 import { formatFlag } from '../flag.ts';
 import { flagGroups, type ServerFlags } from '../flags.ts';
 
-/** Flags as an operator would write them. Secrets are in files, but for passwords in URLs. */
+/** All flags in command-line syntax. Passwords in URLs are hidden; other secrets are in files. */
 export function formatFlags(flags: ServerFlags): Readonly<Record<string, string>> {
   const all = flagGroups.flatMap(([, group]) => Object.entries(group));
   return Object.fromEntries(
@@ -12,5 +12,5 @@ export function formatFlags(flags: ServerFlags): Readonly<Record<string, string>
   );
 }
 
-/** Of URLs such as those of etcd. */
+/** Matches the password of a URL, such as one of etcd. */
 const passwordInUrl = /(?<=:\/\/[^\s:/@]*:)[^\s/@]+(?=@)/g;

@@ -4,17 +4,17 @@ import type { WiringContext } from './context.ts';
 import { withFlagErrors, type ConfigurationFlag, readFlagFile } from './flag-files.ts';
 import { createReloadMeasures } from './reload-measures.ts';
 
-/** What is followed, and what stands in service because of it. */
+/** A configuration file, and how its content is applied. */
 export interface FollowedFile<T> {
   readonly flag: ConfigurationFlag;
-  /** In names of metrics and in the log. */
+  /** For metric names and log messages. */
   readonly name: 'encryption' | 'authentication' | 'authorization' | 'abac_policy' | 'audit_policy';
   readonly reloads: boolean;
-  /** Throws a ConfigurationError for a content that cannot come into service. */
+  /** Throws a ConfigurationError for invalid content. */
   readonly build: (content: string) => T | Promise<T>;
-  /** Throws when one that was built had better not replace the one that works. The first one replaces nothing. */
+  /** Throws if a new configuration must not replace the working one. Not called for the first one. */
   readonly requireHealthy?: (next: T) => void;
-  /** Another is in service or none will be; this one may still be at work for whoever has it. */
+  /** Called for a replaced configuration, which running requests may still use, and at shutdown. */
   readonly close?: (old: T) => void;
   readonly changed?: () => void;
 }
@@ -27,12 +27,12 @@ const kinds: Readonly<Record<ConfigurationFlag, string>> = {
   'audit-policy-file': 'Policy',
 };
 
-/** One small file. Whoever changes it waits for it to be read, and not for much longer than that. */
+/** Short, because operators wait for a change to take effect. The file is small. */
 const pollMs = 1_000;
 
 /**
- * What the file of a flag leads to, now and after each change of it; undefined when the flag names none. The first one
- * must be without fault. Of the later ones each is whole before it replaces the one before, or is refused and told.
+ * Loads the configuration file of a flag and reloads it on changes; undefined if the flag is not set. The first content must
+ * be valid. Later contents are built completely before they replace the current one; invalid ones are logged and ignored.
  */
 export async function followConfiguration<T>(
   { flag, name, reloads, build, requireHealthy = () => {}, close = () => {}, changed = () => {} }: FollowedFile<T>,

@@ -1,6 +1,6 @@
 import { durationMs, fraction, integer, list } from '../flag.ts';
 
-/** Flags of requests, and of what the server does as a whole. */
+/** Flags of requests and of the server as a whole. */
 export const genericFlags = {
   'request-timeout': durationMs({
     default: '1m0s',

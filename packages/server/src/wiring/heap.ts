@@ -2,18 +2,18 @@ import type { Scope } from '@cluster-apiserver/base';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import type { Environment } from '../environment.ts';
 
-/** Long before the heap can fill: a reload of 1,000,000 objects takes a minute. */
+/** Short compared to filling the heap: a reload of 1,000,000 objects takes a minute. */
 const pollMs = 10_000;
 
-/** Beyond this part of the limit V8 collects more and more often, and a reload of the watch cache may not fit in. */
+/** Above this ratio V8 collects garbage more and more often, and a reload of the watch cache may not fit. */
 const warnRatio = 0.8;
 
-/** Below this part it is well again: one warning for each time, and not for each collection. */
+/** Below this ratio the next warning is armed: one per incident, not one per garbage collection. */
 const clearRatio = 0.7;
 
 const mebibyte = 2 ** 20;
 
-/** V8 ends the process at its heap limit, so operators see the limit, and are warned before. */
+/** V8 ends the process at its heap limit. Publishes the limit, and warns before it is reached. */
 export function monitorHeap(
   { heap, clock }: Pick<Environment, 'heap' | 'clock'>,
   metrics: Metrics,

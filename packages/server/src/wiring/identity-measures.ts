@@ -6,13 +6,13 @@ import type {
 } from '@cluster-apiserver/gates';
 import { doublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 
-/** Upstream's, from 1 ms to 16 s. */
+/** Buckets of kube-apiserver, from 1 ms to 16 s. */
 const secondsBuckets = doublingBuckets(0.001, 15);
 
 const authenticationResults: readonly AuthenticationResult[] = ['success', 'failure', 'error'];
 const authorizationResults: readonly AuthorizationResult[] = ['allowed', 'denied', 'no-opinion', 'error'];
 
-/** Upstream's metrics of every request's authentication, by the same names. */
+/** The authentication metrics of kube-apiserver. */
 export function createAuthenticationMeasures(metrics: Metrics): ObserveAuthentication {
   const attempts = metrics.counter({
     name: 'authentication_attempts',
@@ -46,7 +46,7 @@ export function createAuthenticationMeasures(metrics: Metrics): ObserveAuthentic
   };
 }
 
-/** As upstream: all others would be too many series. */
+/** As in kube-apiserver; a series per user would be too many. */
 const knownUsers: ReadonlySet<string> = new Set([
   'admin',
   'client',
@@ -57,7 +57,7 @@ const knownUsers: ReadonlySet<string> = new Set([
 const emailUser = 'email_id';
 const otherUser = 'other';
 
-/** Upstream's metrics of every request's authorization, by the same names. */
+/** The authorization metrics of kube-apiserver. */
 export function createAuthorizationAttemptMeasures(metrics: Metrics): ObserveAuthorization {
   const attempts = metrics.counter({
     name: 'authorization_attempts_total',
@@ -87,7 +87,7 @@ export function createAuthorizationAttemptMeasures(metrics: Metrics): ObserveAut
   };
 }
 
-/** What authentication remembers of tokens that it has verified. */
+/** Counts hits and misses of the token cache. */
 export function createTokenCacheMeasure(metrics: Metrics): (status: 'hit' | 'miss') => void {
   const total = metrics.counter({
     name: 'authentication_token_cache_request_total',

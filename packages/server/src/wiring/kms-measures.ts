@@ -5,11 +5,11 @@ import type { KmsMeasures } from '@cluster-apiserver/storage';
 import { doublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 
 export interface PluginMeasures extends KmsMeasures {
-  /** A call has ended: its path, gRPC's name of how, and how long it took. */
+  /** A call has ended with this gRPC status. */
   called(path: string, code: string, seconds: number): void;
 }
 
-/** What there is to know about plugins, by the reference's names. Keys are named by the hash of what plugins call them. */
+/** The KMS metrics of kube-apiserver. Key IDs appear as hashes. */
 export function createKmsMeasures(metrics: Metrics, clock: Clock): (provider: KmsProvider) => PluginMeasures {
   const named = <Rest extends object>(name: string, help: string, labels: Rest) => ({
     name: `apiserver_envelope_encryption_${name}`,
@@ -64,7 +64,7 @@ export function createKmsMeasures(metrics: Metrics, clock: Clock): (provider: Km
   });
 }
 
-/** A plugin has few keys, and each is named at every write. */
+/** Caches hashes: a plugin has few keys, and every write reports one. */
 function createHasher(): (text: string) => string {
   const known = new Map<string, string>();
   return (text) => {
@@ -74,7 +74,7 @@ function createHasher(): (text: string) => string {
   };
 }
 
-/** `DEADLINE_EXCEEDED` is `DeadlineExceeded` there. */
+/** Converts `DEADLINE_EXCEEDED` to `DeadlineExceeded`. */
 function toGoCodeName(code: string): string {
   if (code === 'OK') return code;
   if (code === 'CANCELLED') return 'Canceled';

@@ -4,7 +4,7 @@ import { asError } from '../as-error.ts';
 import type { ProviderDependencies } from './encryption-providers.ts';
 import { createKmsMeasures } from './kms-measures.ts';
 
-/** Opens plugins. Each of them returns when it has been asked for the first time: most are there when the server starts. */
+/** Opens plugins and waits for the first status call: most plugins are running when the server starts. */
 export function createPluginOpener({
   environment,
   metrics,

@@ -7,7 +7,7 @@ import {
 } from '@cluster-apiserver/pipeline';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
-/** What the listener counts of connections, and of what they hold in memory. */
+/** Metrics of client connections and of their buffers. */
 export function createListenerMeasures(metrics: Metrics): ListenerMeasures {
   const callbacks = metrics.counter({
     name: 'apiserver_connection_callback_errors_total',

@@ -15,14 +15,14 @@ import type { CertificateMeasures } from './certificate-measures.ts';
 import type { WiringContext } from './context.ts';
 import { createListenerMeasures } from './listener-measures.ts';
 
-/** How long clients are asked to leave by themselves. What they have sent by then is still answered, in its own time. */
+/** Time for clients to close connections by themselves at shutdown. Requests in flight are still answered after it. */
 export const drainMs = 10_000;
 
 export interface ListenerOptions extends Omit<WiringContext, 'serverId'> {
   readonly certificates: CertificateMeasures;
 }
 
-/** The port, with the certificate that lies in its file at the time. */
+/** Opens the port, and reloads the serving certificate when its files change. */
 export async function openListener(
   handler: Handler<ApiRequest>,
   { flags, environment, log, metrics, records, certificates }: ListenerOptions,
@@ -59,7 +59,7 @@ export async function openListener(
   };
   noteCertificate(certificate.current);
   const reportCertificate: ReportFailure = (what, error) => {
-    // They are used together or not at all.
+    // Certificate and key are loaded together.
     for (const record of [certRecord, keyRecord]) record.failed(error);
     certificates.reloaded('serving', 'failure');
     report(what, error);

@@ -1,6 +1,6 @@
 import type { Log, Metrics, Omission } from '@cluster-apiserver/telemetry';
 
-/** Lines that the log has not written, so that silence is not taken for peace. */
+/** Counts log lines that were not written. */
 export const publishOmittedLines = (metrics: Metrics, { omitted }: Log): void =>
   metrics.readAtScrape<'reason'>(
     'counter',

@@ -4,10 +4,10 @@ import type { InFlightMeasures } from '@cluster-apiserver/pipeline';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 import { createRequestLabeler } from './request-labels.ts';
 
-/** As upstream: the gauge is the most of the last second, because a scrape would miss what lasts for milliseconds. */
+/** As in kube-apiserver, the gauge is the maximum of the last second: a scrape would miss shorter peaks. */
 const peakPeriodMs = 1000;
 
-/** Requests in flight, and those that were rejected because there were too many. */
+/** Metrics of requests in flight, and of requests rejected because there were too many. */
 export function createInFlightMeasures(
   metrics: Metrics,
   kinds: readonly ServedKind[],

@@ -16,13 +16,13 @@ import { asError } from '../as-error.ts';
 import type { WiringContext } from './context.ts';
 import type { ServedResources } from './served-resources.ts';
 
-/** All who wait for one namespace share its creation, so it has a deadline of its own. */
+/** All requests that wait for a namespace share its creation, so the creation has its own deadline. */
 const createTimeoutMs = 10_000;
 
-/** Who the namespaces are made by, in managedFields. */
+/** Field manager of created namespaces. */
 const manager = 'apiserver';
 
-/** The namespaces as admission needs them, out of memory. */
+/** The namespaces for admission, read from the watch cache. */
 export function createNamespaces(resource: Resource, clock: Clock): Namespaces {
   const { kind, collection } = resource;
   const inFlight = new Map<string, Promise<void>>();
@@ -51,7 +51,7 @@ export function createNamespaces(resource: Resource, clock: Clock): Namespaces {
     },
     refresh: async (call) => collection.reach(undefined, call),
     make: (name, call) => {
-      // Many objects may come with one namespace: one of them makes it, and if that fails the next one tries.
+      // Concurrent requests for one namespace share its creation; if it fails, the next request tries again.
       const others = inFlight.get(name);
       if (others)
         return withinCall(
@@ -116,7 +116,7 @@ async function createMissing({
     } catch (error) {
       log.withName('namespaces').warn('creating the system namespaces failed; retrying', { error: asError(error) });
     }
-    // Ends early, by the signal, when the server closes.
+    // The signal ends the pause when the server closes.
     await sleep(clock, pauses.nextMs(), signal).catch(() => {});
   }
 }

@@ -40,7 +40,7 @@ export const oidcFlags = {
   }),
 };
 
-/** The flags, with where what they say stands in a configuration. */
+/** The path of each flag in the equivalent configuration. */
 const flagPaths = {
   'oidc-issuer-url': 'jwt[0].issuer.url',
   'oidc-client-id': 'jwt[0].issuer.audiences[0]',
@@ -54,7 +54,7 @@ const flagPaths = {
 } as const;
 const names = Object.keys(flagPaths) as readonly (keyof typeof flagPaths)[];
 
-/** The flags from before there was a file, as the configuration that says the same; undefined when none is given. */
+/** Converts the flags to the equivalent configuration; undefined if none is set. */
 export async function loadOidcFlags(
   flags: ServerFlags,
   said: AuthenticationFlags,
@@ -104,7 +104,7 @@ const toDocument = (flags: ServerFlags, certificateAuthority: string | undefined
   ],
 });
 
-/** Names of two issuers must not meet, unless the operator says so with a dash. Addresses are taken to be unique. */
+/** The default prefix keeps user names of two issuers apart; a dash disables it. Emails are assumed to be unique. */
 function getUsernamePrefix(flags: ServerFlags): string {
   const prefix = flags['oidc-username-prefix'];
   if (prefix === '-') return '';
@@ -112,7 +112,7 @@ function getUsernamePrefix(flags: ServerFlags): string {
   return `${flags['oidc-issuer-url']}#`;
 }
 
-/** Whoever wrote flags knows nothing of the paths of a file. */
+/** Replaces the path in a message by the flag that the operator set. */
 function toFlagFault(fault: string): string {
   const name = names.find((one) => flagPaths[one] !== '' && fault.startsWith(flagPaths[one]));
   return name ? fault.replace(flagPaths[name], `--${name}`) : fault;

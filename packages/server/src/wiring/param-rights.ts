@@ -1,7 +1,7 @@
 import { type AdmissionPlugin, type Authorizer, paramRights } from '@cluster-apiserver/gates';
 import { known, type Resource } from '@cluster-apiserver/registry';
 
-/** Checks who writes policies with parameters; nothing where none are served. */
+/** The plugin for policies with parameters; none if policies are not served. */
 export function openParamRights(
   resources: readonly Resource[],
   views: readonly Resource[],
@@ -20,7 +20,7 @@ export function openParamRights(
         const found = resourceNamed(kind);
         return found && known(found, undefined, name)?.object;
       },
-      // One memory follows all kinds.
+      // All kinds share one watch cache.
       refresh: async (call) => policies.collection.reach(undefined, call),
     }),
   ];

@@ -11,7 +11,7 @@ const plugins = {
   ValidatingAdmissionPolicy: { openPlugin: validatingAdmissionPolicy, openMeasures: createValidatingPolicyMeasures },
 };
 
-/** The plugin of a kind of policies; undefined for a server that does not serve them. */
+/** The plugin for a kind of policies; undefined if the server does not serve them. */
 export async function openPolicies(
   policyKind: keyof typeof plugins,
   dependencies: ConfiguredAdmission,

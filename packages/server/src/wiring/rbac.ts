@@ -21,15 +21,15 @@ export interface RbacDependencies {
 }
 
 export interface Rbac {
-  /** Decides by roles and bindings as the watch cache has them. */
+  /** Decides by the roles and bindings in the watch cache. */
   readonly authorizer: Required<Authorizer>;
-  /** Refuses roles and bindings that grant more than their writer holds, by the configured authorizers. */
+  /** Rejects roles and bindings that grant more than their writer holds, by the configured authorizers. */
   createEscalationCheck(authorizer: Authorizer): AdmissionPlugin;
-  /** Sees to the default roles and bindings; the replica is not ready before. */
+  /** Reconciles the default roles and bindings; the replica is not ready before. */
   startDefaultRoles(): void;
 }
 
-/** Undefined for a server that does not serve roles and bindings. */
+/** Undefined if the server does not serve roles and bindings. */
 export function openRbac(
   { resources, filled, clock, random, health, log }: RbacDependencies,
   scope: Scope,
@@ -86,7 +86,7 @@ export function openRbac(
   };
 }
 
-/** Of each read and write. */
+/** Timeout of each read and write. */
 const callTimeoutMs = 10_000;
 
 const retries = { firstMs: 100, maxMs: 10_000 };
@@ -113,7 +113,7 @@ async function retryUntilDone({
           error: asError(error instanceof AggregateError ? error.errors[0] : error),
         });
     }
-    // Ends early, by the signal, when the server closes.
+    // The signal ends the pause when the server closes.
     await sleep(clock, pauses.nextMs(), signal).catch(() => {});
   }
 }

@@ -11,15 +11,15 @@ import {
 import { buildNew, type ResourceKind } from '@cluster-apiserver/registry';
 import type { Files } from '../environment.ts';
 
-/** The objects of a directory, as if they had just been created. */
+/** The objects of static manifests, defaulted and validated like new objects. */
 export interface StaticManifests {
   /** In the order of their names. */
   of(resource: ResourceKind): readonly KubeObject[];
-  /** Throws a ConfigurationError with everything that is wrong with the objects. */
+  /** Throws a ConfigurationError with the problems of all objects. */
   requireNoProblems(problems: StaticProblems): void;
 }
 
-/** Policies with their bindings. Throws a ConfigurationError with what is wrong with them together. */
+/** Policies with their bindings. Throws a ConfigurationError if they do not fit together. */
 export function buildStaticPolicies(
   manifests: StaticManifests,
   of: { readonly policies: ResourceKind; readonly bindings: ResourceKind },
@@ -29,7 +29,7 @@ export function buildStaticPolicies(
   return objects;
 }
 
-/** Configurations of webhooks. Throws a ConfigurationError with what is wrong with them together. */
+/** Webhook configurations. Throws a ConfigurationError for what static manifests must not contain. */
 export function buildStaticWebhooks(manifests: StaticManifests, configurations: ResourceKind): readonly KubeObject[] {
   const objects = manifests.of(configurations);
   manifests.requireNoProblems(problemsOfStaticWebhooks(objects));
@@ -43,7 +43,7 @@ export interface ManifestFile {
   readonly text: string;
 }
 
-/** Throws a ConfigurationError if one of them cannot be read. */
+/** Throws a ConfigurationError if a file cannot be read. */
 export async function readManifestFiles(directory: string, files: Files): Promise<readonly ManifestFile[]> {
   try {
     const names = (await files.list(directory)).filter((name) => extensions.includes(path.extname(name).toLowerCase()));
@@ -58,7 +58,7 @@ export async function readManifestFiles(directory: string, files: Files): Promis
   }
 }
 
-/** Throws a ConfigurationError with everything that is wrong. */
+/** Throws a ConfigurationError with all problems. */
 export async function readStaticManifests(
   files: readonly ManifestFile[],
   resources: readonly ResourceKind[],
@@ -99,7 +99,7 @@ export async function readStaticManifests(
   };
 }
 
-/** What is wrong with an object, by a path into it; an empty one for all of it. */
+/** A problem of an object, at a path into it; empty for the object as a whole. */
 interface ObjectProblem {
   readonly path: string;
   readonly message: string;
@@ -114,7 +114,7 @@ interface ObjectSource {
 const toProblem = ({ problem }: Manifest, place: string, { path: at, message, saysPath }: ObjectProblem): Problem =>
   problem(at, message, `${place}: ${at === '' || saysPath ? '' : `${at}: `}${message}`);
 
-/** A sentence that begins with a path. */
+/** Splits a message that begins with a path. */
 function splitPath(text: string): ObjectProblem {
   const [, at = '', message = text] = /^([^\s:]+): (.*)$/s.exec(text) ?? [];
   return { path: at, message };
@@ -135,7 +135,7 @@ interface DecodedObject {
   readonly object: KubeObject;
 }
 
-/** Undefined, with problems, if the kind refuses it. */
+/** Returns undefined and adds problems for an invalid object. */
 async function decodeObject(
   { apiVersion, kind, value }: Manifest,
   resources: readonly ResourceKind[],

@@ -3,11 +3,11 @@ import type { Clock } from '@cluster-apiserver/base';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
 export interface ReloadMeasuresOptions {
-  /** Of the names of the metrics. */
+  /** Prefix of the metric names. */
   readonly prefix: string;
   /** What is reloaded, such as `the encryption configuration`. */
   readonly what: string;
-  /** What tells several of them apart. */
+  /** Additional labels. */
   readonly labels?: readonly string[];
   readonly serverId: string;
   readonly metrics: Metrics;
@@ -19,7 +19,7 @@ export interface ReloadMeasures {
   readonly inService: (content: Buffer) => void;
 }
 
-/** Upstream's metrics, by the same names, for each of the things that the values of the labels tell apart. */
+/** The reload metrics of kube-apiserver, for each combination of additional label values. */
 export function createReloadMeasures({
   prefix,
   what,

@@ -3,10 +3,10 @@ import type { EndedRequest, RequestLog } from '@cluster-apiserver/pipeline';
 import type { Log, LogFields } from '@cluster-apiserver/telemetry';
 import { loggedTarget } from './logged-target.ts';
 
-/** The verbosity from which on each request is logged. */
+/** The verbosity that logs every request. */
 const everyRequest = 2;
 
-/** One line for each request at `--v=2`, and one for each that was slow at any verbosity. See docs/logs.md. */
+/** Logs every request at `--v=2`, and slow requests at any verbosity. See docs/logs.md. */
 export function openRequestLog(all: Log): RequestLog {
   const log = all.withName('http');
   const logsAll = log.verbosity >= everyRequest;
@@ -21,7 +21,7 @@ export function openRequestLog(all: Log): RequestLog {
   };
 }
 
-/** What is left of a request until its line is formatted: no socket, no headers, no body. */
+/** Captures what the line requires, so that the socket, headers and body can be freed before it is formatted. */
 const capture = ({ facts, status, end, readyMs, totalMs }: EndedRequest) => ({
   method: facts.request.method,
   target: facts.request.target,
@@ -38,7 +38,7 @@ const capture = ({ facts, status, end, readyMs, totalMs }: EndedRequest) => ({
   totalMs,
 });
 
-/** The names of kube-apiserver's request log where it has them. A part that was not waited for is left out. */
+/** Field names of kube-apiserver's request log where it has them. Latency parts of zero are omitted. */
 function toFields(seen: ReturnType<typeof capture>): LogFields {
   const { info, latency, end, readyMs, totalMs } = seen;
   const resource = info?.resource;
@@ -67,7 +67,7 @@ function toFields(seen: ReturnType<typeof capture>): LogFields {
   return fields;
 }
 
-/** As RBAC and `kubectl` write it, such as `deployments.apps` or `pods/status`. */
+/** In the form of RBAC and `kubectl`, such as `deployments.apps` or `pods/status`. */
 const resourceName = ({
   plural,
   group,
@@ -80,7 +80,7 @@ const resourceName = ({
 
 const microsecondsPerMillisecond = 1000;
 
-/** `1.234ms`, which Go and Loki read as a duration; undefined for less than a microsecond. */
+/** `1.234ms`, which Go and Loki parse as a duration; undefined below a microsecond. */
 function formatMilliseconds(value: number): string | undefined {
   const microseconds = Math.round(value * microsecondsPerMillisecond);
   if (microseconds <= 0) return undefined;

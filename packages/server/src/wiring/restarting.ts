@@ -8,10 +8,10 @@ export interface RestartOptions {
   readonly failed: (error: unknown) => void;
 }
 
-/** Work that failed is started again after a pause: its next start may meet the same fault at once. */
+/** Failed work is restarted after a pause, because it may fail again at once. */
 const pauses = { firstMs: 1_000, maxMs: 60_000 };
 
-/** Runs work that lasts until the signal aborts, and starts it again whenever it fails before. */
+/** Runs work until the signal aborts, and restarts it whenever it fails. */
 export async function runWithRestarts({ clock, random, signal, work, failed }: RestartOptions): Promise<void> {
   const nextPause = backoff(pauses, random);
   while (!signal.aborted) {
@@ -19,7 +19,7 @@ export async function runWithRestarts({ clock, random, signal, work, failed }: R
       return await work();
     } catch (error) {
       failed(error);
-      // Ends early, by the signal.
+      // The signal ends the pause.
       await sleep(clock, nextPause.nextMs(), signal).catch(() => {});
     }
   }

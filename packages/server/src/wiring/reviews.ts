@@ -7,11 +7,11 @@ export interface ReviewDependencies {
   readonly clock: Clock;
   readonly tokens: TokenAuthenticator;
   readonly authorizer: Required<Authorizer>;
-  /** What this API is called by tokens that are for it. */
+  /** Audiences of this API. */
   readonly apiAudiences: readonly string[];
 }
 
-/** Reviews ask the same who decide about requests. */
+/** Reviews use the same authenticators and authorizers as requests. */
 export const openReviews = ({ clock, tokens, authorizer, apiAudiences }: ReviewDependencies): readonly Review[] =>
   reviews({
     clock,
@@ -31,7 +31,7 @@ function createTokenReviewer(
     try {
       const answer = await tokens.authenticateToken(token, call, audiences.length > 0 ? audiences : undefined);
       if (!answer) return unauthenticated;
-      // Whoever asks for an audience would otherwise believe a token that is for somebody else.
+      // Without this check the client would trust a token for other audiences.
       const good = answer.audiences ?? apiAudiences.filter((one) => asked.includes(one));
       return audiences.length > 0 && good.length === 0 ? unauthenticated : { user: answer.user, audiences: good };
     } catch (error) {

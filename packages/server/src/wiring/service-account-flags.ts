@@ -31,22 +31,22 @@ export const serviceAccountFlags = {
   }),
 };
 
-/** What the flags say of tokens of service accounts, after it was found to make sense. */
+/** Validated settings of service account tokens. */
 export interface ServiceAccountSettings {
-  /** The first one issues. */
+  /** The first one is the issuer of new tokens. */
   readonly issuers: readonly [string, ...string[]];
   readonly audiences: readonly string[];
   readonly lifetimeSecondsMax: number | undefined;
   readonly signingKeyFile: string;
   readonly keyFiles: readonly string[];
-  /** Empty when it follows from the issuer. */
+  /** Empty to derive it from the issuer. */
   readonly keySetUri: string;
 }
 
 const maximumMsMin = 3_600_000;
 const maximumMsMax = 2 ** 32 * 1000;
 
-/** Undefined when there are to be no such tokens. */
+/** Undefined if service account tokens are disabled. Throws a FlagError with all problems. */
 export function parseServiceAccountFlags(flags: ServerFlags): ServiceAccountSettings | undefined {
   const faults = findFaults(flags);
   if (faults.length > 0) throw new FlagError(faults);
@@ -63,7 +63,7 @@ export function parseServiceAccountFlags(flags: ServerFlags): ServiceAccountSett
   };
 }
 
-/** Who this API is, to those who say whom a token is for. */
+/** Audiences of this API: tokens for one of them are accepted. */
 export function getApiAudiences(flags: ServerFlags): readonly string[] {
   const named = flags['api-audiences'];
   return named.length > 0 ? named : flags['service-account-issuer'];
@@ -103,7 +103,7 @@ function findIssuerFaults(issuer: string, again: boolean): readonly string[] {
 
 const isHttps = (url: string): boolean => URL.parse(url)?.protocol === 'https:';
 
-/** Whether others can find the keys of an issuer by what OpenID Connect says of its URL. */
+/** Whether OpenID Connect Discovery can find the keys of the issuer. */
 export function isDiscoverable(issuer: string): boolean {
   const url = URL.parse(issuer);
   return url?.protocol === 'https:' && url.search === '' && url.hash === '' && url.username === '';

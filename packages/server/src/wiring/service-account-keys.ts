@@ -12,15 +12,15 @@ import type { Environment } from '../environment.ts';
 import type { WiringContext } from './context.ts';
 import type { ServiceAccountSettings } from './service-account-flags.ts';
 
-/** The keys as their files say it now. */
+/** The current keys of the files. */
 export interface FollowedKeys {
   current(): ServiceAccountKeys;
-  /** Reads the files at once. What cannot be used is told by those who follow them. */
+  /** Reads the files at once. Errors are left to the periodic reload, which logs them. */
   reload(): Promise<void>;
   onChange(listener: () => void): void;
 }
 
-/** A few small files. Whoever rotates keys waits for them to be read, and not for much longer than that. */
+/** Short, because operators wait for rotated keys to take effect. The files are small. */
 const pollMs = 1_000;
 
 type Contents = readonly Buffer[];
@@ -57,11 +57,11 @@ export async function followKeys(
       clock,
       pollMs,
       read,
-      // Somebody may have looked since the last time.
+      // Compares with the latest content: `reload` may have read the files since.
       same: (next) => areSame(next, contents),
       use,
       failed: (error) => {
-        // They are used together or not at all.
+        // All keys are loaded together.
         for (const record of fileRecords) record.failed(error);
         log
           .withName('authentication')

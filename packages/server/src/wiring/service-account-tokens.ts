@@ -17,17 +17,17 @@ import type { AuthenticationOptions } from './authentication.ts';
 import { isDiscoverable, parseServiceAccountFlags } from './service-account-flags.ts';
 import { followKeys } from './service-account-keys.ts';
 
-/** Tokens with which service accounts act: how they are made, believed, and made believable to others. */
+/** Service account tokens: issuing, authentication, and the discovery documents for other services. */
 export interface ServiceAccountTokens {
   readonly forKinds: NonNullable<KindServices['serviceAccountTokens']>;
   createAuthenticator(findAccount: FindAccount): TokenAuthenticator;
   readonly documents: Documents;
 }
 
-/** A signature stays what it is; this bounds how long what was made of it is kept for nobody. */
+/** Signatures stay valid; this only bounds how long an unused token stays in the cache. */
 const verifiedTtlMs = 10_000;
 
-/** Undefined when there are to be no such tokens. */
+/** Undefined if service account tokens are disabled. */
 export async function openServiceAccountTokens(
   { flags, environment, log, records, countTokenLookup }: AuthenticationOptions,
   scope: Scope,
@@ -55,7 +55,7 @@ export async function openServiceAccountTokens(
           asked: countTokenLookup,
         });
       let current = signed();
-      // What was believed by keys that are gone is forgotten with them.
+      // A new cache for each set of keys: entries of removed keys are no longer valid.
       keys.onChange(() => (current = signed()));
       const latest: TokenAuthenticator<AccountAnswer> = {
         authenticateToken: (...question) => current.authenticateToken(...question),
@@ -71,5 +71,5 @@ export async function openServiceAccountTokens(
   };
 }
 
-/** Who follows the issuer's URL to the one document comes to us, and so to the other. */
+/** The issuer URL leads to this server, so the key set is below it. */
 const defaultKeySetUri = (issuer: string): string => `${issuer.replace(/\/$/, '')}${issuerPaths.keySet}`;

@@ -3,7 +3,7 @@ import { type Documents, rootDocuments, type VersionInfo, zpages } from '@cluste
 import type { ServerFlags } from '../flags.ts';
 import { formatFlags } from './flag-texts.ts';
 
-/** What tells operators about this server: `/statusz`, `/flagz`, and `/` with the paths of all documents. */
+/** `/statusz`, `/flagz`, and `/` with the paths of all documents. */
 export const createStatusDocuments = ({ flags, ...about }: StatusOptions): Documents => ({
   ...zpages({ ...about, component: 'cluster-apiserver', flags: formatFlags(flags) }),
   ...rootDocuments,

@@ -20,7 +20,7 @@ import { publishDatabaseSize } from './database-size.ts';
 import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';
 import { readFlagFile } from './flag-files.ts';
 
-/** The store of this server: etcd, behind what encrypts. */
+/** The etcd client, and the store that encrypts values. */
 export async function openStorage(
   flags: ServerFlags,
   {
@@ -51,7 +51,7 @@ export async function openStorage(
     }),
     clock,
     random,
-    // A user of etcd may have rights below our prefix and nowhere else.
+    // Below the prefix: the etcd user may have permissions for that only.
     headKey: `${ownPrefix}head`,
     electionTimeoutMs: flags['etcd-election-timeout'],
     measures,
@@ -62,10 +62,10 @@ export async function openStorage(
   return { client, store: etcdStore({ client, transformer, ownPrefix }), measures };
 }
 
-/** Certificates are replaced long before they end, and new connections are rare. */
+/** Long, because certificates are rotated long before they expire, and new connections are rare. */
 const credentialsPollMs = 10_000;
 
-/** What connections to etcd are opened with, as the files have it. */
+/** The TLS credentials for new connections to etcd, reloaded when their files change. */
 async function followCredentials(
   flags: ServerFlags,
   { clock, files, certificates }: Pick<Environment, 'clock' | 'files'> & { readonly certificates: CertificateMeasures },
@@ -90,7 +90,7 @@ async function followCredentials(
       read,
       same: (one, other) => credentialNames.every((name) => isSame(one[name], other[name])),
       use: (next) => {
-        // While one file is replaced and the other not yet, they do not fit.
+        // Fails while only one of the two files has been replaced.
         if (next.cert && next.key) checkCertificate({ cert: next.cert, key: next.key });
         current = next;
         noteUse(next);

@@ -7,7 +7,7 @@ import { withFlagErrors, readFlagFile } from './flag-files.ts';
 
 const flag = 'tracing-config-file';
 
-/** Undefined without a configuration: then nothing is sampled, and nothing of OpenTelemetry is loaded. */
+/** Undefined without a configuration: then nothing is sampled, and OpenTelemetry is not loaded. */
 export async function openTracing(
   { flags, environment, metrics, log, serverId }: WiringContext,
   scope: Scope,
@@ -30,7 +30,7 @@ export async function openTracing(
   return tracer;
 }
 
-/** In gRPC's words, as the exporter takes them. */
+/** The address in the syntax of gRPC. */
 function toGrpcAddress(endpoint: TracingEndpoint): string {
   switch (endpoint.type) {
     case 'tcp':
@@ -38,7 +38,7 @@ function toGrpcAddress(endpoint: TracingEndpoint): string {
     case 'unix':
       return `unix://${endpoint.path}`;
     case 'unix-abstract':
-      // The library knows no such scheme. With an authority, it takes the path as it is: the kernel's form of the name.
+      // gRPC for Node has no `unix-abstract`. With an authority it passes the path unchanged: \0 marks an abstract socket.
       return `unix://abstract/\0${endpoint.path}`;
   }
 }
@@ -59,7 +59,7 @@ function createTracerMeasures(metrics: Metrics): TracerMeasures {
   };
 }
 
-/** Logs an unreachable collector once, and once when it is back: batches fail every second meanwhile. */
+/** Logs once when the collector becomes unreachable and once when it recovers: batches fail every second in between. */
 function createExportReporter(log: Log, endpoint: string): (error: Error | undefined) => void {
   let isFailing = false;
   return (error) => {

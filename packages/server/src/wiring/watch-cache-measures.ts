@@ -3,12 +3,12 @@ import type { Registry, Resource } from '@cluster-apiserver/registry';
 import type { CollectionStatistics, EtcdClient, ReadMeasures } from '@cluster-apiserver/storage';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
-/** As kube-apiserver: whoever waits for longer than some seconds is told to try again. */
+/** Buckets of kube-apiserver: reads that wait for longer than some seconds are rejected. */
 const readWaitBuckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3];
 
-/** How long reads of each kind wait for the watch cache. */
+/** Metrics of reads that wait for the watch cache, by kind. */
 export function createReadMeasures(metrics: Metrics): (kind: Kind) => ReadMeasures {
-  const labels = { group: 'any', resource: 'any' } as const; // of our kinds
+  const labels = { group: 'any', resource: 'any' } as const; // bounded by the served kinds
   const wait = metrics.histogram({
     name: 'apiserver_watch_cache_read_wait_seconds',
     help: 'Histogram of time spent waiting for a watch cache to become fresh.',
@@ -33,7 +33,7 @@ export function createReadMeasures(metrics: Metrics): (kind: Kind) => ReadMeasur
   };
 }
 
-/** How far the watch cache is behind etcd, and what it holds. Catch-ups are read from etcd for watches older than that. */
+/** Lag and content of the watch cache. Catch-ups read changes from etcd that the watch cache no longer holds. */
 export function publishWatchCache(
   metrics: Metrics,
   {

@@ -8,29 +8,29 @@ import type { Environment } from '../environment.ts';
 import type { FileRecords } from './configz.ts';
 
 interface ConnectionSource {
-  /** Absolute, or as seen from where the server was started. */
+  /** Absolute, or relative to the working directory of the server. */
   readonly file: string;
   readonly first: ConnectionFile;
-  /** Whose connection it is, for the log. */
+  /** Name of the webhook, for the log. */
   readonly of: string;
-  /** That names the file, or the configuration that does. */
+  /** The flag that names the file, or the configuration that names it. */
   readonly flag: string;
 }
 
 export interface FollowedConnection {
   readonly current: () => WebhookConnection;
-  /** Ends requests that are in flight. */
+  /** Aborts requests in flight. */
   readonly close: () => void;
 }
 
-/** Small files. Whoever rotates a credential waits for it to be read, and not for much longer than that. */
+/** Short, because operators wait for rotated credentials to take effect. The files are small. */
 const pollMs = 1_000;
-/** Each can be kept open for the next request. */
+/** Connections that are kept open for the next requests. */
 const connectionsMax = 64;
 
 /**
- * The connection that a file describes, now and after each change of it or of a file that it names. A change that cannot
- * be used leaves the old one in service; requests in flight end over the connection that they began with.
+ * Opens the connection of a kubeconfig, and reopens it when the kubeconfig or a file that it references changes. An invalid
+ * change keeps the current connection. Requests in flight finish on the connection on which they began.
  */
 export function followConnection(
   { file, first, of, flag }: ConnectionSource,

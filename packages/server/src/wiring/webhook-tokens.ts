@@ -8,7 +8,7 @@ import { followConnection } from './webhook-connection.ts';
 
 const flag = 'authentication-token-webhook-config-file';
 
-/** Somebody outside who knows tokens; undefined when no flag names one. */
+/** Authentication of tokens by a webhook; undefined if the flag is not set. */
 export async function openWebhookTokens(
   { flags, environment, log, records, countTokenLookup }: AuthenticationOptions,
   scope: Scope,

@@ -1,8 +1,8 @@
 import { StorageUnavailableError, type Store } from '@cluster-apiserver/storage';
 
 /**
- * A process that stood still learns of it by timers, and what came in the meantime may be dealt with before them. So each
- * write asks once more.
+ * Checks leadership before each write. After a pause of the process, queued work may run before the timer that ends the
+ * term.
  */
 export function requireLeadership(store: Store, leading: () => boolean): Store {
   const checkLeadership = (): void => {
