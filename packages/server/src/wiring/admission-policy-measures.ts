@@ -18,12 +18,12 @@ export function createValidatingPolicyMeasures(
   const labels = { ...ofCheck, enforcement_action: ['allow', 'deny', 'warn', 'audit'] };
   const checks = metrics.counter({
     name: 'apiserver_validating_admission_policy_check_total',
-    help: 'Validations that were false or had an error, by policy, binding and what was done about them.',
+    help: 'Number of validations that were false or failed, by policy, binding and enforcement action.',
     labels,
   });
   const seconds = metrics.histogram({
     name: 'apiserver_validating_admission_policy_check_duration_seconds',
-    help: 'Time that validations took that were false or had an error, by policy, binding and what was done about them.',
+    help: 'Evaluation time of validations that were false or failed, by policy, binding and enforcement action.',
     labels,
     buckets,
   });
@@ -47,12 +47,12 @@ export function createValidatingPolicyMeasures(
 export function createMutatingPolicyMeasures(metrics: Metrics, openConditions: OpenConditionMeasures): PolicyMeasures {
   const checks = metrics.counter({
     name: 'apiserver_mutating_admission_policy_check_total',
-    help: 'Mutations that were evaluated, by policy and binding.',
+    help: 'Number of evaluated mutations, by policy and binding.',
     labels: ofCheck,
   });
   const seconds = metrics.histogram({
     name: 'apiserver_mutating_admission_policy_check_duration_seconds',
-    help: 'Time that mutations took, by policy and binding.',
+    help: 'Evaluation time of mutations, by policy and binding.',
     labels: ofCheck,
     buckets,
   });

@@ -15,7 +15,7 @@ export function createAdmissionWebhookMeasures(
 ): Readonly<Record<'admit' | 'validating', AdmissionWebhookMeasures>> {
   const seconds = metrics.histogram({
     name: 'apiserver_admission_webhook_admission_duration_seconds',
-    help: 'Time that admission webhooks took, by name, type and operation.',
+    help: 'Duration of calls to admission webhooks, by name, type and operation.',
     labels: { name: 'any', type, operation, rejected },
     buckets: secondsBuckets,
   });
@@ -26,7 +26,7 @@ export function createAdmissionWebhookMeasures(
   });
   const rejections = metrics.counter({
     name: 'apiserver_admission_webhook_rejection_count',
-    help: 'Requests that admission webhooks rejected, or that were rejected because a call failed.',
+    help: 'Number of requests that admission webhooks rejected, or that were rejected because a call failed.',
     labels: {
       name: 'any',
       type,

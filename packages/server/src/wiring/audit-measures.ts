@@ -10,11 +10,11 @@ const plugins: readonly AuditPlugin[] = ['log', 'webhook'];
 export function createAuditMeasures(metrics: Metrics): AuditMeasures {
   const events = metrics.counter({
     name: 'apiserver_audit_event_total',
-    help: 'Audit events that were made and handed to the audit backends.',
+    help: 'Number of audit events passed to the audit backends.',
   });
   const levels = metrics.counter({
     name: 'apiserver_audit_level_total',
-    help: 'Requests by the level that the audit policy chose for them.',
+    help: 'Number of requests by the level of the audit policy.',
     labels: { level: auditLevels },
   });
   const rejected = metrics.counter({

@@ -42,7 +42,7 @@ export async function openAudit(options: WiringContext, scope: Scope): Promise<A
   );
   const hasBackend = flags['audit-log-path'] !== '' || flags['audit-webhook-config-file'] !== '';
   if (hasBackend !== (policy !== undefined))
-    log.warn('no audit events are recorded: that takes --audit-policy-file and a backend, and one of them is not set');
+    log.warn('auditing is disabled: it requires --audit-policy-file and a backend, and one of them is not set');
   if (!policy) return undefined;
 
   const stopping = new AbortController();

@@ -22,29 +22,29 @@ export function createAuthorizationMeasures(metrics: Metrics): AuthorizationMeas
   const results = ['success', 'error', 'timeout'];
   const evaluations = metrics.counter({
     name: 'apiserver_authorization_webhook_evaluations_total',
-    help: 'Reviews that authorization webhooks were asked for.',
+    help: 'Number of reviews requested from authorization webhooks.',
     labels: { name: 'any', result: results },
   });
   const duration = metrics.histogram({
     name: 'apiserver_authorization_webhook_duration_seconds',
-    help: 'Time until the review of an authorization webhook is there, with all attempts.',
+    help: 'Duration of reviews by authorization webhooks, including all attempts.',
     labels: { name: 'any', result: results },
     buckets: webhookSecondsBuckets,
   });
   const failOpen = metrics.counter({
     name: 'apiserver_authorization_webhook_evaluations_fail_open_total',
-    help: 'Requests that went on to the next authorizer because a webhook failed.',
+    help: 'Number of requests passed to the next authorizer because a webhook failed.',
     labels: { name: 'any', result: results },
   });
   const rejected = metrics.counter({
     name: 'apiserver_authorization_webhook_rejected_total',
-    help: 'Reviews that were not sent because the webhook did not answer others.',
+    help: 'Number of reviews that were not sent because the webhook does not respond.',
     labels: { name: 'any' },
   });
   const ofCondition = { type: 'any', name: 'any' } as const;
   const conditionSeconds = metrics.histogram({
     name: 'apiserver_authorization_match_condition_evaluation_seconds',
-    help: 'Time that the match conditions of an authorizer took.',
+    help: 'Evaluation time of the match conditions of an authorizer.',
     labels: ofCondition,
     buckets: conditionSecondsBuckets,
   });

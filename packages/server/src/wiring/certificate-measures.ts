@@ -16,12 +16,12 @@ export interface CertificateMeasures {
 export function createCertificateMeasures(metrics: Metrics): CertificateMeasures {
   const expiration = metrics.gauge({
     name: 'apiserver_certificate_expiration_timestamp_seconds',
-    help: 'When the first certificate of a file in use expires, in seconds since 1970, by what the file is for.',
+    help: 'Earliest expiration of the certificates of a file in use, in seconds since 1970, by purpose of the file.',
     labels: { use: uses },
   });
   const reloads = metrics.counter({
     name: 'apiserver_certificate_reloads_total',
-    help: 'Changes of a file of certificates that were applied, or could not be, by what the file is for.',
+    help: 'Number of reloads of certificate files, by purpose of the file and status.',
     labels: { use: uses, status: ['success', 'failure'] },
   });
   return {

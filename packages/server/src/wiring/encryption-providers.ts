@@ -73,7 +73,7 @@ export function createProviderFactory({ environment, metrics, log, recovered }: 
 function createNonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
   const total = metrics.counter({
     name: 'apiserver_storage_aesgcm_nonces_total',
-    help: 'Random nonces drawn for a key of AES-GCM since this process started. All replicas and restarts together should draw fewer than 2^32: sum the increase over them.',
+    help: 'Number of random nonces used with an AES-GCM key since this process started. The sum over all replicas and restarts should stay below 2^32.',
     labels: { key: 'any' },
   });
   const budgets = new Map<string, () => void>();
@@ -104,12 +104,12 @@ function createTransformationMeasures(
   const labels = { transformation_type: ['to_storage', 'from_storage'], transformer_prefix: 'any' as const };
   const total = metrics.counter({
     name: 'apiserver_storage_transformation_operations_total',
-    help: 'Values encrypted and decrypted, by the beginning of what is stored.',
+    help: 'Number of values encrypted and decrypted, by prefix of the stored value.',
     labels: { ...labels, status: ['OK', 'Unavailable', 'unknown-non-grpc'] },
   });
   const duration = metrics.histogram({
     name: 'apiserver_storage_transformation_duration_seconds',
-    help: 'How long it took where it went well.',
+    help: 'Duration of successful encryptions and decryptions.',
     labels,
     buckets: doublingBuckets(0.000005, 25),
   });

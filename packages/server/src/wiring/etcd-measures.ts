@@ -66,7 +66,7 @@ export function createEtcdMeasures(metrics: Metrics, kinds: readonly Kind[]): St
   });
   const replaced = metrics.counter({
     name: 'etcd_history_replaced_total',
-    help: 'Number of times that etcd was found restored, rebuilt or swapped, by what gave it away.',
+    help: 'Number of times that etcd was found restored, rebuilt or swapped, by what revealed it.',
     labels: { reason: ['cluster id', 'revision', 'content'] },
   });
   const lost = metrics.counter({

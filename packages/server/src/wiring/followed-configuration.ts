@@ -45,7 +45,7 @@ export async function followConfiguration<T>(
   const what = `${name.replace('_', ' ')} configuration`;
   let current = await withFlagErrors(flag, () => build(first.toString()));
   let closed = false;
-  scope.onClose(`what the ${what} has opened`, () => {
+  scope.onClose(`current ${what}`, () => {
     closed = true;
     close(current);
   });
@@ -59,7 +59,7 @@ export async function followConfiguration<T>(
     metrics,
     clock,
   })({});
-  measures.inService(first);
+  measures.applied(first);
   const stop = follow(
     {
       clock,
@@ -77,19 +77,21 @@ export async function followConfiguration<T>(
         }
         const old = current;
         current = next;
-        measures.inService(content);
+        measures.applied(content);
         measures.reloaded('success');
         record.applied(content);
-        log.withName('configuration').info(`a new ${what} is in service`, { file });
+        log.withName('configuration').info('configuration reloaded', { configuration: name, file });
         close(old);
         changed();
       },
       failed: (error) => {
         measures.reloaded('failure');
         record.failed(error);
-        log
-          .withName('configuration')
-          .error(`the new ${what} is not usable, the old one stays`, { file, error: asError(error) });
+        log.withName('configuration').error('cannot reload the configuration; keeping the previous one', {
+          configuration: name,
+          file,
+          error: asError(error),
+        });
       },
     },
     first,

@@ -61,7 +61,7 @@ const otherUser = 'other';
 export function createAuthorizationAttemptMeasures(metrics: Metrics): ObserveAuthorization {
   const attempts = metrics.counter({
     name: 'authorization_attempts_total',
-    help: "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or 'error'. With the rights that impersonation requires.",
+    help: "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or 'error'. Includes the permissions that impersonation requires.",
     labels: { result: authorizationResults },
   });
   const duration = metrics.histogram({
@@ -91,7 +91,7 @@ export function createAuthorizationAttemptMeasures(metrics: Metrics): ObserveAut
 export function createTokenCacheMeasure(metrics: Metrics): (status: 'hit' | 'miss') => void {
   const total = metrics.counter({
     name: 'authentication_token_cache_request_total',
-    help: 'Signed tokens that were remembered, or had to be looked at.',
+    help: 'Number of lookups in the cache of verified tokens.',
     labels: { status: ['hit', 'miss'] },
   });
   return (status) => total.add({ status });

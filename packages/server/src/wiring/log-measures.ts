@@ -6,7 +6,7 @@ export const publishOmittedLines = (metrics: Metrics, { omitted }: Log): void =>
     'counter',
     {
       name: 'apiserver_log_lines_omitted_total',
-      help: 'Log lines that were not written, by reason: rate_limit (too many with one message), backlog (the reader is too slow) or output_error (nobody reads).',
+      help: 'Number of log lines not written, by reason: rate_limit (too many with one message), backlog (the reader is too slow) or output_error (writing failed).',
     },
     () =>
       Object.entries(omitted).map(([reason, value]: [string, number]) => ({

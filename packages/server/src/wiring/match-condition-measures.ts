@@ -39,7 +39,7 @@ const labels = {
 export function createMatchConditionMeasures(metrics: Metrics): OpenConditionMeasures {
   const seconds = metrics.histogram({
     name: 'apiserver_admission_match_condition_evaluation_seconds',
-    help: 'Time that the match conditions of a policy or an admission webhook took.',
+    help: 'Evaluation time of the match conditions of a policy or an admission webhook.',
     labels,
     buckets,
   });

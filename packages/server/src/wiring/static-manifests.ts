@@ -63,7 +63,7 @@ async function followStaticManifests<Objects>(
   let current = build(await readStaticManifests(first, resources));
   const listeners: (() => void)[] = [];
   const applied = (content: readonly ManifestFile[]): void => {
-    measures.inService(toHashedBytes(content));
+    measures.applied(toHashedBytes(content));
     record.applied(toHashedBytes(content));
     measures.reloaded('success');
   };
@@ -83,7 +83,7 @@ async function followStaticManifests<Objects>(
       failed: (error) => {
         measures.reloaded('failure');
         record.failed(error);
-        log.withName('admission').error('static admission manifests cannot be used; keeping the previous ones', {
+        log.withName('admission').error('cannot reload static admission manifests; keeping the previous ones', {
           directory,
           error: asError(error),
         });

@@ -46,11 +46,11 @@ function toGrpcAddress(endpoint: TracingEndpoint): string {
 function createTracerMeasures(metrics: Metrics): TracerMeasures {
   const exported = metrics.counter({
     name: 'apiserver_tracing_spans_exported_total',
-    help: 'Number of spans that the trace collector has taken.',
+    help: 'Number of spans accepted by the trace collector.',
   });
   const dropped = metrics.counter({
     name: 'apiserver_tracing_spans_dropped_total',
-    help: 'Number of spans dropped because the queue was full or the trace collector did not take them.',
+    help: 'Number of spans dropped because the queue was full or the trace collector did not accept them.',
     labels: { reason: ['queue_full', 'export_failed'] },
   });
   return {

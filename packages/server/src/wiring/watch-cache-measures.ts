@@ -58,7 +58,7 @@ export function publishWatchCache(
     );
   one(
     'apiserver_watch_cache_revision_lag',
-    'Revisions between the newest one that etcd has reported and the one that the watch cache has reached.',
+    'Revisions by which the watch cache is behind the latest one reported by etcd.',
     () => Math.max(0, client.history.revision - cache.reached),
   );
   one(
@@ -126,7 +126,7 @@ export function publishWatchCache(
   each(
     'gauge',
     'apiserver_watch_cache_window_bytes',
-    'Approximate memory of these changes.',
+    'Approximate memory of the changes held for watches to resume from.',
     ({ windowBytes }) => windowBytes,
   );
   each(
@@ -138,25 +138,25 @@ export function publishWatchCache(
   each(
     'counter',
     'apiserver_watch_cache_catch_ups_total',
-    'Number of catch-ups that were begun.',
+    'Number of catch-ups started.',
     ({ catchUp }) => catchUp.begun,
   );
   each(
     'gauge',
     'apiserver_watch_cache_catch_up_buffered_bytes',
-    'Approximate memory of what catch-ups have read and not all of their watches have taken.',
+    'Approximate memory of changes read by catch-ups that not all of their watches have received.',
     ({ catchUp }) => catchUp.bufferedBytes,
   );
   each(
     'gauge',
     'apiserver_watch_cache_catch_up_waiting_watches',
-    'Watches that wait for a catch-up to come to them.',
+    'Number of watches that wait for a catch-up.',
     ({ catchUp }) => catchUp.waiting,
   );
   each(
     'counter',
     'apiserver_watch_cache_catch_up_refused_watches_total',
-    'Watches ended with 410 because no catch-up came to them in time.',
+    'Number of watches ended with 410 because no catch-up reached them in time.',
     ({ catchUp }) => catchUp.refused,
   );
 }

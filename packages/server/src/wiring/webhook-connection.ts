@@ -80,7 +80,7 @@ export function followConnection(
       },
       failed: (error) => {
         record.failed(error);
-        log.withName('configuration').error('webhook connection unusable; keeping the previous one', {
+        log.withName('configuration').error('cannot reload the webhook connection; keeping the previous one', {
           webhook: of,
           file,
           error: asError(error),

@@ -180,7 +180,7 @@ test('changed files come into force as a whole, and faulty ones leave the old on
   const seen = (text: string): Promise<true> =>
     until(text, () => logged.some((line) => line.includes(text)) || undefined);
   await write('/etc/validating/b.yaml', '{"apiVersion":"v1","kind":"Pod"}');
-  await seen('static admission manifests cannot be used');
+  await seen('cannot reload static admission manifests');
   expect(await status('one')).toBe(422);
   await write('/etc/validating/b.yaml', '');
   await write('/etc/validating/a.yaml', policy('two'));

@@ -11,10 +11,6 @@ import { packages, readSources } from './sources.ts';
 const computed: Readonly<Record<string, readonly [expression: string, reason: string][]>> = {
   'server/src/main.ts': [['what', 'one of two literals, and the process ends with it']],
   'server/src/wiring/listener.ts': [['what', 'a literal or one of callbackPlaces, see pipeline/src/node/guard.ts']],
-  'server/src/wiring/followed-configuration.ts': [
-    ['`a new ${what} is in service`', 'one of the kinds of configuration files'],
-    ['`the new ${what} is not usable, the old one stays`', 'one of the kinds of configuration files'],
-  ],
 };
 
 interface LogCall {

@@ -29,6 +29,6 @@ export async function reconfigure(server: ServedKinds, content: string): Promise
   const before = server.logged.length;
   await server.write(file, content);
   await until('the new configuration', () =>
-    server.logged.slice(before).some((line) => line.includes('authentication configuration is')) ? true : undefined,
+    server.logged.slice(before).some((line) => line.includes('configuration="authentication"')) ? true : undefined,
   );
 }

@@ -316,7 +316,7 @@ describe('a changed configuration', () => {
       server,
       configuration({ jwt: [believes(issuer, { userValidationRules: [{ expression: 'x' }] })] }),
     );
-    const line = server.logged.slice(before).find((one) => one.includes('not usable')) ?? '';
+    const line = server.logged.slice(before).find((one) => one.includes('cannot reload the configuration')) ?? '';
     expect(line).toContain('jwt[0].userValidationRules[0].expression');
     expect(nameIn(await ask(server, token))).toBe('p:robot');
     const { text } = await ask(server, server.token, { path: '/metrics' });

@@ -127,9 +127,9 @@ describe('ABAC', () => {
     });
     expect((await askAs(server, 'ann')).status).toBe(200);
     expect((await askAs(server, 'ann', '/api/v1/namespaces/other/serviceaccounts')).status).toBe(403);
-    await rewrite(server, 'policies', `${devs}\n{"kind":"Policy"}`, 'is not usable');
+    await rewrite(server, 'policies', `${devs}\n{"kind":"Policy"}`, 'cannot reload the configuration');
     expect((await askAs(server, 'ann')).status).toBe(200);
-    await rewrite(server, 'policies', policy({ user: 'bob', nonResourcePath: '/version' }), 'is in service');
+    await rewrite(server, 'policies', policy({ user: 'bob', nonResourcePath: '/version' }), 'configuration reloaded');
     expect((await askAs(server, 'ann')).status).toBe(403);
     expect((await askAs(server, 'bob', '/version')).status).toBe(200);
   });

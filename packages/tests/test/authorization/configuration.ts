@@ -26,7 +26,7 @@ export async function rewrite(server: ServedKinds, path: string, content: string
 
 /** Applies a configuration, or has it refused. */
 export const reconfigure = (server: ServedKinds, content: string): Promise<void> =>
-  rewrite(server, file, content, 'authorization configuration is');
+  rewrite(server, file, content, 'configuration="authorization"');
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 

@@ -46,7 +46,7 @@ export async function reconfigure(server: ServedKinds, text: string): Promise<vo
   const before = server.logged.length;
   await server.write(file, text);
   await until('the new configuration', () =>
-    server.logged.slice(before).some((line) => line.includes('encryption configuration')) ? true : undefined,
+    server.logged.slice(before).some((line) => line.includes('configuration="encryption"')) ? true : undefined,
   );
 }
 

@@ -161,7 +161,7 @@ describe('a configuration that is read again', () => {
   test('waits for its plugins to be well, and has one check for all of them', async () => {
     const socket = socketOf('late');
     await reconfigure(server, configuration(...plugins('v2', socket, 'vault'), local));
-    expect(server.logged.at(-1)).toContain('not usable, the old one stays');
+    expect(server.logged.at(-1)).toContain('cannot reload the configuration; keeping the previous one');
     expect((await create(server, 'before')).status).toBe(201);
     expect(prefixOf(await raw(server, 'before'))).toBe('k8s:enc:aesgcm:v1:a:');
     expect(await statusOf(server, '/readyz/kms-providers')).toBe(200);
@@ -169,17 +169,17 @@ describe('a configuration that is read again', () => {
     const plugin = await startPlugin(socket);
     try {
       await until('the configuration', () =>
-        server.logged.slice(seen).some((line) => line.includes('is in service')) ? true : undefined,
+        server.logged.slice(seen).some((line) => line.includes('configuration reloaded')) ? true : undefined,
       );
       await create(server, 'behind');
       expect(prefixOf(await raw(server, 'behind'))).toBe('k8s:enc:kms:v2:vault:');
       expect(await statusOf(server, '/readyz/kms-provider-0')).toBe(404);
-      const failures = server.logged.filter((line) => line.includes('not usable'));
+      const failures = server.logged.filter((line) => line.includes('cannot reload the configuration'));
       expect(failures.length).toBe(1); // tried each second, told once
       const gone = (await server.ask('DELETE', `${accounts}/behind`)).status;
       expect(gone).toBe(200);
       await reconfigure(server, configuration(local));
-      expect(server.logged.at(-1)).toContain('is in service');
+      expect(server.logged.at(-1)).toContain('configuration reloaded');
     } finally {
       await plugin.stop();
     }
@@ -211,7 +211,7 @@ describe('a configuration that is read again', () => {
     await closing.close();
     answers.resolve();
     await until('the end of the connection', () => (connections.size === 0 ? true : undefined));
-    expect(closing.logged.join()).not.toContain('is in service');
+    expect(closing.logged.join()).not.toContain('configuration reloaded');
     between.close();
     await plugin.stop();
   });
