@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib';
-import { admission, type Authorizer } from '@cluster-apiserver/gates';
+import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Call, LatencyTracker, seededRandom, sleep, systemClock, withinCall } from '@cluster-apiserver/base';
 import {
@@ -106,7 +106,7 @@ beforeEach(() => {
       resources: [...resources, ...views],
       reviews: [],
       clock,
-      checks: { admission: admission([]), authorizer },
+      checks: { admission: createAdmission([]), authorizer },
       deleteCollectionWorkers: 2,
       watchLimits: {
         clock,

@@ -5,12 +5,12 @@
  */
 import process from 'node:process';
 import { Scope, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
-import { measuredAuthenticator, measuredAuthorizer } from '@cluster-apiserver/gates';
+import { createMeasuredAuthenticator, createMeasuredAuthorizer } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type ApiRequest, chain, type Handler } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { createAuthenticationMeasures, createAuthorizationAttemptMeasures } from '../src/wiring/identity-measures.ts';
-import { createInFlightMeasures } from '../src/wiring/measures.ts';
+import { createInFlightMeasures } from '../src/wiring/in-flight-measures.ts';
 import { createRequestMeasures } from '../src/wiring/request-measures.ts';
 import { createReadMeasures } from '../src/wiring/watch-cache-measures.ts';
 
@@ -41,8 +41,8 @@ const common = {
 const counting = chain(
   {
     ...common,
-    authenticator: measuredAuthenticator(authenticator, clock, createAuthenticationMeasures(metrics)),
-    authorizer: measuredAuthorizer(authorizer, clock, createAuthorizationAttemptMeasures(metrics)),
+    authenticator: createMeasuredAuthenticator(authenticator, clock, createAuthenticationMeasures(metrics)),
+    authorizer: createMeasuredAuthorizer(authorizer, clock, createAuthorizationAttemptMeasures(metrics)),
     inFlightMeasures: createInFlightMeasures(metrics, served, clock, scope),
     measures: createRequestMeasures(metrics, served, clock),
   },

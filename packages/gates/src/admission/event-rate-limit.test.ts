@@ -4,7 +4,7 @@ import type { StatusError } from '@cluster-apiserver/model';
 import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
 import { contextOf } from '../../test/admission.ts';
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
-import { type EventLimit, eventRateLimit } from './event-rate-limit.ts';
+import { type EventLimit, createEventRateLimit } from './event-rate-limit.ts';
 
 const event = (involved = 'a', more: object = {}): Partial<AdmissionContext> => ({
   resource: { ...contextOf().resource, group: '', plural: 'events', kind: 'Event' },
@@ -22,7 +22,7 @@ const limit = (type: EventLimit['type'], part: Partial<EventLimit> = {}): EventL
 
 const opened = (...limits: EventLimit[]): { readonly plugin: AdmissionPlugin; readonly clock: HandClock } => {
   const clock = handClock();
-  return { plugin: eventRateLimit(limits, clock), clock };
+  return { plugin: createEventRateLimit(limits, clock), clock };
 };
 
 /** The refusal of a write; undefined if it is admitted. */

@@ -34,7 +34,7 @@ type StoredEvent = KubeObject & {
 };
 
 /** Limits creations and updates of events, in both groups. Each limit takes a token, even if another one rejects. */
-export function eventRateLimit(limits: readonly EventLimit[], clock: Clock): AdmissionPlugin {
+export function createEventRateLimit(limits: readonly EventLimit[], clock: Clock): AdmissionPlugin {
   const buckets = limits.map((limit) => new Buckets(limit, clock));
   /** A request takes its tokens once, however often it is admitted: after a conflict, or for another generated name. */
   const refusals = new WeakMap<Call, StatusError | 'admitted'>();
@@ -89,7 +89,7 @@ class Buckets {
   take(context: AdmissionContext): { readonly problem: string; readonly waitSeconds: number } | undefined {
     const { type, qps } = this.#limit;
     const key = keyOf[type](context);
-    const bucket = this.#filled(key);
+    const bucket = this.#refill(key);
     if (bucket.tokens >= 1) {
       bucket.tokens--;
       return undefined;
@@ -97,7 +97,7 @@ class Buckets {
     return { problem: `limit reached on type ${type} for key ${key}`, waitSeconds: (1 - bucket.tokens) / qps };
   }
 
-  #filled(key: string): Bucket {
+  #refill(key: string): Bucket {
     const { qps, burst, cacheSize } = this.#limit;
     const nowMs = this.#clock.monotonicMs();
     const known = this.#byKey.get(key);

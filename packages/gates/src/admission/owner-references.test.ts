@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { AccessDecision, AccessQuestion, KubeObject, OwnerReference } from '@cluster-apiserver/model';
 import { contextOf } from '../../test/admission.ts';
 import type { AdmissionContext } from './admission.ts';
-import { ownerReferencesPermissionEnforcement } from './owner-references.ts';
+import { createOwnerReferencesPermissionEnforcement } from './owner-references.ts';
 
 const owner = (uid: string, more: object = {}): OwnerReference => ({
   apiVersion: 'example.com/v1',
@@ -33,7 +33,7 @@ async function check(
   otherwise: AccessDecision = { verdict: 'noOpinion' },
 ): Promise<{ readonly asked: readonly string[]; readonly refusal: string | undefined }> {
   const asked: string[] = [];
-  const { validate } = ownerReferencesPermissionEnforcement({
+  const { validate } = createOwnerReferencesPermissionEnforcement({
     authorizer: {
       authorize: (question) => {
         asked.push(textOf(question));

@@ -1,7 +1,7 @@
 import { callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import type { AccessQuestion, KubeObject, PolicyRule, RbacSubject, ServedKind } from '@cluster-apiserver/model';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { missingRules, PolicyIndex, rbacAuthorizer, rbacEscalation, RuleSet } from '../index.ts';
+import { findMissingRules, PolicyIndex, createRbacAuthorizer, createRbacEscalation, RuleSet } from '../index.ts';
 import type { AdmissionContext } from './admission.ts';
 
 const group = 'rbac.authorization.k8s.io';
@@ -36,13 +36,13 @@ function hold(rules: readonly PolicyRule[], namespace: 'a' | undefined): void {
 const resourceOf = (plural: string): ServedKind => ({ group, kind: 'X', plural }) as ServedKind; // all that is looked at
 function write(plural: string, fields: object, more: Partial<AdmissionContext> = {}): Promise<unknown> {
   const object = { metadata: { name: 'new' }, ...fields } as KubeObject;
-  const plugin = rbacEscalation({
+  const plugin = createRbacEscalation({
     current: () => index,
     refresh: async () => {
       refreshed++;
       late();
     },
-    authorizer: rbacAuthorizer(() => index),
+    authorizer: createRbacAuthorizer(() => index),
     clock,
   });
   const context = {
@@ -224,7 +224,7 @@ test('a refusal counts only for what is known after a refresh', async () => {
 });
 
 test('before roles and bindings have been read the client is asked to come again', async () => {
-  const unread = rbacEscalation({
+  const unread = createRbacEscalation({
     current: () => undefined,
     refresh: async () => {},
     authorizer: { authorize: () => ({ verdict: 'noOpinion' }) },
@@ -283,7 +283,7 @@ test('agrees with asking for every request that the rules would allow', () => {
   for (let at = 0; at < 500; at++) {
     const held = Array.from({ length: 1 + random.below(3) }, randomRule);
     const granted = [randomRule()];
-    const steps = missingRules(granted, [new RuleSet(held)]);
+    const steps = findMissingRules(granted, [new RuleSet(held)]);
     let step = steps.next();
     while (!step.done) step = steps.next();
     const isCovered = step.value.missing.length === 0;

@@ -13,8 +13,8 @@ import {
 } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { mastersGroup } from '../authorization/privileged-groups.ts';
-import { describeMissing, missingRules, quoted } from '../authorization/rbac/missing-rules.ts';
-import { listed, type PolicyIndex } from '../authorization/rbac/policy-index.ts';
+import { describeMissing, findMissingRules, quoteAll } from '../authorization/rbac/missing-rules.ts';
+import { joinProblems, type PolicyIndex } from '../authorization/rbac/policy-index.ts';
 import type { CurrentPolicy } from '../authorization/rbac/rbac-authorizer.ts';
 import { everything } from '../authorization/rules.ts';
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
@@ -32,7 +32,7 @@ export interface EscalationOptions {
  * writer, unless the writer has the verb `escalate` or `bind`. Every change is checked against all of the rules, also one
  * that takes away. It cannot be switched off, and holds whatever authorizers are configured.
  */
-export const rbacEscalation = (options: EscalationOptions): AdmissionPlugin => ({
+export const createRbacEscalation = (options: EscalationOptions): AdmissionPlugin => ({
   name: 'RBACEscalation',
   validate: (context) => {
     const { operation, resource, subresource } = context;
@@ -47,7 +47,7 @@ async function requireNoEscalation(context: AdmissionContext, options: Escalatio
   if (!object || user.groups.includes(mastersGroup) || (oldObject && changesOnlyLifecycle(object, oldObject))) return;
   const check = { context, object, options };
   const refusalOf = (): Promise<StatusError | undefined> =>
-    object.roleRef ? refusalOfBinding(check, object.roleRef) : refusalOfRole(check);
+    object.roleRef ? findBindingRefusal(check, object.roleRef) : findRoleRefusal(check);
   if (!(await refusalOf())) return;
   // A role, or a right of the writer, may just have been written through another replica.
   await options.refresh(call);
@@ -68,43 +68,44 @@ interface Check {
   readonly options: EscalationOptions;
 }
 
-async function refusalOfRole(check: Check): Promise<StatusError | undefined> {
+async function findRoleRefusal(check: Check): Promise<StatusError | undefined> {
   const { context, object } = check;
   const { resource, options, name } = context;
   // A name that its creator chooses is none that somebody else could have given the verb for.
   const chosen = options.kind === 'CreateOptions' ? undefined : name;
   if (await isAllowed(check, 'escalate', resource.plural, chosen)) return undefined;
-  const problem = await problemOf(check, object.rules ?? []);
+  const problem = await describeEscalation(check, object.rules ?? []);
   if (problem) return forbiddenName(resource, object.metadata.name, problem);
   const aggregates = object.aggregationRule ?? context.oldObject?.aggregationRule;
-  if (!aggregates || !(await problemOf(check, [...everything.resource, ...everything.nonResource]))) return undefined;
+  if (!aggregates || !(await describeEscalation(check, [...everything.resource, ...everything.nonResource])))
+    return undefined;
   return forbiddenName(resource, object.metadata.name, 'must have cluster-admin privileges to use the aggregationRule');
 }
 
-async function refusalOfBinding(check: Check, roleRef: RoleRef): Promise<StatusError | undefined> {
+async function findBindingRefusal(check: Check, roleRef: RoleRef): Promise<StatusError | undefined> {
   const { context, object } = check;
   const { resource, namespace } = context;
   if (await isAllowed(check, 'bind', roleRef.kind === 'Role' ? 'roles' : 'clusterroles', roleRef.name))
     return undefined;
-  const rules = policyOf(check).rulesOfRole(roleRef, namespace);
+  const rules = requirePolicy(check).findRules(roleRef, namespace);
   if (!rules) return notFound(resource, roleRef.name);
-  const problem = await problemOf(check, rules);
+  const problem = await describeEscalation(check, rules);
   return problem === undefined ? undefined : forbiddenName(resource, object.metadata.name, problem);
 }
 
 /** What the writer lacks of these rules. */
-async function problemOf(check: Check, rules: readonly PolicyRule[]): Promise<string | undefined> {
+async function describeEscalation(check: Check, rules: readonly PolicyRule[]): Promise<string | undefined> {
   const { user, namespace, call } = check.context;
-  const held = policyOf(check).heldBy(user, namespace);
-  const found = await perform(check.options.clock, call, missingRules(rules, held.rules));
+  const held = requirePolicy(check).findHeldRules(user, namespace);
+  const found = await perform(check.options.clock, call, findMissingRules(rules, held.rules));
   if (found.missing.length === 0 && found.isComplete) return undefined;
-  const problems = held.problems.length === 0 ? '' : `; resolution errors: [${listed(held.problems)}]`;
+  const problems = held.problems.length === 0 ? '' : `; resolution errors: [${joinProblems(held.problems)}]`;
   return `user ${describeUser(user)} is attempting to grant RBAC permissions not currently held:\n${describeMissing(found)}${problems}`;
 }
 
-const describeUser = ({ name, groups }: UserInfo): string => `${JSON.stringify(name)} (groups=${quoted(groups)})`;
+const describeUser = ({ name, groups }: UserInfo): string => `${JSON.stringify(name)} (groups=${quoteAll(groups)})`;
 
-function policyOf({ options }: Check): PolicyIndex {
+function requirePolicy({ options }: Check): PolicyIndex {
   const policy = options.current();
   if (!policy) throw decisionNotReady();
   return policy;
@@ -132,9 +133,9 @@ async function isAllowed(
 
 /** Owners and finalizers are for the garbage collector, who holds none of the rules. */
 const changesOnlyLifecycle = (object: KubeObject, oldObject: KubeObject): boolean =>
-  sameJson(withoutLifecycle(object), withoutLifecycle(oldObject));
+  sameJson(dropLifecycle(object), dropLifecycle(oldObject));
 
-function withoutLifecycle(object: KubeObject): KubeObject {
+function dropLifecycle(object: KubeObject): KubeObject {
   const { ownerReferences: _, finalizers: __, managedFields: ___, ...metadata } = object.metadata;
   return { ...object, metadata };
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { UserInfo } from '@cluster-apiserver/model';
-import { authenticatedUser } from './known-user.ts';
+import { addAuthenticatedGroup } from './user-groups.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
 /** What is wrong with a token file; it never shows a token. */
@@ -16,7 +16,7 @@ export class TokenFileError extends Error {
  * their hash, so neither the time of a look-up nor a dump of the table tells more of a token than its length. Only what
  * has the length of one is hashed: signed tokens are long, and come with nearly every request.
  */
-export function staticTokens(file: string): TokenAuthenticator {
+export function createStaticTokenAuthenticator(file: string): TokenAuthenticator {
   const { users, lengths } = readUsers(file);
   return {
     authenticateToken: (token) => {
@@ -42,7 +42,7 @@ function readUsers(file: string): Users {
   for (const [index, line] of file.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue;
     const where = `line ${index + 1}`;
-    const cells = csvCells(line);
+    const cells = splitCsvLine(line);
     const [token = ''] = cells ?? [];
     if (!cells) faults.push(`${where}: a quote is not closed`);
     else if (cells.length < 3)
@@ -50,7 +50,7 @@ function readUsers(file: string): Users {
     else if (token === '') faults.push(`${where}: the token is empty`);
     else if (users.has(hashOf(token))) faults.push(`${where}: its token stands on an earlier line too`);
     else {
-      users.set(hashOf(token), userOf(cells));
+      users.set(hashOf(token), toUser(cells));
       lengths.add(token.length);
     }
   }
@@ -58,16 +58,16 @@ function readUsers(file: string): Users {
   return { users, lengths };
 }
 
-function userOf([, name = '', uid = '', groups = '']: readonly string[]): UserInfo {
+function toUser([, name = '', uid = '', groups = '']: readonly string[]): UserInfo {
   const named = groups
     .split(',')
     .map((group) => group.trim())
     .filter((group) => group !== '');
-  return authenticatedUser({ name, ...(uid && { uid }), groups: [...new Set(named)] });
+  return addAuthenticatedGroup({ name, ...(uid && { uid }), groups: [...new Set(named)] });
 }
 
 /** The cells of one line; undefined when a quote is left open. A doubled quote inside quotes is one quote. */
-function csvCells(line: string): string[] | undefined {
+function splitCsvLine(line: string): string[] | undefined {
   const cells: string[] = [];
   let rest = line;
   for (;;) {

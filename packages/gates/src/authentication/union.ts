@@ -1,20 +1,20 @@
 import type { Authenticator } from './authenticator.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
-import { TokenRejectedError } from './token-rejected.ts';
+import { TokenRejectedError } from './token-rejected-error.ts';
 
 /** Asks one after the other until one knows. A rejection is no end: it counts when nobody of the others knows either. */
-export const firstToKnow = (authenticators: readonly Authenticator[]): Authenticator => ({
-  authenticate: (credentials, call) => first(authenticators, (one) => one.authenticate(credentials, call)),
+export const uniteAuthenticators = (authenticators: readonly Authenticator[]): Authenticator => ({
+  authenticate: (credentials, call) => tryInOrder(authenticators, (one) => one.authenticate(credentials, call)),
 });
 
 /** The same for tokens. */
-export const firstToKnowToken = (authenticators: readonly TokenAuthenticator[]): TokenAuthenticator => ({
+export const uniteTokenAuthenticators = (authenticators: readonly TokenAuthenticator[]): TokenAuthenticator => ({
   authenticateToken: (token, call, audiences) =>
-    first(authenticators, (one) => one.authenticateToken(token, call, audiences)),
+    tryInOrder(authenticators, (one) => one.authenticateToken(token, call, audiences)),
 });
 
 /** It stays synchronous as long as all that it asks are. */
-function first<One, Answer>(
+function tryInOrder<One, Answer>(
   all: readonly One[],
   ask: (one: One) => Answer | undefined | Promise<Answer | undefined>,
 ): Answer | undefined | Promise<Answer | undefined> {

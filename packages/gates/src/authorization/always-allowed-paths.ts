@@ -11,7 +11,7 @@ export class PathPatternError extends Error {
 }
 
 /** Whether a decoded path is one of them. Throws PathPatternError. */
-export function pathMatcher(patterns: readonly string[]): (path: string) => boolean {
+export function compilePathPatterns(patterns: readonly string[]): (path: string) => boolean {
   const paths = new Set<string>();
   const prefixes: string[] = [];
   for (const pattern of patterns) {
@@ -24,7 +24,7 @@ export function pathMatcher(patterns: readonly string[]): (path: string) => bool
 }
 
 /** Lets everybody read paths that are no resources, so that probes need no rights. Nobody's rules show it, as upstream. */
-export const alwaysAllowedPaths = (matches: (path: string) => boolean): Authorizer => ({
+export const createPathAuthorizer = (matches: (path: string) => boolean): Authorizer => ({
   authorize: ({ verb, path, resource }: AccessQuestion) => ({
     verdict: !resource && readVerbs.includes(verb) && matches(path) ? 'allow' : 'noOpinion',
   }),

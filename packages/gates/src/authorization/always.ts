@@ -1,5 +1,5 @@
 import type { AccessDecision } from '@cluster-apiserver/model';
-import { unauthenticatedGroup } from '../authentication/known-user.ts';
+import { unauthenticatedGroup } from '../authentication/user-groups.ts';
 import type { Authorizer } from './authorizer.ts';
 import { everything, noRules } from './rules.ts';
 

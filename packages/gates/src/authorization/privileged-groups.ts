@@ -11,7 +11,7 @@ export const monitoringGroup = 'system:monitoring';
 const allow: AccessDecision = { verdict: 'allow' };
 const noOpinion: AccessDecision = { verdict: 'noOpinion' };
 
-export function privilegedGroups(groups: readonly string[]): Authorizer {
+export function createGroupAuthorizer(groups: readonly string[]): Authorizer {
   const isMember = ({ groups: own }: UserInfo): boolean => own.some((group) => groups.includes(group));
   return {
     authorize: ({ user }) => (isMember(user) ? allow : noOpinion),

@@ -12,18 +12,18 @@ export interface ProxyTls {
   readonly key: Buffer;
 }
 
-export const throughProxy =
+export const createProxyDial =
   (proxy: ConnectProxy): Dial =>
   ({ host, port }, signal) =>
     new Promise((resolve, reject) => {
       const target = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-      const asking = { method: 'CONNECT', path: target, headers: { host: target }, agent: false, signal } as const;
+      const options = { method: 'CONNECT', path: target, headers: { host: target }, agent: false, signal } as const;
       const request =
         'socket' in proxy
-          ? http.request({ ...asking, socketPath: proxy.socket })
+          ? http.request({ ...options, socketPath: proxy.socket })
           : proxy.url.protocol === 'https:'
-            ? https.request(proxy.url, { ...asking, ...proxy.tls })
-            : http.request(proxy.url, asking);
+            ? https.request(proxy.url, { ...options, ...proxy.tls })
+            : http.request(proxy.url, options);
       const failed = (cause: Error): void => reject(new HttpsError('the proxy does not connect', { cause }));
       request.on('error', failed);
       request.on('connect', ({ statusCode }, connection, head) => {

@@ -18,7 +18,7 @@ import {
  */
 export interface HttpsClient {
   /** Throws an HttpsError when there is no whole answer, and what ended the call when it was the call that ended. */
-  send(request: HttpsRequest, call: Call): Promise<HttpsAnswer>;
+  send(request: HttpsRequest, call: Call): Promise<HttpsResponse>;
   /** Ends what is under way. */
   close(): void;
 }
@@ -34,7 +34,7 @@ export interface HttpsRequest {
   readonly timeoutMs: number;
 }
 
-export interface HttpsAnswer {
+export interface HttpsResponse {
   readonly status: number;
   readonly body: string;
 }
@@ -73,7 +73,7 @@ export interface HttpsClientOptions {
 /** As long as Go's client keeps one; many servers close it earlier. */
 const idleConnectionMs = 90_000;
 
-export function httpsClient(options: HttpsClientOptions): HttpsClient {
+export function createHttpsClient(options: HttpsClientOptions): HttpsClient {
   const { clock, cert, key, serverName, dial, connectionsMax } = options;
   const ca = options.ca ?? [...getCACertificates('default'), ...getCACertificates('system')];
   const trust = { ca, ...(cert && key && { cert, key }), ...(serverName && { servername: serverName }) };
@@ -83,7 +83,7 @@ export function httpsClient(options: HttpsClientOptions): HttpsClient {
   const closed = new AbortController();
 
   /** A request for a sampled one shows below its span, and its server may go on with the trace. */
-  const send = (request: HttpsRequest, call: Call): Promise<HttpsAnswer> => {
+  const send = (request: HttpsRequest, call: Call): Promise<HttpsResponse> => {
     const span = call.trace?.child(request.method, spanOptions(request));
     if (!span) return sendPlain(request, call);
     const headers = { ...request.headers, ...traceHeaders(span.context) };
@@ -93,7 +93,7 @@ export function httpsClient(options: HttpsClientOptions): HttpsClient {
       return answer;
     });
   };
-  const sendPlain = async (request: HttpsRequest, call: Call): Promise<HttpsAnswer> => {
+  const sendPlain = async (request: HttpsRequest, call: Call): Promise<HttpsResponse> => {
     if (request.url.protocol !== 'https:') throw new HttpsError('only https is used');
     const late = new AbortController();
     const callLeftMs = call.deadlineMs - clock.monotonicMs();
@@ -111,7 +111,7 @@ export function httpsClient(options: HttpsClientOptions): HttpsClient {
       connection = await dial?.(addressOf(request.url), signal);
       const way = connection
         ? // An agent, even a new one, would connect by itself and leave the connection aside.
-          { createConnection: throughTls(request.url, connection, trust) }
+          { createConnection: createTlsConnector(request.url, connection, trust) }
         : { ...trust, agent: agent ?? false };
       for (;;) {
         try {
@@ -148,7 +148,7 @@ const addressOf = ({ hostname, port }: URL) => ({
   port: port === '' ? 443 : Number(port),
 });
 
-const throughTls =
+const createTlsConnector =
   (url: URL, connection: Duplex, trust: tls.ConnectionOptions): (() => tls.TLSSocket) =>
   () => {
     const { host } = addressOf(url);
@@ -161,7 +161,7 @@ const staleCodes = ['ECONNRESET', 'EPIPE'];
 function exchange(
   { method, url, headers, body, bodyBytesMax }: HttpsRequest,
   options: https.RequestOptions,
-): Promise<HttpsAnswer> {
+): Promise<HttpsResponse> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? undefined : { 'content-length': Buffer.byteLength(body) };
     const request = https.request(url, {

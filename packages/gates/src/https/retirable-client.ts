@@ -6,7 +6,7 @@ export interface RetirableClient extends HttpsClient {
   retire(): void;
 }
 
-export function retirable(inner: HttpsClient): RetirableClient {
+export function makeRetirable(inner: HttpsClient): RetirableClient {
   let inFlight = 0;
   let isRetired = false;
   const closeIfUnused = (): void => {

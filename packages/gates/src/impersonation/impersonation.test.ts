@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import type { AccessQuestion } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorization/authorizer.ts';
-import { type Impersonation, type Impersonator, impersonator } from './impersonator.ts';
-import { ImpersonationHeaderError, wantedUser } from './wanted-user.ts';
+import { type Impersonation, type Impersonator, createImpersonator } from './impersonator.ts';
+import { ImpersonationHeaderError, readImpersonatedUser } from './impersonated-user.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 
@@ -41,7 +41,7 @@ async function answerTo(
   lines: readonly [string, string][],
   asked: AccessQuestion = request,
 ): Promise<Impersonation> {
-  const wanted = wantedUser(lines);
+  const wanted = readImpersonatedUser(lines);
   if (!wanted) throw new Error('nobody is to be impersonated');
   return impersonate(wanted, asked, call);
 }
@@ -50,7 +50,7 @@ const shown = (answer: Impersonation): unknown => ('user' in answer ? answer.use
 
 /** For a caller whom the server has not seen before. */
 const become = async (authorizer: Authorizer, ...lines: [string, string][]): Promise<unknown> =>
-  shown(await answerTo(impersonator(authorizer), lines));
+  shown(await answerTo(createImpersonator(authorizer), lines));
 
 describe('Impersonation headers', () => {
   test.each<[[string, string][], object]>([
@@ -128,7 +128,7 @@ describe('Impersonation headers', () => {
     for (const missing of parts) {
       let revoked = false;
       const authorizer = allowing((words) => legacy(words) && !(revoked && words === missing));
-      const impersonate = impersonator(authorizer);
+      const impersonate = createImpersonator(authorizer);
       await answerTo(impersonate, lines);
       revoked = true;
       expect(shown(await answerTo(impersonate, lines))).toBe(missing);
@@ -151,7 +151,7 @@ describe('Impersonation headers', () => {
     };
     const groups = Array.from({ length: 900 }, (_, at) => `group-${String(at).padStart(3, '0')}`);
     const wanted = { name: 'bob', uid: undefined, groups, extra: {} };
-    const refusal = await impersonator(authorizer)(wanted, request, call);
+    const refusal = await createImpersonator(authorizer)(wanted, request, call);
     expect(refusal).toMatchObject({ refused: { attributes: { verb: 'impersonate-on:user-info:list' } } });
     expect(most).toBe(8);
     expect(asked.length).toBeLessThan(520);
@@ -192,7 +192,7 @@ describe('Impersonation headers', () => {
 
   test('what was allowed last is tried first, and its refusal is the answer', async () => {
     const authorizer = allowing((words) => words === 'impersonate users bob');
-    const impersonate = impersonator(authorizer);
+    const impersonate = createImpersonator(authorizer);
     const eve: [string, string][] = [['impersonate-user', 'eve']];
     expect(shown(await answerTo(impersonate, eve))).toBe('impersonate-on:user-info:list events in a');
     expect(await answerTo(impersonate, [['impersonate-user', 'bob']])).toMatchObject({ constraint: undefined });
@@ -203,7 +203,7 @@ describe('Impersonation headers', () => {
   });
 
   test('what was allowed is remembered for each caller by itself', async () => {
-    const impersonate = impersonator({
+    const impersonate = createImpersonator({
       authorize: (question) => ({ verdict: inWords(question) === 'impersonate users bob' ? 'allow' : 'noOpinion' }),
     });
     const other = { ...request, user: { name: 'other', groups: [] } };
@@ -262,7 +262,7 @@ describe('Impersonation headers', () => {
       'impersonating a non-lowercase key in extra is not allowed: "a.io/B"',
     ],
   ])('the constrained right never makes %s', async (_, lines, attributes, reason) => {
-    const answer = await answerTo(impersonator(everyConstrained()), lines);
+    const answer = await answerTo(createImpersonator(everyConstrained()), lines);
     expect(shown(answer)).toBe(attributes);
     expect(answer).toMatchObject({ refused: { verdict: 'deny', reason: expect.stringContaining(reason) } });
   });
@@ -319,7 +319,7 @@ describe('Impersonation headers', () => {
         },
       };
       const lines: [string, string][] = [['impersonate-user', `system:node:${node}`]];
-      return [await answerTo(impersonator(authorizer), lines, { ...request, user }), asked];
+      return [await answerTo(createImpersonator(authorizer), lines, { ...request, user }), asked];
     };
     const user = { name: 'system:node:one', groups: ['system:nodes', 'system:authenticated'] };
 
@@ -370,7 +370,7 @@ describe('Impersonation headers', () => {
   });
 
   test('an authorizer that fails has refused, and the refusal says so', async () => {
-    const failing = impersonator({
+    const failing = createImpersonator({
       authorize: () => ({ verdict: 'noOpinion', reason: 'no rule', error: new Error('the webhook is away') }),
     });
     const answer = await answerTo(failing, [['impersonate-user', 'bob']]);
@@ -380,7 +380,7 @@ describe('Impersonation headers', () => {
 
   test('as long as one of the rights cannot be decided the answer is open', async () => {
     const answer = await answerTo(
-      impersonator({ authorize: ({ verb }) => ({ verdict: verb === 'impersonate' ? 'notReady' : 'noOpinion' }) }),
+      createImpersonator({ authorize: ({ verb }) => ({ verdict: verb === 'impersonate' ? 'notReady' : 'noOpinion' }) }),
       [['impersonate-user', 'bob']],
     );
     expect(answer).toMatchObject({ refused: { verdict: 'notReady' } });
@@ -450,8 +450,8 @@ describe('Impersonation headers', () => {
       ],
     ],
   ])('%s are refused before anybody is asked', (_, lines) => {
-    expect(() => wantedUser(lines)).toThrow(ImpersonationHeaderError);
-    expect(() => wantedUser(lines)).not.toThrow(/bob|eve|u7|masters/);
+    expect(() => readImpersonatedUser(lines)).toThrow(ImpersonationHeaderError);
+    expect(() => readImpersonatedUser(lines)).not.toThrow(/bob|eve|u7|masters/);
   });
 
   test('all combinations need exactly the rights to their parts', async () => {
@@ -482,5 +482,5 @@ describe('Impersonation headers', () => {
 });
 
 test('without any of these headers nobody wants to be somebody else', () => {
-  expect(wantedUser([])).toBeUndefined();
+  expect(readImpersonatedUser([])).toBeUndefined();
 });

@@ -1,9 +1,9 @@
 import { type AccessQuestion, type ResourceQuestion, subdomainNames, type UserInfo } from '@cluster-apiserver/model';
-import { assumedUser } from '../authentication/known-user.ts';
-import { accountNamed } from '../authentication/service-account/account-name.ts';
-import { accountGroups } from '../authentication/service-account/claims.ts';
+import { addAssumedGroup } from '../authentication/user-groups.ts';
+import { parseAccountUserName } from '../authentication/service-account/account-name.ts';
+import { getAccountGroups } from '../authentication/service-account/claims.ts';
 import { mastersGroup } from '../authorization/privileged-groups.ts';
-import type { WantedUser } from './wanted-user.ts';
+import type { ImpersonatedUser } from './impersonated-user.ts';
 
 /**
  * The ways in which somebody may have the right to act as somebody else. A constrained mode is about what is done and
@@ -14,10 +14,10 @@ export interface Mode {
   /** The verb for the parts of the user, if the mode is a constrained one. */
   readonly constraint: string | undefined;
   /** Whether such a user can be impersonated in this mode at all. */
-  applies(wanted: WantedUser, requester: UserInfo): boolean;
+  applies(wanted: ImpersonatedUser, requester: UserInfo): boolean;
   /** What has to be allowed, in the order in which it is asked. */
-  parts(wanted: WantedUser, request: AccessQuestion): readonly Part[];
-  userOf(wanted: WantedUser): UserInfo;
+  parts(wanted: ImpersonatedUser, request: AccessQuestion): readonly Part[];
+  toUser(wanted: ImpersonatedUser): UserInfo;
 }
 
 export interface Part {
@@ -31,14 +31,14 @@ export interface Part {
 const nodePrefix = 'system:node:';
 
 /** The node that a user name is of; undefined when it is the name of somebody else. */
-function nodeNamed(user: string): string | undefined {
+function parseNodeName(user: string): string | undefined {
   if (!user.startsWith(nodePrefix)) return undefined;
   const name = user.slice(nodePrefix.length);
   return subdomainNames.whole(name).length === 0 ? name : undefined;
 }
 
 /** Nodes and service accounts have groups of their own in the constrained modes: only their name is chosen. */
-const isNameAlone = ({ uid, groups, extra }: WantedUser): boolean =>
+const hasNameOnly = ({ uid, groups, extra }: ImpersonatedUser): boolean =>
   uid === undefined && groups.length === 0 && Object.keys(extra).length === 0;
 
 /** Where the token of a service account says on which node its pod runs. */
@@ -47,26 +47,26 @@ const nodeNameKey = 'authentication.kubernetes.io/node-name';
 /** Whether the requester is a service account whose token is bound to this node. */
 function runsOn({ name, extra }: UserInfo, node: string): boolean {
   const nodes = extra?.[nodeNameKey];
-  return accountNamed(name) !== undefined && nodes?.length === 1 && nodes[0] === node;
+  return parseAccountUserName(name) !== undefined && nodes?.length === 1 && nodes[0] === node;
 }
 
 /** How a constrained mode asks; the defaults are those of nearly all. */
-interface Asking {
+interface ModeOptions {
   /** What the questions show of the requester. */
   readonly requester?: (user: UserInfo) => UserInfo;
   /** Which nodes the right has to be for. */
   readonly node?: (name: string) => string;
 }
 
-function constrained(name: string, applies: Mode['applies'], { requester, node }: Asking = {}): Mode {
+function createConstrainedMode(name: string, applies: Mode['applies'], { requester, node }: ModeOptions = {}): Mode {
   const constraint = `impersonate:${name}`;
   return {
     constraint,
     applies,
     parts: (wanted, request) => {
       const asked = requester ? { ...request, user: requester(request.user) } : request;
-      const ask = questionsFor(asked, constraint, authentication);
-      const ownNode = nodeNamed(wanted.name);
+      const ask = createQuestions(asked, constraint, authentication);
+      const ownNode = parseNodeName(wanted.name);
       return [
         { questions: [{ ...asked, verb: `impersonate-on:${name}:${request.verb}` }] },
         {
@@ -76,10 +76,10 @@ function constrained(name: string, applies: Mode['applies'], { requester, node }
               : ask.node(node ? node(ownNode) : ownNode),
           ],
         },
-        ...chosenParts(wanted, ask),
+        ...createChosenParts(wanted, ask),
       ];
     },
-    userOf: (wanted) => userOf(wanted, nodeNamed(wanted.name) === undefined ? [] : ['system:nodes']),
+    toUser: (wanted) => userOf(wanted, parseNodeName(wanted.name) === undefined ? [] : ['system:nodes']),
   };
 }
 
@@ -93,34 +93,40 @@ const authentication = 'authentication.k8s.io';
 
 /** In the order in which they are tried. */
 export const modes: readonly Mode[] = [
-  constrained(
+  createConstrainedMode(
     'associated-node',
     (wanted, requester) => {
-      const node = nodeNamed(wanted.name);
-      return node !== undefined && isNameAlone(wanted) && runsOn(requester, node);
+      const node = parseNodeName(wanted.name);
+      return node !== undefined && hasNameOnly(wanted) && runsOn(requester, node);
     },
     { requester: withoutExtraValues, node: () => '*' },
   ),
-  constrained('arbitrary-node', (wanted) => nodeNamed(wanted.name) !== undefined && isNameAlone(wanted)),
-  constrained('serviceaccount', (wanted) => accountNamed(wanted.name) !== undefined && isNameAlone(wanted)),
-  constrained('user-info', ({ name }) => nodeNamed(name) === undefined && accountNamed(name) === undefined),
+  createConstrainedMode('arbitrary-node', (wanted) => parseNodeName(wanted.name) !== undefined && hasNameOnly(wanted)),
+  createConstrainedMode(
+    'serviceaccount',
+    (wanted) => parseAccountUserName(wanted.name) !== undefined && hasNameOnly(wanted),
+  ),
+  createConstrainedMode(
+    'user-info',
+    ({ name }) => parseNodeName(name) === undefined && parseAccountUserName(name) === undefined,
+  ),
   {
     constraint: undefined,
     applies: () => true,
     parts: ({ name, uid, groups, extra }, request) => {
-      const ask = questionsFor(request, 'impersonate', '');
+      const ask = createQuestions(request, 'impersonate', '');
       return [
         { questions: [ask.account(name) ?? ask.user(name)] },
         { questions: uid === undefined ? [] : [ask.uid(uid)] },
         { questions: groups.map(ask.group) },
-        { questions: extraQuestions(extra, ask) },
+        { questions: createExtraQuestions(extra, ask) },
       ];
     },
-    userOf: (wanted) => userOf(wanted, []),
+    toUser: (wanted) => userOf(wanted, []),
   },
 ];
 
-interface Questions {
+interface QuestionFactory {
   user(name: string): AccessQuestion;
   /** Undefined when the name is no service account's. */
   account(name: string): AccessQuestion | undefined;
@@ -133,7 +139,7 @@ interface Questions {
 const nothing = { subresource: undefined, namespace: undefined, name: undefined };
 
 /** The questions about parts of a user. In the classic mode users and groups are of the core group. */
-function questionsFor({ user, path }: AccessQuestion, verb: string, ofUsersAndGroups: string): Questions {
+function createQuestions({ user, path }: AccessQuestion, verb: string, ofUsersAndGroups: string): QuestionFactory {
   const ask = (group: string, resource: string, more: Partial<ResourceQuestion>): AccessQuestion => ({
     user,
     verb,
@@ -143,7 +149,7 @@ function questionsFor({ user, path }: AccessQuestion, verb: string, ofUsersAndGr
   return {
     user: (name) => ask(ofUsersAndGroups, 'users', { name }),
     account: (name) => {
-      const account = accountNamed(name);
+      const account = parseAccountUserName(name);
       return account && ask(ofUsersAndGroups, 'serviceaccounts', account);
     },
     node: (name) => ask(ofUsersAndGroups, 'nodes', { name }),
@@ -153,17 +159,17 @@ function questionsFor({ user, path }: AccessQuestion, verb: string, ofUsersAndGr
   };
 }
 
-const extraQuestions = (extra: WantedUser['extra'], ask: Questions): AccessQuestion[] =>
+const createExtraQuestions = (extra: ImpersonatedUser['extra'], ask: QuestionFactory): AccessQuestion[] =>
   Object.entries(extra).flatMap(([key, values]) => values.map((value) => ask.extra(key, value)));
 
 /** From so many groups, or values of extra, on it is first asked whether all of them may be impersonated. */
 const wildcardMin = 4;
 
 /** What may be chosen besides the name, as a constrained mode asks about it. */
-function chosenParts({ uid, groups, extra }: WantedUser, ask: Questions): Part[] {
-  const ofExtra = extraQuestions(extra, ask);
+function createChosenParts({ uid, groups, extra }: ImpersonatedUser, ask: QuestionFactory): Part[] {
+  const ofExtra = createExtraQuestions(extra, ask);
   const masters = groups.includes(mastersGroup);
-  const wrongExtra = extraError(extra);
+  const wrongExtra = findExtraProblem(extra);
   return [
     { questions: uid === undefined ? [] : [ask.uid(uid)] },
     {
@@ -184,7 +190,7 @@ function chosenParts({ uid, groups, extra }: WantedUser, ask: Questions): Part[]
 }
 
 /** What is wrong with the keys: in a constrained mode each is a lower-case path below a domain. */
-function extraError(extra: WantedUser['extra']): string | undefined {
+function findExtraProblem(extra: ImpersonatedUser['extra']): string | undefined {
   for (const key of Object.keys(extra)) {
     const [domain, path] = [key.slice(0, Math.max(key.indexOf('/'), 0)), key.slice(key.indexOf('/') + 1)];
     const problems =
@@ -211,10 +217,10 @@ const pathCharacters = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
 const pathForm = new RegExp(`^${pathCharacters}$`);
 
 /** The user that the request goes on as. A service account without groups gets those of all such accounts. */
-function userOf({ name, uid, groups, extra }: WantedUser, fixedGroups: readonly string[]): UserInfo {
-  const account = accountNamed(name);
-  const own = account && groups.length === 0 ? accountGroups(account.namespace) : groups;
-  return assumedUser({
+function userOf({ name, uid, groups, extra }: ImpersonatedUser, fixedGroups: readonly string[]): UserInfo {
+  const account = parseAccountUserName(name);
+  const own = account && groups.length === 0 ? getAccountGroups(account.namespace) : groups;
+  return addAssumedGroup({
     name,
     groups: fixedGroups.length > 0 ? fixedGroups : own,
     ...(uid !== undefined && { uid }),

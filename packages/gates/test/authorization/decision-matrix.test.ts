@@ -1,7 +1,7 @@
 /** Every decision of two webhooks in a chain, against a model that says in words what each of them decides. */
 import { expect, test } from '@jest/globals';
 import type { AccessDecision } from '@cluster-apiserver/model';
-import { alwaysAllow, type Authorizer, firstToDecide } from '../../src/index.ts';
+import { alwaysAllow, type Authorizer, uniteAuthorizers } from '../../src/index.ts';
 import {
   call,
   condition,
@@ -85,7 +85,7 @@ const open = ({ answer, when, failurePolicy }: Setting) =>
   });
 
 const decide = async (authorizers: readonly Authorizer[]): Promise<Pick<Expected, 'verdict' | 'failed'>> => {
-  const { verdict, error } = await firstToDecide(authorizers).authorize(questionOf('ann'), call);
+  const { verdict, error } = await uniteAuthorizers(authorizers).authorize(questionOf('ann'), call);
   return { verdict, failed: error !== undefined };
 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import type { AccessQuestion, UserInfo } from '@cluster-apiserver/model';
-import type { HttpsAnswer } from '../../src/https/https-client.ts';
+import type { HttpsResponse } from '../../src/https/https-client.ts';
 import { ManualClock } from '../oidc/manual-clock.ts';
 import {
   call,
@@ -227,7 +227,7 @@ describe('The cache', () => {
 
 describe('Callers', () => {
   test('who ask the same at once wait for one answer', async () => {
-    const answer = Promise.withResolvers<HttpsAnswer>();
+    const answer = Promise.withResolvers<HttpsResponse>();
     const hook = scriptedWebhook(new ManualClock(0), () => answer.promise);
     const gone = new AbortController();
     const leaving = hook.authorizer.authorize(questionOf('ann'), { ...call, signal: gone.signal });

@@ -9,7 +9,7 @@ import type { TLSSocket } from 'node:tls';
 import { once } from 'node:events';
 import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { type CertificateAuthority, createAuthority } from '@cluster-apiserver/certificates';
-import { type ConnectProxy, httpsClient, issuerGet, throughProxy } from '../../src/index.ts';
+import { type ConnectProxy, createHttpsClient, createDocumentFetcher, createProxyDial } from '../../src/index.ts';
 import { type Provider, startProvider } from '../oidc/provider.ts';
 
 let provider: Provider;
@@ -55,10 +55,10 @@ async function proxy(server: http.Server | https.Server, at: string | number, st
 }
 
 const fetched = (way: ConnectProxy): Promise<string> =>
-  issuerGet(httpsClient({ clock, ca: provider.certificateAuthority, dial: throughProxy(way) }), clock)(
-    `${provider.url}/keys`,
-    signal,
-  );
+  createDocumentFetcher(
+    createHttpsClient({ clock, ca: provider.certificateAuthority, dial: createProxyDial(way) }),
+    clock,
+  )(`${provider.url}/keys`, signal);
 const portOf = (server: net.Server): number => (server.address() as AddressInfo).port;
 const target = (): string => `localhost:${new URL(provider.url).port} localhost:${new URL(provider.url).port}`;
 
@@ -107,7 +107,10 @@ test('keys are fetched through a proxy over TCP with TLS on both sides', async (
 test('what the proxy connects to must be the issuer all the same', async () => {
   const socket = path.join(directory, 'b.sock');
   await proxy(http.createServer(), socket);
-  const get = issuerGet(httpsClient({ clock, ca: authority.certificate, dial: throughProxy({ socket }) }), clock);
+  const get = createDocumentFetcher(
+    createHttpsClient({ clock, ca: authority.certificate, dial: createProxyDial({ socket }) }),
+    clock,
+  );
   provider.asked.length = 0;
   await expect(get(`${provider.url}/keys`, signal)).rejects.toThrow('failed');
   expect(provider.asked).toEqual([]);
@@ -125,8 +128,8 @@ test('what is sent takes the way of the proxy, and no other', async () => {
   opened.push(server);
   server.listen(0);
   await once(server, 'listening');
-  const dial = throughProxy({ url: new URL(`http://localhost:${portOf(server)}`), tls: undefined });
-  const get = issuerGet(httpsClient({ clock, ca: provider.certificateAuthority, dial }), clock);
+  const dial = createProxyDial({ url: new URL(`http://localhost:${portOf(server)}`), tls: undefined });
+  const get = createDocumentFetcher(createHttpsClient({ clock, ca: provider.certificateAuthority, dial }), clock);
   // Nobody listens there: only the proxy knows where the issuer is.
   expect(await get('https://localhost:1/keys', signal)).toContain('keys');
 });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, DeadlineExceededError, seededRandom } from '@cluster-apiserver/base';
-import { httpsClient, webhookTokens } from '../../src/index.ts';
+import { createHttpsClient, createTokenWebhook } from '../../src/index.ts';
 import type { HttpsClient, HttpsRequest } from '../../src/https/https-client.ts';
 import { ManualClock } from '../oidc/manual-clock.ts';
 import { type Answer, type Provider, startProvider } from '../oidc/provider.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 beforeEach(() => {
   provider.asked.length = 0;
   clock = new ManualClock(0);
-  client = httpsClient({ clock, ca: provider.certificateAuthority, connectionsMax: 2 });
+  client = createHttpsClient({ clock, ca: provider.certificateAuthority, connectionsMax: 2 });
 });
 afterEach(() => {
   provider.answers.clear();
@@ -94,7 +94,7 @@ describe('A request to a server of others', () => {
 
 describe('A token webhook', () => {
   const tokens = () =>
-    webhookTokens({
+    createTokenWebhook({
       connection: () => ({ client, url: new URL(`${provider.url}/review`), bearerToken: undefined }),
       clock,
       random: seededRandom(1),

@@ -4,10 +4,10 @@ import { compile, type Expression, type Type, types } from '@cluster-apiserver/e
 import type { UserInfo } from '@cluster-apiserver/model';
 import { type JWTPayload, SignJWT } from 'jose';
 import {
-  httpsClient,
-  issuerGet,
+  createHttpsClient,
+  createDocumentFetcher,
   IssuerKeys,
-  jwtAuthenticator,
+  createJwtAuthenticator,
   type JwtIssuer,
   TokenRejectedError,
 } from '../../src/index.ts';
@@ -53,12 +53,12 @@ function authenticatorWith({
 }: Partial<JwtIssuer> & { readonly discoveryUrl?: string }): typeof authenticate {
   clock = new ManualClock(nowSeconds * 1000);
   askedAtMs = [];
-  const get = issuerGet(httpsClient({ clock, ca: provider.certificateAuthority }), clock);
+  const get = createDocumentFetcher(createHttpsClient({ clock, ca: provider.certificateAuthority }), clock);
   const configured: JwtIssuer = {
     issuer: { url: provider.url, audiences: ['cluster'] },
     keys: new IssuerKeys({
       address: { url: provider.url, discoveryUrl },
-      get: async (url, signal) => {
+      fetch: async (url, signal) => {
         if (url.endsWith('configuration')) askedAtMs.push(clock.monotonicMs());
         fetching++;
         return get(url, signal).finally(() => fetching--);
@@ -77,7 +77,7 @@ function authenticatorWith({
     userRules: [],
     ...part,
   };
-  const authenticator = jwtAuthenticator([configured], clock);
+  const authenticator = createJwtAuthenticator([configured], clock);
   return async (token, as = call) => (await authenticator.authenticateToken(token, as))?.user;
 }
 
@@ -142,7 +142,7 @@ describe('a token is refused', () => {
   ])('%s', async (_, part, reason) => {
     const error = await rejection(await provider.sign(claims(part)));
     expect(error.message).toContain(reason);
-    expect(error.told).toBeUndefined();
+    expect(error.clientMessage).toBeUndefined();
   });
 
   test.each<[string, Readonly<Record<string, unknown>>]>([
@@ -432,10 +432,10 @@ describe('an operator may say', () => {
         { by: 'expression', expression: expression("claims.tenant == 'hush'"), message: 'ask for the tenant' },
       ],
     });
-    expect((await rejection(await provider.sign(claims({ tenant: 'hush' })))).told).toBeUndefined();
+    expect((await rejection(await provider.sign(claims({ tenant: 'hush' })))).clientMessage).toBeUndefined();
     expect((await rejection(await provider.sign(claims({ hd: 'y', tenant: 'hush' })))).message).toContain('[0]');
     const refused = await rejection(await provider.sign(claims({ hd: 'x', tenant: 'secret' })));
-    expect(refused.told).toBe('ask for the tenant');
+    expect(refused.clientMessage).toBe('ask for the tenant');
     expect(refused.message).toContain('claimValidationRules[1]');
     expect(refused.message).not.toContain('secret');
     expect(await authenticate(await provider.sign(claims({ hd: 'x', tenant: 'hush' })))).toEqual(al);
@@ -462,7 +462,9 @@ describe('an operator may say', () => {
         },
       ],
     });
-    expect((await rejection(await provider.sign(claims({ sub: 'system:admin' })))).told).toBe('reserved prefix');
+    expect((await rejection(await provider.sign(claims({ sub: 'system:admin' })))).clientMessage).toBe(
+      'reserved prefix',
+    );
     expect(await authenticate(await provider.sign(claims()))).toEqual({ name: 'al', groups: ['system:authenticated'] });
   });
 

@@ -14,16 +14,16 @@ import {
 } from 'jose';
 import {
   type AccountAnswer,
-  cachedTokens,
+  createTokenCache,
   type FoundAccount,
-  issuerMetadata,
-  knownKeys,
-  ofLivingAccounts,
+  createIssuerMetadata,
+  createKeyFinder,
+  requireExistingAccounts,
   type ServiceAccountKeys,
-  signedAccountTokens,
+  createAccountTokenAuthenticator,
   type TokenAuthenticator,
   TokenRejectedError,
-  tokenIssuer,
+  createTokenIssuer,
 } from '../../src/index.ts';
 import { ManualClock } from '../oidc/manual-clock.ts';
 import { ecKey, keysOf, rsaKey } from './keys.ts';
@@ -57,13 +57,13 @@ beforeEach(async () => {
     await Promise.resolve();
     keys = inFiles;
   };
-  signed = signedAccountTokens({
+  signed = createAccountTokenAuthenticator({
     issuers: [url, 'https://before.example'],
     audiences: [url, 'api'],
-    keys: knownKeys({ keys: () => keys.verifying, lookAgain, clock }),
+    keys: createKeyFinder({ keys: () => keys.verifying, reload: lookAgain, clock }),
     clock,
   });
-  tokens = ofLivingAccounts(
+  tokens = requireExistingAccounts(
     signed,
     async (_, freshly) => {
       if (freshly) askedFreshly++;
@@ -74,7 +74,7 @@ beforeEach(async () => {
 });
 
 const issue = async (audiences = [url], lifetimeSeconds = 600): Promise<string> => {
-  const issuer = tokenIssuer({ issuer: url, signingKey: () => keys.signing, clock, random: seededRandom(1) });
+  const issuer = createTokenIssuer({ issuer: url, signingKey: () => keys.signing, clock, random: seededRandom(1) });
   return (await issuer.issue(robot, { audiences, lifetimeSeconds })).token;
 };
 
@@ -238,8 +238,8 @@ describe('its account', () => {
   });
 
   test('is asked for each time, also when the signature is remembered', async () => {
-    const cached = cachedTokens(signed, { clock, random: seededRandom(2), ttlMs: 10_000, asked: () => {} });
-    const living = ofLivingAccounts(cached, async () => remembered, clock);
+    const cached = createTokenCache(signed, { clock, random: seededRandom(2), ttlMs: 10_000, countLookup: () => {} });
+    const living = requireExistingAccounts(cached, async () => remembered, clock);
     const token = await issue();
     expect(await living.authenticateToken(token, call)).toBeDefined();
     remembered = undefined;
@@ -247,7 +247,7 @@ describe('its account', () => {
   });
 
   test('that cannot be looked up is a fault, and no refusal', async () => {
-    const broken = ofLivingAccounts(signed, async () => Promise.reject(new Error('no storage')), clock);
+    const broken = requireExistingAccounts(signed, async () => Promise.reject(new Error('no storage')), clock);
     await expect(Promise.resolve(broken.authenticateToken(await issue(), call))).rejects.toThrow('no storage');
   });
 });
@@ -305,7 +305,7 @@ describe('keys', () => {
 
   test('are published with the algorithms that they are for', async () => {
     const both = { ...keys, verifying: [...keys.verifying, ...(await keysOf(pems.RS256)).verifying] };
-    expect(issuerMetadata(url, `${url}/keys`, both)).toEqual({
+    expect(createIssuerMetadata(url, `${url}/keys`, both)).toEqual({
       issuer: url,
       jwks_uri: `${url}/keys`,
       response_types_supported: ['id_token'],
@@ -518,7 +518,7 @@ test('JWKS flood with unknown kids: however many tokens come at once, the files 
 
 describe('Token cache', () => {
   test('what was remembered ends with the token', async () => {
-    const cached = cachedTokens(signed, { clock, random: seededRandom(3), ttlMs: 10_000, asked: () => {} });
+    const cached = createTokenCache(signed, { clock, random: seededRandom(3), ttlMs: 10_000, countLookup: () => {} });
     const token = await issue([url], 600);
     clock.move(595_000);
     expect(await cached.authenticateToken(token, call)).toBeDefined();

@@ -21,7 +21,7 @@ export const authenticate =
       facts.trace?.endAuthentication(facts, undefined, error);
       if (!(error instanceof TokenRejectedError)) throw error;
       report(error, facts);
-      throw unauthorized(error.told);
+      throw unauthorized(error.clientMessage);
     };
     return (facts) => {
       facts.trace?.beginAuthentication(facts);

@@ -4,9 +4,9 @@ import {
   type Impersonation,
   ImpersonationHeaderError,
   impersonationPrefix,
-  impersonator,
-  type WantedUser,
-  wantedUser,
+  createImpersonator,
+  type ImpersonatedUser,
+  readImpersonatedUser,
 } from '@cluster-apiserver/gates';
 import { badRequest } from '@cluster-apiserver/model';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
@@ -17,7 +17,7 @@ import { attributesOf, refusal } from './authorize.ts';
 export const impersonate =
   (authorizer: Authorizer) =>
   (next: Handler<Authenticated>): Handler<Authenticated> => {
-    const decide = impersonator(authorizer);
+    const decide = createImpersonator(authorizer);
     const goOn = (facts: Authenticated, impersonation: Impersonation): ApiResponse | Promise<ApiResponse> => {
       if ('refused' in impersonation) throw refusal(impersonation.refused.attributes, impersonation.refused);
       facts.audit?.impersonatedUser(impersonation.user, impersonation.constraint);
@@ -31,9 +31,9 @@ export const impersonate =
     };
   };
 
-function wantedIn(request: ApiRequest): WantedUser | undefined {
+function wantedIn(request: ApiRequest): ImpersonatedUser | undefined {
   try {
-    return wantedUser(request.headersFrom(impersonationPrefix));
+    return readImpersonatedUser(request.headersFrom(impersonationPrefix));
   } catch (error) {
     if (error instanceof ImpersonationHeaderError) throw badRequest(error.message, error);
     throw error;

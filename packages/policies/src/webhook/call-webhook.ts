@@ -1,5 +1,5 @@
 import type { Call, Clock, Random } from '@cluster-apiserver/base';
-import { type HttpsAnswer, HttpsError, HttpsTimeoutError } from '@cluster-apiserver/gates';
+import { type HttpsResponse, HttpsError, HttpsTimeoutError } from '@cluster-apiserver/gates';
 import { MalformedTextError, parseJson, type ServedKind, TooManyValuesError } from '@cluster-apiserver/model';
 import type { PolicyRequest } from '../request.ts';
 import { type AdmissionResponse, type Expected, responseIn, reviewOf } from './admission-review.ts';
@@ -77,7 +77,7 @@ function reasonOf(error: HttpsError): string {
   return typeof message === 'string' ? `${error.message}: ${message}` : error.message;
 }
 
-function reviewIn({ status, body }: HttpsAnswer): unknown {
+function reviewIn({ status, body }: HttpsResponse): unknown {
   if (status < 200 || status > 206)
     throw asCallFailure(
       new WebhookCallError(`the server answered with the status ${status}`, { code: status < 400 ? 503 : status }),

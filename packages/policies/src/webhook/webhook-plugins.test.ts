@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, DeadlineExceededError, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
-import { type AdmissionContext, type HttpsAnswer, HttpsError, type HttpsClient } from '@cluster-apiserver/gates';
+import { type AdmissionContext, type HttpsResponse, HttpsError, type HttpsClient } from '@cluster-apiserver/gates';
 import { kinds, type MutatingWebhook } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
@@ -31,7 +31,7 @@ beforeEach(() => {
   send = async (request) => answer(request, { allowed: true });
 });
 
-const answer = ({ body = '' }: Request, response: object): HttpsAnswer => {
+const answer = ({ body = '' }: Request, response: object): HttpsResponse => {
   const { apiVersion, request } = JSON.parse(body) as { apiVersion: string; request: { uid: string } };
   const review = { kind: 'AdmissionReview', apiVersion, response: { uid: request.uid, ...response } };
   return { status: 200, body: JSON.stringify(review) };

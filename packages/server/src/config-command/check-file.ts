@@ -20,7 +20,7 @@ import {
   readEgressTls,
   readWebhookConnection,
 } from '@cluster-apiserver/config';
-import { problemOfPluginName } from '@cluster-apiserver/gates';
+import { describeUnknownPlugin } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import { parseYaml } from '@cluster-apiserver/model';
 import type { ResourceKind } from '@cluster-apiserver/registry';
@@ -160,7 +160,7 @@ function checkUnknown({ findings, text }: CheckContext): void {
 async function checkAdmission({ file, files, text, findings, ...machine }: CheckContext): Promise<void> {
   const configuration = await readAdmissionConfiguration(
     text,
-    { file, readFile: files.read, problemOfName: problemOfPluginName },
+    { file, readFile: files.read, problemOfName: describeUnknownPlugin },
     findings,
   );
   for (const plugin of staticPlugins)

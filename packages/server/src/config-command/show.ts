@@ -1,6 +1,6 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { ConfigurationError, loadWebhookConnection, type WebhookConnection } from '@cluster-apiserver/config';
-import { httpsClient, HttpsError } from '@cluster-apiserver/gates';
+import { createHttpsClient, HttpsError } from '@cluster-apiserver/gates';
 import { FlagError } from '../flag.ts';
 import type { Environment } from '../environment.ts';
 import { configzPath, type Configz } from '../wiring/configz.ts';
@@ -30,7 +30,7 @@ export async function show(
     flags,
     environment,
   );
-  const client = httpsClient({
+  const client = createHttpsClient({
     clock,
     ca: certificateAuthority,
     cert: clientCertificate,

@@ -1,4 +1,4 @@
-import { listPages, type StorageScan } from './walk.ts';
+import { listPages, type StorageScan } from './list-pages.ts';
 
 /** Long enough for the prefix of any provider and key. */
 const prefixBytesMax = 512;

@@ -2,7 +2,7 @@ import { callUntil, sleep } from '@cluster-apiserver/base';
 import { bytesOf, type Kind } from '@cluster-apiserver/model';
 import { type Cached, cachedForm, type StoredObject } from '@cluster-apiserver/registry';
 import { CorruptValueError, type Entry, itemKey, RevisionMismatchError } from '@cluster-apiserver/storage';
-import { listPages, type StorageScan } from './walk.ts';
+import { listPages, type StorageScan } from './list-pages.ts';
 
 export interface RewriteOptions extends StorageScan {
   /** Stored kinds whose objects are rewritten; other keys are left alone. */

@@ -1,5 +1,5 @@
 import type { Scope } from '@cluster-apiserver/base';
-import { type Admission, type Authorizer, firstToDecide } from '@cluster-apiserver/gates';
+import { type Admission, type Authorizer, uniteAuthorizers } from '@cluster-apiserver/gates';
 import { openAdmission } from './admission.ts';
 import { openAuthorization } from './authorization.ts';
 import type { ServerContext } from './context.ts';
@@ -23,7 +23,7 @@ export async function openAccessControl(
   const { clock, random, files } = context.environment;
   const rbac = openRbac({ ...context, ...served, clock, random }, scope);
   const { forRequests, forAdmission } = await openAuthorization(
-    { ...context, rbac: rbac?.authorizer ?? firstToDecide([]) },
+    { ...context, rbac: rbac?.authorizer ?? uniteAuthorizers([]) },
     scope,
   );
   const always = [

@@ -1,5 +1,5 @@
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
-import { httpsClient, retirable } from '@cluster-apiserver/gates';
+import { createHttpsClient, makeRetirable } from '@cluster-apiserver/gates';
 import {
   type AdmissionWebhookMeasures,
   mutatingAdmissionWebhook,
@@ -27,7 +27,7 @@ export function openWebhookCalls(
 ): WebhookCalls {
   const services = parseWebhookServices(flags);
   const clients = new WebhookClients({
-    open: (options) => retirable(httpsClient({ clock, ...options })),
+    open: (options) => makeRetirable(createHttpsClient({ clock, ...options })),
     resolveService: (namespace, name) => services.get(`${namespace}/${name}`),
   });
   scope.onClose('connections to admission webhooks', () => clients.close());

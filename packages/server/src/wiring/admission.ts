@@ -8,14 +8,14 @@ import {
   alwaysDenyWrites,
   chooseAdmissionPlugins,
   deprecatedAdmissionPlugins,
-  eventRateLimit,
-  measuredAdmission,
-  namespaceAutoProvision,
-  namespaceExists,
-  namespaceLifecycle,
+  createEventRateLimit,
+  createMeasuredAdmission,
+  createNamespaceAutoProvision,
+  createNamespaceExists,
+  createNamespaceLifecycle,
   type Namespaces,
-  ownerReferencesPermissionEnforcement,
-  problemOfPluginName,
+  createOwnerReferencesPermissionEnforcement,
+  describeUnknownPlugin,
 } from '@cluster-apiserver/gates';
 import { policyEnvironment, type PolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
 import type { Resource } from '@cluster-apiserver/registry';
@@ -71,12 +71,12 @@ const plugins: Readonly<
   >
 > = {
   AlwaysAdmit: () => undefined,
-  NamespaceAutoProvision: ({ namespaces }) => namespaces && namespaceAutoProvision(namespaces),
-  NamespaceLifecycle: ({ namespaces }) => namespaces && namespaceLifecycle(namespaces),
-  NamespaceExists: ({ namespaces }) => namespaces && namespaceExists(namespaces),
-  EventRateLimit: ({ configuration, clock }) => eventRateLimit(configuration.EventRateLimit?.limits ?? [], clock),
+  NamespaceAutoProvision: ({ namespaces }) => namespaces && createNamespaceAutoProvision(namespaces),
+  NamespaceLifecycle: ({ namespaces }) => namespaces && createNamespaceLifecycle(namespaces),
+  NamespaceExists: ({ namespaces }) => namespaces && createNamespaceExists(namespaces),
+  EventRateLimit: ({ configuration, clock }) => createEventRateLimit(configuration.EventRateLimit?.limits ?? [], clock),
   OwnerReferencesPermissionEnforcement: ({ authorizer, ...all }) =>
-    ownerReferencesPermissionEnforcement({ authorizer, resourceOf: createFindResource(all) }),
+    createOwnerReferencesPermissionEnforcement({ authorizer, resourceOf: createFindResource(all) }),
   MutatingAdmissionPolicy: (dependencies) => openPolicies('MutatingAdmissionPolicy', dependencies),
   MutatingAdmissionWebhook: (dependencies) => openAdmissionWebhook('MutatingAdmissionWebhook', dependencies),
   ValidatingAdmissionPolicy: (dependencies) => openPolicies('ValidatingAdmissionPolicy', dependencies),
@@ -125,7 +125,7 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
     openAll(chosen.plugins.map(async (name) => plugins[name](configured))),
   );
   const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
-  return measuredAdmission(all, clock, createAdmissionMeasures(metrics));
+  return createMeasuredAdmission(all, clock, createAdmissionMeasures(metrics));
 }
 
 /** Throws a ConfigurationError with the problems of all plugins. */
@@ -147,7 +147,7 @@ async function loadConfigurations(flags: ServerFlags, files: Files): Promise<Adm
     loadAdmissionConfiguration(content.toString(), {
       file: flags[flag],
       readFile: files.read,
-      problemOfName: problemOfPluginName,
+      problemOfName: describeUnknownPlugin,
     }),
   );
 }

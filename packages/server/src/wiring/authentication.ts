@@ -7,12 +7,12 @@ import {
   loadAuthenticationConfiguration,
 } from '@cluster-apiserver/config';
 import {
-  cachedTokens,
+  createTokenCache,
   type Dial,
-  httpsClient,
-  issuerGet,
+  createHttpsClient,
+  createDocumentFetcher,
   IssuerKeys,
-  jwtAuthenticator,
+  createJwtAuthenticator,
   type TokenAuthenticator,
 } from '@cluster-apiserver/gates';
 import { asError } from '../as-error.ts';
@@ -92,8 +92,8 @@ function createBuilder(
     return new IssuerKeys({
       address: issuer,
       // Keys are fetched every few minutes, so connections are not kept open.
-      get: issuerGet(
-        httpsClient({ clock, ca: certificateAuthority, dial: egressSelector && egress.get(egressSelector) }),
+      fetch: createDocumentFetcher(
+        createHttpsClient({ clock, ca: certificateAuthority, dial: egressSelector && egress.get(egressSelector) }),
         clock,
       ),
       clock,
@@ -115,11 +115,11 @@ function createBuilder(
     kept = new Map(issuers.map(({ identity, keys }) => [identity, keys]));
     return {
       // A new cache for each configuration: entries of other rules are no longer valid.
-      tokens: cachedTokens(jwtAuthenticator(issuers, clock), {
+      tokens: createTokenCache(createJwtAuthenticator(issuers, clock), {
         clock,
         random,
         ttlMs: tokenTtlMs,
-        asked: countTokenLookup,
+        countLookup: countTokenLookup,
       }),
       isAnonymousAllowed:
         anonymous || flags['anonymous-auth'] !== 'unset'

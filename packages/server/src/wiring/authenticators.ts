@@ -1,11 +1,11 @@
 import type { Scope } from '@cluster-apiserver/base';
 import {
   type Authenticator,
-  bearerTokens,
-  firstToKnow,
-  firstToKnowToken,
-  orAnonymous,
-  staticTokens,
+  createBearerTokenAuthenticator,
+  uniteAuthenticators,
+  uniteTokenAuthenticators,
+  withAnonymous,
+  createStaticTokenAuthenticator,
   type TokenAuthenticator,
   TokenFileError,
 } from '@cluster-apiserver/gates';
@@ -32,14 +32,17 @@ export async function openAuthenticators(
   const configured = await openAuthentication(options, scope);
   const certificates = await openClientCertificates(options, scope);
   const webhook = await openWebhookTokens(options, scope);
-  const tokens = firstToKnowToken([
+  const tokens = uniteTokenAuthenticators([
     ...(await readTokenFile(flags, environment.files)),
     ...(serviceAccounts ? [serviceAccounts] : []),
     configured.tokens,
     ...(webhook ? [webhook] : []),
   ]);
   return {
-    requests: orAnonymous(firstToKnow([...certificates, bearerTokens(tokens)]), configured.isAnonymousAllowed),
+    requests: withAnonymous(
+      uniteAuthenticators([...certificates, createBearerTokenAuthenticator(tokens)]),
+      configured.isAnonymousAllowed,
+    ),
     tokens,
   };
 }
@@ -48,7 +51,7 @@ async function readTokenFile(flags: ServerFlags, files: Files): Promise<readonly
   const tokens = await readFlagFile('token-auth-file', flags, files);
   if (!tokens) return [];
   try {
-    return [staticTokens(tokens.toString())];
+    return [createStaticTokenAuthenticator(tokens.toString())];
   } catch (error) {
     if (error instanceof TokenFileError)
       throw new FlagError(error.message.split('\n').map((fault) => `--token-auth-file: ${fault}`));

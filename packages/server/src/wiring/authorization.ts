@@ -7,16 +7,16 @@ import {
   type WebhookConfiguration,
 } from '@cluster-apiserver/config';
 import {
-  abac,
+  createAbacAuthorizer,
   alwaysAllow,
-  alwaysAllowedPaths,
+  createPathAuthorizer,
   alwaysDeny,
   type Authorizer,
-  firstToDecide,
-  instrumented,
+  uniteAuthorizers,
+  countDecisions,
   mastersGroup,
-  privilegedGroups,
-  webhookAuthorizer,
+  createGroupAuthorizer,
+  createWebhookAuthorizer,
 } from '@cluster-apiserver/gates';
 import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-flags.ts';
 import { createAuthorizationMeasures } from './authorization-measures.ts';
@@ -65,10 +65,10 @@ export async function openAuthorization(options: AuthorizationOptions, scope: Sc
   const configured = followed
     ? delegateToCurrent(() => followed().authorizer)
     : chains.open(await loadAuthorizationFlags(flags, environment.files)).authorizer;
-  const privileged = privilegedGroups([mastersGroup]);
+  const privileged = createGroupAuthorizer([mastersGroup]);
   return {
-    forRequests: firstToDecide([privileged, alwaysAllowedPaths(isAlwaysAllowed), configured]),
-    forAdmission: firstToDecide([privileged, configured]),
+    forRequests: uniteAuthorizers([privileged, createPathAuthorizer(isAlwaysAllowed), configured]),
+    forAdmission: uniteAuthorizers([privileged, configured]),
   };
 }
 
@@ -123,7 +123,7 @@ async function openChains(options: AuthorizationOptions, scope: Scope): Promise<
     }
   };
   const webhookOf = (name: string, webhook: WebhookConfiguration, connection: FollowedConnection): Authorizer =>
-    webhookAuthorizer({
+    createWebhookAuthorizer({
       ...webhook,
       name,
       connection: connection.current,
@@ -138,7 +138,7 @@ async function openChains(options: AuthorizationOptions, scope: Scope): Promise<
     open: ({ authorizers }) => {
       const connections: FollowedConnection[] = [];
       const chain = authorizers.map((one) =>
-        instrumented(authorizerOf(one, connections), measures.decided(one.type, one.name)),
+        countDecisions(authorizerOf(one, connections), measures.decided(one.type, one.name)),
       );
       let cancel = (): void => {};
       const close = (): void => {
@@ -149,7 +149,7 @@ async function openChains(options: AuthorizationOptions, scope: Scope): Promise<
       closings.add(close);
       const lastsMs = authorizers.reduce((sum, one) => sum + (one.type === 'Webhook' ? one.webhook.timeoutMs : 0), 0);
       return {
-        authorizer: firstToDecide(chain),
+        authorizer: uniteAuthorizers(chain),
         retire: () => {
           if (stopped.signal.aborted) close();
           else cancel = clock.after(lastsMs + retireSlackMs, close);
@@ -181,10 +181,10 @@ async function followPolicies(options: AuthorizationOptions, scope: Scope): Prom
       flag: 'authorization-policy-file',
       name: 'abac_policy',
       reloads: true,
-      build: (content) => abac(loadAbacPolicies(content)),
+      build: (content) => createAbacAuthorizer(loadAbacPolicies(content)),
     },
     options,
     scope,
   );
-  return followed ? delegateToCurrent(followed) : abac([]);
+  return followed ? delegateToCurrent(followed) : createAbacAuthorizer([]);
 }

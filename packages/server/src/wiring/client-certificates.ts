@@ -1,6 +1,10 @@
 import { follow, type Scope } from '@cluster-apiserver/base';
 import { type Authorities, readAuthorities, sharesAuthority } from '@cluster-apiserver/certificates';
-import { type Authenticator, clientCertificates, frontProxy } from '@cluster-apiserver/gates';
+import {
+  type Authenticator,
+  createClientCertificateAuthenticator,
+  createFrontProxyAuthenticator,
+} from '@cluster-apiserver/gates';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
@@ -46,8 +50,10 @@ export async function openClientCertificates(
     extraPrefix: toHeaderNames(flags['requestheader-extra-headers-prefix']),
   };
   return [
-    ...(proxies ? [frontProxy({ authorities: proxies, allowedNames, headers, clock })] : []),
-    ...(clients ? [clientCertificates(clients, clock, createExpirationMeasure(options.metrics))] : []),
+    ...(proxies ? [createFrontProxyAuthenticator({ authorities: proxies, allowedNames, headers, clock })] : []),
+    ...(clients
+      ? [createClientCertificateAuthenticator(clients, clock, createExpirationMeasure(options.metrics))]
+      : []),
   ];
 }
 

@@ -8,7 +8,7 @@ import type { ServerFlags } from '../flags.ts';
 import type { Files } from '../environment.ts';
 import { version } from '../version.ts';
 import { readFlagFile } from './flag-files.ts';
-import { formatFlags } from './flag-texts.ts';
+import { formatFlags } from './format-flags.ts';
 
 /** The path that Kubernetes components use. */
 export const configzPath = '/configz';

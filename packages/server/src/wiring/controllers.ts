@@ -16,8 +16,8 @@ import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Environment } from '../environment.ts';
 import { createControllerMeasures, publishLeadership } from './controller-measures.ts';
-import { runWithRestarts } from './restarting.ts';
-import { requireLeadership } from './while-leading.ts';
+import { runWithRestarts } from './run-with-restarts.ts';
+import { requireLeadership } from './require-leadership.ts';
 
 export interface ControllerDependencies {
   readonly flags: ServerFlags;

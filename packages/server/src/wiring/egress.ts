@@ -1,5 +1,5 @@
 import { type EgressProxy, Findings, loadEgressSelectorConfiguration, readEgressTls } from '@cluster-apiserver/config';
-import { type Dial, throughProxy } from '@cluster-apiserver/gates';
+import { type Dial, createProxyDial } from '@cluster-apiserver/gates';
 import type { ServerFlags } from '../flags.ts';
 import type { Files } from '../environment.ts';
 import { withFlagErrors, readFlagFile } from './flag-files.ts';
@@ -24,8 +24,8 @@ export async function openEgress(flags: ServerFlags, files: Files): Promise<Read
 
 /** Returns undefined and adds problems if the credentials cannot be used. */
 async function openDial(proxy: EgressProxy, files: Files, findings: Findings): Promise<Dial | undefined> {
-  if ('socket' in proxy) return throughProxy(proxy);
-  if (!proxy.tls) return throughProxy({ url: proxy.url, tls: undefined });
+  if ('socket' in proxy) return createProxyDial(proxy);
+  if (!proxy.tls) return createProxyDial({ url: proxy.url, tls: undefined });
   const tls = await readEgressTls(proxy.tls, files.read, findings);
-  return tls && throughProxy({ url: proxy.url, tls });
+  return tls && createProxyDial({ url: proxy.url, tls });
 }

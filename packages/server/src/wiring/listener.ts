@@ -9,7 +9,7 @@ import {
   type ServingCertificate,
 } from '@cluster-apiserver/pipeline';
 import { asError } from '../as-error.ts';
-import { openServingCertificate } from './certificate.ts';
+import { openServingCertificate } from './serving-certificate.ts';
 import { requestsClientCertificates } from './client-certificates.ts';
 import type { CertificateMeasures } from './certificate-measures.ts';
 import type { WiringContext } from './context.ts';

@@ -40,7 +40,7 @@ export function createNamespaces(resource: Resource, clock: Clock): Namespaces {
     }
   };
   return {
-    known: (name) => {
+    find: (name) => {
       const found = known(resource, undefined, name);
       return (
         found && {
@@ -50,7 +50,7 @@ export function createNamespaces(resource: Resource, clock: Clock): Namespaces {
       );
     },
     refresh: async (call) => collection.reach(undefined, call),
-    make: (name, call) => {
+    create: (name, call) => {
       // Concurrent requests for one namespace share its creation; if it fails, the next request tries again.
       const others = inFlight.get(name);
       if (others)
@@ -111,7 +111,7 @@ async function createMissing({
   while (!signal.aborted) {
     try {
       for (const name of names)
-        if (!namespaces.known(name)) await namespaces.make(name, callUntil(clock.monotonicMs() + createTimeoutMs));
+        if (!namespaces.find(name)) await namespaces.create(name, callUntil(clock.monotonicMs() + createTimeoutMs));
       return;
     } catch (error) {
       log.withName('namespaces').warn('creating the system namespaces failed; retrying', { error: asError(error) });

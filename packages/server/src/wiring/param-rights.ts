@@ -1,4 +1,4 @@
-import { type AdmissionPlugin, type Authorizer, paramRights } from '@cluster-apiserver/gates';
+import { type AdmissionPlugin, type Authorizer, createParamRights } from '@cluster-apiserver/gates';
 import { known, type Resource } from '@cluster-apiserver/registry';
 
 /** The plugin for policies with parameters; none if policies are not served. */
@@ -11,12 +11,12 @@ export function openParamRights(
   const policies = resourceNamed('ValidatingAdmissionPolicy');
   if (!policies) return [];
   return [
-    paramRights({
+    createParamRights({
       authorizer,
       resourceOf: (apiVersion, kind) =>
         [...resources, ...views].find(({ served }) => served.apiVersion === apiVersion && served.kind === kind)?.served
           .plural,
-      policyNamed: (kind, name) => {
+      findPolicy: (kind, name) => {
         const found = resourceNamed(kind);
         return found && known(found, undefined, name)?.object;
       },

@@ -5,7 +5,12 @@ import {
   policyResources,
   reconcileDefaultRoles,
 } from '@cluster-apiserver/controllers';
-import { type AdmissionPlugin, type Authorizer, rbacAuthorizer, rbacEscalation } from '@cluster-apiserver/gates';
+import {
+  type AdmissionPlugin,
+  type Authorizer,
+  createRbacAuthorizer,
+  createRbacEscalation,
+} from '@cluster-apiserver/gates';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Health, Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
@@ -44,8 +49,8 @@ export function openRbac(
   scope.onClose('RBAC policy', () => policy.close());
   const { current, refresh } = policy;
   return {
-    authorizer: rbacAuthorizer(current),
-    createEscalationCheck: (authorizer) => rbacEscalation({ current, refresh, authorizer, clock }),
+    authorizer: createRbacAuthorizer(current),
+    createEscalationCheck: (authorizer) => createRbacEscalation({ current, refresh, authorizer, clock }),
     startDefaultRoles: () => {
       const closing = new AbortController();
       let isDone = false;

@@ -1,5 +1,5 @@
 import type { Scope } from '@cluster-apiserver/base';
-import { measuredAuthenticator, measuredAuthorizer } from '@cluster-apiserver/gates';
+import { createMeasuredAuthenticator, createMeasuredAuthorizer } from '@cluster-apiserver/gates';
 import type { Kind, Review } from '@cluster-apiserver/model';
 import {
   type ApiRequest,
@@ -25,7 +25,7 @@ import type { Authenticators } from './authenticators.ts';
 import { configzPath, createConfigzDocument } from './configz.ts';
 import type { ServerContext } from './context.ts';
 import { createAuthenticationMeasures, createAuthorizationAttemptMeasures } from './identity-measures.ts';
-import { createInFlightMeasures } from './measures.ts';
+import { createInFlightMeasures } from './in-flight-measures.ts';
 import { openRequestLog } from './request-log.ts';
 import { createRequestMeasures } from './request-measures.ts';
 import { openReviews } from './reviews.ts';
@@ -68,8 +68,8 @@ export function createRequestHandler(
       random,
       requestTimeoutMs: flags['request-timeout'],
       allowedOrigin: compileAllowedOrigins(flags['cors-allowed-origins']),
-      authenticator: measuredAuthenticator(authenticators.requests, clock, createAuthenticationMeasures(metrics)),
-      authorizer: measuredAuthorizer(authorizer, clock, createAuthorizationAttemptMeasures(metrics)),
+      authenticator: createMeasuredAuthenticator(authenticators.requests, clock, createAuthenticationMeasures(metrics)),
+      authorizer: createMeasuredAuthorizer(authorizer, clock, createAuthorizationAttemptMeasures(metrics)),
       auditor,
       inFlightLimits: {
         readOnly: flags['max-requests-inflight'],

@@ -35,7 +35,7 @@ function createTokenReviewer(
       const good = answer.audiences ?? apiAudiences.filter((one) => asked.includes(one));
       return audiences.length > 0 && good.length === 0 ? unauthenticated : { user: answer.user, audiences: good };
     } catch (error) {
-      if (error instanceof TokenRejectedError) return { error: error.told ?? unauthenticated.error };
+      if (error instanceof TokenRejectedError) return { error: error.clientMessage ?? unauthenticated.error };
       throw error;
     }
   };

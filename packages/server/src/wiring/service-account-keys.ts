@@ -1,10 +1,10 @@
 import { follow, type Scope } from '@cluster-apiserver/base';
 import {
   type ServiceAccountKeys,
-  serviceAccountKeys,
-  signingKeyIn,
+  createServiceAccountKeys,
+  parseSigningKey,
   UnusableKeyError,
-  verifyingKeysIn,
+  parseVerifyingKeys,
 } from '@cluster-apiserver/gates';
 import { asError } from '../as-error.ts';
 import { FlagError } from '../flags.ts';
@@ -101,14 +101,14 @@ async function parseKeys(
   { signingKeyFile, keyFiles }: ServiceAccountSettings,
 ): Promise<ServiceAccountKeys> {
   const signingKey = await withFileErrors('service-account-signing-key-file', signingKeyFile, () =>
-    signingKeyIn(String(signing)),
+    parseSigningKey(String(signing)),
   );
   const verifying = await Promise.all(
     others.map((pem, index) =>
-      withFileErrors('service-account-key-file', keyFiles[index] as string, () => verifyingKeysIn(pem.toString())),
+      withFileErrors('service-account-key-file', keyFiles[index] as string, () => parseVerifyingKeys(pem.toString())),
     ),
   );
-  return serviceAccountKeys(signingKey, verifying.flat());
+  return createServiceAccountKeys(signingKey, verifying.flat());
 }
 
 async function withFileErrors<T>(flag: KeyFlag, file: string, parse: () => T | Promise<T>): Promise<T> {

@@ -1,15 +1,15 @@
 import type { Scope } from '@cluster-apiserver/base';
 import {
   type AccountAnswer,
-  cachedTokens,
+  createTokenCache,
   type FindAccount,
-  issuerMetadata,
-  keySet,
-  knownKeys,
-  ofLivingAccounts,
-  signedAccountTokens,
+  createIssuerMetadata,
+  createKeySet,
+  createKeyFinder,
+  requireExistingAccounts,
+  createAccountTokenAuthenticator,
   type TokenAuthenticator,
-  tokenIssuer,
+  createTokenIssuer,
 } from '@cluster-apiserver/gates';
 import type { KindServices } from '@cluster-apiserver/kinds';
 import { type Documents, issuerDocuments, issuerPaths } from '@cluster-apiserver/pipeline';
@@ -38,7 +38,7 @@ export async function openServiceAccountTokens(
   const [issuer] = issuers;
   const { clock, random } = environment;
   const keys = await followKeys(settings, { environment, log, records }, scope);
-  const tokens = tokenIssuer({ issuer, signingKey: () => keys.current().signing, clock, random });
+  const tokens = createTokenIssuer({ issuer, signingKey: () => keys.current().signing, clock, random });
   if (!isDiscoverable(issuer))
     log
       .withName('authentication')
@@ -46,13 +46,13 @@ export async function openServiceAccountTokens(
   return {
     forKinds: { audiences, lifetimeSecondsMax, issue: tokens.issue },
     createAuthenticator: (findAccount) => {
-      const finder = knownKeys({ keys: () => keys.current().verifying, lookAgain: keys.reload, clock });
+      const finder = createKeyFinder({ keys: () => keys.current().verifying, reload: keys.reload, clock });
       const signed = (): TokenAuthenticator<AccountAnswer> =>
-        cachedTokens(signedAccountTokens({ issuers, audiences, keys: finder, clock }), {
+        createTokenCache(createAccountTokenAuthenticator({ issuers, audiences, keys: finder, clock }), {
           clock,
           random,
           ttlMs: verifiedTtlMs,
-          asked: countTokenLookup,
+          countLookup: countTokenLookup,
         });
       let current = signed();
       // A new cache for each set of keys: entries of removed keys are no longer valid.
@@ -60,12 +60,12 @@ export async function openServiceAccountTokens(
       const latest: TokenAuthenticator<AccountAnswer> = {
         authenticateToken: (...question) => current.authenticateToken(...question),
       };
-      return ofLivingAccounts(latest, findAccount, clock);
+      return requireExistingAccounts(latest, findAccount, clock);
     },
     documents: isDiscoverable(issuer)
       ? issuerDocuments({
-          metadata: () => issuerMetadata(issuer, keySetUri || defaultKeySetUri(issuer), keys.current()),
-          keySet: () => keySet(keys.current()),
+          metadata: () => createIssuerMetadata(issuer, keySetUri || defaultKeySetUri(issuer), keys.current()),
+          keySet: () => createKeySet(keys.current()),
         })
       : {},
   };

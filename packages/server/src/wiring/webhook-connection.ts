@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { follow } from '@cluster-apiserver/base';
 import { loadWebhookConnection, type WebhookConnection as ConnectionFile } from '@cluster-apiserver/config';
-import { httpsClient, retirable, type WebhookConnection } from '@cluster-apiserver/gates';
+import { createHttpsClient, makeRetirable, type WebhookConnection } from '@cluster-apiserver/gates';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { Environment } from '../environment.ts';
@@ -48,8 +48,8 @@ export function followConnection(
     clientKey,
     token,
   }: ConnectionFile) => ({
-    client: retirable(
-      httpsClient({
+    client: makeRetirable(
+      createHttpsClient({
         clock,
         serverName: tlsServerName,
         ca: certificateAuthority,

@@ -1,6 +1,6 @@
 import type { Scope } from '@cluster-apiserver/base';
 import { loadWebhookConnection } from '@cluster-apiserver/config';
-import { cachedTokens, type TokenAuthenticator, webhookTokens } from '@cluster-apiserver/gates';
+import { createTokenCache, type TokenAuthenticator, createTokenWebhook } from '@cluster-apiserver/gates';
 import type { AuthenticationOptions } from './authentication.ts';
 import { withFlagErrors } from './flag-files.ts';
 import { getApiAudiences } from './service-account-flags.ts';
@@ -21,7 +21,7 @@ export async function openWebhookTokens(
   scope.onClose('connections to the token webhook', followed.close);
   const stopped = new AbortController();
   scope.onClose('questions to the token webhook', () => stopped.abort(new Error('the server stops')));
-  const tokens = webhookTokens({
+  const tokens = createTokenWebhook({
     connection: followed.current,
     clock,
     random,
@@ -30,5 +30,5 @@ export async function openWebhookTokens(
     apiAudiences: getApiAudiences(flags),
   });
   const ttlMs = flags['authentication-token-webhook-cache-ttl'];
-  return ttlMs === 0 ? tokens : cachedTokens(tokens, { clock, random, ttlMs, asked: countTokenLookup });
+  return ttlMs === 0 ? tokens : createTokenCache(tokens, { clock, random, ttlMs, countLookup: countTokenLookup });
 }

@@ -2,11 +2,11 @@
 import { type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import {
   type Admission,
-  admission,
+  createAdmission,
   type AdmissionPlugin,
   type Authorizer,
   type HttpsClient,
-  paramRights,
+  createParamRights,
 } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { Kind, KubeObject, UserInfo } from '@cluster-apiserver/model';
@@ -93,7 +93,7 @@ export async function openPolicyServer({
   webhook = () => Promise.reject(new Error('no webhook is there')),
   fromFiles = {},
 }: PolicyServerOptions = {}): Promise<PolicyServer> {
-  let inForce: Admission = admission([]);
+  let inForce: Admission = createAdmission([]);
   let user: UserInfo = { name: 'alice', groups: ['system:authenticated'] };
   let annotations: string[] = [];
   const annotate = (key: string, value: string): void => void annotations.push(`${key}=${value}`);
@@ -162,17 +162,17 @@ export async function openPolicyServer({
     configurations: resourceOf('validatingwebhookconfigurations'),
     staticObjects: fromFiles.validatingWebhooks,
   });
-  const rights = paramRights({
+  const rights = createParamRights({
     authorizer,
     resourceOf: (apiVersion, kind) =>
       resources.find(({ served }) => served.apiVersion === apiVersion && served.kind === kind)?.served.plural,
-    policyNamed: (kind, name) => {
+    findPolicy: (kind, name) => {
       const found = resources.find((resource) => resource.kind.kind === kind);
       return found && known(found, undefined, name)?.object;
     },
     refresh: async (call) => resourceOf(policiesOf.validating).collection.reach(undefined, call),
   });
-  inForce = admission([rights, mutating, mutatingWebhooks, ...later, validating, validatingWebhooks]);
+  inForce = createAdmission([rights, mutating, mutatingWebhooks, ...later, validating, validatingWebhooks]);
 
   const ask: PolicyServer['ask'] = async (method, path, body, type = 'application/json') => {
     const message = { body: body ? JSON.stringify(body) : '', headers: { 'content-type': type } };

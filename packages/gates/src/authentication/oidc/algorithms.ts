@@ -17,12 +17,12 @@ const algorithms: ReadonlyMap<string, { readonly kty: string; readonly crv?: str
 export const algorithmNames = [...algorithms.keys()];
 
 /** What the header of a token says of its signature. A `kid` picks among the issuer's keys and means nothing else. */
-export interface Signed {
+export interface SignatureHeader {
   readonly alg: string;
   readonly kid: string | undefined;
 }
 
-export function mayHaveSigned(key: JWK, { alg, kid }: Signed): boolean {
+export function matchesKey(key: JWK, { alg, kid }: SignatureHeader): boolean {
   const needed = algorithms.get(alg);
   return (
     needed !== undefined &&

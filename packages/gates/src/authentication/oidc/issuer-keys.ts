@@ -1,9 +1,9 @@
 import { type Call, type Clock, sleep, type Span, withinCall } from '@cluster-apiserver/base';
 import type { JWK } from 'jose';
-import { mayHaveSigned, type Signed } from './algorithms.ts';
-import type { Get } from './issuer-get.ts';
-import type { KeyFinder } from './verified-claims.ts';
-import { TokenRejectedError } from '../token-rejected.ts';
+import { matchesKey, type SignatureHeader } from './algorithms.ts';
+import type { FetchDocument } from './document-fetcher.ts';
+import type { KeyFinder } from './verify-claims.ts';
+import { TokenRejectedError } from '../token-rejected-error.ts';
 
 /** However many tokens come with keys that nobody knows: the issuer is asked this often and no more. */
 const coolDownMs = 10_000;
@@ -26,7 +26,7 @@ export interface IssuerAddress {
 export interface IssuerKeysOptions {
   readonly address: IssuerAddress;
   /** By the certificates and the way that are configured for this issuer. */
-  readonly get: Get;
+  readonly fetch: FetchDocument;
   readonly clock: Clock;
   /** Ends what still waits for the issuer. */
   readonly signal: AbortSignal;
@@ -42,42 +42,42 @@ export interface IssuerKeysOptions {
  */
 export class IssuerKeys implements KeyFinder {
   readonly #address: IssuerAddress;
-  readonly #get: Get;
+  readonly #fetch: FetchDocument;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
   readonly #failed: (error: unknown) => void;
   #keys: readonly JWK[] = [];
   #fetchedAt = Number.NEGATIVE_INFINITY;
-  #askedAt = Number.NEGATIVE_INFINITY;
+  #attemptedAt = Number.NEGATIVE_INFINITY;
   #failure: unknown;
   #refresh: { readonly done: Promise<void>; begun: boolean } | undefined;
   #waiting = 0;
 
-  constructor({ address, get, clock, signal, failed }: IssuerKeysOptions) {
+  constructor({ address, fetch, clock, signal, failed }: IssuerKeysOptions) {
     this.#address = address;
-    this.#get = get;
+    this.#fetch = fetch;
     this.#clock = clock;
     this.#signal = signal;
     this.#failed = failed;
   }
 
   /** The keys that may have signed this; none when the issuer has no such key. */
-  async find(signed: Signed, call: Call): Promise<readonly JWK[]> {
-    if (this.#matching(signed).length > 0) await this.#requireUsable(call);
-    const known = this.#matching(signed);
+  async find(signed: SignatureHeader, call: Call): Promise<readonly JWK[]> {
+    if (this.#findMatching(signed).length > 0) await this.#requireUsable(call);
+    const known = this.#findMatching(signed);
     if (known.length > 0) return known;
     // A fetch that is under way may have begun before the key was there.
     const missed = this.#refresh?.begun;
     await this.#wait(call);
-    if (missed && this.#matching(signed).length === 0) await this.#wait(call);
-    return this.#matching(signed);
+    if (missed && this.#findMatching(signed).length === 0) await this.#wait(call);
+    return this.#findMatching(signed);
   }
 
   /** A fetch unless there was one just now: then what did not verify will not do so with the same keys. */
-  async findNewer(signed: Signed, call: Call): Promise<readonly JWK[]> {
-    if (!this.#refresh && !this.#mayAsk()) return [];
+  async findNewer(signed: SignatureHeader, call: Call): Promise<readonly JWK[]> {
+    if (!this.#refresh && !this.#mayFetch()) return [];
     await this.#wait(call);
-    return this.#matching(signed);
+    return this.#findMatching(signed);
   }
 
   /** Sees to it that the keys are young enough to be used. */
@@ -85,10 +85,10 @@ export class IssuerKeys implements KeyFinder {
     const nowMs = this.#clock.monotonicMs();
     const ageMs = nowMs - this.#fetchedAt;
     if (ageMs <= freshMs) return;
-    const failedLately = this.#failure !== undefined && nowMs - this.#askedAt <= usableMs;
-    if (ageMs <= usableMs || (ageMs <= staleIfErrorMs && failedLately)) {
+    const hasFailedRecently = this.#failure !== undefined && nowMs - this.#attemptedAt <= usableMs;
+    if (ageMs <= usableMs || (ageMs <= staleIfErrorMs && hasFailedRecently)) {
       // Beside the request and not before it; what fails is tried again by the next one.
-      if (this.#mayAsk()) void this.#refreshed(undefined).catch(() => {});
+      if (this.#mayFetch()) void this.#refreshKeys(undefined).catch(() => {});
       return;
     }
     try {
@@ -98,17 +98,17 @@ export class IssuerKeys implements KeyFinder {
     }
   }
 
-  #matching(signed: Signed): readonly JWK[] {
-    return this.#keys.filter((key) => mayHaveSigned(key, signed));
+  #findMatching(signed: SignatureHeader): readonly JWK[] {
+    return this.#keys.filter((key) => matchesKey(key, signed));
   }
 
   async #wait(call: Call): Promise<void> {
     if (this.#waiting >= waitingMax) throw new TokenRejectedError('too many tokens wait for keys that are not known');
     // While it does not answer, to wait for it would hold up everybody who comes.
-    if (!this.#refresh && this.#failure !== undefined && !this.#mayAsk())
+    if (!this.#refresh && this.#failure !== undefined && !this.#mayFetch())
       throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause: this.#failure });
     this.#waiting++;
-    const refreshed = this.#refreshed(call.trace).catch((cause: unknown) => {
+    const refreshed = this.#refreshKeys(call.trace).catch((cause: unknown) => {
       throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause });
     });
     try {
@@ -118,21 +118,21 @@ export class IssuerKeys implements KeyFinder {
     }
   }
 
-  #mayAsk(): boolean {
-    return this.#clock.monotonicMs() - this.#askedAt >= coolDownMs;
+  #mayFetch(): boolean {
+    return this.#clock.monotonicMs() - this.#attemptedAt >= coolDownMs;
   }
 
   /** It may show in the trace of who began it. */
-  #refreshed(trace: Span | undefined): Promise<void> {
+  #refreshKeys(trace: Span | undefined): Promise<void> {
     if (this.#refresh) return this.#refresh.done;
     const refresh = { begun: false, done: Promise.resolve() };
     const fetchWhenCool = async (): Promise<void> => {
       try {
-        const pauseMs = this.#askedAt + coolDownMs - this.#clock.monotonicMs();
+        const pauseMs = this.#attemptedAt + coolDownMs - this.#clock.monotonicMs();
         if (pauseMs > 0) await sleep(this.#clock, pauseMs, this.#signal);
         refresh.begun = true;
-        this.#askedAt = this.#clock.monotonicMs();
-        this.#keys = await fetchKeys(this.#address, (url) => this.#get(url, this.#signal, trace));
+        this.#attemptedAt = this.#clock.monotonicMs();
+        this.#keys = await fetchKeys(this.#address, (url) => this.#fetch(url, this.#signal, trace));
         this.#fetchedAt = this.#clock.monotonicMs();
         this.#failure = undefined;
       } catch (error) {
@@ -153,20 +153,20 @@ async function fetchKeys(
   get: (url: string) => Promise<string>,
 ): Promise<readonly JWK[]> {
   const place = discoveryUrl ?? `${url.replace(/\/$/, '')}/.well-known/openid-configuration`;
-  const discovered = objectIn(await get(place), place);
+  const discovered = parseObject(await get(place), place);
   // Otherwise whoever answers here could have tokens of one issuer verified with keys of another.
   if (discovered.issuer !== url) throw new Error(`${place} speaks for another issuer than ${url}`);
   const { jwks_uri: keysUrl } = discovered;
   if (typeof keysUrl !== 'string' || URL.parse(keysUrl)?.protocol !== 'https:')
     throw new Error(`${place} names no jwks_uri with https`);
-  const { keys } = objectIn(await get(keysUrl), keysUrl);
+  const { keys } = parseObject(await get(keysUrl), keysUrl);
   if (!Array.isArray(keys)) throw new Error(`${keysUrl} holds no list of keys`);
   const usable = keys.filter(isKey);
   if (usable.length > keysMax) throw new Error(`${keysUrl} holds more than ${keysMax} keys`);
   return usable;
 }
 
-function objectIn(text: string, place: string): Readonly<Record<string, unknown>> {
+function parseObject(text: string, place: string): Readonly<Record<string, unknown>> {
   const value: unknown = JSON.parse(text);
   if (typeof value !== 'object' || value === null) throw new Error(`${place} does not answer with an object`);
   return value as Readonly<Record<string, unknown>>;

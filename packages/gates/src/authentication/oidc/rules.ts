@@ -1,9 +1,9 @@
 import { getOwn } from '@cluster-apiserver/base';
 import { type Expression, fromJson } from '@cluster-apiserver/expressions';
 import type { UserInfo } from '@cluster-apiserver/model';
-import { evaluated, type Values } from './claim-mapping.ts';
-import { TokenRejectedError } from '../token-rejected.ts';
-import type { Claims } from './verified-claims.ts';
+import { evaluate, type Values } from './claim-mapping.ts';
+import { TokenRejectedError } from '../token-rejected-error.ts';
+import type { Claims } from './verify-claims.ts';
 
 export type ClaimRule =
   | { readonly by: 'claim'; readonly claim: string; readonly requiredValue: string }
@@ -36,6 +36,6 @@ export function checkUserRules(rules: readonly ExpressionRule[], { name, uid, gr
 }
 
 function checkRule(where: string, { expression, message }: ExpressionRule, values: Values): void {
-  if (evaluated(where, expression, values) !== true)
+  if (evaluate(where, expression, values) !== true)
     throw new TokenRejectedError(`${where} does not hold: ${expression.text}`, { told: message });
 }

@@ -6,27 +6,27 @@ export interface AccountReference {
 }
 
 /** What a token says of its account, in the form of Kubernetes. */
-export const accountClaim = ({ namespace, name, uid }: AccountReference): Readonly<Record<string, unknown>> => ({
+export const toAccountClaim = ({ namespace, name, uid }: AccountReference): Readonly<Record<string, unknown>> => ({
   'kubernetes.io': { namespace, serviceaccount: { name, uid } },
 });
 
 /** The account that a token is of; undefined when it names none. */
-export function accountIn(claims: Readonly<Record<string, unknown>>): AccountReference | undefined {
-  const own = members(claims['kubernetes.io']);
+export function readAccount(claims: Readonly<Record<string, unknown>>): AccountReference | undefined {
+  const own = toRecord(claims['kubernetes.io']);
   const { namespace } = own;
-  const { name, uid } = members(own['serviceaccount']);
+  const { name, uid } = toRecord(own['serviceaccount']);
   if (typeof namespace !== 'string' || typeof name !== 'string' || typeof uid !== 'string') return undefined;
   return { namespace, name, uid };
 }
 
 /** Tokens that kube-apiserver has issued with the same key may be bound to objects that do not exist here. */
-export const isBound = (claims: Readonly<Record<string, unknown>>): boolean =>
-  ['pod', 'secret', 'node'].some((kind) => Object.hasOwn(members(claims['kubernetes.io']), kind));
+export const isBoundToObject = (claims: Readonly<Record<string, unknown>>): boolean =>
+  ['pod', 'secret', 'node'].some((kind) => Object.hasOwn(toRecord(claims['kubernetes.io']), kind));
 
-const members = (value: unknown): Readonly<Record<string, unknown>> =>
+const toRecord = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 
-export const accountGroups = (namespace: string): readonly string[] => [
+export const getAccountGroups = (namespace: string): readonly string[] => [
   'system:serviceaccounts',
   `system:serviceaccounts:${namespace}`,
 ];

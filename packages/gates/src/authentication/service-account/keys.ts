@@ -25,35 +25,35 @@ export class UnusableKeyError extends Error {
 }
 
 /** The first private key of a PEM file. */
-export function signingKeyIn(pem: string): SigningKey {
-  const block = blocksIn(pem).find(({ label }) => label.endsWith('PRIVATE KEY'));
+export function parseSigningKey(pem: string): SigningKey {
+  const block = splitPem(pem).find(({ label }) => label.endsWith('PRIVATE KEY'));
   if (!block) throw new UnusableKeyError('there is no private key in it');
-  const key = readable(() => createPrivateKey(block.text));
-  return { key, kid: keyId(key), alg: algorithmOf(key) };
+  const key = readKey(() => createPrivateKey(block.text));
+  return { key, kid: getKeyId(key), alg: algorithmOf(key) };
 }
 
 /** All keys of a PEM file, public ones or private ones, whose public half counts then. */
-export async function verifyingKeysIn(pem: string): Promise<readonly PublicKey[]> {
-  const blocks = blocksIn(pem);
+export async function parseVerifyingKeys(pem: string): Promise<readonly PublicKey[]> {
+  const blocks = splitPem(pem);
   if (blocks.length === 0) throw new UnusableKeyError('there is no key in it');
-  return Promise.all(blocks.map(({ text }) => published(readable(() => createPublicKey(text)))));
+  return Promise.all(blocks.map(({ text }) => toPublicKey(readKey(() => createPublicKey(text)))));
 }
 
-export async function serviceAccountKeys(
+export async function createServiceAccountKeys(
   signing: SigningKey,
   others: readonly PublicKey[],
 ): Promise<ServiceAccountKeys> {
-  const all = [await published(createPublicKey(signing.key)), ...others];
+  const all = [await toPublicKey(createPublicKey(signing.key)), ...others];
   return { signing, verifying: [...new Map(all.map((key) => [key.kid, key])).values()] };
 }
 
-async function published(key: KeyObject): Promise<PublicKey> {
+async function toPublicKey(key: KeyObject): Promise<PublicKey> {
   const alg = algorithmOf(key);
-  return { ...(await exportJWK(key)), use: 'sig', alg, kid: keyId(key) };
+  return { ...(await exportJWK(key)), use: 'sig', alg, kid: getKeyId(key) };
 }
 
 /** Follows from the key alone, so all replicas, and kube-apiserver with the same key, call it the same. */
-const keyId = (key: KeyObject): string =>
+const getKeyId = (key: KeyObject): string =>
   createHash('sha256')
     .update((key.type === 'public' ? key : createPublicKey(key)).export({ type: 'spki', format: 'der' }))
     .digest('base64url');
@@ -74,12 +74,12 @@ interface Block {
 }
 
 /** The parameters of a curve stand before the key in what some tools write, and once more in the key. */
-const blocksIn = (pem: string): readonly Block[] =>
+const splitPem = (pem: string): readonly Block[] =>
   [...pem.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----[^]+?-----END \1-----/g)]
     .map(([text, label = '']) => ({ label, text }))
     .filter(({ label }) => label !== 'EC PARAMETERS');
 
-function readable(read: () => KeyObject): KeyObject {
+function readKey(read: () => KeyObject): KeyObject {
   try {
     return read();
   } catch (cause) {

@@ -1,11 +1,11 @@
 import type { Call, Clock } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { authenticatedGroup } from '../authenticator.ts';
-import { claimedIssuer, type Claims, type KeyFinder, verifiedClaims } from '../oidc/verified-claims.ts';
+import { readIssuer, type Claims, type KeyFinder, verifyClaims } from '../oidc/verify-claims.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
-import { TokenRejectedError } from '../token-rejected.ts';
-import { accountUserName } from './account-name.ts';
-import { accountGroups, accountIn, type AccountReference, isBound } from './claims.ts';
+import { TokenRejectedError } from '../token-rejected-error.ts';
+import { getAccountUserName } from './account-name.ts';
+import { getAccountGroups, readAccount, type AccountReference, isBoundToObject } from './claims.ts';
 
 export interface AccountAnswer extends TokenAnswer {
   readonly account: AccountReference;
@@ -21,22 +21,22 @@ export interface SignedAccountOptions {
 }
 
 /** Of which service account a token says that it is, signed by one of our keys. Whether there is such an account is not asked. */
-export function signedAccountTokens({
+export function createAccountTokenAuthenticator({
   issuers,
   audiences: own,
   keys,
   clock,
 }: SignedAccountOptions): TokenAuthenticator<AccountAnswer> {
-  const answerFor = async (
+  const verifyToken = async (
     token: string,
     url: string,
     audiences: readonly string[],
     call: Call,
   ): Promise<AccountAnswer> => {
-    const claims = await verifiedClaims(token, { issuer: { url, audiences }, keys }, clock, call);
-    const account = accountIn(claims);
+    const claims = await verifyClaims(token, { issuer: { url, audiences }, keys }, clock, call);
+    const account = readAccount(claims);
     if (!account) throw new TokenRejectedError('the token names no service account');
-    if (isBound(claims)) throw new TokenRejectedError('the token is bound to an object that does not exist');
+    if (isBoundToObject(claims)) throw new TokenRejectedError('the token is bound to an object that does not exist');
     const meant: readonly unknown[] = [claims['aud']].flat();
     return {
       account,
@@ -47,8 +47,8 @@ export function signedAccountTokens({
   };
   return {
     authenticateToken: (token, call, audiences = own) => {
-      const url = claimedIssuer(token);
-      return url !== undefined && issuers.includes(url) ? answerFor(token, url, audiences, call) : undefined;
+      const url = readIssuer(token);
+      return url !== undefined && issuers.includes(url) ? verifyToken(token, url, audiences, call) : undefined;
     },
   };
 }
@@ -58,9 +58,9 @@ function userOf(account: AccountReference, { jti }: Claims): UserInfo {
   // Tells the tokens of one account apart, for those who follow what was done with which.
   const credential = typeof jti === 'string' && jti !== '' && { [credentialIdKey]: [`JTI=${jti}`] };
   return {
-    name: accountUserName(account),
+    name: getAccountUserName(account),
     uid,
-    groups: [...accountGroups(namespace), authenticatedGroup],
+    groups: [...getAccountGroups(namespace), authenticatedGroup],
     ...(credential && { extra: credential }),
   };
 }
@@ -94,7 +94,7 @@ const absentMax = 4_096;
  * another replica a moment ago. A uid that was once found absent does not come into being later, so that is remembered:
  * the token of an account that is gone costs the storage one read in a while, and not one for each use.
  */
-export function ofLivingAccounts(
+export function requireExistingAccounts(
   signed: TokenAuthenticator<AccountAnswer>,
   findAccount: FindAccount,
   clock: Clock,
@@ -108,26 +108,26 @@ export function ofLivingAccounts(
     if (oldest !== undefined && absent.size >= absentMax) absent.delete(oldest);
     absent.set(key, clock.monotonicMs() + absentMs);
   };
-  const findFreshly = async (
+  const findFresh = async (
     account: AccountReference,
-    isIt: (found: FoundAccount | undefined) => found is FoundAccount,
+    isSameAccount: (found: FoundAccount | undefined) => found is FoundAccount,
     call: Call,
   ): Promise<FoundAccount | undefined> => {
     const key = JSON.stringify([account.namespace, account.name, account.uid]);
     if (isAbsent(key)) return undefined;
     const found = await findAccount(account, true, call);
-    if (isIt(found)) return found;
+    if (isSameAccount(found)) return found;
     noteAbsent(key);
     return undefined;
   };
-  const accepted = (answer: AccountAnswer, found: FoundAccount | undefined): AccountAnswer => {
+  const acceptAnswer = (answer: AccountAnswer, found: FoundAccount | undefined): AccountAnswer => {
     if (!found) throw new TokenRejectedError('the service account of the token does not exist any more');
     if (found.deletedAtMs !== undefined && found.deletedAtMs < clock.now() - deletedLeewayMs)
       throw new TokenRejectedError('the service account of the token has been deleted');
     return answer;
   };
   /** Waits for nobody while memory knows the account: these tokens come with nearly every request. */
-  const living = (
+  const requireAccount = (
     answer: AccountAnswer | undefined,
     call: Call,
   ): AccountAnswer | undefined | Promise<AccountAnswer | undefined> => {
@@ -136,15 +136,17 @@ export function ofLivingAccounts(
     const isIt = (found: FoundAccount | undefined): found is FoundAccount => found?.uid === account.uid;
     const checked = (remembered: FoundAccount | undefined): AccountAnswer | Promise<AccountAnswer> =>
       isIt(remembered)
-        ? accepted(answer, remembered)
-        : findFreshly(account, isIt, call).then((found) => accepted(answer, found));
+        ? acceptAnswer(answer, remembered)
+        : findFresh(account, isIt, call).then((found) => acceptAnswer(answer, found));
     const remembered = findAccount(account, false, call);
     return remembered instanceof Promise ? remembered.then(checked) : checked(remembered);
   };
   return {
     authenticateToken: (token, call, audiences) => {
       const answer = signed.authenticateToken(token, call, audiences);
-      return answer instanceof Promise ? answer.then((found) => living(found, call)) : living(answer, call);
+      return answer instanceof Promise
+        ? answer.then((found) => requireAccount(found, call))
+        : requireAccount(answer, call);
     },
   };
 }

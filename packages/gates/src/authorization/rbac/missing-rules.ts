@@ -1,6 +1,6 @@
 import type { Steps } from '@cluster-apiserver/base';
 import type { PolicyRule } from '@cluster-apiserver/model';
-import { anyWith, type RuleSet } from './rule-set.ts';
+import { getWildcard, type RuleSet } from './rule-set.ts';
 
 /** A rule of one verb on one resource or path: the smallest part that can be granted. */
 export interface SingleRule {
@@ -26,12 +26,12 @@ const partsMax = 500_000;
 const partsPerStep = 256;
 
 /** The parts of rules that none of the held rules covers. */
-export function* missingRules(rules: readonly PolicyRule[], held: readonly RuleSet[]): Steps<MissingRules> {
+export function* findMissingRules(rules: readonly PolicyRule[], held: readonly RuleSet[]): Steps<MissingRules> {
   const missing: SingleRule[] = [];
   let parts = 0;
   for (const rule of rules) {
     if (isCoveredByStars(rule, held)) continue;
-    for (const part of partsOf(rule)) {
+    for (const part of splitRule(rule)) {
       if (!isCovered(part, held)) missing.push(part);
       if (missing.length === missingMax || ++parts === partsMax) return { missing, isComplete: false };
       if (parts % partsPerStep === 0) yield;
@@ -50,7 +50,7 @@ const isCoveredByStars = ({ verbs = [], nonResourceURLs = [] }: PolicyRule, held
     ),
   );
 
-function* partsOf(rule: PolicyRule): Generator<SingleRule, void> {
+function* splitRule(rule: PolicyRule): Generator<SingleRule, void> {
   const { verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
   for (const group of apiGroups)
     for (const resource of resources)
@@ -68,7 +68,7 @@ function isCovered(part: SingleRule, held: readonly RuleSet[]): boolean {
   if (path !== undefined) return held.some((rules) => rules.allowsPath(verb, path));
   const resource = part.resources?.[0] ?? '';
   const slash = resource.indexOf('/');
-  const wildcard = slash < 0 ? undefined : anyWith(resource.slice(slash + 1));
+  const wildcard = slash < 0 ? undefined : getWildcard(resource.slice(slash + 1));
   const group = part.apiGroups?.[0] ?? '';
   return held.some((rules) => rules.allowsResource(verb, group, resource, wildcard, part.resourceNames?.[0]));
 }
@@ -78,11 +78,11 @@ export function describeMissing({ missing, isComplete }: MissingRules): string {
   const lines = [...mergeVerbs(missing)].map(
     ({ apiGroups, resources, nonResourceURLs, resourceNames, verbs }) =>
       `{${[
-        ...attribute('APIGroups', apiGroups),
-        ...attribute('Resources', resources),
-        ...attribute('NonResourceURLs', nonResourceURLs),
-        ...attribute('ResourceNames', resourceNames),
-        ...attribute('Verbs', verbs),
+        ...formatAttribute('APIGroups', apiGroups),
+        ...formatAttribute('Resources', resources),
+        ...formatAttribute('NonResourceURLs', nonResourceURLs),
+        ...formatAttribute('ResourceNames', resourceNames),
+        ...formatAttribute('Verbs', verbs),
       ].join(', ')}}`,
   );
   return [...new Set(lines)]
@@ -91,11 +91,11 @@ export function describeMissing({ missing, isComplete }: MissingRules): string {
     .join('\n');
 }
 
-const attribute = (name: string, values: readonly string[] | undefined): string[] =>
-  values ? [`${name}:${quoted(values)}`] : [];
+const formatAttribute = (name: string, values: readonly string[] | undefined): string[] =>
+  values ? [`${name}:${quoteAll(values)}`] : [];
 
 /** A list as Go prints one with `%q`. */
-export const quoted = (values: readonly string[]): string =>
+export const quoteAll = (values: readonly string[]): string =>
   `[${values.map((value) => JSON.stringify(value)).join(' ')}]`;
 
 /** Parts that differ in nothing but their verb become one, unless they name an object or a path. */

@@ -3,7 +3,7 @@ import type { PolicyRule, RbacSubject, RoleRef } from '@cluster-apiserver/model'
 import { describe, expect, test } from '@jest/globals';
 import { account, asks, asksPath, group, ref, user, who } from '../../../test/rbac.ts';
 import { PolicyIndex } from './policy-index.ts';
-import { rbacAuthorizer } from './rbac-authorizer.ts';
+import { createRbacAuthorizer } from './rbac-authorizer.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const listAccounts: PolicyRule = { verbs: ['list'], apiGroups: [''], resources: ['serviceaccounts'] };
@@ -164,7 +164,7 @@ describe('a change', () => {
 
 describe('the authorizer', () => {
   test('decides nothing before roles and bindings have been read', async () => {
-    const { authorize, rulesOf } = rbacAuthorizer(() => undefined);
+    const { authorize, rulesOf } = createRbacAuthorizer(() => undefined);
     expect(authorize(asks(who('alice'), 'a'), call)).toEqual({ verdict: 'notReady' });
     expect(await rulesOf(who('alice'), 'a', call)).toEqual({ resource: [], nonResource: [], incomplete: true });
   });
@@ -186,7 +186,7 @@ describe('the authorizer', () => {
       roleRef: ref('ClusterRole', 'r'),
       subjects: [group('devs'), user('alice')],
     });
-    const { resource, nonResource, incomplete, error } = await rbacAuthorizer(() => index).rulesOf(
+    const { resource, nonResource, incomplete, error } = await createRbacAuthorizer(() => index).rulesOf(
       who('alice', 'devs'),
       'a',
       call,

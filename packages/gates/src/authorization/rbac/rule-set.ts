@@ -15,8 +15,8 @@ export class RuleSet {
     this.rules = rules;
     for (const { verbs, apiGroups, resources = [], resourceNames = [], nonResourceURLs = [] } of rules) {
       const rule: ResourceRule = {
-        verbs: namesOf(verbs),
-        groups: namesOf(apiGroups),
+        verbs: toNames(verbs),
+        groups: toNames(apiGroups),
         objects: resourceNames.length === 0 ? undefined : new Set(resourceNames),
       };
       for (const resource of new Set(resources)) addTo(this.#byResource, resource, rule);
@@ -52,7 +52,7 @@ export class RuleSet {
 }
 
 /** The entry of a rule that means this subresource of all resources. */
-export const anyWith = (subresource: string): string => `*/${subresource}`;
+export const getWildcard = (subresource: string): string => `*/${subresource}`;
 
 /** Undefined for all names. */
 type Names = ReadonlySet<string> | undefined;
@@ -63,7 +63,7 @@ interface ResourceRule {
   readonly objects: Names;
 }
 
-const namesOf = (names: readonly string[] = []): Names => (names.includes('*') ? undefined : new Set(names));
+const toNames = (names: readonly string[] = []): Names => (names.includes('*') ? undefined : new Set(names));
 
 const has = (names: Names, name: string): boolean => names === undefined || names.has(name);
 

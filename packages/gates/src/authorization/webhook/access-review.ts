@@ -33,26 +33,26 @@ export interface ReviewStatus {
 }
 
 /** Whatever is read here belongs into the key of its cached answer too (`question-key.ts`). */
-export function reviewSpecOf({ user, verb, path, resource }: AccessQuestion): ReviewSpec {
+export function toReviewSpec({ user, verb, path, resource }: AccessQuestion): ReviewSpec {
   return {
     ...(resource
-      ? { resourceAttributes: resourceAttributesOf(verb, resource) }
+      ? { resourceAttributes: toResourceAttributes(verb, resource) }
       : { nonResourceAttributes: { path, verb } }),
     user: user.name || undefined,
     groups: user.groups.length > 0 ? user.groups : undefined,
-    extra: user.extra && sorted(user.extra),
+    extra: user.extra && sortExtra(user.extra),
     uid: user.uid || undefined,
   };
 }
 
-function sorted(extra: Readonly<Record<string, readonly string[]>>): ReviewSpec['extra'] {
+function sortExtra(extra: Readonly<Record<string, readonly string[]>>): ReviewSpec['extra'] {
   const entries = Object.entries(extra);
   return entries.length === 0
     ? undefined
     : Object.fromEntries(entries.toSorted(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-function resourceAttributesOf(verb: string, resource: ResourceQuestion): ResourceAttributes {
+function toResourceAttributes(verb: string, resource: ResourceQuestion): ResourceAttributes {
   return {
     namespace: resource.namespace || undefined,
     verb,
@@ -67,7 +67,7 @@ function resourceAttributesOf(verb: string, resource: ResourceQuestion): Resourc
   };
 }
 
-export function reviewOf(spec: ReviewSpec, version: ReviewVersion): object {
+export function createReview(spec: ReviewSpec, version: ReviewVersion): object {
   const { groups, ...rest } = spec;
   return {
     apiVersion: apiVersionOf(version),
@@ -82,7 +82,7 @@ const apiVersionOf = (version: ReviewVersion): string => `authorization.k8s.io/$
 const reasonCharactersMax = 4_096;
 
 /** Throws a WebhookError for an answer that is malformed. */
-export function statusIn(answer: object, version: ReviewVersion): ReviewStatus {
+export function parseStatus(answer: object, version: ReviewVersion): ReviewStatus {
   const { apiVersion, kind, status } = answer as Readonly<Record<string, unknown>>;
   if (apiVersion !== apiVersionOf(version) || kind !== 'SubjectAccessReview')
     throw new WebhookError(`the response is not a SubjectAccessReview of ${version}`);

@@ -32,7 +32,7 @@ export class CircuitBreaker {
   }
 
   /** Whether a request may be sent. Whoever was let in calls `leave` in the end. */
-  enter(): boolean {
+  acquire(): boolean {
     const nowMs = this.#clock.monotonicMs();
     if (this.#waiting >= waitingMax) return false;
     if (this.#waiting === 0) this.#lastSignMs = nowMs;
@@ -45,16 +45,16 @@ export class CircuitBreaker {
     return true;
   }
 
-  leave(): void {
+  release(): void {
     this.#waiting--;
   }
 
-  answered(): void {
+  recordResponse(): void {
     this.#failures = 0;
     this.#lastSignMs = this.#clock.monotonicMs();
   }
 
-  failed(): void {
+  recordFailure(): void {
     this.#failures++;
     if (this.#failures === failuresMax) this.#nextTrialMs = this.#clock.monotonicMs() + pauseMs;
   }

@@ -21,10 +21,10 @@ const budgetSteps = 250_000;
 const lateBudgetSteps = 1_000;
 
 /** Whether a review is for the webhook. One condition that is false excludes it, whatever errors the others have. */
-export function matchConditions(conditions: readonly Expression[]): (spec: ReviewSpec) => MatchResult {
+export function createConditionMatcher(conditions: readonly Expression[]): (spec: ReviewSpec) => MatchResult {
   if (conditions.length === 0) return () => 'matches';
   return (spec) => {
-    const variables = variablesOf(spec);
+    const variables = toVariables(spec);
     let budget = new Budget(budgetSteps);
     let failed: MatchConditionError | undefined;
     for (const condition of conditions) {
@@ -57,20 +57,20 @@ function evaluate(
  * Every string is there, also when it is empty. Attributes of the other form are null as bare variables, so that
  * `has(resourceAttributes.verb)` is false, and absent below `request`, so that `has(request.resourceAttributes)` is.
  */
-function variablesOf({ resourceAttributes, nonResourceAttributes, user, groups, extra, uid }: ReviewSpec) {
+function toVariables({ resourceAttributes, nonResourceAttributes, user, groups, extra, uid }: ReviewSpec) {
   const spec = {
     user: user ?? '',
     groups: groups ?? [],
     extra: extra ?? {},
     uid: uid ?? '',
-    resourceAttributes: resourceAttributes && withEmptyStrings(resourceAttributes),
+    resourceAttributes: resourceAttributes && fillEmptyStrings(resourceAttributes),
     nonResourceAttributes,
   };
   const bare = Object.entries(spec).map(([name, value]): [string, Value] => [name, fromJson(value ?? null)]);
   return new Map<string, Value>([...bare, ['request', fromJson(spec)]]);
 }
 
-const withEmptyStrings = (attributes: ResourceAttributes): object => ({
+const fillEmptyStrings = (attributes: ResourceAttributes): object => ({
   ...attributes,
   namespace: attributes.namespace ?? '',
   group: attributes.group ?? '',

@@ -4,9 +4,9 @@
  */
 export class TokenRejectedError extends Error {
   override readonly name = 'TokenRejectedError';
-  readonly told: string | undefined;
-  constructor(message: string, options: ErrorOptions & { readonly told?: string | undefined } = {}) {
+  readonly clientMessage: string | undefined;
+  constructor(message: string, options: ErrorOptions & { readonly clientMessage?: string | undefined } = {}) {
     super(message, options);
-    this.told = options.told;
+    this.clientMessage = options.told;
   }
 }

@@ -1,21 +1,21 @@
 import type { Call, Clock } from '@cluster-apiserver/base';
 import { compactVerify, decodeProtectedHeader, type JWK } from 'jose';
-import { algorithmNames, type Signed } from './algorithms.ts';
-import { TokenRejectedError } from '../token-rejected.ts';
+import { algorithmNames, type SignatureHeader } from './algorithms.ts';
+import { TokenRejectedError } from '../token-rejected-error.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
 /** Claims that say until when they hold. */
-export type Lasting = Claims & { readonly exp: number };
+export type ExpiringClaims = Claims & { readonly exp: number };
 
 /** Clocks of issuers run ahead of ours; for the end of a token nobody needs such kindness. */
 const notBeforeLeewaySeconds = 60;
 
 /** Where the keys are that may have signed a token. */
 export interface KeyFinder {
-  find(signed: Signed, call: Call): Promise<readonly JWK[]>;
+  find(signed: SignatureHeader, call: Call): Promise<readonly JWK[]>;
   /** Asked when none of those has signed it: what there is now, if that may be something else. */
-  findNewer(signed: Signed, call: Call): Promise<readonly JWK[]>;
+  findNewer(signed: SignatureHeader, call: Call): Promise<readonly JWK[]>;
 }
 
 /** Whose signature counts, and for whom. */
@@ -30,33 +30,33 @@ export interface SigningIssuer {
 const tokenLengthMax = 64 * 1024;
 
 /** Who a token says that it is of. Unverified, and only good for finding whom to ask. */
-export function claimedIssuer(token: string): string | undefined {
+export function readIssuer(token: string): string | undefined {
   const parts = token.split('.', 4);
   if (parts.length !== 3 || token.length > tokenLengthMax) return undefined;
-  const issuer = claimsIn(Buffer.from(parts[1] as string, 'base64url'))?.iss;
+  const issuer = parseClaims(Buffer.from(parts[1] as string, 'base64url'))?.iss;
   return typeof issuer === 'string' ? issuer : undefined;
 }
 
 /** The claims of a token that the issuer has signed, for one of the audiences, and that holds now. */
-export async function verifiedClaims(
+export async function verifyClaims(
   token: string,
   { issuer: { url, audiences }, algorithms = algorithmNames, keys }: SigningIssuer,
   clock: Clock,
   call: Call,
-): Promise<Lasting> {
-  const signed = signedBy(token, algorithms);
+): Promise<ExpiringClaims> {
+  const signed = readSignatureHeader(token, algorithms);
   const payload =
-    (await firstVerified(token, await keys.find(signed, call))) ??
-    (await firstVerified(token, await keys.findNewer(signed, call)));
+    (await verifySignature(token, await keys.find(signed, call))) ??
+    (await verifySignature(token, await keys.findNewer(signed, call)));
   if (!payload) throw new TokenRejectedError('no key of the issuer has signed the token');
-  const claims = claimsIn(payload);
+  const claims = parseClaims(payload);
   if (!claims || claims.iss !== url) throw new TokenRejectedError('the token is of another issuer');
   checkAudience(claims.aud, audiences);
   checkTimes(claims, clock.now() / 1000);
   return claims;
 }
 
-function signedBy(token: string, algorithms: readonly string[]): Signed {
+function readSignatureHeader(token: string, algorithms: readonly string[]): SignatureHeader {
   try {
     const { alg, kid } = decodeProtectedHeader(token);
     if (typeof alg === 'string' && algorithms.includes(alg)) {
@@ -70,8 +70,8 @@ function signedBy(token: string, algorithms: readonly string[]): Signed {
   throw new TokenRejectedError('the token is not signed with an algorithm that is allowed');
 }
 
-async function firstVerified(token: string, candidates: readonly JWK[]): Promise<Uint8Array | undefined> {
-  if (!isSpelledOnce(token)) return undefined;
+async function verifySignature(token: string, candidates: readonly JWK[]): Promise<Uint8Array | undefined> {
+  if (!isCanonical(token)) return undefined;
   for (const key of candidates) {
     try {
       const { payload } = await compactVerify(token, key, { algorithms: algorithmNames });
@@ -84,12 +84,12 @@ async function firstVerified(token: string, candidates: readonly JWK[]): Promise
 }
 
 /** Bits that mean nothing at the end of the signature would make many tokens of one. */
-function isSpelledOnce(token: string): boolean {
+function isCanonical(token: string): boolean {
   const signature = token.slice(token.lastIndexOf('.') + 1);
   return Buffer.from(signature, 'base64url').toString('base64url') === signature;
 }
 
-function claimsIn(payload: Uint8Array): Claims | undefined {
+function parseClaims(payload: Uint8Array): Claims | undefined {
   try {
     const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
     return typeof claims === 'object' && claims !== null && !Array.isArray(claims) ? (claims as Claims) : undefined;
@@ -104,7 +104,7 @@ function checkAudience(claimed: unknown, audiences: readonly string[]): void {
     throw new TokenRejectedError('the token is for other audiences');
 }
 
-function checkTimes(claims: Claims, nowSeconds: number): asserts claims is Lasting {
+function checkTimes(claims: Claims, nowSeconds: number): asserts claims is ExpiringClaims {
   const { exp, nbf, iat } = claims;
   if (!isTime(exp)) throw new TokenRejectedError('the token does not say when it ends');
   if (exp <= nowSeconds) throw new TokenRejectedError('the token is expired');

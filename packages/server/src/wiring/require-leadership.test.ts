@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { callUntil, systemClock } from '@cluster-apiserver/base';
 import { memoryStore, type Revision, type Store } from '@cluster-apiserver/storage';
-import { requireLeadership } from './while-leading.ts';
+import { requireLeadership } from './require-leadership.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const value = Buffer.from('x');

@@ -2,10 +2,10 @@ import type { AccessDecision } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 
 /** Reports each decision of an authorizer, and nothing of what it leaves to others. */
-export function instrumented(inner: Authorizer, decided: (decision: 'allowed' | 'denied') => void): Authorizer {
+export function countDecisions(inner: Authorizer, count: (decision: 'allowed' | 'denied') => void): Authorizer {
   const report = (decision: AccessDecision): AccessDecision => {
-    if (decision.verdict === 'allow') decided('allowed');
-    else if (decision.verdict === 'deny') decided('denied');
+    if (decision.verdict === 'allow') count('allowed');
+    else if (decision.verdict === 'deny') count('denied');
     return decision;
   };
   const { rulesOf } = inner;

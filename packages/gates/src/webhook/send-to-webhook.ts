@@ -1,5 +1,5 @@
 import { type Call, type Clock, DeadlineExceededError, type Random, sleep, withinCall } from '@cluster-apiserver/base';
-import { type HttpsAnswer, type HttpsClient, HttpsError } from '../https/https-client.ts';
+import { type HttpsResponse, type HttpsClient, HttpsError } from '../https/https-client.ts';
 import { WebhookError } from './webhook-error.ts';
 
 /** Somebody outside who is asked with JSON. Each kind of webhook has its own bounds. */
@@ -34,26 +34,26 @@ export interface RetryPolicy {
 }
 
 /** Too many requests, and what a server says that may be well again a moment later. */
-const passing = [429, 500, 503, 504];
+const retriableCodes = [429, 500, 503, 504];
 
 /** Sends a question, and gives the object that is its answer. Throws like `sendToWebhook`. */
-export const askWebhook = async (question: object, options: WebhookOptions, call: Call): Promise<object> =>
-  objectIn(await sendToWebhook(JSON.stringify(question), options, call));
+export const requestReview = async (question: object, options: WebhookOptions, call: Call): Promise<object> =>
+  parseObject(await sendToWebhook(JSON.stringify(question), options, call));
 
 /**
  * Sends a body until there is an answer; throws a WebhookError when there is none in time, and what ended the call when
  * it was the call that ended.
  */
-export async function sendToWebhook(body: string, options: WebhookOptions, call: Call): Promise<HttpsAnswer> {
+export async function sendToWebhook(body: string, options: WebhookOptions, call: Call): Promise<HttpsResponse> {
   const { clock, random, retry, signal } = options;
   const endMs = clock.monotonicMs() + retry.allMs;
   for (let tries = 1, pauseMs = retry.firstPauseMs; ; tries++, pauseMs *= retry.growth) {
     const timeoutMs = Math.min(retry.tryMs, endMs - clock.monotonicMs());
     const answer = await post(body, timeoutMs, options, call);
-    if (!(answer instanceof WebhookError) && !passing.includes(answer.status)) return answer;
+    if (!(answer instanceof WebhookError) && !retriableCodes.includes(answer.status)) return answer;
     const pause = pauseMs + (random.below(1000) / 1000) * retry.jitter * pauseMs;
     if (tries === retry.triesMax || signal.aborted || clock.monotonicMs() + pause >= endMs)
-      throw asFailure(answer, tries);
+      throw toWebhookError(answer, tries);
     // The loop sees that the signal has ended it.
     await withinCall(
       clock,
@@ -68,7 +68,7 @@ async function post(
   timeoutMs: number,
   { connection, bodyBytesMax }: WebhookOptions,
   call: Call,
-): Promise<HttpsAnswer | WebhookError> {
+): Promise<HttpsResponse | WebhookError> {
   try {
     const { client, url, bearerToken } = connection();
     const authorization = bearerToken && { authorization: `Bearer ${bearerToken}` };
@@ -81,12 +81,12 @@ async function post(
   }
 }
 
-const asFailure = (answer: HttpsAnswer | WebhookError, tries: number): WebhookError =>
+const toWebhookError = (answer: HttpsResponse | WebhookError, tries: number): WebhookError =>
   new WebhookError(`a webhook gave no answer in ${tries} tries`, {
     cause: answer instanceof WebhookError ? answer : new WebhookError(`the status is ${answer.status}`),
   });
 
-function objectIn({ status, body }: HttpsAnswer): object {
+function parseObject({ status, body }: HttpsResponse): object {
   if (status !== 200 && status !== 201) throw new WebhookError(`a webhook answered with the status ${status}`);
   let value: unknown;
   try {

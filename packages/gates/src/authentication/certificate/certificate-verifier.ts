@@ -9,19 +9,19 @@ import {
 /** How long a chain that was not believed stays so without another look: it may be one that is not valid yet. */
 const distrustMs = 10_000;
 
-type Answer = { readonly verified: Verified } | { readonly distrusted: UntrustedCertificateError };
+type Verification = { readonly verified: Verified } | { readonly untrusted: UntrustedCertificateError };
 
 /**
  * Verifies the certificates of connections, once for each and for each set of authorities: most requests find what was
  * found for the one before. A chain stands for its connection, so it must be the same object each time.
  */
-export function verifiedCertificates(
+export function createCertificateVerifier(
   authorities: () => Authorities,
   clock: Clock,
-): (chain: readonly Buffer[]) => Answer {
+): (chain: readonly Buffer[]) => Verification {
   const known = new WeakMap<
     readonly Buffer[],
-    { readonly by: Authorities; readonly answer: Answer; readonly untilMs: number }
+    { readonly by: Authorities; readonly answer: Verification; readonly untilMs: number }
   >();
   return (chain) => {
     const [by, nowMs] = [authorities(), clock.now()];
@@ -34,11 +34,11 @@ export function verifiedCertificates(
   };
 }
 
-function verify(chain: readonly Buffer[], authorities: Authorities, nowMs: number): Answer {
+function verify(chain: readonly Buffer[], authorities: Authorities, nowMs: number): Verification {
   try {
     return { verified: verifyClient(chain, authorities, nowMs) };
   } catch (error) {
-    if (error instanceof UntrustedCertificateError) return { distrusted: error };
+    if (error instanceof UntrustedCertificateError) return { untrusted: error };
     throw error;
   }
 }

@@ -8,7 +8,7 @@ export type AuthorizationResult = 'allowed' | 'denied' | 'no-opinion' | 'error';
 export type ObserveAuthorization = (result: AuthorizationResult, seconds: number) => void;
 
 /** Reports each attempt of an authorizer, whatever comes of it. */
-export function measuredAuthorizer(inner: Authorizer, clock: Clock, observe: ObserveAuthorization): Authorizer {
+export function createMeasuredAuthorizer(inner: Authorizer, clock: Clock, observe: ObserveAuthorization): Authorizer {
   const ended = (startMs: number, decision: AccessDecision): AccessDecision => {
     observe(resultOf(decision), (clock.monotonicMs() - startMs) / 1000);
     return decision;

@@ -1,5 +1,5 @@
 import type { Clock } from '@cluster-apiserver/base';
-import { type Admission, type AdmissionContext, type AdmissionPlugin, admission } from './admission.ts';
+import { type Admission, type AdmissionContext, type AdmissionPlugin, createAdmission } from './admission.ts';
 
 /** The step that changes objects, and the one that only accepts or rejects. Named as in kube-apiserver. */
 export type AdmissionStep = 'admit' | 'validate';
@@ -14,7 +14,7 @@ export interface AdmissionMeasures {
 }
 
 /** Admission that reports each of its steps, and each plugin in them. */
-export function measuredAdmission(
+export function createMeasuredAdmission(
   plugins: readonly AdmissionPlugin[],
   clock: Clock,
   measures: AdmissionMeasures,
@@ -30,19 +30,19 @@ export function measuredAdmission(
     const { name } = plugin;
     return {
       ...plugin,
-      ...(mutate && { mutate: timed(mutate, lastLap, lap, measures.plugin(name, 'admit')) }),
-      ...(validate && { validate: timed(validate, lastLap, lap, measures.plugin(name, 'validate')) }),
+      ...(mutate && { mutate: measure(mutate, lastLap, lap, measures.plugin(name, 'admit')) }),
+      ...(validate && { validate: measure(validate, lastLap, lap, measures.plugin(name, 'validate')) }),
     };
   });
-  const { mutate, validate } = admission(measured);
+  const { mutate, validate } = createAdmission(measured);
   return {
-    mutate: timed(mutate, lap, lastLap, measures.step('admit')),
-    validate: timed(validate, lap, lastLap, measures.step('validate')),
+    mutate: measure(mutate, lap, lastLap, measures.step('admit')),
+    validate: measure(validate, lap, lastLap, measures.step('validate')),
   };
 }
 
 /** Measures an action. One that ends synchronously allocates nothing. */
-function timed<T>(
+function measure<T>(
   act: (context: AdmissionContext) => T | Promise<T>,
   start: () => number,
   end: () => number,

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type Clock, seededRandom } from '@cluster-apiserver/base';
-import { runWithRestarts } from './restarting.ts';
+import { runWithRestarts } from './run-with-restarts.ts';
 
 /** Every pause is over at once. */
 const pauses: number[] = [];

@@ -1,8 +1,8 @@
 import { getOwn, setOwn } from '@cluster-apiserver/base';
-import { unescapedKey } from '../authentication/unescaped-key.ts';
+import { unescapeKey } from '../authentication/unescape-key.ts';
 
 /** Whom a caller wants to be, as the headers of the request say. */
-export interface WantedUser {
+export interface ImpersonatedUser {
   readonly name: string;
   readonly uid: string | undefined;
   readonly groups: readonly string[];
@@ -25,7 +25,9 @@ export class ImpersonationHeaderError extends Error {
  * there is none. A header of this family never goes unheeded: the request would then do as its caller what it was meant
  * to do as somebody else.
  */
-export function wantedUser(lines: readonly (readonly [name: string, value: string])[]): WantedUser | undefined {
+export function readImpersonatedUser(
+  lines: readonly (readonly [name: string, value: string])[],
+): ImpersonatedUser | undefined {
   if (lines.length === 0) return undefined;
   if (lines.length > partsMax)
     throw new ImpersonationHeaderError(`a request can carry at most ${partsMax} impersonation headers`);
@@ -37,7 +39,7 @@ export function wantedUser(lines: readonly (readonly [name: string, value: strin
     else if (header === 'impersonate-uid') uids.push(value);
     else if (header === 'impersonate-group') groups.push(value);
     else if (header.startsWith(extraPrefix) && header.length > extraPrefix.length) {
-      const key = unescapedKey(header.slice(extraPrefix.length));
+      const key = unescapeKey(header.slice(extraPrefix.length));
       const values = getOwn(extra, key);
       if (values) values.push(value);
       else setOwn(extra, key, [value]);

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import { ManualClock } from '../../test/oidc/manual-clock.ts';
-import { cachedTokens } from './cached-tokens.ts';
+import { createTokenCache } from './token-cache.ts';
 import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
-import { TokenRejectedError } from './token-rejected.ts';
+import { TokenRejectedError } from './token-rejected-error.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 
@@ -30,11 +30,11 @@ beforeEach(() => {
       return answers(token);
     },
   };
-  tokens = cachedTokens(inner, {
+  tokens = createTokenCache(inner, {
     clock,
     random: seededRandom(1),
     ttlMs: 10_000,
-    asked: (status) => void statuses.push(status),
+    countLookup: (status) => void statuses.push(status),
   });
 });
 

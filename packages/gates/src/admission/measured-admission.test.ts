@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { handClock } from '../../../base/test/hand-clock.ts';
 import { contextOf } from '../../test/admission.ts';
 import type { AdmissionPlugin } from './admission.ts';
-import { type AdmissionMeasures, measuredAdmission } from './measured.ts';
+import { type AdmissionMeasures, createMeasuredAdmission } from './measured-admission.ts';
 
 const clock = handClock();
 const observed: unknown[] = [];
@@ -35,7 +35,7 @@ test.each([
   [false, true],
   [true, true],
 ])('each step of a plugin, and of all, is reported (with waiting: %s, refused: %s)', async (isAsync, refuses) => {
-  const measured = measuredAdmission([slow(isAsync, refuses)], clock, measures);
+  const measured = createMeasuredAdmission([slow(isAsync, refuses)], clock, measures);
   await (async () => measured.mutate(contextOf()))().catch(() => {});
   await (async () => measured.validate(contextOf({ operation: 'DELETE' })))().catch(() => {});
   expect(observed).toEqual([
@@ -49,7 +49,7 @@ test.each([
 test('each plugin is reported with its own time, and the step with all of it', async () => {
   const slower = { ...slow(true, false), name: 'slower' };
   const none: AdmissionPlugin = { name: 'none' };
-  const measured = measuredAdmission([slow(false, false), none, slower, slow(false, false)], clock, measures);
+  const measured = createMeasuredAdmission([slow(false, false), none, slower, slow(false, false)], clock, measures);
   await measured.validate(contextOf());
   expect(observed).toEqual([
     ['slow', 'validate', 'CREATE', false, 2],
@@ -61,7 +61,7 @@ test('each plugin is reported with its own time, and the step with all of it', a
 
 test('nothing waits that did not wait before', () => {
   const context = contextOf();
-  const measured = measuredAdmission([{ name: 'quick', validate: () => undefined }], clock, measures);
+  const measured = createMeasuredAdmission([{ name: 'quick', validate: () => undefined }], clock, measures);
   expect(measured.mutate(context)).toBe(context.object);
   expect(measured.validate(context)).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { assumedUser, authenticatedUser } from './known-user.ts';
+import { addAssumedGroup, addAuthenticatedGroup } from './user-groups.ts';
 
 /** What a user is given besides: by an authenticator, and where another user acts for it. */
 describe.each([
@@ -11,7 +11,7 @@ describe.each([
   ['system:anonymous', ['a'], ['a'], ['a', 'system:unauthenticated']],
 ])('%s in %j', (name, groups, authenticated, assumed) => {
   test('is known to be in the groups that the reference gives', () => {
-    expect(authenticatedUser({ name, groups }).groups).toEqual(authenticated);
-    expect(assumedUser({ name, groups }).groups).toEqual(assumed);
+    expect(addAuthenticatedGroup({ name, groups }).groups).toEqual(authenticated);
+    expect(addAssumedGroup({ name, groups }).groups).toEqual(assumed);
   });
 });

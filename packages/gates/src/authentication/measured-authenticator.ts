@@ -8,7 +8,7 @@ export type AuthenticationResult = 'success' | 'failure' | 'error';
 export type ObserveAuthentication = (result: AuthenticationResult, seconds: number, user: UserInfo | undefined) => void;
 
 /** Reports each attempt of an authenticator. What it knows at once is reported at once: nothing is made for it. */
-export function measuredAuthenticator(
+export function createMeasuredAuthenticator(
   inner: Authenticator,
   clock: Clock,
   observe: ObserveAuthentication,

@@ -1,13 +1,13 @@
 import { type Call, type Clock, sleep, withinCall } from '@cluster-apiserver/base';
 import type { JWK } from 'jose';
-import { mayHaveSigned, type Signed } from '../oidc/algorithms.ts';
-import type { KeyFinder } from '../oidc/verified-claims.ts';
-import { TokenRejectedError } from '../token-rejected.ts';
+import { matchesKey, type SignatureHeader } from '../oidc/algorithms.ts';
+import type { KeyFinder } from '../oidc/verify-claims.ts';
+import { TokenRejectedError } from '../token-rejected-error.ts';
 
-export interface KnownKeysOptions {
+export interface KeyFinderOptions {
   readonly keys: () => readonly JWK[];
   /** Reads them anew from where they are kept. */
-  readonly lookAgain: () => Promise<void>;
+  readonly reload: () => Promise<void>;
   readonly clock: Clock;
 }
 
@@ -21,39 +21,39 @@ const waitingMax = 1_000;
  * again, and the token waits for a look that begins after it came. All who wait share one look, and one look follows
  * another after a cool-down.
  */
-export function knownKeys({ keys, lookAgain, clock }: KnownKeysOptions): KeyFinder {
-  const matching = (signed: Signed): readonly JWK[] => keys().filter((key) => mayHaveSigned(key, signed));
-  const looks = pacedLooks(lookAgain, clock);
+export function createKeyFinder({ keys, reload, clock }: KeyFinderOptions): KeyFinder {
+  const findMatching = (signed: SignatureHeader): readonly JWK[] => keys().filter((key) => matchesKey(key, signed));
+  const reloads = paceReloads(reload, clock);
   let waiting = 0;
   return {
     find: async (signed, call: Call) => {
-      const known = matching(signed);
+      const known = findMatching(signed);
       if (known.length > 0) return known;
       if (waiting >= waitingMax) throw new TokenRejectedError('too many tokens wait for keys that are not known');
       waiting++;
       try {
-        await withinCall(clock, call, looks.next());
+        await withinCall(clock, call, reloads.next());
       } finally {
         waiting--;
       }
-      return matching(signed);
+      return findMatching(signed);
     },
     findNewer: async (signed, call: Call) => {
-      if (signed.kid !== undefined || !looks.isDue()) return []; // Our keys are named by what they are.
-      await withinCall(clock, call, looks.next());
-      return matching(signed);
+      if (signed.kid !== undefined || !reloads.isDue()) return []; // Our keys are named by what they are.
+      await withinCall(clock, call, reloads.next());
+      return findMatching(signed);
     },
   };
 }
 
-interface PacedLooks {
+interface PacedReloads {
   /** Whether a look would begin at once. */
   isDue(): boolean;
   /** Resolves after a look that has not begun yet. */
   next(): Promise<void>;
 }
 
-function pacedLooks(look: () => Promise<void>, clock: Clock): PacedLooks {
+function paceReloads(reload: () => Promise<void>, clock: Clock): PacedReloads {
   let beganAtMs = Number.NEGATIVE_INFINITY;
   let running: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;
@@ -63,7 +63,7 @@ function pacedLooks(look: () => Promise<void>, clock: Clock): PacedLooks {
     if (pauseMs > 0) await sleep(clock, pauseMs);
     beganAtMs = clock.monotonicMs();
     next = undefined;
-    await (running = look());
+    await (running = reload());
   };
   return {
     isDue: () => next === undefined && clock.monotonicMs() - beganAtMs >= coolDownMs,

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { type Clock, Scope, systemClock } from '@cluster-apiserver/base';
 import type { ApiRequest } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { createInFlightMeasures } from './measures.ts';
+import { createInFlightMeasures } from './in-flight-measures.ts';
 import { exposed } from '../../../telemetry/test/exposed.ts';
 
 test('requests in flight are published as the most of the last second', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { parseFlags } from '../flags.ts';
-import { formatFlags } from './flag-texts.ts';
+import { formatFlags } from './format-flags.ts';
 
 test('flags are shown as an operator would write them', () => {
   const texts = formatFlags(
