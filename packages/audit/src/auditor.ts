@@ -28,6 +28,6 @@ export function createAuditor(options: AuditorOptions): {
   begin(request: AuditedRequest, name: string | undefined): Recorder;
 } {
   const { objectCharactersMax } = options.backend;
-  const context: RecorderContext = { ...options, objectCharactersMax, writtenCharacters: 0 };
+  const context: RecorderContext = { ...options, objectCharactersMax, serializingCharacters: 0 };
   return { begin: (request, name) => new Recorder(context, request, name) };
 }

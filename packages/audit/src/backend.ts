@@ -10,7 +10,7 @@ export interface AuditBackend {
   /** Whether the event is recorded, as far as its request must know. */
   process(event: AuditEvent): boolean | Promise<boolean>;
   /** Events that are still being made are waited for when the backend closes. */
-  wait(event: Promise<unknown>): void;
+  track(event: Promise<unknown>): void;
   close(): Promise<void>;
 }
 
@@ -48,16 +48,16 @@ export function openBackend(options: BackendOptions): AuditBackend & { readonly 
   const { mode, format, eventCharactersMax, measures } = options;
   const lost = (error: unknown, events: number): void => measures.lost(error, events);
   const queue = new EventQueue({ ...options, charactersMax: queuedCharactersMax, lost });
-  const making = new Set<Promise<unknown>>();
+  const pending = new Set<Promise<unknown>>();
 
   /** Undefined for an event that is too large even without its objects. */
   const textOf = (event: AuditEvent): string | undefined => {
-    if (format === 'legacy') return event.legacyLine();
+    if (format === 'legacy') return event.formatLegacyLine();
     if (eventCharactersMax === undefined || event.json.length <= eventCharactersMax) return event.json;
     const truncated = event.hasObjects ? event.truncatedJson() : event.json;
     return truncated.length <= eventCharactersMax ? truncated : undefined;
   };
-  const queueIsFull = (): void => lost(new Error('the queue is full'), 1);
+  const reportFullQueue = (): void => lost(new Error('the queue is full'), 1);
 
   return {
     isBlocking: mode !== 'batch',
@@ -72,49 +72,49 @@ export function openBackend(options: BackendOptions): AuditBackend & { readonly 
         return true;
       }
       if (mode === 'batch') {
-        if (!queue.add(text)) queueIsFull();
+        if (!queue.add(text)) reportFullQueue();
         return true;
       }
       return new Promise<boolean>((resolve) => {
         const done = (isSent: boolean): void => resolve(isSent || mode === 'blocking');
         if (queue.add(text, done)) return;
-        queueIsFull();
+        reportFullQueue();
         done(false);
       });
     },
-    wait: (event) => {
-      making.add(event);
-      void event.finally(() => making.delete(event)).catch(() => {}); // whoever made it has its error
+    track: (event) => {
+      pending.add(event);
+      void event.finally(() => pending.delete(event)).catch(() => {}); // whoever made it has its error
     },
     close: async () => {
-      await Promise.allSettled(making);
+      await Promise.allSettled(pending);
       await queue.close(closeMs);
     },
   };
 }
 
 /** All of them, of which there is one at least: what one of them does not record is not recorded. */
-export function allBackends(backends: readonly [AuditBackend, ...AuditBackend[]]): AuditBackend {
-  return backends.length === 1 ? backends[0] : union(backends);
+export function uniteBackends(backends: readonly [AuditBackend, ...AuditBackend[]]): AuditBackend {
+  return backends.length === 1 ? backends[0] : createUnion(backends);
 }
 
-const union = (backends: readonly AuditBackend[]): AuditBackend => ({
+const createUnion = (backends: readonly AuditBackend[]): AuditBackend => ({
   isBlocking: backends.some(({ isBlocking }) => isBlocking),
   objectCharactersMax: Math.max(...backends.map(({ objectCharactersMax }) => objectCharactersMax)),
   process: (event) => {
     const outcomes = backends.map((backend) => backend.process(event));
     if (outcomes.every((outcome) => typeof outcome === 'boolean')) return outcomes.every(Boolean);
-    return allTrue(outcomes);
+    return areAllTrue(outcomes);
   },
-  wait: (event) => {
-    for (const backend of backends) backend.wait(event);
+  track: (event) => {
+    for (const backend of backends) backend.track(event);
   },
   close: async () => {
     await Promise.all(backends.map((backend) => backend.close()));
   },
 });
 
-async function allTrue(outcomes: readonly (boolean | Promise<boolean>)[]): Promise<boolean> {
+async function areAllTrue(outcomes: readonly (boolean | Promise<boolean>)[]): Promise<boolean> {
   let isTrue = true;
   for (const outcome of outcomes) isTrue = (await outcome) && isTrue;
   return isTrue;

@@ -1,15 +1,15 @@
 import { atOnce } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { assert, jsonValue, property } from 'fast-check';
-import { compact, holdsTokens, joined, jsonOf, withoutManagedFields, withoutTokens } from './object-text.ts';
+import { compact, holdsTokens, joinTexts, serialize, dropManagedFields, hideTokens } from './object-text.ts';
 
 const json = jsonValue({ maxDepth: 6 });
 const text = (value: unknown): string => JSON.stringify(value);
 
 describe('Objects as JSON', () => {
   test('are written in steps as they are written at once', () => {
-    assert(property(json, (value) => atOnce(jsonOf(value)) === text(value)));
-    expect(atOnce(jsonOf({ a: undefined, b: [undefined, 1] }))).toBe('{"b":[null,1]}');
+    assert(property(json, (value) => atOnce(serialize(value)) === text(value)));
+    expect(atOnce(serialize({ a: undefined, b: [undefined, 1] }))).toBe('{"b":[null,1]}');
   });
 
   test('of a client lose their white space and nothing else', () => {
@@ -18,7 +18,7 @@ describe('Objects as JSON', () => {
   });
 
   test('are joined from their parts', () => {
-    expect(atOnce(joined(['{"a":', undefined, '1}', '\n']))).toBe('{"a":1}');
+    expect(atOnce(joinTexts(['{"a":', undefined, '1}', '\n']))).toBe('{"a":1}');
   });
 });
 
@@ -40,7 +40,7 @@ describe('Managed fields are left out', () => {
       { rows: [{ cells: ['a'], object: { metadata: { name: 'a' } } }] },
     ],
   ])('%s', (_, object, expected) => {
-    expect(atOnce(withoutManagedFields(text(object)))).toBe(text(expected));
+    expect(atOnce(dropManagedFields(text(object)))).toBe(text(expected));
   });
 
   test.each([
@@ -51,7 +51,7 @@ describe('Managed fields are left out', () => {
     { items: [{ spec: { metadata: { managedFields: 1 } } }] },
     { metadata: { name: 'managedFields' } },
   ])('nowhere else: %j', (object) => {
-    expect(atOnce(withoutManagedFields(text(object)))).toBe(text(object));
+    expect(atOnce(dropManagedFields(text(object)))).toBe(text(object));
   });
 });
 
@@ -70,13 +70,13 @@ describe('Tokens', () => {
       spec: { token: 'a.b.c', audiences: ['token'] },
       status: { token: 'd', ok: true, x: [{ token: '' }] },
     };
-    expect(JSON.parse(withoutTokens(text(object)) ?? '')).toEqual({
+    expect(JSON.parse(hideTokens(text(object)) ?? '')).toEqual({
       spec: { token: '[hidden]', audiences: ['token'] },
       status: { token: '[hidden]', ok: true, x: [{ token: '' }] },
     });
   });
 
   test('are not looked for in what is too large to have only one', () => {
-    expect(withoutTokens(text({ token: 'a'.repeat(40_000) }))).toBeUndefined();
+    expect(hideTokens(text({ token: 'a'.repeat(40_000) }))).toBeUndefined();
   });
 });

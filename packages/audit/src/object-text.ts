@@ -14,28 +14,28 @@ const stepTokens = 512;
 const stepCharacters = 256 * 1024;
 
 /** A value as JSON. */
-export function* jsonOf(value: unknown): Steps<string> {
+export function* serialize(value: unknown): Steps<string> {
   const counter = { values: 0 };
-  return yield* writtenValue(value, counter);
+  return yield* serializeValue(value, counter);
 }
 
-function* writtenValue(value: unknown, counter: { values: number }): Steps<string> {
+function* serializeValue(value: unknown, counter: { values: number }): Steps<string> {
   if (++counter.values % stepTokens === 0) yield;
   if (typeof value !== 'object' || value === null || isRawNumber(value)) return JSON.stringify(value ?? null);
   let text = '';
   if (Array.isArray(value)) {
-    for (const item of value) text += `${text === '' ? '' : ','}${yield* writtenValue(item, counter)}`;
+    for (const item of value) text += `${text === '' ? '' : ','}${yield* serializeValue(item, counter)}`;
     return `[${text}]`;
   }
   for (const [key, member] of Object.entries(value)) {
     if (member === undefined) continue;
-    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${yield* writtenValue(member, counter)}`;
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${yield* serializeValue(member, counter)}`;
   }
   return `{${text}}`;
 }
 
 /** JSON texts as one, without white space at its end. */
-export function* joined(texts: Iterable<string | undefined>): Steps<string> {
+export function* joinTexts(texts: Iterable<string | undefined>): Steps<string> {
   const parts: string[] = [];
   let characters = 0;
   for (const text of texts) {
@@ -87,7 +87,7 @@ interface Container {
 }
 
 /** A JSON text of ours without the managed fields of its objects. */
-export function* withoutManagedFields(text: string): Steps<string> {
+export function* dropManagedFields(text: string): Steps<string> {
   const kept: string[] = [];
   const containers: Container[] = [];
   let from = 0;
@@ -111,8 +111,8 @@ export function* withoutManagedFields(text: string): Steps<string> {
       isKey = false;
       // A key is compared as it is written: ours have no escapes.
       container.key = text.slice(at + 1, end - 1);
-      if (container.key === 'managedFields' && managedFieldsPaths.has(pathOf(containers))) {
-        const after = yield* endOfValue(text, end);
+      if (container.key === 'managedFields' && managedFieldsPaths.has(getPath(containers))) {
+        const after = yield* findValueEnd(text, end);
         const isFirst = container.commaAt === undefined;
         kept.push(text.slice(from, container.commaAt ?? at));
         const isFollowed = text.charCodeAt(after) === comma;
@@ -128,14 +128,14 @@ export function* withoutManagedFields(text: string): Steps<string> {
   return kept.join('');
 }
 
-const pathOf = (containers: readonly Container[]): string =>
+const getPath = (containers: readonly Container[]): string =>
   containers.reduce((path, { key, isArray }) => {
     if (isArray) return `${path}[]`;
     return path === '' ? key : `${path}.${key}`;
   }, '');
 
 /** The index behind the value of a member, whose key ends here. */
-function* endOfValue(text: string, keyEnd: number): Steps<number> {
+function* findValueEnd(text: string, keyEnd: number): Steps<number> {
   let depth = 0;
   let tokens = 0;
   for (let at = keyEnd; at < text.length; ) {
@@ -162,7 +162,7 @@ export const holdsTokens = (group: string, plural: string, subresource: string |
   tokenResources.has(`${group}/${plural}/${subresource ?? ''}`);
 
 /** The text without the tokens in it; undefined if it is too large to be looked through. */
-export function withoutTokens(text: string): string | undefined {
+export function hideTokens(text: string): string | undefined {
   if (text.length > tokenCharactersMax) return undefined;
   const hide = (key: string, value: unknown): unknown =>
     key === 'token' && typeof value === 'string' && value !== '' ? hidden : value;

@@ -25,7 +25,7 @@ const backend: AuditBackend = {
     recorded.push(JSON.parse(event.json));
     return process();
   },
-  wait: () => {},
+  track: () => {},
   close: async () => {},
 };
 

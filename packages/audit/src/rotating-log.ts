@@ -33,7 +33,7 @@ export class RotatingLog {
   /** Used by one write after the other: memory that is new each time costs as much as making the events. */
   #scratch: Buffer | undefined;
   /** Of the clean-up after rotations, one at a time. */
-  #cleaned: Promise<void> = Promise.resolve();
+  #cleanup: Promise<void> = Promise.resolve();
 
   constructor(options: RotatingLogOptions) {
     this.#options = options;
@@ -42,7 +42,7 @@ export class RotatingLog {
 
   /** Opens the file, so that a path that cannot be written is noticed at once. */
   async open(): Promise<void> {
-    await this.#opened();
+    await this.#ensureOpen();
     if (!this.#isStandardOutput) this.#cleanUp();
   }
 
@@ -50,7 +50,7 @@ export class RotatingLog {
   async append(lines: readonly string[]): Promise<void> {
     const bytes = this.#encode(lines);
     if (await this.#isFull(bytes.length)) await this.#rotate();
-    const file = await this.#opened();
+    const file = await this.#ensureOpen();
     try {
       for (let written = 0; written < bytes.length; ) written += await this.#write(file, bytes.subarray(written));
       this.#sizeBytes += bytes.length;
@@ -75,7 +75,7 @@ export class RotatingLog {
   }
 
   async close(): Promise<void> {
-    await this.#cleaned;
+    await this.#cleanup;
     await this.#close();
   }
 
@@ -90,7 +90,7 @@ export class RotatingLog {
     }
   }
 
-  async #opened(): Promise<LogFile> {
+  async #ensureOpen(): Promise<LogFile> {
     if (this.#file) return this.#file;
     const { files, path } = this.#options;
     const file = this.#isStandardOutput ? files.standardOutput() : await files.open(path);
@@ -101,7 +101,7 @@ export class RotatingLog {
 
   async #isFull(moreBytes: number): Promise<boolean> {
     if (this.#isStandardOutput) return false;
-    await this.#opened();
+    await this.#ensureOpen();
     return this.#sizeBytes > 0 && this.#sizeBytes + moreBytes > this.#options.fileBytesMax;
   }
 
@@ -109,7 +109,7 @@ export class RotatingLog {
   async #rotate(): Promise<void> {
     const { files, path: file, rotationFailed } = this.#options;
     try {
-      const backup = await this.#unusedName();
+      const backup = await this.#findUnusedName();
       await this.#close();
       await files.rename(file, path.join(path.dirname(file), backup));
       this.#cleanUp();
@@ -118,22 +118,22 @@ export class RotatingLog {
     }
   }
 
-  async #unusedName(): Promise<string> {
+  async #findUnusedName(): Promise<string> {
     const { files, path: file, clock } = this.#options;
     const names = await files.list(path.dirname(file));
     for (let ms = clock.now(); ; ms++) {
-      const name = this.#backupName(ms);
+      const name = this.#formatBackupName(ms);
       if (!names.includes(name) && !names.includes(name + compressedSuffix)) return name;
     }
   }
 
-  #backupName(ms: number): string {
+  #formatBackupName(ms: number): string {
     const { ext, name } = path.parse(this.#options.path);
     return `${name}-${new Date(ms).toISOString().slice(0, -1).replaceAll(':', '-')}${ext}`;
   }
 
   #cleanUp(): void {
-    this.#cleaned = this.#cleaned.then(() => this.#removeOld()).catch(this.#options.rotationFailed);
+    this.#cleanup = this.#cleanup.then(() => this.#removeOld()).catch(this.#options.rotationFailed);
   }
 
   async #removeOld(): Promise<void> {
@@ -141,7 +141,7 @@ export class RotatingLog {
     const directory = path.dirname(file);
     const backups = (await files.list(directory))
       .flatMap((name) => {
-        const renamedMs = this.#renamedMs(name);
+        const renamedMs = this.#parseRenamedMs(name);
         return renamedMs === undefined ? [] : [{ name, renamedMs }];
       })
       .sort((one, other) => other.renamedMs - one.renamedMs);
@@ -158,7 +158,7 @@ export class RotatingLog {
   }
 
   /** When a file was renamed; undefined for any other file of the folder. */
-  #renamedMs(name: string): number | undefined {
+  #parseRenamedMs(name: string): number | undefined {
     const { ext, name: base } = path.parse(this.#options.path);
     const plain = name.endsWith(compressedSuffix) ? name.slice(0, -compressedSuffix.length) : name;
     if (!plain.startsWith(`${base}-`) || !plain.endsWith(ext)) return undefined;

@@ -20,7 +20,7 @@ const attemptMs = 30_000;
 const responseBytesMax = 64 * 1024;
 
 /** Sends events as an EventList. Throws if the webhook does not take them. */
-export function auditWebhook(options: AuditWebhookOptions): (events: readonly string[]) => Promise<void> {
+export function createAuditWebhook(options: AuditWebhookOptions): (events: readonly string[]) => Promise<void> {
   const { initialBackoffMs, clock } = options;
   const pausesMs = Array.from({ length: attemptsMax }, (_, at) => initialBackoffMs * growth ** at * (1 + jitter));
   const allMs = pausesMs.reduce((sum, pauseMs) => sum + pauseMs + attemptMs, 0);

@@ -18,13 +18,13 @@ const nobody = bringing();
 const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups });
 const knows = (found: UserInfo | undefined): Authenticator => ({ authenticate: () => found });
 const knowsLater = (found: UserInfo | undefined): Authenticator => ({ authenticate: async () => found });
-const rejects = (told: string): Authenticator => ({
+const rejects = (clientMessage: string): Authenticator => ({
   authenticate: () => {
-    throw new TokenRejectedError('refused', { told });
+    throw new TokenRejectedError('refused', { clientMessage });
   },
 });
-const rejectsLater = (told: string): Authenticator => ({
-  authenticate: async () => rejects(told).authenticate(nobody, call),
+const rejectsLater = (clientMessage: string): Authenticator => ({
+  authenticate: async () => rejects(clientMessage).authenticate(nobody, call),
 });
 const decides = (decision: AccessDecision): Authorizer => ({ authorize: () => decision });
 const decidesLater = (decision: AccessDecision): Authorizer => ({ authorize: async () => decision });

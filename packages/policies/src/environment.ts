@@ -10,7 +10,7 @@ import { ConfigurationError, type ParamObjects } from './params.ts';
 /** What policies and webhooks need to know of the server, all from memory. */
 export interface PolicyEnvironment {
   /** The resources that serve the same objects in other groups or versions. */
-  equivalentsOf(resource: ServedKind): readonly ServedKind[];
+  findEquivalents(resource: ServedKind): readonly ServedKind[];
   /** Converts a stored object to the version of this resource. */
   asServed(resource: ServedKind, object: KubeObject): KubeObject;
   /** Converts an object of this resource to the version in which it is stored. */
@@ -29,7 +29,7 @@ export interface PolicyEnvironmentOptions {
   readonly authorizer: Authorizer;
 }
 
-export function policyEnvironment({ resources, views, authorizer }: PolicyEnvironmentOptions): PolicyEnvironment {
+export function createPolicyEnvironment({ resources, views, authorizer }: PolicyEnvironmentOptions): PolicyEnvironment {
   /** Every write in a namespace reads it, and it hardly ever changes. */
   const decodedNamespaces = new WeakMap<object, KubeObject>();
   const namespaces = resources.find(({ kind }) => kind === namespaceKind);
@@ -48,30 +48,30 @@ export function policyEnvironment({ resources, views, authorizer }: PolicyEnviro
       return own ? convert(own.served, object) : object;
     };
   return {
-    equivalentsOf: (resource) => equivalents.get(resource as Resource['served']) ?? [],
+    findEquivalents: (resource) => equivalents.get(resource as Resource['served']) ?? [],
     asServed: convertBy(asServed),
     asStored: convertBy(asStored),
     namespace: (name) => {
       const stored = namespaces && known(namespaces, undefined, name);
       if (!stored) return undefined;
-      const object = decodedNamespaces.get(stored) ?? withoutHidden(stored.object);
+      const object = decodedNamespaces.get(stored) ?? dropHiddenMetadata(stored.object);
       decodedNamespaces.set(stored, object);
       return object;
     },
     authorize: (question, call) => authorizer.authorize(question, call),
     params: ({ apiVersion, kind }) => {
       const found = all.find(({ served }) => served.apiVersion === apiVersion && served.kind === kind);
-      return found && paramObjects(found);
+      return found && createParamObjects(found);
     },
   };
 }
 
-function withoutHidden(namespace: KubeObject): KubeObject {
+function dropHiddenMetadata(namespace: KubeObject): KubeObject {
   const { managedFields: _, ownerReferences: __, ...metadata } = namespace.metadata;
   return { ...namespace, metadata };
 }
 
-function paramObjects(resource: Resource): ParamObjects {
+function createParamObjects(resource: Resource): ParamObjects {
   const { served, kind } = resource;
   return {
     namespaced: kind.namespaced,

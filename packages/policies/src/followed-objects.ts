@@ -10,7 +10,7 @@ import { textOfKey } from '@cluster-apiserver/storage';
 
 export interface FollowOptions<Compiled> {
   /** What an object is called in answers. */
-  readonly what: string;
+  readonly description: string;
   /** In the order in which they are compiled. All are in one watch cache. */
   readonly kinds: readonly [CompiledObjects<unknown>, ...CompiledObjects<unknown>[]];
   /** What a write has to obey, as all kinds have been compiled. */
@@ -20,9 +20,9 @@ export interface FollowOptions<Compiled> {
   readonly compileFailed: (error: unknown) => void;
 }
 
-export interface Followed<Compiled> {
+export interface FollowedObjects<Compiled> {
   /** Undefined, or resolves, when `current` has what a write has to obey. Throws while nothing is known. */
-  settle(call: Call): Promise<void> | undefined;
+  waitUntilCurrent(call: Call): Promise<void> | undefined;
   readonly current: Compiled;
   close(): void;
 }
@@ -31,12 +31,12 @@ export interface Followed<Compiled> {
 const retryDelayMs = 1_000;
 
 export function followObjects<Compiled>({
-  what,
+  description,
   kinds,
   combine,
   clock,
   compileFailed,
-}: FollowOptions<Compiled>): Followed<Compiled> {
+}: FollowOptions<Compiled>): FollowedObjects<Compiled> {
   const [{ collection: anyOfThem }] = kinds;
   const collections = kinds.map(({ collection }) => collection);
   let current = combine();
@@ -80,11 +80,11 @@ export function followObjects<Compiled>({
     if (unreadable === undefined) return;
     throw new StatusError(
       'ServiceUnavailable',
-      `no writes are admitted while a stored ${what} cannot be read; make it readable or delete it: ${unreadable}`,
+      `no writes are admitted while a stored ${description} cannot be read; make it readable or delete it: ${unreadable}`,
       { retryAfterSeconds: 1 },
     );
   };
-  const settleLater = async (call: Call): Promise<void> => {
+  const waitForChanges = async (call: Call): Promise<void> => {
     await anyOfThem.reach('any', call);
     const upTo = changes;
     while (compiledChanges < upTo && !isClosed) {
@@ -94,9 +94,9 @@ export function followObjects<Compiled>({
     requireReadable();
   };
   return {
-    settle: (call) => {
-      if (compiledChanges < changes) return settleLater(call);
-      for (const collection of collections) if (!collection.knowsLocalWrites) return settleLater(call);
+    waitUntilCurrent: (call) => {
+      if (compiledChanges < changes) return waitForChanges(call);
+      for (const collection of collections) if (!collection.knowsLocalWrites) return waitForChanges(call);
       requireReadable();
       return undefined;
     },

@@ -6,7 +6,7 @@ import type { PolicyRequest } from './request.ts';
 export type Matches = (request: PolicyRequest) => ServedKind | undefined;
 
 /** Compiles what selects requests. Without rules every request matches. */
-export function matcherOf(match: MatchResources | undefined): Matches {
+export function createMatcher(match: MatchResources | undefined): Matches {
   if (!match) return (request) => request.context.resource;
   const { resourceRules = [], excludeResourceRules = [], matchPolicy } = match;
   const { namespaceSelector = {} } = match;
@@ -19,8 +19,8 @@ export function matcherOf(match: MatchResources | undefined): Matches {
   const isEquivalent = matchPolicy === 'Equivalent';
   return (request) => {
     const found =
-      resourceRules.length === 0 ? request.context.resource : matchedBy(resourceRules, isEquivalent, request);
-    if (!found || matchedBy(excludeResourceRules, isEquivalent, request)) return undefined;
+      resourceRules.length === 0 ? request.context.resource : findMatchedResource(resourceRules, isEquivalent, request);
+    if (!found || findMatchedResource(excludeResourceRules, isEquivalent, request)) return undefined;
     const namespaceLabels = selectsAllNamespaces ? undefined : request.namespaceLabels;
     if (namespaceLabels && !matchesNamespace(namespaceLabels)) return undefined;
     return selectsAll || request.objectLabels.some(matchesObject) ? found : undefined;
@@ -29,7 +29,7 @@ export function matcherOf(match: MatchResources | undefined): Matches {
 
 const isEmpty = ({ matchLabels, matchExpressions }: LabelSelectorField): boolean => !matchLabels && !matchExpressions;
 
-function matchedBy(
+function findMatchedResource(
   rules: readonly NamedRuleWithOperations[],
   isEquivalent: boolean,
   request: PolicyRequest,

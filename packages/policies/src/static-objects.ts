@@ -13,14 +13,15 @@ export interface StaticPolicies {
 /** By the objects that have any. */
 export type StaticProblems = ReadonlyMap<KubeObject, readonly string[]>;
 
-const forbidden = (field: string, why = 'not supported for static manifests'): string => `${field}: Forbidden: ${why}`;
+const describeForbidden = (field: string, why = 'not supported for static manifests'): string =>
+  `${field}: Forbidden: ${why}`;
 
 /** What policies from files cannot have: parameters are objects of the API, and so are the policies of its bindings. */
-export function problemsOfStaticPolicies({ policies, bindings }: StaticPolicies): StaticProblems {
+export function findStaticPolicyProblems({ policies, bindings }: StaticPolicies): StaticProblems {
   const names = new Set(policies.map(({ metadata }) => metadata.name));
   return new Map([
-    ...policies.map((policy) => [policy, problemsOfPolicy(policy as PolicyOrBinding)] as const),
-    ...bindings.map((binding) => [binding, problemsOfBinding(binding as PolicyOrBinding, names)] as const),
+    ...policies.map((policy) => [policy, findPolicyProblems(policy as PolicyOrBinding)] as const),
+    ...bindings.map((binding) => [binding, findBindingProblems(binding as PolicyOrBinding, names)] as const),
   ]);
 }
 
@@ -28,14 +29,17 @@ type PolicyOrBinding = KubeObject & {
   readonly spec?: { readonly paramKind?: object; readonly paramRef?: object; readonly policyName?: string };
 };
 
-const problemsOfPolicy = ({ spec = {} }: PolicyOrBinding): readonly string[] =>
-  spec.paramKind ? [forbidden('spec.paramKind')] : [];
+const findPolicyProblems = ({ spec = {} }: PolicyOrBinding): readonly string[] =>
+  spec.paramKind ? [describeForbidden('spec.paramKind')] : [];
 
-function problemsOfBinding({ spec = {} }: PolicyOrBinding, names: ReadonlySet<string | undefined>): readonly string[] {
+function findBindingProblems(
+  { spec = {} }: PolicyOrBinding,
+  names: ReadonlySet<string | undefined>,
+): readonly string[] {
   const { paramRef, policyName = '' } = spec;
   const at = `spec.policyName: Invalid value: ${JSON.stringify(policyName)}`;
   return [
-    ...(paramRef ? [forbidden('spec.paramRef')] : []),
+    ...(paramRef ? [describeForbidden('spec.paramRef')] : []),
     ...(!policyName.endsWith(staticSuffix)
       ? [`${at}: must end with ${JSON.stringify(staticSuffix)}`]
       : names.has(policyName)
@@ -45,17 +49,17 @@ function problemsOfBinding({ spec = {} }: PolicyOrBinding, names: ReadonlySet<st
 }
 
 /** What webhooks from files cannot have, as in kube-apiserver: a service that the cluster may not have yet. */
-export const problemsOfStaticWebhooks = (configurations: readonly KubeObject[]): StaticProblems =>
-  new Map(configurations.map((one) => [one, problemsOfWebhooks(one as WebhooksOfFile)]));
+export const findStaticWebhookProblems = (configurations: readonly KubeObject[]): StaticProblems =>
+  new Map(configurations.map((one) => [one, findWebhookProblems(one as WebhooksOfFile)]));
 
 type WebhooksOfFile = KubeObject & {
   readonly webhooks?: readonly { readonly clientConfig?: { readonly service?: object } }[];
 };
 
-const problemsOfWebhooks = ({ webhooks = [] }: WebhooksOfFile): readonly string[] =>
+const findWebhookProblems = ({ webhooks = [] }: WebhooksOfFile): readonly string[] =>
   webhooks.flatMap(({ clientConfig }, index) =>
     clientConfig?.service
-      ? [forbidden(`webhooks[${index}].clientConfig.service`, 'not supported for static manifests; use url')]
+      ? [describeForbidden(`webhooks[${index}].clientConfig.service`, 'not supported for static manifests; use url')]
       : [],
   );
 
@@ -69,7 +73,7 @@ export interface StaticSource<Objects> {
  * The compiled objects of files: the first ones now, before the server serves; later ones in steps, in the background, and
  * the previous ones stay in force until then. There are none without a source.
  */
-export function compiledFromFiles<Objects, One>(
+export function compileStaticObjects<Objects, One>(
   source: StaticSource<Objects> | undefined,
   compile: (objects: Objects) => Steps<readonly One[]>,
   { clock, compileFailed }: { readonly clock: Clock; readonly compileFailed: (error: unknown) => void },

@@ -34,7 +34,7 @@ export class Distribution {
     this.#count(sum / count, count);
   }
 
-  observeIn(trace: ExemplarTrace, value: number, atSeconds: number): void {
+  observeWithTrace(trace: ExemplarTrace, value: number, atSeconds: number): void {
     this.sum += value;
     const at = this.#count(value, 1);
     const { traceId, spanId } = trace;

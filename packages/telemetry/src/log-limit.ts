@@ -24,12 +24,12 @@ export type LogLimit = (message: string, report: (suppressed: number) => void) =
 /** A token bucket for each message. */
 export function createLogLimit(clock: Clock): LogLimit {
   const buckets = new Map<string, Bucket>();
-  const others = newBucket(clock);
+  const others = createBucket(clock);
   const bucketOf = (message: string): Bucket => {
     const known = buckets.get(message);
     if (known) return known;
     if (buckets.size >= messagesMax) return others;
-    const bucket = newBucket(clock);
+    const bucket = createBucket(clock);
     buckets.set(message, bucket);
     return bucket;
   };
@@ -49,7 +49,7 @@ export function createLogLimit(clock: Clock): LogLimit {
   };
 }
 
-const newBucket = (clock: Clock): Bucket => ({ tokens: burst, filledAtMs: clock.monotonicMs(), suppressed: 0 });
+const createBucket = (clock: Clock): Bucket => ({ tokens: burst, filledAtMs: clock.monotonicMs(), suppressed: 0 });
 
 function refill(bucket: Bucket, nowMs: number): void {
   const earned = Math.floor((nowMs - bucket.filledAtMs) / refillMs);

@@ -49,18 +49,18 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
   let writtenMs = Number.NEGATIVE_INFINITY;
   let lostLines = 0;
 
-  const take = (): Buffer => {
+  const drainQueue = (): Buffer => {
     const bytes = Buffer.from(queue.map((line) => (typeof line === 'string' ? line : line())).join(''));
     queue = [];
     queuedCharacters = 0;
     return bytes;
   };
-  const next = (): void => {
+  const startWrite = (): void => {
     scheduled = undefined;
     if (current || queue.length === 0) return;
     const lines = queue.length;
     writtenMs = clock.monotonicMs();
-    current = { rest: take(), lines, sinceMs: writtenMs };
+    current = { rest: drainQueue(), lines, sinceMs: writtenMs };
     writeRest();
   };
   /** A line after a pause leaves as soon as the event loop gets to it. */
@@ -68,8 +68,8 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
     if (scheduled === 'soon' || (scheduled === 'later' && queuedCharacters < gatherCharactersMax)) return;
     const sinceMs = clock.monotonicMs() - writtenMs;
     scheduled = sinceMs >= gatherMs || queuedCharacters >= gatherCharactersMax ? 'soon' : 'later';
-    if (scheduled === 'soon') clock.soon(next);
-    else clock.after(gatherMs - sinceMs, next);
+    if (scheduled === 'soon') clock.soon(startWrite);
+    else clock.after(gatherMs - sinceMs, startWrite);
   };
   const writeRest = (): void => {
     if (!current) return;
@@ -98,7 +98,7 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
     flushSync: () => {
       if (current && clock.monotonicMs() - current.sinceMs > stuckMs) return;
       // What is being written may then be written twice, which is better than not at all.
-      let rest = Buffer.concat([current?.rest ?? Buffer.alloc(0), take()]);
+      let rest = Buffer.concat([current?.rest ?? Buffer.alloc(0), drainQueue()]);
       current = undefined;
       try {
         while (rest.length > 0) rest = rest.subarray(output.writeSync(rest));

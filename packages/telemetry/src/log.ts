@@ -1,6 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { createLogLimit } from './log-limit.ts';
-import { type Entry, jsonLine, type LogFields, type Severity, textLine } from './log-line.ts';
+import { type Entry, formatJsonLine, type LogFields, type Severity, createTextFormatter } from './log-line.ts';
 
 /**
  * Whoever runs the server reads these lines, and so do machines: a message that never varies, and fields that do.
@@ -45,7 +45,7 @@ export interface LogOptions {
 /** Of lines that no component has written. */
 const wholeServer = 'server';
 
-const droppedLines = (count: number): Entry => ({
+const createDroppedEntry = (count: number): Entry => ({
   severity: 'warning',
   level: 0,
   component: 'log',
@@ -56,17 +56,17 @@ const droppedLines = (count: number): Entry => ({
 export function createLog(options: LogOptions): Log {
   const { clock, format, verbosity, pid, write, lostLines = () => 0 } = options;
   const { writeLater = (line) => write(line()) } = options;
-  const lineOf = format === 'json' ? jsonLine : textLine(pid);
+  const formatLine = format === 'json' ? formatJsonLine : createTextFormatter(pid);
   const limit = createLogLimit(clock);
   const omitted = { rate_limit: 0, backlog: 0, output_error: 0 };
   let reported = 0;
 
-  const emit = (entry: Entry): boolean => write(lineOf(entry, clock.now())) !== false;
+  const emit = (entry: Entry): boolean => write(formatLine(entry, clock.now())) !== false;
   /** Says first how many lines are missing before this one. */
   const reportMissing = (): void => {
     omitted.output_error = lostLines();
     const missing = omitted.backlog + omitted.output_error;
-    if (missing > reported && emit(droppedLines(missing - reported))) reported = missing;
+    if (missing > reported && emit(createDroppedEntry(missing - reported))) reported = missing;
   };
   const logLine = (severity: Severity, level: number, component: string, message: string, fields: LogFields): void => {
     reportMissing();
@@ -90,8 +90,9 @@ export function createLog(options: LogOptions): Log {
       if (typeof fields !== 'function') return logLine('info', level, component, message, fields);
       reportMissing();
       const timeMs = clock.now();
-      const format = (): string => lineOf({ severity: 'info', level, component, message, fields: fields() }, timeMs);
-      if (writeLater(format) === false) omitted.backlog++;
+      const formatLater = (): string =>
+        formatLine({ severity: 'info', level, component, message, fields: fields() }, timeMs);
+      if (writeLater(formatLater) === false) omitted.backlog++;
     },
     verbosity,
     withName,

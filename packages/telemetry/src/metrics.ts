@@ -8,8 +8,8 @@ import {
   type MetricType,
   type Sample,
 } from './exposition.ts';
-import { processMetrics } from './process-metrics.ts';
-import { type Labels, labelsText, SeriesOf } from './series.ts';
+import { collectProcessMetrics } from './process-metrics.ts';
+import { type Labels, formatLabels, SeriesOf } from './series.ts';
 
 /**
  * Numbers for Prometheus, under upstream's names where upstream counts the same. Each is declared beside the code that
@@ -83,14 +83,14 @@ export const secondsBuckets = [
 ];
 
 /** For what may last very differently long: each bucket is twice as wide as the one before. */
-export const doublingBuckets = (first: number, count: number): readonly number[] =>
+export const createDoublingBuckets = (first: number, count: number): readonly number[] =>
   Array.from({ length: count }, (_, at) => first * 2 ** at);
 
 /** With the metrics of the process itself (memory, CPU, event loop) where `ofProcess` says so; a test needs none of them. */
 export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): Metrics {
   const families: MetricFamily[] = [];
   const declared: DeclaredMetric[] = [];
-  const ofThisProcess = ofProcess ? processMetrics() : undefined;
+  const ofThisProcess = ofProcess ? collectProcessMetrics() : undefined;
   const names = new Set(ofThisProcess?.declared.map(({ name }) => name));
   const publish = (metric: DeclaredMetric, samples: () => Iterable<Sample>): void => {
     const { name, help, type } = metric;
@@ -106,12 +106,12 @@ export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): M
     labels: Object.keys(labels),
     buckets: [],
   });
-  const numbers = (type: MetricType, declaration: Declaration<string>): SeriesOf<{ value: number }> => {
+  const createSeries = (type: MetricType, declaration: Declaration<string>): SeriesOf<{ value: number }> => {
     const series = new SeriesOf(declaration.labels ?? {}, () => ({ value: 0 }));
     publish(declare(type, declaration), () => series.all.map(({ labels, series: { value } }) => ({ labels, value })));
     return series;
   };
-  const counterOf = (series: SeriesOf<{ value: number }>): Counter<string> => ({
+  const createCounter = (series: SeriesOf<{ value: number }>): Counter<string> => ({
     add: (labels, difference = 1) => {
       series.of(labels).value += difference;
     },
@@ -123,11 +123,11 @@ export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): M
     },
   });
   return {
-    counter: (declaration) => counterOf(numbers('counter', declaration)),
+    counter: (declaration) => createCounter(createSeries('counter', declaration)),
     gauge: (declaration) => {
-      const series = numbers('gauge', declaration);
+      const series = createSeries('gauge', declaration);
       return {
-        ...counterOf(series),
+        ...createCounter(series),
         set: (labels, value) => {
           series.of(labels).value = value;
         },
@@ -144,7 +144,7 @@ export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): M
         series: (labels) => {
           const found = series.of(labels);
           return (value, exemplar) =>
-            exemplar ? found.observeIn(exemplar.trace, value, exemplar.atSeconds) : found.observe(value);
+            exemplar ? found.observeWithTrace(exemplar.trace, value, exemplar.atSeconds) : found.observe(value);
         },
         means: (labels) => {
           const found = series.of(labels);
@@ -154,7 +154,7 @@ export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): M
     },
     readAtScrape: (type, { labels = [], ...declaration }, read) =>
       publish({ ...declare(type, declaration), labels }, () =>
-        read().map((sample) => ({ labels: labelsText(sample.labels), value: sample.value })),
+        read().map((sample) => ({ labels: formatLabels(sample.labels), value: sample.value })),
       ),
     get declared() {
       return [...declared, ...(ofThisProcess?.declared ?? [])].sort((one, other) => (one.name < other.name ? -1 : 1));

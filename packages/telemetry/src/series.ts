@@ -2,7 +2,7 @@
 export type Labels = Readonly<Record<string, readonly string[] | 'any'>>;
 
 /** What a value of a label stands for that is not in its list. */
-const stranger = 'other';
+const otherValue = 'other';
 
 interface Level {
   readonly name: string;
@@ -31,7 +31,7 @@ export class SeriesOf<Series> {
       known: values === 'any' ? 'any' : new Set(values),
     }));
     this.#begin = begin;
-    this.#root = this.#levels.length === 0 ? this.#added({}) : new Map();
+    this.#root = this.#levels.length === 0 ? this.#add({}) : new Map();
   }
 
   /** Each with its labels as they are exposed, without braces: they are written down once, and read at each scrape. */
@@ -44,38 +44,38 @@ export class SeriesOf<Series> {
     for (const { name } of this.#levels) {
       // There is a branch on each level but behind the last.
       at = (at as Branch).get(labels[name] as string);
-      if (at === undefined) return this.#found(labels);
+      if (at === undefined) return this.#findOrCreate(labels);
     }
     return at as Series;
   }
 
   /** Strangers come here each time, lest they be remembered one by one. */
-  #found(given: LabelValues): Series {
+  #findOrCreate(given: LabelValues): Series {
     const labels: Record<string, string> = {};
     let at = this.#root as Branch;
     this.#levels.forEach(({ name, known }, depth) => {
       const value = String(given[name]);
-      const counted = known === 'any' || known.has(value) ? value : stranger;
+      const counted = known === 'any' || known.has(value) ? value : otherValue;
       labels[name] = counted;
       const isLast = depth === this.#levels.length - 1;
-      if (!at.has(counted)) at.set(counted, isLast ? this.#added(labels) : new Map());
+      if (!at.has(counted)) at.set(counted, isLast ? this.#add(labels) : new Map());
       at = at.get(counted) as Branch;
     });
     return at as Series;
   }
 
-  #added(labels: LabelValues): Series {
+  #add(labels: LabelValues): Series {
     const series = this.#begin();
-    this.#all.push({ labels: labelsText(labels), series });
+    this.#all.push({ labels: formatLabels(labels), series });
     return series;
   }
 }
 
 /** `verb="GET",code="200"` */
-export const labelsText = (labels: Readonly<Record<string, string | number>>): string =>
+export const formatLabels = (labels: Readonly<Record<string, string | number>>): string =>
   Object.entries(labels)
-    .map(([name, value]) => `${name}="${escapedValue(String(value))}"`)
+    .map(([name, value]) => `${name}="${escapeValue(String(value))}"`)
     .join(',');
 
-const escapedValue = (value: string): string =>
+const escapeValue = (value: string): string =>
   value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');

@@ -61,8 +61,8 @@ describe('health', () => {
   };
 
   test('all well says ok, and each by its name when asked', async () => {
-    expect(await health().answer('readyz', { verbose: false, exclude: [] })).toEqual({ status: 200, text: 'ok' });
-    expect(await health().answer('readyz', { verbose: true, exclude: [] })).toEqual({
+    expect(await health().checkAll('readyz', { verbose: false, exclude: [] })).toEqual({ status: 200, text: 'ok' });
+    expect(await health().checkAll('readyz', { verbose: true, exclude: [] })).toEqual({
       status: 200,
       text: '[+]ping ok\nreadyz check passed\n',
     });
@@ -71,18 +71,18 @@ describe('health', () => {
   test('a failed check fails its endpoints, names itself and keeps its reason for the log', async () => {
     const with1 = health();
     with1.add(broken);
-    expect(await with1.answer('readyz', { verbose: false, exclude: [] })).toEqual({
+    expect(await with1.checkAll('readyz', { verbose: false, exclude: [] })).toEqual({
       status: 500,
       text: '[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n',
     });
-    expect((await with1.answer('livez', { verbose: false, exclude: [] })).status).toBe(200);
+    expect((await with1.checkAll('livez', { verbose: false, exclude: [] })).status).toBe(200);
     expect(failures).toEqual(['readyz/etcd']);
   });
 
   test('an excluded check is not asked; one that does not exist is told', async () => {
     const with1 = health();
     with1.add(broken);
-    expect(await with1.answer('readyz', { verbose: true, exclude: ['etcd', 'moon'] })).toEqual({
+    expect(await with1.checkAll('readyz', { verbose: true, exclude: ['etcd', 'moon'] })).toEqual({
       status: 200,
       text: '[+]ping ok\n[+]etcd excluded: ok\nwarn: some health checks cannot be excluded: no matches for "moon"\nreadyz check passed\n',
     });
@@ -91,9 +91,9 @@ describe('health', () => {
   test('one check alone is asked by its name', async () => {
     const with1 = health();
     with1.add(broken);
-    expect((await with1.answerOne('readyz', 'ping')).status).toBe(200);
-    expect((await with1.answerOne('readyz', 'etcd')).status).toBe(500);
-    expect((await with1.answerOne('livez', 'etcd')).status).toBe(404);
+    expect((await with1.checkOne('readyz', 'ping')).status).toBe(200);
+    expect((await with1.checkOne('readyz', 'etcd')).status).toBe(500);
+    expect((await with1.checkOne('livez', 'etcd')).status).toBe(404);
   });
 
   test('a check that never answers has failed after a while', async () => {
@@ -103,7 +103,7 @@ describe('health', () => {
     };
     const silent = health(impatient);
     silent.add({ name: 'silent', endpoints: everywhere, check: () => new Promise(() => {}) });
-    expect((await silent.answer('livez', { verbose: false, exclude: [] })).status).toBe(500);
+    expect((await silent.checkAll('livez', { verbose: false, exclude: [] })).status).toBe(500);
   });
 });
 

@@ -46,4 +46,4 @@ export interface OpenTracer extends Tracer {
 
 /** OpenTelemetry is loaded where there is something to trace, and nowhere else: it takes memory and time. */
 export const openTracer = async (options: TracerOptions): Promise<OpenTracer> =>
-  (await import('./open-telemetry.ts')).openTelemetry(options);
+  (await import('./open-telemetry.ts')).openTelemetryTracer(options);

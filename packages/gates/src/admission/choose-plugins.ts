@@ -33,7 +33,7 @@ const dynamicByDefault: readonly AdmissionPluginName[] = dynamic;
 /** As in kube-apiserver, where they can still be enabled. */
 export const deprecatedAdmissionPlugins: ReadonlySet<AdmissionPluginName> = new Set(['AlwaysAdmit', 'AlwaysDeny']);
 
-/** Plugins of kube-apiserver for objects that are not served here, with these objects. */
+/** Plugins of kube-apiserver for kinds that this server does not serve, with the plural of these kinds. */
 const pluginsOfUnservedKinds: Readonly<Record<string, string>> = {
   AlwaysPullImages: 'pods',
   CertificateApproval: 'certificate signing requests',
@@ -67,7 +67,7 @@ const pluginsOfUnservedKinds: Readonly<Record<string, string>> = {
   TaintNodesByCondition: 'nodes',
 };
 
-/** Plugins of older releases, which some command lines still name. */
+/** Plugins that kube-apiserver has removed, but that old command lines still name. */
 const removed: ReadonlySet<string> = new Set([
   'DenyEscalatingExec',
   'DenyExecOnPrivileged',

@@ -13,15 +13,15 @@ export interface AdmissionMeasures {
   readonly plugin: (name: string, step: AdmissionStep) => ObserveAdmission;
 }
 
-/** Admission that reports each of its steps, and each plugin in them. */
+/** Calls the plugins and measures each step and each plugin. */
 export function createMeasuredAdmission(
   plugins: readonly AdmissionPlugin[],
   clock: Clock,
   measures: AdmissionMeasures,
 ): Admission {
   /**
-   * When the step began or the last plugin ended: then the next plugin begins, and the step ends with its last plugin. So
-   * the clock is read once for each of them: a reading costs more than most plugins, which have nothing to do.
+   * When the step began or the last plugin ended. The next plugin begins at that time, and the step ends with its last
+   * plugin, so the clock is read once per plugin: reading it costs more than most plugins.
    */
   let lapMs = 0;
   const lap = (): number => (lapMs = clock.monotonicMs());

@@ -9,7 +9,7 @@ export const createNamespaceExists = (namespaces: Namespaces): AdmissionPlugin =
     if (namespace === undefined || (resource.plural === 'namespaces' && resource.group === '')) return undefined;
     const known = namespaces.find(namespace);
     if (known) return operation === 'CREATE' ? known.precondition : undefined;
-    // Memory may be old; a rejection counts only if it holds now.
+    // The watch cache may be stale: reject only after a refresh.
     return namespaces.refresh(call).then(() => requireNamespace(namespaces, namespace, context));
   },
 });

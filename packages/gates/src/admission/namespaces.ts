@@ -4,24 +4,24 @@ import type { AdmissionPlugin, AdmissionContext, Precondition } from './admissio
 
 /** The namespaces of the server, as admission needs them. */
 export interface Namespaces {
-  /** From memory, at once. */
+  /** Reads the watch cache. */
   find(name: string): NamespaceState | undefined;
-  /** Resolves when memory has everything that was written before. */
+  /** Resolves when the watch cache has caught up with all earlier writes. */
   refresh(call: Call): Promise<void>;
-  /** Creates one unless it exists by now; afterwards it is known. */
+  /** Creates a namespace if it does not exist. Resolves when `find` finds it. */
   create(name: string, call: Call): Promise<void>;
 }
 
 export interface NamespaceState {
   readonly terminating: boolean;
-  /** Holds for as long as the namespace is what it is now. */
+  /** Holds until the namespace changes. */
   readonly precondition: Precondition;
 }
 
 /** A new object needs a namespace that exists and is not terminating; the system namespaces cannot be deleted. */
 export const createNamespaceLifecycle = (namespaces: Namespaces): AdmissionPlugin => ({
   name: 'NamespaceLifecycle',
-  // Before the object is validated, as in kube-apiserver: if the namespace does not exist, that is the answer.
+  // As in kube-apiserver, a missing namespace is reported before validation errors of the object.
   mutate: (context) => {
     const found = requireActiveNamespace(namespaces, context);
     return found instanceof Promise ? found.then(() => context.object) : context.object;
@@ -35,7 +35,7 @@ export const createNamespaceLifecycle = (namespaces: Namespaces): AdmissionPlugi
 /** A new object auto-provisions its namespace, unless that is terminating. */
 export const createNamespaceAutoProvision = (namespaces: Namespaces): AdmissionPlugin => ({
   name: 'NamespaceAutoProvision',
-  // After the object was validated: an invalid one does not create a namespace.
+  // Runs after validation: an invalid object must not create a namespace.
   validate: (context) => {
     requireDeletable(context);
     const namespace = getRequiredNamespace(namespaces, context);
@@ -52,7 +52,7 @@ function getRequiredNamespace(
 ): string | undefined {
   const isReview = resource.plural === 'localsubjectaccessreviews' && resource.group === reviewGroup;
   if (namespace === undefined || operation !== 'CREATE' || isReview) return undefined;
-  // Without the namespace the object of a subresource does not exist either, which has an answer of its own.
+  // Without the namespace the object of a subresource does not exist either: the response is NotFound for that object.
   return subresource !== undefined && !namespaces.find(namespace) ? undefined : namespace;
 }
 
@@ -67,7 +67,7 @@ function requireActiveNamespace(
   if (namespace === undefined) return undefined;
   const known = namespaces.find(namespace);
   if (known && !known.terminating) return known.precondition;
-  // Memory may be old; a rejection counts only if it holds now.
+  // The watch cache may be stale: reject only after a refresh.
   return namespaces.refresh(context.call).then(() => {
     const now = namespaces.find(namespace);
     if (!now) throw namespaceNotFound(namespace);
@@ -75,7 +75,7 @@ function requireActiveNamespace(
   });
 }
 
-/** Others may delete the namespace that was just created, again and again. */
+/** A concurrent client may delete the created namespace again and again. */
 const creationsMax = 4;
 
 async function provisionNamespace(
@@ -83,7 +83,7 @@ async function provisionNamespace(
   namespace: string,
   context: AdmissionContext,
 ): Promise<Precondition | undefined> {
-  // That it is terminating may be old news.
+  // The watch cache may be stale: the terminating namespace may be gone.
   if (namespaces.find(namespace)) await namespaces.refresh(context.call);
   for (let creations = 0; ; creations++) {
     const now = namespaces.find(namespace);

@@ -36,7 +36,7 @@ export const createOwnerReferencesPermissionEnforcement = (options: OwnerReferen
   },
 });
 
-/** In this order: a list in another order is another list. */
+/** The order counts, too. */
 const changesOwners = (object: KubeObject, oldObject: KubeObject | undefined): boolean =>
   !sameJson(ownersOf(object), ownersOf(oldObject));
 
@@ -81,7 +81,7 @@ const anyFinalizers: ResourceQuestion = {
   name: '*',
 };
 
-/** An owner with a namespace is in that of the object. */
+/** A namespaced owner is in the namespace of the object. */
 function getFinalizers(
   { apiVersion = '', kind = '', name }: OwnerReference,
   context: AdmissionContext,
@@ -106,7 +106,7 @@ function findNewBlockingOwners(object: KubeObject, oldObject: KubeObject | undef
   );
 }
 
-/** Undefined if the writer is allowed to. */
+/** Undefined if the writer has the permission. */
 async function findRefusal(
   { user, call }: AdmissionContext,
   { authorizer }: OwnerReferencesOptions,

@@ -16,9 +16,9 @@ export interface ParamRightsOptions {
   readonly authorizer: Authorizer;
   /** The resource of a kind, by its plural name; undefined if it is not served. */
   resourceOf(apiVersion: string, kind: string): string | undefined;
-  /** A policy of the kind of this name, from memory. */
+  /** Finds a policy in the watch cache. */
   findPolicy(kind: string, name: string): KubeObject | undefined;
-  /** Resolves when memory has everything that was written before. */
+  /** Resolves when the watch cache has caught up with all earlier writes. */
   refresh(call: Call): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export const createParamRights = (options: ParamRightsOptions): AdmissionPlugin 
         getPolicyRight(paramKind, options),
       );
     }
-    // An update is checked even if it leaves the reference alone, as kube-apiserver does: the policy may be another.
+    // As in kube-apiserver, an update is checked even if paramRef is unchanged: the policy may have changed.
     if (paramRef)
       return requireRight({ context, options, object, field: 'spec.paramRef' }, () =>
         getBindingRight(resource.kind, object, paramRef, options),
@@ -85,7 +85,7 @@ interface Check {
 async function requireRight(check: Check, right: () => Right): Promise<undefined> {
   const { context, options, object, field } = check;
   if ((await findRefusal(check, right())) === undefined) return;
-  // The policy, or a right of the writer, may just have been written through another replica.
+  // The policy, or a permission of the writer, may just have been written through another replica.
   await options.refresh(context.call);
   const refusal = await findRefusal(check, right());
   if (refusal !== undefined) throw invalid(context.resource, object.metadata.name ?? '', [forbidden(field, refusal)]);
@@ -100,7 +100,7 @@ async function findRefusal({ context, options }: Check, right: Right): Promise<s
   return decision.error ? `failed to authorize request: ${decision.error.message}` : right.refusal(describeUser(user));
 }
 
-/** Of all objects of the kind, wherever they are. */
+/** Permission to get all objects of the kind in all namespaces. */
 function getPolicyRight(paramKind: ParamKind, options: ParamRightsOptions): Right {
   const { apiVersion = '', kind = '' } = paramKind;
   return {

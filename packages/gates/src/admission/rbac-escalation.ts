@@ -21,16 +21,16 @@ import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
 
 export interface EscalationOptions {
   readonly current: CurrentPolicy;
-  /** Resolves when everything is known that was written before. */
+  /** Resolves when the policy index has caught up with all earlier writes. */
   readonly refresh: (call: Call) => Promise<void>;
   readonly authorizer: Authorizer;
   readonly clock: Clock;
 }
 
 /**
- * Nobody grants more than they hold: the rules of a role that is written, or bound, must be among the rules of the
- * writer, unless the writer has the verb `escalate` or `bind`. Every change is checked against all of the rules, also one
- * that takes away. It cannot be switched off, and holds whatever authorizers are configured.
+ * Prevents privilege escalation: the writer of a role or binding must hold all rules that it grants, unless the writer has
+ * the verb `escalate` or `bind`. Every change is checked against all rules, even if it removes some. The plugin cannot be
+ * disabled, and applies with any configured authorizers.
  */
 export const createRbacEscalation = (options: EscalationOptions): AdmissionPlugin => ({
   name: 'RBACEscalation',
@@ -49,13 +49,13 @@ async function requireNoEscalation(context: AdmissionContext, options: Escalatio
   const refusalOf = (): Promise<StatusError | undefined> =>
     object.roleRef ? findBindingRefusal(check, object.roleRef) : findRoleRefusal(check);
   if (!(await refusalOf())) return;
-  // A role, or a right of the writer, may just have been written through another replica.
+  // A role, or a permission of the writer, may just have been written through another replica.
   await options.refresh(call);
   const refusal = await refusalOf();
   if (refusal) throw refusal;
 }
 
-/** A role or a binding: which of them, its fields tell. */
+/** A role or a binding; only bindings have a roleRef. */
 type RbacObject = KubeObject & {
   readonly rules?: readonly PolicyRule[] | null;
   readonly aggregationRule?: object;
@@ -71,7 +71,7 @@ interface Check {
 async function findRoleRefusal(check: Check): Promise<StatusError | undefined> {
   const { context, object } = check;
   const { resource, options, name } = context;
-  // A name that its creator chooses is none that somebody else could have given the verb for.
+  // A creator chooses the name, so permission for a single name must not allow a creation.
   const chosen = options.kind === 'CreateOptions' ? undefined : name;
   if (await isAllowed(check, 'escalate', resource.plural, chosen)) return undefined;
   const problem = await describeEscalation(check, object.rules ?? []);
@@ -93,7 +93,7 @@ async function findBindingRefusal(check: Check, roleRef: RoleRef): Promise<Statu
   return problem === undefined ? undefined : forbiddenName(resource, object.metadata.name, problem);
 }
 
-/** What the writer lacks of these rules. */
+/** Describes the rules that the writer does not hold; undefined if the writer holds all. */
 async function describeEscalation(check: Check, rules: readonly PolicyRule[]): Promise<string | undefined> {
   const { user, namespace, call } = check.context;
   const held = requirePolicy(check).findHeldRules(user, namespace);
@@ -131,7 +131,7 @@ async function isAllowed(
   return verdict === 'allow';
 }
 
-/** Owners and finalizers are for the garbage collector, who holds none of the rules. */
+/** The garbage collector changes owners and finalizers, and holds none of the rules. */
 const changesOnlyLifecycle = (object: KubeObject, oldObject: KubeObject): boolean =>
   sameJson(dropLifecycle(object), dropLifecycle(oldObject));
 

@@ -4,8 +4,8 @@ import { anonymousName, addAssumedGroup } from './user-groups.ts';
 const anonymous = addAssumedGroup({ name: anonymousName, groups: [] });
 
 /**
- * Whoever brings no credential is anonymous where that is allowed. One that was brought and is nobody's is rejected by
- * then, so it never becomes this.
+ * Authenticates requests without credentials as anonymous on paths that allow it. Requests with invalid credentials have
+ * already been rejected by the inner authenticator.
  */
 export const withAnonymous = (known: Authenticator, allowed: (path: string) => boolean): Authenticator => ({
   authenticate: (credentials, call) => {

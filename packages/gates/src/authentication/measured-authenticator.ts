@@ -2,12 +2,12 @@ import type { Clock } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { Authenticator } from './authenticator.ts';
 
-/** As upstream: `failure` is nobody's request, `error` one whose credential was rejected or could not be judged. */
+/** As in kube-apiserver: `failure` means no known credential, `error` a rejected or unverifiable one. */
 export type AuthenticationResult = 'success' | 'failure' | 'error';
 
 export type ObserveAuthentication = (result: AuthenticationResult, seconds: number, user: UserInfo | undefined) => void;
 
-/** Reports each attempt of an authenticator. What it knows at once is reported at once: nothing is made for it. */
+/** Measures each attempt of an authenticator. Synchronous attempts allocate nothing. */
 export function createMeasuredAuthenticator(
   inner: Authenticator,
   clock: Clock,

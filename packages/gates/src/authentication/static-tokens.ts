@@ -3,7 +3,7 @@ import type { UserInfo } from '@cluster-apiserver/model';
 import { addAuthenticatedGroup } from './user-groups.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
-/** What is wrong with a token file; it never shows a token. */
+/** The problems of a token file; messages never contain a token. */
 export class TokenFileError extends Error {
   override readonly name = 'TokenFileError';
   constructor(faults: readonly string[]) {
@@ -12,9 +12,9 @@ export class TokenFileError extends Error {
 }
 
 /**
- * Tokens that stand in a file: lines of `token,user,uid` or `token,user,uid,"group1,group2"`. They are looked up by
- * their hash, so neither the time of a look-up nor a dump of the table tells more of a token than its length. Only what
- * has the length of one is hashed: signed tokens are long, and come with nearly every request.
+ * Authenticates by a file with lines of `token,user,uid` or `token,user,uid,"group1,group2"`. Tokens are looked up by hash,
+ * so neither timing nor a memory dump reveals more than their length. Only tokens of a known length are hashed: other
+ * tokens are longer, and part of nearly every request.
  */
 export function createStaticTokenAuthenticator(file: string): TokenAuthenticator {
   const { users, lengths } = readUsers(file);
@@ -29,9 +29,9 @@ export function createStaticTokenAuthenticator(file: string): TokenAuthenticator
 const hashOf = (token: string): string => hash('sha256', token, 'base64');
 
 interface Users {
-  /** By the hash of their token. */
+  /** By hash of the token. */
   readonly users: ReadonlyMap<string, UserInfo>;
-  /** Of all tokens. */
+  /** Lengths of all tokens. */
   readonly lengths: ReadonlySet<number>;
 }
 
@@ -66,7 +66,7 @@ function toUser([, name = '', uid = '', groups = '']: readonly string[]): UserIn
   return addAuthenticatedGroup({ name, ...(uid && { uid }), groups: [...new Set(named)] });
 }
 
-/** The cells of one line; undefined when a quote is left open. A doubled quote inside quotes is one quote. */
+/** The cells of one CSV line; undefined if a quote is not closed. A doubled quote inside quotes is one quote. */
 function splitCsvLine(line: string): string[] | undefined {
   const cells: string[] = [];
   let rest = line;

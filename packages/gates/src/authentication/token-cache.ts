@@ -5,20 +5,19 @@ import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
 export interface TokenCacheOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** How long an answer counts. Whatever makes a token invalid before its end is noticed this much later. */
+  /** Time to cache an answer. A revoked token is accepted for at most this time. */
   readonly ttlMs: number;
   readonly countLookup: (status: 'hit' | 'miss') => void;
 }
 
-/** About a kilobyte each. When more tokens are in use than this, the oldest answers are asked for again. */
+/** About a kilobyte each. The oldest entries are evicted. */
 const answersMax = 4096;
-/** What a look-up takes that nobody waits for any more: longer than every request, by default, has. */
+/** Timeout of a lookup that is shared by several requests: longer than the default request timeout. */
 const lookupMsMax = 60_000;
 
 /**
- * Remembers whose a token is, for a while and never beyond its end. Only successes are remembered: a refused token may
- * be good a moment later, and made-up ones would push the others out. Those who come with the same token while it is
- * looked at wait for the same answer.
+ * Caches the users of tokens, never beyond the expiration of a token. Only successes are cached: a rejected token may be
+ * valid a moment later, and made-up tokens would evict the others. Concurrent requests with one token share a lookup.
  */
 export function createTokenCache<Answer extends TokenAnswer>(
   inner: TokenAuthenticator<Answer>,
@@ -26,7 +25,7 @@ export function createTokenCache<Answer extends TokenAnswer>(
 ): TokenAuthenticator<Answer> {
   const { clock, random, ttlMs, countLookup } = options;
   const keyOf = createKeyedHash(random);
-  /** In the order of their ends, because all last equally long. */
+  /** In order of expiration, because all entries have the same TTL. */
   const answers = new Map<string, { readonly answer: Answer; readonly untilMs: number }>();
   const inFlight = new Map<string, Promise<Answer | undefined>>();
 
@@ -52,7 +51,7 @@ export function createTokenCache<Answer extends TokenAnswer>(
       countLookup(known || shared ? 'hit' : 'miss');
       if (known) return known;
       if (shared) return withinCall(clock, call, shared);
-      // Others may come to wait for the same answer, so it is not looked for on behalf of the first alone.
+      // Other requests may join, so the lookup does not end with the first one.
       const answer = inner.authenticateToken(
         token,
         callUntil(clock.monotonicMs() + lookupMsMax, call.trace),
@@ -67,12 +66,12 @@ export function createTokenCache<Answer extends TokenAnswer>(
 }
 
 /**
- * Keys that tell nothing of a token without a secret that nobody else ever sees. HMAC would hash twice, so that nobody
- * can lengthen what was hashed; for that one has to see a key, and these never leave the process.
+ * Hashes tokens with a secret, so that a memory dump of the keys does not allow guessing. A plain hash instead of HMAC is
+ * enough: length extension requires seeing a key, and keys never leave the process.
  */
 function createKeyedHash(random: Random): (token: string, audiences?: readonly string[]) => string {
   const secret = random.bytes(48).toString('base64'); // 64 letters are one block of SHA-256
-  // The letter keeps the two forms apart, and JSON tells where one part ends and the next begins.
+  // The letter distinguishes the two forms, and JSON delimits the parts.
   return (token, audiences) =>
     hash('sha256', secret + (audiences ? `a${JSON.stringify([token, ...audiences])}` : `t${token}`), 'base64');
 }

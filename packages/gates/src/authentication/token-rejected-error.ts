@@ -1,12 +1,12 @@
 /**
- * A token or a certificate that is nobody's, and certainly so. The message is for our log and never holds what the
- * credential says; what the caller may be told is what the operator wrote for this.
+ * An invalid token or certificate. The message is for the log and never contains content of the credential. `clientMessage`
+ * is configured by the operator and may be sent to the client.
  */
 export class TokenRejectedError extends Error {
   override readonly name = 'TokenRejectedError';
   readonly clientMessage: string | undefined;
   constructor(message: string, options: ErrorOptions & { readonly clientMessage?: string | undefined } = {}) {
     super(message, options);
-    this.clientMessage = options.told;
+    this.clientMessage = options.clientMessage;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The key of an extra value in the name of a header, where percent signs stand for what a name cannot hold. One that is
- * no such encoding is meant as it is.
+ * Decodes the key of an extra value in a header name, where characters that names cannot contain are percent-encoded.
+ * Returns an invalid encoding unchanged.
  */
 export function unescapeKey(name: string): string {
   try {

@@ -2,7 +2,7 @@ import type { Authenticator } from './authenticator.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 import { TokenRejectedError } from './token-rejected-error.ts';
 
-/** Asks one after the other until one knows. A rejection is no end: it counts when nobody of the others knows either. */
+/** Tries the authenticators in order until one succeeds. The first rejection is thrown only if none succeeds. */
 export const uniteAuthenticators = (authenticators: readonly Authenticator[]): Authenticator => ({
   authenticate: (credentials, call) => tryInOrder(authenticators, (one) => one.authenticate(credentials, call)),
 });
@@ -13,7 +13,7 @@ export const uniteTokenAuthenticators = (authenticators: readonly TokenAuthentic
     tryInOrder(authenticators, (one) => one.authenticateToken(token, call, audiences)),
 });
 
-/** It stays synchronous as long as all that it asks are. */
+/** Synchronous as long as all called authenticators are. */
 function tryInOrder<One, Answer>(
   all: readonly One[],
   ask: (one: One) => Answer | undefined | Promise<Answer | undefined>,

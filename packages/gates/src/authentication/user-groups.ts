@@ -5,8 +5,8 @@ export const anonymousName = 'system:anonymous';
 export const unauthenticatedGroup = 'system:unauthenticated';
 
 /**
- * A user as an authenticator has found it, in the group of all who are authenticated. A credential that says
- * `system:anonymous` or `system:unauthenticated` has not made anybody known, so it gets no group.
+ * Adds `system:authenticated`. Credentials for `system:anonymous` or `system:unauthenticated` identify no user, so they do
+ * not get the group.
  */
 export function addAuthenticatedGroup(user: UserInfo): UserInfo {
   const { name, groups } = user;
@@ -15,7 +15,7 @@ export function addAuthenticatedGroup(user: UserInfo): UserInfo {
   return { ...user, groups: [...groups, authenticatedGroup] };
 }
 
-/** A user whom nobody has authenticated: it is always in one of the two groups. */
+/** Adds one of the two groups to an impersonated or anonymous user. */
 export function addAssumedGroup(user: UserInfo): UserInfo {
   const { name, groups } = user;
   if (groups.includes(unauthenticatedGroup)) return user;

@@ -2,7 +2,7 @@ import type { AccessQuestion } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 import { noRules } from './rules.ts';
 
-/** Paths as `--authorization-always-allow-paths` names them: whole ones, or beginnings with a `*` at their end. */
+/** A pattern of `--authorization-always-allow-paths` with a `*` that is not at its end. */
 export class PathPatternError extends Error {
   override readonly name = 'PathPatternError';
   constructor(pattern: string) {
@@ -10,7 +10,7 @@ export class PathPatternError extends Error {
   }
 }
 
-/** Whether a decoded path is one of them. Throws PathPatternError. */
+/** Compiles patterns to a predicate over decoded paths. Throws a PathPatternError. */
 export function compilePathPatterns(patterns: readonly string[]): (path: string) => boolean {
   const paths = new Set<string>();
   const prefixes: string[] = [];
@@ -23,7 +23,7 @@ export function compilePathPatterns(patterns: readonly string[]): (path: string)
   return (path) => paths.has(path) || prefixes.some((prefix) => path.startsWith(prefix));
 }
 
-/** Lets everybody read paths that are no resources, so that probes need no rights. Nobody's rules show it, as upstream. */
+/** Allows all users to read these paths, so that probes need no permissions. As in kube-apiserver, rules do not list them. */
 export const createPathAuthorizer = (matches: (path: string) => boolean): Authorizer => ({
   authorize: ({ verb, path, resource }: AccessQuestion) => ({
     verdict: !resource && readVerbs.includes(verb) && matches(path) ? 'allow' : 'noOpinion',

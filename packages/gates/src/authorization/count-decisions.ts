@@ -1,7 +1,7 @@
 import type { AccessDecision } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 
-/** Reports each decision of an authorizer, and nothing of what it leaves to others. */
+/** Counts the decisions of an authorizer, without those that it leaves to others. */
 export function countDecisions(inner: Authorizer, count: (decision: 'allowed' | 'denied') => void): Authorizer {
   const report = (decision: AccessDecision): AccessDecision => {
     if (decision.verdict === 'allow') count('allowed');

@@ -2,12 +2,12 @@ import type { Clock } from '@cluster-apiserver/base';
 import type { AccessDecision } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 
-/** As upstream: `error` is an attempt that nobody allowed because somebody could not decide. */
+/** As in kube-apiserver: `error` means not allowed because an authorizer could not decide. */
 export type AuthorizationResult = 'allowed' | 'denied' | 'no-opinion' | 'error';
 
 export type ObserveAuthorization = (result: AuthorizationResult, seconds: number) => void;
 
-/** Reports each attempt of an authorizer, whatever comes of it. */
+/** Measures each attempt of an authorizer. */
 export function createMeasuredAuthorizer(inner: Authorizer, clock: Clock, observe: ObserveAuthorization): Authorizer {
   const ended = (startMs: number, decision: AccessDecision): AccessDecision => {
     observe(resultOf(decision), (clock.monotonicMs() - startMs) / 1000);

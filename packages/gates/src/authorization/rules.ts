@@ -10,7 +10,7 @@ export const everything: AccessRules = {
   incomplete: false,
 };
 
-/** What all of them allow together. */
+/** The rules of all authorizers together. */
 export async function collectRules(
   authorizers: readonly Authorizer[],
   user: UserInfo,

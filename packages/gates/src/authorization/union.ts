@@ -4,8 +4,8 @@ import type { Authorizer } from './authorizer.ts';
 import { collectRules, combineErrors } from './rules.ts';
 
 /**
- * Asks one after the other until one decides. When none does, their reasons, errors and annotations are gathered, and
- * the question is open for as long as one of them is not ready.
+ * Calls the authorizers in order until one decides. If none does, combines their reasons, errors and annotations; the
+ * verdict is `notReady` if one of them is not ready.
  */
 export function uniteAuthorizers(authorizers: readonly Authorizer[]): Required<Authorizer> {
   const from = (

@@ -1,6 +1,6 @@
 import type { HttpsClient } from './https-client.ts';
 
-/** A client that others may still use when it is replaced. */
+/** A client that may still have requests in flight when it is replaced. */
 export interface RetirableClient extends HttpsClient {
   /** Closes it once its last request has ended. */
   retire(): void;

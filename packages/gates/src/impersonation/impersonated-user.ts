@@ -1,7 +1,7 @@
 import { getOwn, setOwn } from '@cluster-apiserver/base';
 import { unescapeKey } from '../authentication/unescape-key.ts';
 
-/** Whom a caller wants to be, as the headers of the request say. */
+/** The user that the impersonation headers name. */
 export interface ImpersonatedUser {
   readonly name: string;
   readonly uid: string | undefined;
@@ -9,21 +9,20 @@ export interface ImpersonatedUser {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What all these headers begin with, whatever a proxy on the way makes of the rest. */
+/** Prefix of all impersonation headers. */
 export const impersonationPrefix = 'impersonate';
 
-/** Each part of a user is a question to the authorizers, which may be a call to somebody else. */
+/** Each part of a user is a question to the authorizers, which may call a webhook. */
 const partsMax = 1_000;
 
-/** Headers that cannot be meant. The message is for the client, and shows no value. */
+/** Invalid impersonation headers. The message is for the client and contains no values. */
 export class ImpersonationHeaderError extends Error {
   override readonly name = 'ImpersonationHeaderError';
 }
 
 /**
- * Reads all headers whose name begins with the prefix, each line of each, with its name in lower case; undefined when
- * there is none. A header of this family never goes unheeded: the request would then do as its caller what it was meant
- * to do as somebody else.
+ * Reads all header lines with the prefix, names in lower case; undefined if there are none. An unknown header is an error:
+ * ignoring it would run the request as its sender.
  */
 export function readImpersonatedUser(
   lines: readonly (readonly [name: string, value: string])[],
@@ -45,7 +44,7 @@ export function readImpersonatedUser(
       else setOwn(extra, key, [value]);
     } else throw new ImpersonationHeaderError(`the header ${header} is not known`);
   }
-  // Two servers on the way that each take another one of them would disagree about who it is.
+  // A proxy might use another one of repeated headers than this server.
   if (names.length > 1 || uids.length > 1)
     throw new ImpersonationHeaderError('a user to impersonate has one name and one uid');
   const [name] = names;

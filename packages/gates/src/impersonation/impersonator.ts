@@ -4,7 +4,7 @@ import type { Authorizer } from '../authorization/authorizer.ts';
 import { modes, type Part } from './modes.ts';
 import type { ImpersonatedUser } from './impersonated-user.ts';
 
-/** What a caller asked for and may not do. */
+/** The permission that the requester lacks. */
 export interface ImpersonationRefusal {
   readonly attributes: AccessQuestion;
   readonly verdict: AccessDecision['verdict'];
@@ -14,21 +14,20 @@ export interface ImpersonationRefusal {
 export type Impersonation =
   | {
       readonly user: UserInfo;
-      /** The constrained verb that allowed it, for the audit event; undefined for the classic `impersonate`. */
+      /** The constrained verb that allowed it, for the audit event; undefined for the verb `impersonate`. */
       readonly constraint?: string | undefined;
     }
   | { readonly refused: ImpersonationRefusal };
 
-/** Decides whom the sender of a request may act for in this request. */
+/** Decides whether a requester may impersonate a user for this request. */
 export type Impersonator = (wanted: ImpersonatedUser, request: AccessQuestion, call: Call) => Promise<Impersonation>;
 
-/** Callers whose last mode is remembered: about 100 bytes each. Forgetting one costs it a few questions. */
+/** Maximum number of cached modes, about 100 bytes each. Eviction costs a few additional checks. */
 const rememberedCallersMax = 10_000;
 
 /**
- * Tries one mode of impersonation after the other, constrained ones before the classic verb, and starts with the one
- * that allowed the caller last: most callers only ever use one. The first refusal is the answer, so after a success by
- * the classic verb refusals name that verb.
+ * Tries the modes of impersonation in order, constrained ones before the verb `impersonate`. Starts with the mode that last
+ * allowed this requester: most use only one. The first refusal is returned.
  */
 export function createImpersonator(authorizer: Authorizer): Impersonator {
   const lastModes = new Map<string, number>();
@@ -50,16 +49,16 @@ export function createImpersonator(authorizer: Authorizer): Impersonator {
         remember(caller, index);
         return { user: mode.toUser(wanted), constraint: mode.constraint };
       }
-      // As long as one of the modes cannot be decided, the caller should come again.
+      // If one of the modes cannot be decided yet, the client should retry.
       if (!refused || (found.verdict === 'notReady' && refused.verdict !== 'notReady')) refused = found;
     }
-    return { refused: refused as ImpersonationRefusal }; // the classic mode applies to everybody
+    return { refused: refused as ImpersonationRefusal }; // the last mode always applies
   };
 }
 
 const allModes: readonly number[] = modes.map((_, index) => index);
 
-/** The parts one after the other, as the reference asks about them. */
+/** Checks the parts in the order of kube-apiserver. */
 async function findRefusal(
   parts: readonly Part[],
   authorizer: Authorizer,
@@ -74,10 +73,10 @@ async function findRefusal(
   return undefined;
 }
 
-/** Questions under way at once: each may be a webhook that everybody else asks, too. */
+/** Maximum number of concurrent checks: each may be a call to a shared webhook. */
 const concurrentMax = 8;
 
-/** The first question alone, which most refusals answer, and the others some at a time. */
+/** Checks the first question alone, which most refusals fail, and the others concurrently. */
 async function findFirstRefused(
   questions: readonly AccessQuestion[],
   authorizer: Authorizer,
@@ -94,7 +93,7 @@ async function findFirstRefused(
   return undefined;
 }
 
-/** An authorizer that fails has not allowed it: unlike for the request itself that is a refusal, with the error told. */
+/** A failing authorizer is a refusal with its error as the reason, unlike for the request itself. */
 const toRefusal = ({ verdict, reason, error }: AccessDecision, attributes: AccessQuestion): ImpersonationRefusal => ({
   attributes,
   verdict,

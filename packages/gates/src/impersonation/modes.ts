@@ -6,42 +6,42 @@ import { mastersGroup } from '../authorization/privileged-groups.ts';
 import type { ImpersonatedUser } from './impersonated-user.ts';
 
 /**
- * The ways in which somebody may have the right to act as somebody else. A constrained mode is about what is done and
- * for whom: `impersonate-on:MODE:VERB` for the request itself, and `impersonate:MODE` for each part of the user. The
- * classic one is `impersonate` for each part, whatever is done then; who has it needs no other.
+ * A way to be permitted to impersonate. A constrained mode requires `impersonate-on:MODE:VERB` for the request itself and
+ * `impersonate:MODE` for each part of the user. The unconstrained one requires `impersonate` for each part, and allows every
+ * request.
  */
 export interface Mode {
-  /** The verb for the parts of the user, if the mode is a constrained one. */
+  /** The verb for the parts of the user; undefined for the unconstrained mode. */
   readonly constraint: string | undefined;
-  /** Whether such a user can be impersonated in this mode at all. */
+  /** Whether the mode applies to such a user. */
   applies(wanted: ImpersonatedUser, requester: UserInfo): boolean;
-  /** What has to be allowed, in the order in which it is asked. */
+  /** The required permissions, in the order in which they are checked. */
   parts(wanted: ImpersonatedUser, request: AccessQuestion): readonly Part[];
   toUser(wanted: ImpersonatedUser): UserInfo;
 }
 
 export interface Part {
   readonly questions: readonly AccessQuestion[];
-  /** One question whose allowance spares all others of the part. */
+  /** If this question is allowed, the others of the part are skipped. */
   readonly wildcard?: AccessQuestion | undefined;
-  /** Refused by the mode itself, whatever authorizers say. */
+  /** Refused by the mode itself, without authorizers. */
   readonly forbidden?: { readonly attributes: AccessQuestion; readonly reason: string } | undefined;
 }
 
 const nodePrefix = 'system:node:';
 
-/** The node that a user name is of; undefined when it is the name of somebody else. */
+/** The node of a user name; undefined for other users. */
 function parseNodeName(user: string): string | undefined {
   if (!user.startsWith(nodePrefix)) return undefined;
   const name = user.slice(nodePrefix.length);
   return subdomainNames.whole(name).length === 0 ? name : undefined;
 }
 
-/** Nodes and service accounts have groups of their own in the constrained modes: only their name is chosen. */
+/** In constrained modes, nodes and service accounts have fixed groups: only the name may be given. */
 const hasNameOnly = ({ uid, groups, extra }: ImpersonatedUser): boolean =>
   uid === undefined && groups.length === 0 && Object.keys(extra).length === 0;
 
-/** Where the token of a service account says on which node its pod runs. */
+/** Extra key with the node on which the pod of a service account token runs. */
 const nodeNameKey = 'authentication.kubernetes.io/node-name';
 
 /** Whether the requester is a service account whose token is bound to this node. */
@@ -50,11 +50,11 @@ function runsOn({ name, extra }: UserInfo, node: string): boolean {
   return parseAccountUserName(name) !== undefined && nodes?.length === 1 && nodes[0] === node;
 }
 
-/** How a constrained mode asks; the defaults are those of nearly all. */
+/** Differences between constrained modes. */
 interface ModeOptions {
-  /** What the questions show of the requester. */
+  /** The requester in the questions. */
   readonly requester?: (user: UserInfo) => UserInfo;
-  /** Which nodes the right has to be for. */
+  /** The node name for which permission is required. */
   readonly node?: (name: string) => string;
 }
 
@@ -83,7 +83,7 @@ function createConstrainedMode(name: string, applies: Mode['applies'], { request
   };
 }
 
-/** So the agents of all nodes, which share an account, are asked about alike: with the keys of what they carry alone. */
+/** Removes extra values, so that questions about the agents of all nodes, which share an account, are equal. */
 const withoutExtraValues = (user: UserInfo): UserInfo => ({
   ...user,
   extra: { 'authentication.kubernetes.io/associated-node-keys': Object.keys(user.extra ?? {}).sort() },
@@ -91,7 +91,7 @@ const withoutExtraValues = (user: UserInfo): UserInfo => ({
 
 const authentication = 'authentication.k8s.io';
 
-/** In the order in which they are tried. */
+/** All modes, in the order in which they are tried. */
 export const modes: readonly Mode[] = [
   createConstrainedMode(
     'associated-node',
@@ -128,7 +128,7 @@ export const modes: readonly Mode[] = [
 
 interface QuestionFactory {
   user(name: string): AccessQuestion;
-  /** Undefined when the name is no service account's. */
+  /** Undefined if the name is not of a service account. */
   account(name: string): AccessQuestion | undefined;
   node(name: string): AccessQuestion;
   uid(uid: string): AccessQuestion;
@@ -138,7 +138,7 @@ interface QuestionFactory {
 
 const nothing = { subresource: undefined, namespace: undefined, name: undefined };
 
-/** The questions about parts of a user. In the classic mode users and groups are of the core group. */
+/** Creates the questions about parts of a user. In the unconstrained mode users and groups are in the core group. */
 function createQuestions({ user, path }: AccessQuestion, verb: string, ofUsersAndGroups: string): QuestionFactory {
   const ask = (group: string, resource: string, more: Partial<ResourceQuestion>): AccessQuestion => ({
     user,
@@ -162,10 +162,10 @@ function createQuestions({ user, path }: AccessQuestion, verb: string, ofUsersAn
 const createExtraQuestions = (extra: ImpersonatedUser['extra'], ask: QuestionFactory): AccessQuestion[] =>
   Object.entries(extra).flatMap(([key, values]) => values.map((value) => ask.extra(key, value)));
 
-/** From so many groups, or values of extra, on it is first asked whether all of them may be impersonated. */
+/** From this number of groups or extra values on, permission for all of them is checked first. */
 const wildcardMin = 4;
 
-/** What may be chosen besides the name, as a constrained mode asks about it. */
+/** The questions of a constrained mode about UID, groups and extra. */
 function createChosenParts({ uid, groups, extra }: ImpersonatedUser, ask: QuestionFactory): Part[] {
   const ofExtra = createExtraQuestions(extra, ask);
   const masters = groups.includes(mastersGroup);
@@ -175,7 +175,7 @@ function createChosenParts({ uid, groups, extra }: ImpersonatedUser, ask: Questi
     {
       questions: groups.map(ask.group),
       wildcard: groups.length >= wildcardMin ? ask.group('*') : undefined,
-      // Members may do everything, and the constrained right is for letting somebody do a little.
+      // Members are allowed everything, which would defeat the constraint.
       forbidden: masters
         ? { attributes: ask.group(mastersGroup), reason: `impersonating the ${mastersGroup} group is not allowed` }
         : undefined,
@@ -189,7 +189,7 @@ function createChosenParts({ uid, groups, extra }: ImpersonatedUser, ask: Questi
   ];
 }
 
-/** What is wrong with the keys: in a constrained mode each is a lower-case path below a domain. */
+/** Validates extra keys: in a constrained mode each is a lower-case path below a domain. */
 function findExtraProblem(extra: ImpersonatedUser['extra']): string | undefined {
   for (const key of Object.keys(extra)) {
     const [domain, path] = [key.slice(0, Math.max(key.indexOf('/'), 0)), key.slice(key.indexOf('/') + 1)];
@@ -216,7 +216,7 @@ const invalidKey = (value: string, problem: string): string =>
 const pathCharacters = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
 const pathForm = new RegExp(`^${pathCharacters}$`);
 
-/** The user that the request goes on as. A service account without groups gets those of all such accounts. */
+/** The impersonated user. A service account without groups gets the groups of service accounts. */
 function userOf({ name, uid, groups, extra }: ImpersonatedUser, fixedGroups: readonly string[]): UserInfo {
   const account = parseAccountUserName(name);
   const own = account && groups.length === 0 ? getAccountGroups(account.namespace) : groups;

@@ -2,15 +2,15 @@ import { type Call, type Clock, DeadlineExceededError, type Random, sleep, withi
 import { type HttpsResponse, type HttpsClient, HttpsError } from '../https/https-client.ts';
 import { WebhookError } from './webhook-error.ts';
 
-/** Somebody outside who is asked with JSON. Each kind of webhook has its own bounds. */
+/** How to call a webhook with JSON. */
 export interface WebhookOptions {
-  /** Asked for each time, because the files that it comes from change while the server runs. */
+  /** Called for each attempt, because the files of the connection can be reloaded. */
   readonly connection: () => WebhookConnection;
   readonly bodyBytesMax: number;
   readonly retry: RetryPolicy;
   readonly clock: Clock;
   readonly random: Random;
-  /** Ends the pauses between tries. */
+  /** Ends the pauses between attempts. */
   readonly signal: AbortSignal;
 }
 
@@ -24,25 +24,25 @@ export interface WebhookConnection {
 export interface RetryPolicy {
   readonly triesMax: number;
   readonly firstPauseMs: number;
-  /** Each pause is longer than the one before by this factor. */
+  /** Factor by which each pause is longer than the previous one. */
   readonly growth: number;
-  /** Pauses are longer by up to this part, so that those who failed together do not come back together. */
+  /** Maximum random extension of a pause, as a ratio, so that concurrent failures do not retry together. */
   readonly jitter: number;
-  /** One try, and all of them. */
+  /** Timeouts of one attempt, and of all together. */
   readonly tryMs: number;
   readonly allMs: number;
 }
 
-/** Too many requests, and what a server says that may be well again a moment later. */
+/** Status codes of temporary failures. */
 const retriableCodes = [429, 500, 503, 504];
 
-/** Sends a question, and gives the object that is its answer. Throws like `sendToWebhook`. */
+/** Sends a review and returns the object of the response. Throws like `sendToWebhook`. */
 export const requestReview = async (question: object, options: WebhookOptions, call: Call): Promise<object> =>
   parseObject(await sendToWebhook(JSON.stringify(question), options, call));
 
 /**
- * Sends a body until there is an answer; throws a WebhookError when there is none in time, and what ended the call when
- * it was the call that ended.
+ * Sends a body and retries temporary failures. Throws a WebhookError without a response in time, and the reason of the call
+ * if the call ended.
  */
 export async function sendToWebhook(body: string, options: WebhookOptions, call: Call): Promise<HttpsResponse> {
   const { clock, random, retry, signal } = options;
@@ -54,7 +54,7 @@ export async function sendToWebhook(body: string, options: WebhookOptions, call:
     const pause = pauseMs + (random.below(1000) / 1000) * retry.jitter * pauseMs;
     if (tries === retry.triesMax || signal.aborted || clock.monotonicMs() + pause >= endMs)
       throw toWebhookError(answer, tries);
-    // The loop sees that the signal has ended it.
+    // The signal ends the pause; the loop then stops.
     await withinCall(
       clock,
       call,
@@ -92,7 +92,7 @@ function parseObject({ status, body }: HttpsResponse): object {
   try {
     value = JSON.parse(body);
   } catch {
-    // The error would show a piece of the answer.
+    // Not as the cause: the error would quote the response.
   }
   if (typeof value !== 'object' || value === null) throw new WebhookError('a webhook did not answer with an object');
   return value;

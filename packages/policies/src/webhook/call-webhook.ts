@@ -2,9 +2,9 @@ import type { Call, Clock, Random } from '@cluster-apiserver/base';
 import { type HttpsResponse, HttpsError, HttpsTimeoutError } from '@cluster-apiserver/gates';
 import { MalformedTextError, parseJson, type ServedKind, TooManyValuesError } from '@cluster-apiserver/model';
 import type { PolicyRequest } from '../request.ts';
-import { type AdmissionResponse, type Expected, responseIn, reviewOf } from './admission-review.ts';
+import { type AdmissionResponse, type ExpectedResponse, parseResponse, createReview } from './admission-review.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';
-import { denialBy, dryRunUnsupported, WebhookCallError } from './errors.ts';
+import { createDenial, createDryRunError, WebhookCallError } from './errors.ts';
 import type { WebhookClients } from './webhook-clients.ts';
 
 export interface CallOptions {
@@ -28,58 +28,58 @@ export async function callWebhook(
   webhook: CompiledWebhook,
   matched: ServedKind,
   request: PolicyRequest,
-  { isMutating }: Pick<Expected, 'isMutating'>,
+  { isMutating }: Pick<ExpectedResponse, 'isMutating'>,
   { clients, clock, random }: CallOptions,
 ): Promise<AdmissionResponse> {
   const { context } = request;
   const { name, version, endpoint } = webhook;
-  if (context.dryRun && webhook.hasSideEffects) throw dryRunUnsupported(name);
+  if (context.dryRun && webhook.hasSideEffects) throw createDryRunError(name);
   if (version === undefined)
     throw new WebhookCallError('webhook does not accept known AdmissionReview versions (v1, v1beta1)', { code: 400 });
-  if (endpoint instanceof WebhookCallError) throw asCallFailure(endpoint);
+  if (endpoint instanceof WebhookCallError) throw toCallFailure(endpoint);
 
   const uid = random.uuid();
-  const body = JSON.stringify(reviewOf(version, request.reviewRequest(matched, uid)));
-  const timeoutMs = timeoutOf(webhook, context.call, clock);
+  const body = JSON.stringify(createReview(version, request.reviewRequest(matched, uid)));
+  const timeoutMs = getTimeoutMs(webhook, context.call, clock);
   const url = new URL(endpoint.url);
   url.searchParams.set('timeout', `${Math.ceil(timeoutMs / 1000)}s`);
   const headers = { ...endpoint.headers, 'content-type': 'application/json' };
   const answer = await clients
-    .clientOf(endpoint)
+    .getClient(endpoint)
     .send(
       { method: 'POST', url, headers, body, bodyBytesMax: responseBytesMax, timeoutMs: webhook.timeoutMs },
       context.call,
     )
     .catch((error: unknown) => {
       if (!(error instanceof HttpsError)) throw error;
-      throw asCallFailure(
-        new WebhookCallError(`Post ${JSON.stringify(url.href)}: ${reasonOf(error)}`, { cause: error }),
+      throw toCallFailure(
+        new WebhookCallError(`Post ${JSON.stringify(url.href)}: ${describeError(error)}`, { cause: error }),
       );
     });
-  const response = responseIn(reviewIn(answer), { version, uid, isMutating });
+  const response = parseResponse(parseReview(answer), { version, uid, isMutating });
   for (const [key, value] of response.auditAnnotations)
     if (isAnnotationKey(`${name}/${key}`)) context.annotate(`${name}/${key}`, value);
   for (const warning of response.warnings) if (warning !== '') context.warn(warning);
-  if (!response.allowed) throw denialBy(name, response.result);
+  if (!response.allowed) throw createDenial(name, response.result);
   return response;
 }
 
 /** The time for the answer; the webhook receives it in whole seconds. */
-const timeoutOf = ({ timeoutMs }: CompiledWebhook, { deadlineMs }: Call, clock: Clock): number =>
+const getTimeoutMs = ({ timeoutMs }: CompiledWebhook, { deadlineMs }: Call, clock: Clock): number =>
   Math.max(1, Math.min(timeoutMs, deadlineMs - clock.monotonicMs()));
 
-const asCallFailure = ({ message, code, cause }: WebhookCallError): WebhookCallError =>
+const toCallFailure = ({ message, code, cause }: WebhookCallError): WebhookCallError =>
   new WebhookCallError(`failed to call webhook: ${message}`, { code, cause });
 
-function reasonOf(error: HttpsError): string {
+function describeError(error: HttpsError): string {
   if (error instanceof HttpsTimeoutError) return deadlineExceeded;
   const { message } = (error.cause ?? {}) as { readonly message?: unknown };
   return typeof message === 'string' ? `${error.message}: ${message}` : error.message;
 }
 
-function reviewIn({ status, body }: HttpsResponse): unknown {
+function parseReview({ status, body }: HttpsResponse): unknown {
   if (status < 200 || status > 206)
-    throw asCallFailure(
+    throw toCallFailure(
       new WebhookCallError(`the server answered with the status ${status}`, { code: status < 400 ? 503 : status }),
     );
   try {
@@ -87,9 +87,9 @@ function reviewIn({ status, body }: HttpsResponse): unknown {
   } catch (error) {
     // Nothing of the text: the error might show pieces of it.
     if (error instanceof MalformedTextError)
-      throw asCallFailure(new WebhookCallError('the response is not JSON', { cause: error }));
+      throw toCallFailure(new WebhookCallError('the response is not JSON', { cause: error }));
     if (error instanceof TooManyValuesError)
-      throw asCallFailure(new WebhookCallError('the response holds too many values', { cause: error }));
+      throw toCallFailure(new WebhookCallError('the response holds too many values', { cause: error }));
     throw error;
   }
 }

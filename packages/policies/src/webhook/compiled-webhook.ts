@@ -3,8 +3,8 @@ import type { MutatingWebhook, ValidatingWebhook, WebhookConfiguration } from '@
 import { admissionEnvironment, type Expression } from '@cluster-apiserver/expressions';
 import type { KubeObject } from '@cluster-apiserver/model';
 import { compileConditions, PolicyCompileError } from '../compiled.ts';
-import { type Matches, matcherOf } from '../matching.ts';
-import { type ReviewVersion, reviewVersionOf } from './admission-review.ts';
+import { type Matches, createMatcher } from '../matching.ts';
+import { type ReviewVersion, chooseReviewVersion } from './admission-review.ts';
 import { WebhookCallError } from './errors.ts';
 import type { Endpoint, WebhookClients } from './webhook-clients.ts';
 
@@ -50,18 +50,18 @@ function* compileWebhook(configuration: string, webhook: AnyWebhook, clients: We
     name,
     configuration,
     // A webhook without rules receives nothing, whereas policies without rules apply to everything.
-    matches: rules.length === 0 ? () => undefined : matcherOf({ ...webhook, resourceRules: rules }),
-    ...(yield* conditionsOf(matchConditions)),
+    matches: rules.length === 0 ? () => undefined : createMatcher({ ...webhook, resourceRules: rules }),
+    ...(yield* compileMatchConditions(matchConditions)),
     isIgnoredOnFailure: webhook.failurePolicy === 'Ignore',
     hasSideEffects: !withoutSideEffects.includes(sideEffects),
     isReinvocable: webhook.reinvocationPolicy === 'IfNeeded',
     timeoutMs: timeoutSeconds * 1000,
-    version: reviewVersionOf(webhook.admissionReviewVersions ?? []),
-    endpoint: endpointOf(webhook, clients),
+    version: chooseReviewVersion(webhook.admissionReviewVersions ?? []),
+    endpoint: resolveEndpoint(webhook, clients),
   };
 }
 
-function* conditionsOf(
+function* compileMatchConditions(
   conditions: NonNullable<AnyWebhook['matchConditions']>,
 ): Steps<Pick<CompiledWebhook, 'conditions' | 'fault'>> {
   try {
@@ -72,9 +72,9 @@ function* conditionsOf(
   }
 }
 
-function endpointOf({ clientConfig }: AnyWebhook, clients: WebhookClients): Endpoint | WebhookCallError {
+function resolveEndpoint({ clientConfig }: AnyWebhook, clients: WebhookClients): Endpoint | WebhookCallError {
   try {
-    return clients.endpointOf(clientConfig);
+    return clients.resolveEndpoint(clientConfig);
   } catch (error) {
     if (error instanceof WebhookCallError) return error;
     throw error;

@@ -28,7 +28,7 @@ export class WebhookDenialError extends Error {
 const codeMin = 400;
 const codeMax = 599;
 
-export function denialBy(webhook: string, { code, reason, message, details }: WebhookResult): WebhookDenialError {
+export function createDenial(webhook: string, { code, reason, message, details }: WebhookResult): WebhookDenialError {
   const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`;
   const explanation = message || reason;
   return new WebhookDenialError(
@@ -54,7 +54,7 @@ export function denialBy(webhook: string, { code, reason, message, details }: We
   );
 }
 
-export const dryRunUnsupported = (webhook: string): StatusError =>
+export const createDryRunError = (webhook: string): StatusError =>
   new StatusError('BadRequest', `admission webhook ${JSON.stringify(webhook)} does not support dry run`);
 
 /** The answer for a failed call with the failure policy `Fail`. The failure itself is logged where it occurs. */

@@ -17,7 +17,7 @@ import type { PolicyRequest } from '../request.ts';
 import { callWebhook } from './call-webhook.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';
 import { createInternalError, WebhookCallError } from './errors.ts';
-import { type InvokeOptions, invokeWebhook, matchWebhook } from './invoke.ts';
+import { type InvokeOptions, invokeWebhook, matchWebhook } from './invoke-webhook.ts';
 
 /** The state of the first round of a write, for its second round. */
 class Rounds {

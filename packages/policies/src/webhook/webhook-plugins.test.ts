@@ -6,8 +6,8 @@ import type { KubeObject } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import { until } from '../../../base/test/until.ts';
 import { services } from '../../../kinds/test/services.ts';
-import { mutatingAdmissionWebhook } from '../mutating-webhook-plugin.ts';
-import { validatingAdmissionWebhook } from '../validating-webhook-plugin.ts';
+import { createMutatingAdmissionWebhook } from '../mutating-webhook-plugin.ts';
+import { createValidatingAdmissionWebhook } from '../validating-webhook-plugin.ts';
 import { WebhookClients } from './webhook-clients.ts';
 
 type Request = Parameters<HttpsClient['send']>[0];
@@ -67,7 +67,7 @@ const configurationsOf = (...webhooks: MutatingWebhook[]): Resource => {
 const options = (...webhooks: MutatingWebhook[]) => ({
   configurations: configurationsOf(...webhooks),
   environment: {
-    equivalentsOf: () => [],
+    findEquivalents: () => [],
     asServed: (_: object, object: KubeObject) => object,
     asStored: (_: object, object: KubeObject) => object,
     namespace: () => undefined,
@@ -122,14 +122,14 @@ const context = (part: Partial<AdmissionContext> = {}): AdmissionContext => ({
 });
 
 const validate = async (part: Partial<AdmissionContext>, ...webhooks: MutatingWebhook[]) =>
-  validatingAdmissionWebhook(options(...webhooks)).validate?.(context(part));
+  createValidatingAdmissionWebhook(options(...webhooks)).validate?.(context(part));
 const mutate = async (part: Partial<AdmissionContext>, ...webhooks: MutatingWebhook[]) =>
-  mutatingAdmissionWebhook(options(...webhooks)).mutate?.(context(part));
+  createMutatingAdmissionWebhook(options(...webhooks)).mutate?.(context(part));
 
 test('nothing waits where no webhook matches, once the webhooks are compiled', async () => {
   const given = context();
   const mine = options(webhook('a', { rules: [] }));
-  const [mutating, validating] = [mutatingAdmissionWebhook(mine), validatingAdmissionWebhook(mine)];
+  const [mutating, validating] = [createMutatingAdmissionWebhook(mine), createValidatingAdmissionWebhook(mine)];
   await Promise.all([mutating.mutate?.(given), validating.validate?.(given)]);
   expect(mutating.mutate?.(given)).toBe(given.object);
   expect(validating.validate?.(given)).toBeUndefined();

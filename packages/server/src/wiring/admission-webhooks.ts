@@ -2,8 +2,8 @@ import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { createHttpsClient, makeRetirable } from '@cluster-apiserver/gates';
 import {
   type AdmissionWebhookMeasures,
-  mutatingAdmissionWebhook,
-  validatingAdmissionWebhook,
+  createMutatingAdmissionWebhook,
+  createValidatingAdmissionWebhook,
   WebhookClients,
   type WebhookPluginOptions,
 } from '@cluster-apiserver/policies';
@@ -48,12 +48,12 @@ const plugins = {
   MutatingAdmissionWebhook: {
     kindName: 'MutatingWebhookConfiguration',
     type: 'admit',
-    openPlugin: mutatingAdmissionWebhook,
+    openPlugin: createMutatingAdmissionWebhook,
   },
   ValidatingAdmissionWebhook: {
     kindName: 'ValidatingWebhookConfiguration',
     type: 'validating',
-    openPlugin: validatingAdmissionWebhook,
+    openPlugin: createValidatingAdmissionWebhook,
   },
 } as const;
 

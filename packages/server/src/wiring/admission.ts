@@ -17,7 +17,7 @@ import {
   createOwnerReferencesPermissionEnforcement,
   describeUnknownPlugin,
 } from '@cluster-apiserver/gates';
-import { policyEnvironment, type PolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
+import { createPolicyEnvironment, type PolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { openAdmissionWebhook, openWebhookCalls, type WebhookCalls } from './admission-webhooks.ts';
@@ -110,7 +110,7 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
     what: 'static admission manifests',
     labels: ['plugin'],
   });
-  const environment = policyEnvironment(dependencies);
+  const environment = createPolicyEnvironment(dependencies);
   const conditionMeasures = createMatchConditionMeasures(metrics);
   const webhookCalls = openWebhookCalls(flags, dependencies, conditionMeasures);
   const configured = {

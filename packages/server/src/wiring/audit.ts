@@ -1,7 +1,7 @@
 import {
-  allBackends,
+  uniteBackends,
   type AuditMode,
-  auditWebhook,
+  createAuditWebhook,
   createAuditor,
   openBackend,
   RotatingLog,
@@ -76,7 +76,7 @@ export async function openAudit(options: WiringContext, scope: Scope): Promise<A
   }
   const [first, ...others] = opened.values();
   if (!first) return undefined;
-  const backend = allBackends([first, ...others]);
+  const backend = uniteBackends([first, ...others]);
   scope.onClose('audit backends', () => {
     stopping.abort();
     return backend.close();
@@ -165,14 +165,14 @@ async function openWebhook(
   { flags, environment, log, records }: WiringContext,
   signal: AbortSignal,
   scope: Scope,
-): Promise<ReturnType<typeof auditWebhook>> {
+): Promise<ReturnType<typeof createAuditWebhook>> {
   const flag = 'audit-webhook-config-file';
   const { clock, random, files } = environment;
   const file = flags[flag];
   const first = await withFlagErrors(flag, () => loadWebhookConnection(file, files.read));
   const connection = followConnection({ file, flag, first, of: 'audit webhook' }, { environment, log, records });
   scope.onClose('connection of the audit webhook', connection.close);
-  return auditWebhook({
+  return createAuditWebhook({
     connection: connection.current,
     initialBackoffMs: flags['audit-webhook-initial-backoff'],
     clock,

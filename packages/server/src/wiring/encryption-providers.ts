@@ -11,7 +11,7 @@ import {
   StorageUnavailableError,
   type Transformer,
 } from '@cluster-apiserver/storage';
-import { doublingBuckets, type Log, type Metrics } from '@cluster-apiserver/telemetry';
+import { createDoublingBuckets, type Log, type Metrics } from '@cluster-apiserver/telemetry';
 import type { Environment } from '../environment.ts';
 import { createPluginOpener } from './kms-plugins.ts';
 
@@ -111,7 +111,7 @@ function createTransformationMeasures(
     name: 'apiserver_storage_transformation_duration_seconds',
     help: 'Duration of successful encryptions and decryptions.',
     labels,
-    buckets: doublingBuckets(0.000005, 25),
+    buckets: createDoublingBuckets(0.000005, 25),
   });
   return (transformer_prefix, transformer) => {
     const measured = <T>(transformation_type: string, act: () => T | Promise<T>): T | Promise<T> => {

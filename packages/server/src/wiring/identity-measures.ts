@@ -4,10 +4,10 @@ import type {
   ObserveAuthentication,
   ObserveAuthorization,
 } from '@cluster-apiserver/gates';
-import { doublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
+import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 
 /** Buckets of kube-apiserver, from 1 ms to 16 s. */
-const secondsBuckets = doublingBuckets(0.001, 15);
+const secondsBuckets = createDoublingBuckets(0.001, 15);
 
 const authenticationResults: readonly AuthenticationResult[] = ['success', 'failure', 'error'];
 const authorizationResults: readonly AuthorizationResult[] = ['allowed', 'denied', 'no-opinion', 'error'];

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '@cluster-apiserver/base';
 import type { KmsProvider } from '@cluster-apiserver/config';
 import type { KmsMeasures } from '@cluster-apiserver/storage';
-import { doublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
+import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 
 export interface PluginMeasures extends KmsMeasures {
   /** A call has ended with this gRPC status. */
@@ -21,7 +21,7 @@ export function createKmsMeasures(metrics: Metrics, clock: Clock): (provider: Km
       method_name: 'any' as const,
       grpc_status_code: 'any' as const,
     }),
-    buckets: doublingBuckets(0.0001, 20),
+    buckets: createDoublingBuckets(0.0001, 20),
   });
   const ofKeys = { transformation_type: ['to_storage', 'from_storage'], key_id_hash: 'any' as const };
   const used = metrics.counter(

@@ -1,5 +1,5 @@
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
-import { mutatingAdmissionPolicy, validatingAdmissionPolicy } from '@cluster-apiserver/policies';
+import { createMutatingAdmissionPolicy, createValidatingAdmissionPolicy } from '@cluster-apiserver/policies';
 import { asError } from '../as-error.ts';
 import type { ConfiguredAdmission } from './admission.ts';
 import { createMutatingPolicyMeasures, createValidatingPolicyMeasures } from './admission-policy-measures.ts';
@@ -7,8 +7,11 @@ import { buildStaticPolicies } from './read-static-manifests.ts';
 import { openStaticManifests } from './static-manifests.ts';
 
 const plugins = {
-  MutatingAdmissionPolicy: { openPlugin: mutatingAdmissionPolicy, openMeasures: createMutatingPolicyMeasures },
-  ValidatingAdmissionPolicy: { openPlugin: validatingAdmissionPolicy, openMeasures: createValidatingPolicyMeasures },
+  MutatingAdmissionPolicy: { openPlugin: createMutatingAdmissionPolicy, openMeasures: createMutatingPolicyMeasures },
+  ValidatingAdmissionPolicy: {
+    openPlugin: createValidatingAdmissionPolicy,
+    openMeasures: createValidatingPolicyMeasures,
+  },
 };
 
 /** The plugin for a kind of policies; undefined if the server does not serve them. */

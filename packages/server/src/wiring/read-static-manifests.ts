@@ -2,8 +2,8 @@ import path from 'node:path';
 import { ConfigurationError, type Manifest, type Problem, readManifests } from '@cluster-apiserver/config';
 import { decode, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
 import {
-  problemsOfStaticPolicies,
-  problemsOfStaticWebhooks,
+  findStaticPolicyProblems,
+  findStaticWebhookProblems,
   type StaticPolicies,
   type StaticProblems,
   staticSuffix,
@@ -25,14 +25,14 @@ export function buildStaticPolicies(
   of: { readonly policies: ResourceKind; readonly bindings: ResourceKind },
 ): StaticPolicies {
   const objects = { policies: manifests.of(of.policies), bindings: manifests.of(of.bindings) };
-  manifests.requireNoProblems(problemsOfStaticPolicies(objects));
+  manifests.requireNoProblems(findStaticPolicyProblems(objects));
   return objects;
 }
 
 /** Webhook configurations. Throws a ConfigurationError for what static manifests must not contain. */
 export function buildStaticWebhooks(manifests: StaticManifests, configurations: ResourceKind): readonly KubeObject[] {
   const objects = manifests.of(configurations);
-  manifests.requireNoProblems(problemsOfStaticWebhooks(objects));
+  manifests.requireNoProblems(findStaticWebhookProblems(objects));
   return objects;
 }
 

@@ -1,6 +1,6 @@
 import type { ServedKind } from '@cluster-apiserver/model';
 import type { WatchMeasures } from '@cluster-apiserver/pipeline';
-import { doublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
+import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 
 /** The watch metrics of kube-apiserver. All label values come from served kinds, never from clients. */
 export function createWatchMeasures(metrics: Metrics, kinds: readonly ServedKind[]): WatchMeasures {
@@ -34,7 +34,7 @@ export function createWatchMeasures(metrics: Metrics, kinds: readonly ServedKind
     name: 'apiserver_watch_events_sizes',
     help: 'Watch event size distribution in bytes. Events that were sent together count with their mean.',
     labels: ofEvents,
-    buckets: doublingBuckets(1024, 8),
+    buckets: createDoublingBuckets(1024, 8),
   });
   return {
     began: ({ group, version, resource, scope }) => {

@@ -12,13 +12,13 @@ import { kinds } from '@cluster-apiserver/kinds';
 import type { Kind, KubeObject, UserInfo } from '@cluster-apiserver/model';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import {
-  mutatingAdmissionPolicy,
-  mutatingAdmissionWebhook,
-  policyEnvironment,
+  createMutatingAdmissionPolicy,
+  createMutatingAdmissionWebhook,
+  createPolicyEnvironment,
   type StaticPolicies,
   type StaticSource,
-  validatingAdmissionPolicy,
-  validatingAdmissionWebhook,
+  createValidatingAdmissionPolicy,
+  createValidatingAdmissionWebhook,
   WebhookClients,
 } from '@cluster-apiserver/policies';
 import { known, type Resource } from '@cluster-apiserver/registry';
@@ -112,7 +112,7 @@ export async function openPolicyServer({
   });
   const { resources, faults } = pipeline;
   const resourceOf = (plural: string): Resource => resources.find(({ served }) => served.plural === plural) as Resource; // all kinds are served
-  const environment = policyEnvironment({ resources, views: [], authorizer });
+  const environment = createPolicyEnvironment({ resources, views: [], authorizer });
   const compileFailed = (error: unknown): void => void pipeline.faults.push(error);
   let counted: string[] = [];
   const count = (...what: readonly unknown[]): void => void counted.push(what.join(' '));
@@ -133,8 +133,8 @@ export async function openPolicyServer({
     },
     compileFailed,
   });
-  const mutating = mutatingAdmissionPolicy(pluginOptions('mutating'));
-  const validating = validatingAdmissionPolicy(pluginOptions('validating'));
+  const mutating = createMutatingAdmissionPolicy(pluginOptions('mutating'));
+  const validating = createValidatingAdmissionPolicy(pluginOptions('validating'));
   const webhookOptions = {
     environment,
     clients: new WebhookClients({
@@ -152,12 +152,12 @@ export async function openPolicyServer({
     clock,
     random: seededRandom(1),
   };
-  const mutatingWebhooks = mutatingAdmissionWebhook({
+  const mutatingWebhooks = createMutatingAdmissionWebhook({
     ...webhookOptions,
     configurations: resourceOf('mutatingwebhookconfigurations'),
     staticObjects: undefined,
   });
-  const validatingWebhooks = validatingAdmissionWebhook({
+  const validatingWebhooks = createValidatingAdmissionWebhook({
     ...webhookOptions,
     configurations: resourceOf('validatingwebhookconfigurations'),
     staticObjects: fromFiles.validatingWebhooks,

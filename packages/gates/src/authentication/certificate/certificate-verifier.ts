@@ -6,14 +6,14 @@ import {
   verifyClient,
 } from '@cluster-apiserver/certificates';
 
-/** How long a chain that was not believed stays so without another look: it may be one that is not valid yet. */
+/** Time to cache a failed verification: the certificate may become valid. */
 const distrustMs = 10_000;
 
 type Verification = { readonly verified: Verified } | { readonly untrusted: UntrustedCertificateError };
 
 /**
- * Verifies the certificates of connections, once for each and for each set of authorities: most requests find what was
- * found for the one before. A chain stands for its connection, so it must be the same object each time.
+ * Verifies the certificates of a connection once per set of CAs and caches the result for its further requests. The chain
+ * object is the cache key, so it must be the same for all requests of a connection.
  */
 export function createCertificateVerifier(
   authorities: () => Authorities,

@@ -6,13 +6,13 @@ import { addAuthenticatedGroup } from '../user-groups.ts';
 import { TokenRejectedError } from '../token-rejected-error.ts';
 import { createCertificateVerifier } from './certificate-verifier.ts';
 
-/** The part of a subject that Kubernetes has for the UID. */
+/** The subject attribute that Kubernetes uses for the UID. */
 const uidPart = '1.3.6.1.4.1.57683.2';
 
 /**
- * Who shows a certificate of one of these authorities is the one whom it names: the common name is the user, each
- * organization a group. A certificate of nobody we know is rejected, though another credential beside it may do.
- * `observeRemaining` is called with how long a certificate will still be valid, for each request.
+ * Authenticates by client certificate: the common name is the user, organizations are the groups. A certificate of another
+ * CA is rejected, but another authenticator may accept another credential of the request. `observeRemaining` receives the
+ * remaining lifetime of the certificate for each request.
  */
 export function createClientCertificateAuthenticator(
   authorities: () => Authorities,

@@ -7,27 +7,27 @@ import { TokenRejectedError } from '../token-rejected-error.ts';
 import { unescapeKey } from '../unescape-key.ts';
 import { createCertificateVerifier } from './certificate-verifier.ts';
 
-/** Which headers a proxy names users with, all in lower case. Of several for one thing the first that is there counts. */
+/** The headers with which a proxy names users, in lower case. The first one present is used. */
 export interface FrontProxyHeaders {
   readonly user: readonly string[];
   readonly uid: readonly string[];
   readonly group: readonly string[];
-  /** What the headers of extra values begin with. */
+  /** Prefixes of the headers with extra values. */
   readonly extraPrefix: readonly string[];
 }
 
 export interface FrontProxyOptions {
-  /** Who vouches for proxies. */
+  /** CAs of proxy certificates. */
   readonly authorities: () => Authorities;
-  /** The common names that proxies have; any when there are none. */
+  /** Allowed common names; empty allows all. */
   readonly allowedNames: readonly string[];
   readonly headers: FrontProxyHeaders;
   readonly clock: Clock;
 }
 
 /**
- * A proxy that has found out who asks, and says so in headers. Only from a connection with a proxy's own certificate
- * are they read: from anybody else they say nothing at all, whatever stands in them.
+ * Authenticates by headers of a front proxy. They are trusted only on connections with a valid proxy certificate, and
+ * ignored on all others.
  */
 export function createFrontProxyAuthenticator({
   authorities,
@@ -62,7 +62,7 @@ function readUser(headers: FrontProxyHeaders, credentials: Credentials): UserInf
   });
 }
 
-/** A second line may be what the client sent through a proxy that adds its own and takes nothing away. */
+/** Rejects repeated headers: a second one may come from the client, through a proxy that does not remove it. */
 function readSingle(names: readonly string[], credentials: Credentials): string | undefined {
   for (const name of names) {
     const lines = credentials.headerLines(name);

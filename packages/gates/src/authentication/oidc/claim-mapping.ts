@@ -4,7 +4,7 @@ import type { UserInfo } from '@cluster-apiserver/model';
 import { TokenRejectedError } from '../token-rejected-error.ts';
 import type { Claims } from './verify-claims.ts';
 
-/** Which claims, or what is made of them, tell who somebody is. */
+/** How the claims of a token map to the attributes of a user. */
 export interface ClaimMappings {
   readonly username: ClaimMapping;
   readonly groups: ClaimMapping | undefined;
@@ -16,7 +16,7 @@ export type ClaimMapping =
   | { readonly from: 'claim'; readonly claim: string; readonly prefix: string }
   | { readonly from: 'expression'; readonly expression: Expression };
 
-/** Who the claims say it is. `values` are the same claims for expressions. */
+/** Maps claims to a user. `values` are the same claims for expressions. */
 export function mapClaims(mappings: ClaimMappings, claims: Claims, values: Values): UserInfo {
   const name = readStringClaim('username', mappings.username, claims, values);
   if (name === '') throw new TokenRejectedError('the username is empty');
@@ -36,7 +36,7 @@ export function mapClaims(mappings: ClaimMappings, claims: Claims, values: Value
 
 export type Values = ReadonlyMap<string, Value>;
 
-/** What an expression comes to. Why it comes to nothing is for the log: it names no claim's value. */
+/** Evaluates an expression. The error is for the log: it contains no claim values. */
 export function evaluate(what: string, expression: Expression, values: Values): Value {
   try {
     return expression.evaluate(values);
@@ -57,7 +57,7 @@ function readStringClaim(what: string, mapping: ClaimMapping, claims: Claims, va
   if (mapping.from === 'expression') return requireString(what, evaluate(what, mapping.expression, values));
   const { claim, prefix } = mapping;
   const found = requireString(what, getOwn(claims, claim));
-  // An address that the issuer has not verified can be anybody's.
+  // An unverified email address can be claimed by anyone.
   const verified = getOwn(claims, 'email_verified');
   if (what === 'username' && claim === 'email' && verified !== undefined && verified !== true)
     throw new TokenRejectedError('the email is not verified');
@@ -75,7 +75,7 @@ function requireString(what: string, value: unknown): string {
   return value;
 }
 
-/** One or several; empty ones and null say nothing. */
+/** Accepts a string or a list of strings; drops empty ones and null. */
 function toStrings(what: string, value: unknown): readonly string[] {
   if (value === null || value === '') return [];
   if (typeof value === 'string') return [value];

@@ -1,14 +1,14 @@
 import { callUntil, type Clock, type Span } from '@cluster-apiserver/base';
 import { type HttpsClient, HttpsError } from '../../https/https-client.ts';
 
-/** Fetches a document of an issuer. It is shared by all who wait for it, so it has a time of its own; it shows in the trace of one. */
+/** Fetches a document of an issuer. Several requests share a fetch, so it has its own timeout; it appears in one trace. */
 export type FetchDocument = (url: string, signal: AbortSignal, trace?: Span) => Promise<string>;
 
 /** Keys and discovery are some kilobytes. */
 const bodyBytesMax = 1024 * 1024;
 const timeoutMs = 30_000;
 
-/** Whatever is not a plain answer is an error. */
+/** Any status but 200 is an error. */
 export const createDocumentFetcher =
   (client: HttpsClient, clock: Clock): FetchDocument =>
   async (url, signal, trace) => {

@@ -6,10 +6,10 @@ import type { IssuerKeys } from './issuer-keys.ts';
 import { checkClaimRules, checkUserRules, type ClaimRule, type ExpressionRule } from './rules.ts';
 import { readIssuer, verifyClaims } from './verify-claims.ts';
 
-/** An issuer whose tokens are believed, and what they are made into. */
+/** A trusted issuer, with the rules and mappings for its tokens. */
 export interface JwtIssuer {
   readonly issuer: { readonly url: string; readonly audiences: readonly string[] };
-  /** Those that it may sign with; undefined for all that are allowed at all. */
+  /** Accepted signing algorithms; undefined for all supported ones. */
   readonly algorithms?: readonly string[] | undefined;
   readonly keys: IssuerKeys;
   readonly claimRules: readonly ClaimRule[];
@@ -18,8 +18,8 @@ export interface JwtIssuer {
 }
 
 /**
- * Who the bearer of a signed token is. Undefined for tokens of other issuers; a `TokenRejectedError` for one of ours
- * that does not hold.
+ * Authenticates JWTs of the configured issuers. Returns undefined for tokens of other issuers, and throws a
+ * `TokenRejectedError` for an invalid token of a configured one.
  */
 export function createJwtAuthenticator(issuers: readonly JwtIssuer[], clock: Clock): TokenAuthenticator {
   const byUrl = new Map(issuers.map((configured) => [configured.issuer.url, configured]));

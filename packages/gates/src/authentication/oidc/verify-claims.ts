@@ -5,31 +5,31 @@ import { TokenRejectedError } from '../token-rejected-error.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** Claims that say until when they hold. */
+/** Claims with an expiration. */
 export type ExpiringClaims = Claims & { readonly exp: number };
 
-/** Clocks of issuers run ahead of ours; for the end of a token nobody needs such kindness. */
+/** Tolerates issuer clocks that run ahead. There is no leeway for the expiration. */
 const notBeforeLeewaySeconds = 60;
 
-/** Where the keys are that may have signed a token. */
+/** Finds the keys that may have signed a token. */
 export interface KeyFinder {
   find(signed: SignatureHeader, call: Call): Promise<readonly JWK[]>;
-  /** Asked when none of those has signed it: what there is now, if that may be something else. */
+  /** Called if none of those verifies the signature: looks for newer keys. */
   findNewer(signed: SignatureHeader, call: Call): Promise<readonly JWK[]>;
 }
 
-/** Whose signature counts, and for whom. */
+/** An issuer, its audiences and its keys. */
 export interface SigningIssuer {
   readonly issuer: { readonly url: string; readonly audiences: readonly string[] };
-  /** What it may sign with; anything that is safe if nothing is said. */
+  /** Accepted signing algorithms; all supported ones by default. */
   readonly algorithms?: readonly string[] | undefined;
   readonly keys: KeyFinder;
 }
 
-/** Longer ones do not fit into a header, and reading them would be for nothing. */
+/** Longer tokens do not fit into a header. */
 const tokenLengthMax = 64 * 1024;
 
-/** Who a token says that it is of. Unverified, and only good for finding whom to ask. */
+/** The unverified issuer of a token. Use it only to choose the keys to verify with. */
 export function readIssuer(token: string): string | undefined {
   const parts = token.split('.', 4);
   if (parts.length !== 3 || token.length > tokenLengthMax) return undefined;
@@ -37,7 +37,7 @@ export function readIssuer(token: string): string | undefined {
   return typeof issuer === 'string' ? issuer : undefined;
 }
 
-/** The claims of a token that the issuer has signed, for one of the audiences, and that holds now. */
+/** Verifies signature, issuer, audience and times of a token, and returns its claims. */
 export async function verifyClaims(
   token: string,
   { issuer: { url, audiences }, algorithms = algorithmNames, keys }: SigningIssuer,
@@ -77,13 +77,13 @@ async function verifySignature(token: string, candidates: readonly JWK[]): Promi
       const { payload } = await compactVerify(token, key, { algorithms: algorithmNames });
       return payload;
     } catch {
-      // Not this key's signature, or a key that cannot verify anything: another may.
+      // The signature is of another key, or this key is unusable: try the next one.
     }
   }
   return undefined;
 }
 
-/** Bits that mean nothing at the end of the signature would make many tokens of one. */
+/** Rejects unused bits at the end of the signature: they would allow many spellings of one token. */
 function isCanonical(token: string): boolean {
   const signature = token.slice(token.lastIndexOf('.') + 1);
   return Buffer.from(signature, 'base64url').toString('base64url') === signature;
@@ -94,7 +94,7 @@ function parseClaims(payload: Uint8Array): Claims | undefined {
     const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
     return typeof claims === 'object' && claims !== null && !Array.isArray(claims) ? (claims as Claims) : undefined;
   } catch {
-    return undefined; // it is no object of claims, and why not is of no use to anybody
+    return undefined; // not a JSON object
   }
 }
 

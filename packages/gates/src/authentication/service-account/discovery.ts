@@ -1,6 +1,6 @@
 import type { PublicKey, ServiceAccountKeys } from './keys.ts';
 
-/** What others need to know to believe our tokens: OpenID Connect Discovery 1.0, as far as it is about that. */
+/** The document of OpenID Connect Discovery 1.0, by which other services verify tokens of this server. */
 export interface IssuerMetadata {
   readonly issuer: string;
   readonly jwks_uri: string;

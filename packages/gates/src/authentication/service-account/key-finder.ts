@@ -6,20 +6,19 @@ import { TokenRejectedError } from '../token-rejected-error.ts';
 
 export interface KeyFinderOptions {
   readonly keys: () => readonly JWK[];
-  /** Reads them anew from where they are kept. */
+  /** Reads the key files again. */
   readonly reload: () => Promise<void>;
   readonly clock: Clock;
 }
 
-/** However many tokens name keys that nobody knows: their files are read this often and no more. */
+/** Minimum interval between reloads, however many tokens with unknown keys arrive. */
 const coolDownMs = 1_000;
-/** Tokens that wait for the next look. They cost little, but anybody can send them. */
+/** Maximum number of tokens that wait for a reload. They cost little, but any client can send them. */
 const waitingMax = 1_000;
 
 /**
- * The keys of our own tokens. One that nobody knows may have come into use at another replica a moment ago: then we look
- * again, and the token waits for a look that begins after it came. All who wait share one look, and one look follows
- * another after a cool-down.
+ * Finds keys of service account tokens. Another replica may have started to use an unknown key a moment ago: the token waits
+ * for a reload of the key files that starts after its arrival. Waiting tokens share a reload.
  */
 export function createKeyFinder({ keys, reload, clock }: KeyFinderOptions): KeyFinder {
   const findMatching = (signed: SignatureHeader): readonly JWK[] => keys().filter((key) => matchesKey(key, signed));
@@ -39,7 +38,7 @@ export function createKeyFinder({ keys, reload, clock }: KeyFinderOptions): KeyF
       return findMatching(signed);
     },
     findNewer: async (signed, call: Call) => {
-      if (signed.kid !== undefined || !reloads.isDue()) return []; // Our keys are named by what they are.
+      if (signed.kid !== undefined || !reloads.isDue()) return []; // a kid is derived from its key
       await withinCall(clock, call, reloads.next());
       return findMatching(signed);
     },
@@ -47,9 +46,9 @@ export function createKeyFinder({ keys, reload, clock }: KeyFinderOptions): KeyF
 }
 
 interface PacedReloads {
-  /** Whether a look would begin at once. */
+  /** Whether a reload would start at once. */
   isDue(): boolean;
-  /** Resolves after a look that has not begun yet. */
+  /** Resolves after a reload that has not started yet. */
   next(): Promise<void>;
 }
 
@@ -58,7 +57,7 @@ function paceReloads(reload: () => Promise<void>, clock: Clock): PacedReloads {
   let running: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;
   const begin = async (): Promise<void> => {
-    await running.catch(() => {}); // What it ended with is for those who waited for it.
+    await running.catch(() => {}); // those who wait for it receive its error
     const pauseMs = beganAtMs + coolDownMs - clock.monotonicMs();
     if (pauseMs > 0) await sleep(clock, pauseMs);
     beganAtMs = clock.monotonicMs();

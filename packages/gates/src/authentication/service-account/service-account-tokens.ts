@@ -12,15 +12,15 @@ export interface AccountAnswer extends TokenAnswer {
 }
 
 export interface SignedAccountOptions {
-  /** All whose tokens are ours. */
+  /** Issuers whose tokens are accepted. */
   readonly issuers: readonly string[];
-  /** Who we are, for tokens that are meant for us. */
+  /** Audiences of this API. */
   readonly audiences: readonly string[];
   readonly keys: KeyFinder;
   readonly clock: Clock;
 }
 
-/** Of which service account a token says that it is, signed by one of our keys. Whether there is such an account is not asked. */
+/** Verifies service account tokens. Does not check whether the account exists. */
 export function createAccountTokenAuthenticator({
   issuers,
   audiences: own,
@@ -55,7 +55,7 @@ export function createAccountTokenAuthenticator({
 
 function userOf(account: AccountReference, { jti }: Claims): UserInfo {
   const { namespace, uid } = account;
-  // Tells the tokens of one account apart, for those who follow what was done with which.
+  // Identifies the token in audit events.
   const credential = typeof jti === 'string' && jti !== '' && { [credentialIdKey]: [`JTI=${jti}`] };
   return {
     name: getAccountUserName(account),
@@ -67,39 +67,38 @@ function userOf(account: AccountReference, { jti }: Claims): UserInfo {
 
 const credentialIdKey = 'authentication.kubernetes.io/credential-id';
 
-/** An account that exists. */
+/** An existing account. */
 export interface FoundAccount {
   readonly uid: string;
-  /** When it was asked to go; it stays for as long as finalizers hold it. */
+  /** Deletion timestamp; finalizers may keep the account. */
   readonly deletedAtMs: number | undefined;
 }
 
-/** Looks into memory, nearly always at once, or, when asked `freshly`, at what is stored now. */
+/** Reads the watch cache, or etcd if `freshly` is set. */
 export type FindAccount = (
   account: Pick<AccountReference, 'namespace' | 'name'>,
   freshly: boolean,
   call: Call,
 ) => FoundAccount | undefined | Promise<FoundAccount | undefined>;
 
-/** What an account that is being deleted has begun, it may finish. */
+/** Time for which tokens of an account under deletion stay valid, so that its work can finish. */
 const deletedLeewayMs = 60_000;
 
-/** How long an account that does not exist is not asked for again, and how many of them are remembered. */
+/** Time to cache that an account does not exist, and the maximum number of such entries. */
 const absentMs = 10_000;
 const absentMax = 4_096;
 
 /**
- * A token counts for as long as its account exists. That is looked up each time, in memory; and before anybody is
- * refused because memory knows no such account, it is asked freshly, because the account may have been created at
- * another replica a moment ago. A uid that was once found absent does not come into being later, so that is remembered:
- * the token of an account that is gone costs the storage one read in a while, and not one for each use.
+ * Accepts tokens only while their account exists. Each use reads the watch cache. Before a rejection the account is read
+ * from etcd, because another replica may just have created it. A UID that does not exist never comes into existence later,
+ * so absence is cached: tokens of deleted accounts cost few reads of etcd.
  */
 export function requireExistingAccounts(
   signed: TokenAuthenticator<AccountAnswer>,
   findAccount: FindAccount,
   clock: Clock,
 ): TokenAuthenticator {
-  /** Until when. In the order of their ends, because all last equally long. */
+  /** Expiration by account; in order of expiration, because all entries have the same TTL. */
   const absent = new Map<string, number>();
   const isAbsent = (key: string): boolean => clock.monotonicMs() < (absent.get(key) ?? Number.NEGATIVE_INFINITY);
   const noteAbsent = (key: string): void => {
@@ -126,7 +125,7 @@ export function requireExistingAccounts(
       throw new TokenRejectedError('the service account of the token has been deleted');
     return answer;
   };
-  /** Waits for nobody while memory knows the account: these tokens come with nearly every request. */
+  /** Synchronous if the watch cache has the account: nearly every request has such a token. */
   const requireAccount = (
     answer: AccountAnswer | undefined,
     call: Call,

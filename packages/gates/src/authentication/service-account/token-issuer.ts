@@ -17,15 +17,15 @@ export interface TokenIssuer {
 }
 
 export interface TokenIssuerOptions {
-  /** Who says it: its URL, or its name. */
+  /** The claim `iss`: a URL or a name. */
   readonly issuer: string;
-  /** Asked for each token, because keys change. */
+  /** Called for each token, because the key can be rotated. */
   readonly signingKey: () => SigningKey;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** Signs that whoever bears a token is a service account. Nothing of it is kept. */
+/** Signs service account tokens. Issued tokens are not stored. */
 export const createTokenIssuer = ({ issuer, signingKey, clock, random }: TokenIssuerOptions): TokenIssuer => ({
   issue: async (account, { audiences, lifetimeSeconds }) => {
     const { key, kid, alg } = signingKey();

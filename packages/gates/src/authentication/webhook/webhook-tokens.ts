@@ -6,7 +6,7 @@ import { addAuthenticatedGroup } from '../user-groups.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
 import { TokenRejectedError } from '../token-rejected-error.ts';
 
-/** As in kube-apiserver: five tries, half a second after the first, and then half as long again each time. */
+/** As in kube-apiserver: five attempts, with a pause of half a second that grows by half each time. */
 const retry: RetryPolicy = {
   triesMax: 5,
   firstPauseMs: 500,
@@ -20,16 +20,15 @@ const reviewBytesMax = 1024 * 1024;
 
 export interface WebhookTokensOptions extends Omit<WebhookOptions, 'retry' | 'bodyBytesMax'> {
   readonly version: 'v1' | 'v1beta1';
-  /** What this API is called by tokens that are for it. */
+  /** Audiences of this API. */
   readonly apiAudiences: readonly string[];
 }
 
-/** Questions that wait for answers. Anybody can send tokens that somebody else has to be asked about. */
+/** Maximum number of reviews in flight: any client can send unknown tokens, and each causes a review. */
 const inFlightMax = 1_000;
 
 /**
- * Asks somebody else whose a token is, with a TokenReview. When there is no answer, or none that can be understood, the
- * token is nobody's: this door closes when the one who guards it is away.
+ * Authenticates tokens by a TokenReview to a webhook. Fails closed: without a valid response the token is rejected.
  */
 export function createTokenWebhook(options: WebhookTokensOptions): TokenAuthenticator {
   const { version, apiAudiences } = options;
@@ -70,7 +69,7 @@ function parseReview(
   if (status['authenticated'] !== true) return undefined;
   const user = parseUser(requireObject(status['user'], 'user'));
   if (wanted.length === 0) return { user };
-  // A webhook that knows nothing of audiences speaks for this API alone.
+  // A webhook that returns no audiences vouches for the audiences of this API only.
   const named = requireStrings(status['audiences'], 'audiences');
   const audiences = wanted.filter((one) => (named.length > 0 ? named : apiAudiences).includes(one));
   return audiences.length > 0 ? { user, audiences } : undefined;

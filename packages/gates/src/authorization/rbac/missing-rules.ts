@@ -2,7 +2,7 @@ import type { Steps } from '@cluster-apiserver/base';
 import type { PolicyRule } from '@cluster-apiserver/model';
 import { getWildcard, type RuleSet } from './rule-set.ts';
 
-/** A rule of one verb on one resource or path: the smallest part that can be granted. */
+/** A rule with one verb for one resource or path: the smallest unit that can be granted. */
 export interface SingleRule {
   readonly verbs: readonly [string];
   readonly apiGroups?: readonly [string];
@@ -13,14 +13,14 @@ export interface SingleRule {
 
 export interface MissingRules {
   readonly missing: readonly SingleRule[];
-  /** False when there may be more: an answer has a bound, and so has the work for it. */
+  /** False if there may be more: both the response and the work are bounded. */
   readonly isComplete: boolean;
 }
 
-/** Missing parts that an answer names. */
+/** Maximum number of missing parts in a response. */
 const missingMax = 1_000;
 
-/** A rule of a few lists has their product of parts: 100 kB are enough for billions. Looking at this many takes a second. */
+/** The parts of a rule are the product of its lists: 100 kB can have billions. Checking this many takes a second. */
 const partsMax = 500_000;
 
 const partsPerStep = 256;
@@ -40,7 +40,7 @@ export function* findMissingRules(rules: readonly PolicyRule[], held: readonly R
   return { missing, isComplete: true };
 }
 
-/** Whoever holds all resources, or all paths, covers a rule of any size. */
+/** Rules for all resources, or all paths, cover a rule of any size. */
 const isCoveredByStars = ({ verbs = [], nonResourceURLs = [] }: PolicyRule, held: readonly RuleSet[]): boolean =>
   verbs.every((verb) =>
     held.some((rules) =>
@@ -73,7 +73,7 @@ function isCovered(part: SingleRule, held: readonly RuleSet[]): boolean {
   return held.some((rules) => rules.allowsResource(verb, group, resource, wildcard, part.resourceNames?.[0]));
 }
 
-/** As upstream words them: one line for each resource with its verbs, in the order of the alphabet. */
+/** In the words of kube-apiserver: one line for each resource with its verbs, sorted. */
 export function describeMissing({ missing, isComplete }: MissingRules): string {
   const lines = [...mergeVerbs(missing)].map(
     ({ apiGroups, resources, nonResourceURLs, resourceNames, verbs }) =>
@@ -98,7 +98,7 @@ const formatAttribute = (name: string, values: readonly string[] | undefined): s
 export const quoteAll = (values: readonly string[]): string =>
   `[${values.map((value) => JSON.stringify(value)).join(' ')}]`;
 
-/** Parts that differ in nothing but their verb become one, unless they name an object or a path. */
+/** Merges parts that differ only in their verb, unless they name an object or a path. */
 function* mergeVerbs(parts: readonly SingleRule[]): Generator<PolicyRule, void> {
   const merged = new Map<string, { part: SingleRule; verbs: Set<string> }>();
   for (const part of parts) {

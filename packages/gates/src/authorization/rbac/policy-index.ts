@@ -14,7 +14,7 @@ export interface IndexedRole {
   /** Undefined for a ClusterRole. */
   readonly namespace: string | undefined;
   readonly name: string;
-  /** Undefined for a role that is stored and cannot be read. */
+  /** Undefined for an unreadable role. */
   readonly rules: readonly PolicyRule[] | undefined;
 }
 
@@ -26,29 +26,29 @@ export interface IndexedBinding {
   readonly subjects: readonly RbacSubject[];
 }
 
-/** What a user is granted in a namespace. */
+/** The rules of a user in a namespace. */
 export interface HeldRules {
-  /** One for each binding, those that hold everywhere first. */
+  /** One for each binding, cluster-wide ones first. */
   readonly rules: readonly RuleSet[];
-  /** Roles that bindings grant and that do not exist, each as one sentence. */
+  /** Messages about bound roles that do not exist. */
   readonly problems: readonly string[];
 }
 
-/** Further missing roles are not named: an answer has a bound, and whoever mends these sees the next ones. */
+/** Bounds the response; further missing roles are named once these exist. */
 const problemsMax = 100;
 
 /**
- * Roles and bindings, indexed by subject. A decision looks at the roles of the user and of each of the user's groups, at
- * each role once however many bindings grant it. Bindings share roles, so a change of a role is one assignment.
+ * Roles and bindings, indexed by subject. A decision checks the roles of the user and of the user's groups, each role once
+ * even if several bindings grant it. Bindings share roles, so a change of a role is one assignment.
  */
 export class PolicyIndex {
   readonly #roles = new Map<string, Role>();
   readonly #bindings = new Map<string, Binding>();
-  /** What ClusterRoleBindings grant. */
+  /** Grants of ClusterRoleBindings. */
   readonly #everywhere = new GrantTable();
-  /** What RoleBindings grant, by namespace. */
+  /** Grants of RoleBindings, by namespace. */
   readonly #byNamespace = new Map<string, GrantTable>();
-  /** Roles that are bound and have no rules. Nearly always there are none, and then a refusal looks for none. */
+  /** Bound roles that do not exist or are unreadable. Usually empty, which makes refusals cheap. */
   readonly #missing = new Set<Role>();
 
   setRole({ namespace, name, rules }: IndexedRole): void {
@@ -114,7 +114,7 @@ export class PolicyIndex {
     return { rules: roles.flatMap(({ rules }) => rules ?? []), problems: describeMissingRoles(roles) };
   }
 
-  /** Names bound roles that do not exist: they are the likely reason. */
+  /** Names bound roles that do not exist: they are the likely reason for the refusal. */
   #refusal(user: UserInfo, namespace: string | undefined): AccessDecision {
     if (this.#missing.size === 0) return noOpinion;
     const problems = describeMissingRoles([...this.#bindingsOf(user, namespace)].map(({ role }) => role));
@@ -138,7 +138,7 @@ export class PolicyIndex {
     return role;
   }
 
-  /** Keeps a role for as long as it is stored or bound. */
+  /** Updates the set of missing roles. Drops a role that is neither stored nor bound. */
   #noteRole(role: Role): void {
     if (!role.rules && role.bindings > 0) this.#missing.add(role);
     else this.#missing.delete(role);
@@ -159,7 +159,7 @@ interface Role {
   /** Undefined while it does not exist. */
   rules: RuleSet | undefined;
   isUnreadable: boolean;
-  /** How many bindings grant it. */
+  /** Number of bindings that grant it. */
   bindings: number;
 }
 
@@ -170,16 +170,16 @@ interface Binding {
   readonly subjects: readonly RbacSubject[];
 }
 
-/** A role that one subject is granted, by one binding or several. */
+/** A role that one or several bindings grant to one subject. */
 interface Grant {
   readonly role: Role;
-  /** Each with the subject as it is written there. */
+  /** With the subject as written in the binding. */
   readonly bindings: Map<Binding, RbacSubject>;
-  /** Made when first given: an allowed request then costs no text. */
+  /** Cached, so that allowed requests build no strings. */
   allowed: AccessDecision | undefined;
 }
 
-/** What subjects are granted, in one namespace or everywhere. */
+/** Grants by subject, in one namespace or cluster-wide. */
 class GrantTable {
   readonly #users = new Map<string, Map<Role, Grant>>();
   readonly #groups = new Map<string, Map<Role, Grant>>();
@@ -196,7 +196,7 @@ class GrantTable {
     if (!grants) table.set(name, (grants = new Map()));
     let grant = grants.get(binding.role);
     if (!grant) grants.set(binding.role, (grant = { role: binding.role, bindings: new Map(), allowed: undefined }));
-    // The same subject may be written twice in one binding.
+    // A binding may list the same subject twice.
     if (!grant.bindings.has(binding)) grant.bindings.set(binding, subject);
   }
 
@@ -230,7 +230,7 @@ class GrantTable {
     for (const group of groups) add(this.#groups.get(group));
   }
 
-  /** A service account is the user of its name. Undefined for a subject that is nobody. */
+  /** A service account is indexed by its user name. Undefined for an unknown kind of subject. */
   #placeOf(
     binding: Binding,
     { kind, name, namespace }: RbacSubject,
@@ -297,10 +297,10 @@ function describeMissingRoles(roles: readonly Role[]): string[] {
   });
 }
 
-/** As upstream writes several errors. */
+/** As kube-apiserver formats several errors. */
 export const joinProblems = (problems: readonly string[]): string =>
   problems.length === 1 ? (problems[0] as string) : `[${problems.join(', ')}]`;
 
-/** No name contains a slash. */
+/** Unique, because names contain no slash. */
 const keyOf = (namespace: string | undefined, name: string): string =>
   namespace === undefined ? name : `${namespace}/${name}`;

@@ -3,10 +3,10 @@ import type { Authorizer } from '../authorizer.ts';
 import { noRules } from '../rules.ts';
 import { joinProblems, type PolicyIndex } from './policy-index.ts';
 
-/** Roles and bindings as they are known here; undefined until they have been read. */
+/** The index of roles and bindings; undefined until they have been read. */
 export type CurrentPolicy = () => PolicyIndex | undefined;
 
-/** Allows what a role allows that is bound to the user. It never denies: another authorizer may allow more. */
+/** Allows what bound roles allow. It never denies: other authorizers may allow more. */
 export const createRbacAuthorizer = (current: CurrentPolicy): Required<Authorizer> => ({
   authorize: (question) => current()?.authorize(question) ?? notReady,
   rulesOf: (user, namespace) => {

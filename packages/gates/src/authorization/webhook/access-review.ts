@@ -3,7 +3,7 @@ import { WebhookError } from '../../webhook/webhook-error.ts';
 
 export type ReviewVersion = 'v1' | 'v1beta1';
 
-/** The spec of a SubjectAccessReview of v1. What is empty is undefined, so that JSON leaves it out. */
+/** The spec of a SubjectAccessReview of v1. Empty fields are undefined, so that JSON omits them. */
 export interface ReviewSpec {
   readonly resourceAttributes?: ResourceAttributes;
   readonly nonResourceAttributes?: { readonly path: string; readonly verb: string };
@@ -25,14 +25,14 @@ export interface ResourceAttributes {
   readonly labelSelector: AccessSelector | undefined;
 }
 
-/** What a webhook says. */
+/** The decision of a webhook. */
 export interface ReviewStatus {
   readonly allowed: boolean;
   readonly denied: boolean;
   readonly reason: string;
 }
 
-/** Whatever is read here belongs into the key of its cached answer too (`question-key.ts`). */
+/** Every field that is read here must be part of the cache key (`question-key.ts`). */
 export function toReviewSpec({ user, verb, path, resource }: AccessQuestion): ReviewSpec {
   return {
     ...(resource
@@ -81,7 +81,7 @@ const apiVersionOf = (version: ReviewVersion): string => `authorization.k8s.io/$
 /** Reasons are sent to clients and kept in memory with the decision. */
 const reasonCharactersMax = 4_096;
 
-/** Throws a WebhookError for an answer that is malformed. */
+/** Throws a WebhookError for a malformed response. */
 export function parseStatus(answer: object, version: ReviewVersion): ReviewStatus {
   const { apiVersion, kind, status } = answer as Readonly<Record<string, unknown>>;
   if (apiVersion !== apiVersionOf(version) || kind !== 'SubjectAccessReview')

@@ -1,9 +1,9 @@
 import type { AccessQuestion, UserInfo } from '@cluster-apiserver/model';
 
-/** Most requests come from a user that an earlier one has come from, as the same object. */
+/** The token cache returns the same object for most requests of a user. */
 const userKeys = new WeakMap<UserInfo, string>();
 
-/** Equal for two questions exactly if a webhook would get the same review for both. */
+/** Equal for two questions if and only if their reviews are equal. */
 export function getQuestionKey({ user, verb, path, resource }: AccessQuestion): string {
   if (!resource) return `${getUserKey(user)}${encodeWithLength(verb)}${encodeWithLength(path)}`;
   const { group, version, subresource, namespace, name, fieldSelector, labelSelector } = resource;
@@ -12,7 +12,7 @@ export function getQuestionKey({ user, verb, path, resource }: AccessQuestion): 
   return `${getUserKey(user)}${encodeWithLength(verb)}${target}${encodeWithLength(namespace)}${encodeWithLength(name)}${selectors}`;
 }
 
-/** With its length before it, so that no two rows of values give the same text. */
+/** Prefixes the length, so that different sequences of values never give the same key. */
 const encodeWithLength = (value = ''): string => `${value.length}:${value}`;
 
 function getUserKey(user: UserInfo): string {

@@ -24,7 +24,7 @@ import { getQuestionKey } from './question-key.ts';
 
 export interface WebhookAuthorizerOptions {
   readonly name: string;
-  /** 0 for not cached. */
+  /** 0 disables caching. */
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
   readonly timeoutMs: number;
@@ -62,7 +62,7 @@ class AuthorizationFailedError extends Error {
   override readonly name = 'AuthorizationFailedError';
 }
 
-/** As in kube-apiserver, but within the timeout: a request never waits longer for a webhook than its operator said. */
+/** As in kube-apiserver, but all attempts together stay within the configured timeout. */
 const createRetryPolicy = (timeoutMs: number): RetryPolicy => ({
   triesMax: 5,
   firstPauseMs: 500,
@@ -79,8 +79,8 @@ type Outcome = { readonly status: ReviewStatus } | { readonly failure: WebhookFa
 const noOpinion: AccessDecision = { verdict: 'noOpinion' };
 
 /**
- * Requests decisions from a webhook with a SubjectAccessReview. A cached decision is returned at once; equal requests
- * that come while one of them waits share its answer.
+ * Authorizes by a SubjectAccessReview to a webhook. Cached decisions are returned at once; concurrent equal requests share
+ * one review.
  */
 export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
   const { name, clock, failurePolicy, measures, failed } = options;
@@ -134,7 +134,7 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
   };
 }
 
-/** Sends a review for all who wait for it, so on behalf of none of them. Rejects for internal errors only. */
+/** Sends a review, which does not end with one of the requests that share it. Rejects only for internal errors. */
 function createReviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpec, call: Call) => Promise<Outcome> {
   const { name, clock, timeoutMs, subjectAccessReviewVersion: version, connection, measures, failed } = options;
   const breaker = new CircuitBreaker(clock);
@@ -148,7 +148,7 @@ function createReviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpe
     new AuthorizationFailedError(`authorizer ${JSON.stringify(name)}: ${message}`, { cause });
   return async (spec, call) => {
     if (!breaker.acquire()) {
-      // Not reported: what it would say is what the failures said that led to this.
+      // Not logged: the failures that opened the circuit were.
       measures.rejected();
       return { failure: 'error', error: failureOf(new WebhookError('the webhook does not answer')) };
     }
@@ -172,7 +172,7 @@ function createReviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpe
   };
 }
 
-/** Tells the breaker of each attempt. A server that fails every request is as good as none. */
+/** Records each attempt in the circuit breaker. Server errors count as failures. */
 const observeAttempts = (connection: WebhookConnection, breaker: CircuitBreaker): WebhookConnection => ({
   ...connection,
   client: {

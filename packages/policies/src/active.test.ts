@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { ServedKind } from '@cluster-apiserver/model';
-import { obeysPolicies, obeysWebhooks } from './exempt.ts';
-import { type Sources, withInForce } from './in-force.ts';
+import { getPolicySources, getWebhookSources } from './applicable-sources.ts';
+import { type Sources, withActive } from './active.ts';
 
 const resource = (group: string, plural: string) => ({ group, plural }) as ServedKind;
 const accounts = resource('', 'serviceaccounts');
@@ -12,12 +12,12 @@ const call = callUntil(Number.POSITIVE_INFINITY);
 
 /** What a write of the resource obeys. */
 const inForce = (sources: Sources<string>): ((written: ServedKind) => unknown) => {
-  const act = withInForce(sources, (_, all) => all);
+  const act = withActive(sources, (_, all) => all);
   return (written) => act({ resource: written, call } as AdmissionContext);
 };
 const fromApi = (current: readonly string[]): Sources<string>['fromApi'] => ({
   current,
-  settle: () => undefined,
+  waitUntilCurrent: () => undefined,
   close: () => {},
 });
 
@@ -31,14 +31,14 @@ test.each<[string, ServedKind, string[], string[]]>([
   ['a role', resource('rbac.authorization.k8s.io', 'roles'), ['file', 'api'], ['file', 'api']],
 ])('a write of %s obeys the policies %3$j and the webhooks %4$j in their order', (_, written, policies, webhooks) => {
   const sources = { fromFiles: () => ['file'], fromApi: fromApi(['api']) };
-  expect(inForce({ ...sources, obeys: obeysPolicies })(written)).toEqual(policies);
-  expect(inForce({ ...sources, obeys: obeysWebhooks })(written)).toEqual(webhooks);
+  expect(inForce({ ...sources, applicableSources: getPolicySources })(written)).toEqual(policies);
+  expect(inForce({ ...sources, applicableSources: getWebhookSources })(written)).toEqual(webhooks);
 });
 
 test('nothing is made for a write as long as nothing changes', () => {
   let files: readonly string[] = ['file'];
   const api = { ...fromApi(['api']) };
-  const of = inForce({ obeys: obeysPolicies, fromFiles: () => files, fromApi: api });
+  const of = inForce({ applicableSources: getPolicySources, fromFiles: () => files, fromApi: api });
   const before = of(accounts);
   expect(of(accounts)).toBe(before);
   files = ['other'];
@@ -52,9 +52,9 @@ test('nothing is made for a write as long as nothing changes', () => {
 test('only what obeys the API waits for it', async () => {
   const api = fromApi(['api']);
   const waiting = inForce({
-    obeys: obeysPolicies,
+    applicableSources: getPolicySources,
     fromFiles: () => ['file'],
-    fromApi: { ...api, settle: () => Promise.resolve() },
+    fromApi: { ...api, waitUntilCurrent: () => Promise.resolve() },
   });
   expect(waiting(resource(admission, 'mutatingadmissionpolicies'))).toEqual(['file']);
   expect(waiting(accounts)).toBeInstanceOf(Promise);

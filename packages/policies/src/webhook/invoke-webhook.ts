@@ -3,7 +3,7 @@ import { Budget, Evaluation, requestStepsMax } from '@cluster-apiserver/expressi
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import { forbiddenName, type ServedKind, StatusError } from '@cluster-apiserver/model';
 import type { AdmissionWebhookMeasures } from '../measures.ts';
-import { meetsConditions, type Outcome, secondsSince } from '../outcomes.ts';
+import { evaluateConditions, type Outcome, secondsSince } from '../evaluate.ts';
 import { nameOf, type PolicyRequest } from '../request.ts';
 import type { CallOptions } from './call-webhook.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';
@@ -39,8 +39,8 @@ export function* matchWebhook(
   let met: Outcome<boolean>;
   if (fault === undefined) {
     // Each webhook has a budget of its own: its failure policy decides alone.
-    const evaluation = new Evaluation(request.valuesFor(matched, undefined), undefined, new Budget(requestStepsMax));
-    met = yield* meetsConditions(evaluation, conditions, { name, operation, measures: measures.conditions, clock });
+    const evaluation = new Evaluation(request.getValues(matched, undefined), undefined, new Budget(requestStepsMax));
+    met = yield* evaluateConditions(evaluation, conditions, { name, operation, measures: measures.conditions, clock });
   } else {
     measures.conditions.failed(name, operation);
     met = { error: fault, type: 'compile_error' };

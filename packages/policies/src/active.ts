@@ -1,27 +1,27 @@
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { ServedKind } from '@cluster-apiserver/model';
-import type { Obeys } from './exempt.ts';
-import type { Followed } from './followed-objects.ts';
+import type { ApplicableSources } from './applicable-sources.ts';
+import type { FollowedObjects } from './followed-objects.ts';
 
 /** The policies, or webhooks, of one type, compiled. */
 export interface Sources<One> {
   /** Which of them a write of a resource obeys. */
-  readonly obeys: (resource: ServedKind) => Obeys;
+  readonly applicableSources: (resource: ServedKind) => ApplicableSources;
   /** The same list until the files change. */
   readonly fromFiles: () => readonly One[];
-  readonly fromApi: Followed<readonly One[]>;
+  readonly fromApi: FollowedObjects<readonly One[]>;
 }
 
 /**
  * Acts on a write with what is in force for it: what comes from files first, then what comes from the API. It waits only
  * where something has changed that is not compiled yet.
  */
-export function withInForce<One, T>(
-  { obeys, fromFiles, fromApi }: Sources<One>,
+export function withActive<One, T>(
+  { applicableSources, fromFiles, fromApi }: Sources<One>,
   act: (context: AdmissionContext, inForce: readonly One[]) => T | Promise<T>,
 ): (context: AdmissionContext) => T | Promise<T> {
   let [ofFiles, ofApi, both]: (readonly One[])[] = [none, none, none];
-  const inForceOf = (source: Obeys): readonly One[] => {
+  const getActive = (source: ApplicableSources): readonly One[] => {
     if (source === 'nothing') return none;
     const files = fromFiles();
     if (source === 'files') return files;
@@ -31,9 +31,9 @@ export function withInForce<One, T>(
     return both as readonly One[];
   };
   return (context) => {
-    const source = obeys(context.resource);
-    const settled = source === 'filesAndApi' ? fromApi.settle(context.call) : undefined;
-    return settled ? settled.then(() => act(context, inForceOf(source))) : act(context, inForceOf(source));
+    const source = applicableSources(context.resource);
+    const settled = source === 'filesAndApi' ? fromApi.waitUntilCurrent(context.call) : undefined;
+    return settled ? settled.then(() => act(context, getActive(source))) : act(context, getActive(source));
   };
 }
 

@@ -12,7 +12,7 @@ export interface Failed {
 }
 
 /** Evaluates and keeps what went wrong. Throws a BudgetExceededError, after which nothing else can be evaluated. */
-export function* outcomeOf<T>(
+export function* evaluateOutcome<T>(
   evaluation: Evaluation,
   expression: Expression,
   convert: (value: unknown) => T,
@@ -21,15 +21,18 @@ export function* outcomeOf<T>(
     return { value: convert(yield* evaluation.evaluate(expression)) };
   } catch (error) {
     if (!(error instanceof EvaluationError)) throw error;
-    return { error: `expression '${expression.text}' resulted in error: ${error.message}`, type: typeOf(error) };
+    return { error: `expression '${expression.text}' resulted in error: ${error.message}`, type: getErrorType(error) };
   }
 }
 
 /** One expression may use up what it alone may cost, or what all of the request may cost together. */
-export const typeOf = ({ cause }: EvaluationError): Failed['type'] =>
+export const getErrorType = ({ cause }: EvaluationError): Failed['type'] =>
   cause instanceof BudgetExceededError ? 'out_of_budget' : 'invalid_error';
 
-export const outOfBudget = ({ message }: BudgetExceededError): Failed => ({ error: message, type: 'out_of_budget' });
+export const toBudgetFailure = ({ message }: BudgetExceededError): Failed => ({
+  error: message,
+  type: 'out_of_budget',
+});
 
 export interface ConditionsOptions {
   /** Of the policy or webhook. */
@@ -40,7 +43,7 @@ export interface ConditionsOptions {
 }
 
 /** Whether all match conditions hold. One that is false wins over errors of others. */
-export function* meetsConditions(
+export function* evaluateConditions(
   evaluation: Evaluation,
   conditions: readonly Expression[],
   { name, operation, measures, clock }: ConditionsOptions,
@@ -58,13 +61,13 @@ function* evaluateAll(evaluation: Evaluation, conditions: readonly Expression[])
   const errors: string[] = [];
   try {
     for (const condition of conditions) {
-      const outcome: Outcome<boolean> = yield* outcomeOf(evaluation, condition, (held) => held === true);
+      const outcome: Outcome<boolean> = yield* evaluateOutcome(evaluation, condition, (held) => held === true);
       if (outcome.error !== undefined) errors.push(outcome.error);
       else if (!outcome.value) return { value: false };
     }
   } catch (error) {
     if (!(error instanceof BudgetExceededError)) throw error;
-    return outOfBudget(error);
+    return toBudgetFailure(error);
   }
   const [first] = errors;
   if (first === undefined) return { value: true };

@@ -12,17 +12,17 @@ const batchDelayMs = 1_000;
  * Batches on their way to a receiver. One that is slow or away costs neither time nor more memory than this: what comes
  * while there is no room is dropped and counted, and so is what was sent in vain.
  */
-export function boundedProcessor(
+export function createBoundedProcessor(
   exporter: SpanExporter,
   measures: TracerMeasures,
   exported: (error: Error | undefined) => void,
 ): SpanProcessor {
-  let held = 0;
+  let pending = 0;
   const batches = new BatchSpanProcessor({
     exporter: {
       export: (spans, done) =>
         exporter.export(spans, (result: ExportResult) => {
-          held -= spans.length;
+          pending -= spans.length;
           const isTaken = result.code === ExportResultCode.SUCCESS;
           if (isTaken) measures.exported(spans.length);
           else measures.dropped('export_failed', spans.length);
@@ -38,8 +38,8 @@ export function boundedProcessor(
   return {
     onStart: () => {},
     onEnd: (span) => {
-      if (held >= spansMax) return measures.dropped('queue_full', 1);
-      held++;
+      if (pending >= spansMax) return measures.dropped('queue_full', 1);
+      pending++;
       batches.onEnd(span);
     },
     forceFlush: () => batches.forceFlush(),
