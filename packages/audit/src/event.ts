@@ -1,7 +1,7 @@
 import type { AuditLevel, AuditStage } from '@cluster-apiserver/config';
 import type { Status, UserInfo } from '@cluster-apiserver/model';
 
-/** One event as backends write it. Read while the event is handed to them, and not later. */
+/** A serialized event for backends. Valid only during `process`. */
 export interface AuditEvent {
   /** As an Event of audit.k8s.io/v1, on one line. */
   readonly json: string;
@@ -21,11 +21,11 @@ export interface ObjectReference {
   apiVersion: string;
   resourceVersion: string | undefined;
   subresource: string | undefined;
-  /** As JSON; undefined again when a member has changed. */
+  /** Cached JSON; reset when a field changes. */
   text: string | undefined;
 }
 
-/** What all events of a request say. It is written as JSON once, since there is no request with a single event. */
+/** The part that all events of a request share, serialized once: nearly every request has several events. */
 export class RequestFacts {
   readonly user: UserInfo | undefined;
   readonly sourceIps: readonly string[];
@@ -66,7 +66,7 @@ export class RequestFacts {
   }
 }
 
-/** What an event says, besides its objects. */
+/** The fields of an event without its objects. */
 export interface EventFacts {
   readonly request: RequestFacts;
   readonly stage: AuditStage;
@@ -82,7 +82,7 @@ export interface ResponseStatus extends Partial<Pick<Status, 'status' | 'message
   readonly code: number;
 }
 
-/** The texts of the objects, as far as there are any. */
+/** The serialized objects of an event. */
 export interface EventObjects {
   readonly request: string | undefined;
   readonly response: string | undefined;
@@ -90,14 +90,14 @@ export interface EventObjects {
 
 const truncatedKey = 'audit.k8s.io/truncated';
 
-/** One event, as it is written. A class, because each request has some. */
+/** A class, because each request creates some events. */
 export class SerializedEvent implements AuditEvent {
   readonly #facts: EventFacts;
   readonly #head: string;
   readonly json: string;
   readonly hasObjects: boolean;
 
-  /** `isTruncated` is an event that lacks objects which its level would have. */
+  /** `isTruncated` marks an event without the objects of its level. */
   constructor(facts: EventFacts, objects: EventObjects | undefined, isTruncated: boolean) {
     this.#facts = facts;
     this.#head = serializeHead(facts);
@@ -116,7 +116,7 @@ export class SerializedEvent implements AuditEvent {
 
 const quote = JSON.stringify as (text: string) => string;
 
-/** In the order in which kube-apiserver writes the members. */
+/** Fields in the order of kube-apiserver. */
 function serializeHead({
   request,
   stage,
@@ -147,7 +147,7 @@ function serializeTail({ request, stageMs, annotations }: EventFacts, isTruncate
   return all && all.size > 0 ? `${times},"annotations":{${serializeAnnotations(all)}}}` : `${times}}`;
 }
 
-/** In the order of their keys, in which Go writes maps. */
+/** Sorted by key, as Go serializes maps. */
 function serializeAnnotations(annotations: ReadonlyMap<string, string>): string {
   let text = '';
   let last = '';
@@ -163,7 +163,7 @@ const byKey = ([one]: [string, string], [other]: [string, string]): number => (o
 
 const userTexts = new WeakMap<UserInfo, string>();
 
-/** Most requests come from few users, whose tokens lead to the same object each time. */
+/** The token cache returns the same object for most requests of a user. */
 function serializeUser(user: UserInfo): string {
   let text = userTexts.get(user);
   if (text === undefined) {
@@ -204,10 +204,10 @@ function serializeResponse({ status, message, reason, details, code }: ResponseS
   return JSON.stringify({ metadata: {}, status, message: message || undefined, reason, details, code });
 }
 
-/** A second and how it is written: events of the same second are many. */
+/** Caches the formatted second: many events have the same. */
 let lastSecond = { second: Number.NaN, text: '' };
 
-/** UTC with six digits of the second. */
+/** RFC 3339 in UTC with microseconds. */
 function formatMicroTime(ms: number): string {
   const second = Math.floor(ms / 1_000);
   if (second !== lastSecond.second)
@@ -216,7 +216,7 @@ function formatMicroTime(ms: number): string {
   return `${lastSecond.text}${String(micros).padStart(6, '0')}Z`;
 }
 
-/** One line with the most important facts, as old versions of Kubernetes wrote it. */
+/** One line with the most important fields, in the legacy format of Kubernetes. */
 function legacyLine({ request, stage, impersonatedUser, objectRef, response }: EventFacts): string {
   const { user, sourceIps } = request;
   const list = (values: readonly string[]): string => quote(values.map(quote).join(','));

@@ -14,11 +14,11 @@ import { compact, holdsTokens, joinTexts, serialize, dropManagedFields, hideToke
 import { type AuditedResource, evaluatePolicy } from './policy.ts';
 import { type RequestSource, findSourceIps } from './source-ips.ts';
 
-/** A request, as far as it is audited. */
+/** What auditing requires of a request. */
 export interface AuditedRequest {
   readonly auditId: string;
   readonly request: RequestSource & {
-    /** Path and query, as they were sent. */
+    /** Path and query, unmodified. */
     readonly target: string;
     onEnd(listener: () => void): void;
   };
@@ -33,18 +33,18 @@ export interface AuditedRequest {
 const userAgentCharactersMax = 1024;
 const userAgentSuffix = '...TRUNCATED';
 
-/** Objects of all requests together that are being written as JSON. What is beyond that is recorded without them. */
+/** Maximum characters of objects that are being serialized, over all requests. Further events have no objects. */
 const serializingCharactersMax = 64 * 1024 * 1024;
 
-/** What all recorders of a server have in common. */
+/** Shared by all recorders. */
 export interface RecorderContext extends AuditorOptions {
-  /** A longer object is left out of its event; 0 where no backend writes objects. */
+  /** A larger object is omitted from its event; 0 if no backend writes objects. */
   readonly objectCharactersMax: number;
-  /** Characters of the objects that are being written. */
+  /** Characters of the objects that are being serialized. */
   serializingCharacters: number;
 }
 
-/** Makes the text of an object in steps; undefined for one that cannot be shown. */
+/** Serializes an object in steps; undefined for one that must not be recorded. */
 type ObjectText = () => Steps<string | undefined>;
 
 /** The events of one request. A class, because each request has one. */
@@ -55,13 +55,13 @@ export class Recorder {
   readonly #beganMs: number;
   readonly #objectRef: ObjectReference | undefined;
   readonly #holdsTokens: boolean;
-  /** Undefined as long as the policy was not evaluated, and if nothing is recorded. */
+  /** Undefined before the policy is evaluated, and if nothing is recorded. */
   #rule: AuditRule | undefined;
   #isEvaluated = false;
   #user: UserInfo | undefined;
   #impersonatedUser: UserInfo | undefined;
   #impersonationConstraint: string | undefined;
-  /** Undefined like the rule. */
+  /** Undefined if `#rule` is. */
   #facts: RequestFacts | undefined;
   #annotations: Map<string, string> | undefined;
   #responseStatus: Status | undefined;
@@ -162,7 +162,7 @@ export class Recorder {
     return started && complete ? started.then(() => complete) : (started ?? complete);
   }
 
-  /** A policy is evaluated once for each request, whatever becomes of the file meanwhile. */
+  /** Evaluates the policy once per request, even if it is reloaded meanwhile. */
   #evaluate(): void {
     if (this.#isEvaluated) return;
     this.#isEvaluated = true;
@@ -191,14 +191,14 @@ export class Recorder {
     if (!isRecorded) throw this.#refuse();
   }
 
-  /** The request ends here, and nothing else is recorded of it. */
+  /** Rejects the request; nothing else is recorded of it. */
   #refuse(): StatusError {
     this.#rule = undefined;
     this.#context.measures.rejected();
     return new StatusError('InternalError', 'Internal error occurred: failed to store audit event');
   }
 
-  /** The path of a request does not say everything about the object that it brings along. */
+  /** Adds fields of the object that the path does not contain. */
   #completeReference(object: object): void {
     const metadata = 'metadata' in object ? object.metadata : undefined;
     if (!this.#objectRef || typeof metadata !== 'object' || metadata === null) return;
@@ -210,7 +210,7 @@ export class Recorder {
     this.#objectRef.resourceVersion ||= toText(resourceVersion);
   }
 
-  /** Whether an object of such a level belongs to the event and has room in it. */
+  /** Whether the level includes the object and the event has space for it. */
   #acceptsObject(level: 'Request' | 'RequestResponse', characters: number): boolean {
     const { objectCharactersMax } = this.#context;
     if (objectCharactersMax === 0 || !this.#rule || this.#rule.level === 'Metadata') return false;
@@ -224,7 +224,7 @@ export class Recorder {
     if (this.wantsResponseObject) this.responseObject([JSON.stringify(status)], 0);
   }
 
-  /** Hands the event of a stage to the backends. A promise where somebody has to wait for it. */
+  /** Passes the event of a stage to the backends. Returns a promise if the request must wait. */
   #record(stage: AuditStage, response: ResponseStatus | undefined): boolean | Promise<boolean> {
     const request = this.#facts;
     if (!this.#rule || !request || this.#rule.omitStages.has(stage)) return true;
@@ -292,6 +292,6 @@ export class Recorder {
 
 const toText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** A request that was answered has nothing to lose any more: it waits, whatever the outcome. */
+/** After the response only the time of recording matters, not its outcome. */
 const toVoid = (recorded: boolean | Promise<boolean>): Promise<void> | undefined =>
   typeof recorded === 'boolean' ? undefined : recorded.then(() => {});

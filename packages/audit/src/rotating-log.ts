@@ -5,34 +5,34 @@ import { fullPauseMs, type LogFile, type LogFiles } from './log-files.ts';
 export interface RotatingLogOptions {
   readonly files: LogFiles;
   readonly clock: Clock;
-  /** `-` is the standard output, which is never rotated. */
+  /** `-` is standard output, which is never rotated. */
   readonly path: string;
-  /** A file that would become larger is renamed first. */
+  /** The file is rotated before it becomes larger. */
   readonly fileBytesMax: number;
-  /** Older renamed files are removed: in number, and in days since they were renamed. 0 keeps all. */
+  /** Limits of rotated files, by number and by age. 0 keeps all. */
   readonly backupsMax: number;
   readonly ageDaysMax: number;
   readonly compress: boolean;
-  /** Called with an error of rotation, which loses no events. */
+  /** Called if rotation fails; no events are lost. */
   readonly rotationFailed: (error: unknown) => void;
 }
 
 const dayMs = 24 * 60 * 60 * 1_000;
-/** In UTF-8, of a character of JavaScript. */
+/** UTF-8 bytes per UTF-16 code unit. */
 const bytesPerCharacterMax = 3;
-/** What the writes of usual events need. */
+/** Fits usual batches. */
 const scratchBytes = 1024 * 1024;
 const compressedSuffix = '.gz';
 
-/** A log file that is renamed when it is full: `audit.log` becomes `audit-2026-01-31T12-00-00.000.log`. */
+/** A log file with rotation: `audit.log` is renamed to `audit-2026-01-31T12-00-00.000.log` when it is full. */
 export class RotatingLog {
   readonly #options: RotatingLogOptions;
   readonly #isStandardOutput: boolean;
   #file: LogFile | undefined;
   #sizeBytes = 0;
-  /** Used by one write after the other: memory that is new each time costs as much as making the events. */
+  /** Reused by all writes: allocating it each time costs as much as creating the events. */
   #scratch: Buffer | undefined;
-  /** Of the clean-up after rotations, one at a time. */
+  /** The running clean-up; one at a time. */
   #cleanup: Promise<void> = Promise.resolve();
 
   constructor(options: RotatingLogOptions) {
@@ -40,13 +40,13 @@ export class RotatingLog {
     this.#isStandardOutput = options.path === '-';
   }
 
-  /** Opens the file, so that a path that cannot be written is noticed at once. */
+  /** Opens the file, so that an unwritable path is detected at startup. */
   async open(): Promise<void> {
     await this.#ensureOpen();
     if (!this.#isStandardOutput) this.#cleanUp();
   }
 
-  /** Writes the lines at the end of the file. One call at a time. */
+  /** Appends the lines. Calls must not overlap. */
   async append(lines: readonly string[]): Promise<void> {
     const bytes = this.#encode(lines);
     if (await this.#isFull(bytes.length)) await this.#rotate();
@@ -55,7 +55,7 @@ export class RotatingLog {
       for (let written = 0; written < bytes.length; ) written += await this.#write(file, bytes.subarray(written));
       this.#sizeBytes += bytes.length;
     } catch (error) {
-      // A line that was written in part would spoil the next one; and the path may lead to another file by now.
+      // Remove a partial line, which would corrupt the next one, and reopen: the path may be another file by now.
       await file.truncate(this.#sizeBytes).catch(() => {});
       await this.#close();
       throw error;
@@ -105,7 +105,7 @@ export class RotatingLog {
     return this.#sizeBytes > 0 && this.#sizeBytes + moreBytes > this.#options.fileBytesMax;
   }
 
-  /** If the file cannot be renamed, it grows on. */
+  /** If renaming fails, the file continues to grow. */
   async #rotate(): Promise<void> {
     const { files, path: file, rotationFailed } = this.#options;
     try {
@@ -157,7 +157,7 @@ export class RotatingLog {
     }
   }
 
-  /** When a file was renamed; undefined for any other file of the folder. */
+  /** When a backup was renamed; undefined for other files of the directory. */
   #parseRenamedMs(name: string): number | undefined {
     const { ext, name: base } = path.parse(this.#options.path);
     const plain = name.endsWith(compressedSuffix) ? name.slice(0, -compressedSuffix.length) : name;
@@ -171,6 +171,6 @@ export class RotatingLog {
   async #close(): Promise<void> {
     const file = this.#file;
     this.#file = undefined;
-    await file?.close().catch(() => {}); // nothing waits to be written
+    await file?.close().catch(() => {}); // all data is written already
   }
 }

@@ -1,14 +1,13 @@
 import { isIP } from 'node:net';
 
-/** What tells where a request comes from. */
+/** The origin of a request. */
 export interface RequestSource {
   readonly remoteAddress: string;
   header(name: string): string | undefined;
 }
 
 /**
- * The addresses that a request says it came by, and last the one it came from, which cannot be forged. What is no
- * address is left out.
+ * The addresses of proxy headers, and last the remote address, which cannot be forged. Invalid addresses are dropped.
  */
 export function findSourceIps(source: RequestSource): readonly string[] {
   const forwarded = source.header('x-forwarded-for');
@@ -22,7 +21,7 @@ export function findSourceIps(source: RequestSource): readonly string[] {
 
 const mappedPrefix = '::ffff:';
 
-/** An IPv4 address that a socket for both families has is written as one. */
+/** Converts an IPv4-mapped IPv6 address, as dual-stack sockets have it, to IPv4. */
 function normalizeAddress(text: string): string {
   const trimmed = text.trim();
   return trimmed.startsWith(mappedPrefix) && isIP(trimmed.slice(mappedPrefix.length)) === 4

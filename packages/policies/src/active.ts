@@ -3,9 +3,9 @@ import type { ServedKind } from '@cluster-apiserver/model';
 import type { ApplicableSources } from './applicable-sources.ts';
 import type { FollowedObjects } from './followed-objects.ts';
 
-/** The policies, or webhooks, of one type, compiled. */
+/** The compiled policies, or webhooks, of one type. */
 export interface Sources<One> {
-  /** Which of them a write of a resource obeys. */
+  /** Which sources apply to writes of a resource. */
   readonly applicableSources: (resource: ServedKind) => ApplicableSources;
   /** The same list until the files change. */
   readonly fromFiles: () => readonly One[];
@@ -13,8 +13,8 @@ export interface Sources<One> {
 }
 
 /**
- * Acts on a write with what is in force for it: what comes from files first, then what comes from the API. It waits only
- * where something has changed that is not compiled yet.
+ * Runs `act` with the policies or webhooks that apply to a write, those from files first. Waits only for changes that are
+ * not compiled yet.
  */
 export function withActive<One, T>(
   { applicableSources, fromFiles, fromApi }: Sources<One>,

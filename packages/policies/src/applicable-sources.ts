@@ -1,13 +1,13 @@
 import type { ServedKind } from '@cluster-apiserver/model';
 
 /**
- * Which sources of policies, or of webhooks, a write obeys. What comes from the API never applies to what it is configured
- * by: an administrator who is locked out deletes it. What comes from files does, and keeps it from being deleted.
+ * Which sources of policies, or of webhooks, apply to a write. Policies from the API never apply to the resources that
+ * configure them, so that a locked-out administrator can delete them. Policies from files do apply to these.
  */
 export type ApplicableSources = 'nothing' | 'files' | 'filesAndApi';
 
 export function getPolicySources(resource: ServedKind): ApplicableSources {
-  // Nothing is written by a review of a user or of access, and a cluster in which reviews are refused does not work.
+  // Reviews write nothing, and a cluster that rejects reviews does not work.
   if (resource.group === 'authentication.k8s.io' || resource.group === 'authorization.k8s.io') return 'nothing';
   return configuresAdmission(resource) && policyResources.has(resource.plural) ? 'files' : 'filesAndApi';
 }

@@ -7,7 +7,7 @@ import { type Cached, known, type Resource } from '@cluster-apiserver/registry';
 import { textOfKey } from '@cluster-apiserver/storage';
 import { ConfigurationError, type ParamObjects } from './params.ts';
 
-/** What policies and webhooks need to know of the server, all from memory. */
+/** What policies and webhooks read from the server, all from the watch cache. */
 export interface PolicyEnvironment {
   /** The resources that serve the same objects in other groups or versions. */
   findEquivalents(resource: ServedKind): readonly ServedKind[];
@@ -15,7 +15,7 @@ export interface PolicyEnvironment {
   asServed(resource: ServedKind, object: KubeObject): KubeObject;
   /** Converts an object of this resource to the version in which it is stored. */
   asStored(resource: ServedKind, object: KubeObject): KubeObject;
-  /** As expressions see it: without managed fields and owner references. */
+  /** The namespace for expressions: without managed fields and owner references. */
   namespace(name: string): KubeObject | undefined;
   authorize(question: Parameters<Authorize>[0], call: Call): ReturnType<Authorize>;
   /** The objects of a kind; undefined if it is not served. */
@@ -24,13 +24,13 @@ export interface PolicyEnvironment {
 
 export interface PolicyEnvironmentOptions {
   readonly resources: readonly Resource[];
-  /** The same, as other groups and versions see them. */
+  /** The same resources in other groups and versions. */
   readonly views: readonly Resource[];
   readonly authorizer: Authorizer;
 }
 
 export function createPolicyEnvironment({ resources, views, authorizer }: PolicyEnvironmentOptions): PolicyEnvironment {
-  /** Every write in a namespace reads it, and it hardly ever changes. */
+  /** Cached, because every write in a namespace reads it. */
   const decodedNamespaces = new WeakMap<object, KubeObject>();
   const namespaces = resources.find(({ kind }) => kind === namespaceKind);
   const all = [...resources, ...views];
@@ -85,7 +85,7 @@ function createParamObjects(resource: Resource): ParamObjects {
 
 const itemsPerStep = 32;
 
-/** Throws a ConfigurationError for an object that cannot be read: nobody knows whether it would be selected. */
+/** Throws a ConfigurationError for an unreadable object: it is unknown whether the selector matches it. */
 function* selectObjects(
   { served, collection, kind }: Resource,
   namespace: string | undefined,

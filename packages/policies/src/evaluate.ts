@@ -3,7 +3,7 @@ import { BudgetExceededError, type Evaluation, EvaluationError, type Expression 
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { CheckError, ConditionMeasures } from './measures.ts';
 
-/** What an expression came to, or in the words of an answer why it came to nothing. */
+/** The value of an expression, or the error message for the response. */
 export type Outcome<T> = { readonly value: T; readonly error?: undefined } | Failed;
 
 export interface Failed {
@@ -11,7 +11,7 @@ export interface Failed {
   readonly type: Exclude<CheckError, 'no_error'>;
 }
 
-/** Evaluates and keeps what went wrong. Throws a BudgetExceededError, after which nothing else can be evaluated. */
+/** Evaluates an expression and returns errors. Throws a BudgetExceededError, after which nothing else can be evaluated. */
 export function* evaluateOutcome<T>(
   evaluation: Evaluation,
   expression: Expression,
@@ -25,7 +25,7 @@ export function* evaluateOutcome<T>(
   }
 }
 
-/** One expression may use up what it alone may cost, or what all of the request may cost together. */
+/** The budget of the single expression may be used up, or that of the whole request. */
 export const getErrorType = ({ cause }: EvaluationError): Failed['type'] =>
   cause instanceof BudgetExceededError ? 'out_of_budget' : 'invalid_error';
 

@@ -1,7 +1,7 @@
 /**
- * What writes have to obey, compiled from objects of the API as the watch cache has them. A change is compiled in the
- * background, in steps; what did not change is kept. A write waits for what is being compiled, and for the objects that
- * this replica has acknowledged: so an object is in force on the replica that wrote it as soon as its writer knows.
+ * Compiles policies and webhooks from the watch cache. Changes are compiled in the background, in steps; unchanged objects
+ * are kept. A write waits for pending compilations and for objects that this replica has acknowledged, so a policy is active
+ * on the replica that stored it as soon as its writer has the response.
  */
 import { type Call, type Clock, perform, type Steps } from '@cluster-apiserver/base';
 import { type KubeObject, StatusError } from '@cluster-apiserver/model';
@@ -9,25 +9,25 @@ import type { Cached, Resource } from '@cluster-apiserver/registry';
 import { textOfKey } from '@cluster-apiserver/storage';
 
 export interface FollowOptions<Compiled> {
-  /** What an object is called in answers. */
+  /** Name of the objects in responses. */
   readonly description: string;
   /** In the order in which they are compiled. All are in one watch cache. */
   readonly kinds: readonly [CompiledObjects<unknown>, ...CompiledObjects<unknown>[]];
-  /** What a write has to obey, as all kinds have been compiled. */
+  /** Combines the compiled objects of all kinds. */
   readonly combine: () => Compiled;
   readonly clock: Clock;
-  /** Compiling failed, by an internal error. It is tried again. */
+  /** Called for an internal error; compilation is retried. */
   readonly compileFailed: (error: unknown) => void;
 }
 
 export interface FollowedObjects<Compiled> {
-  /** Undefined, or resolves, when `current` has what a write has to obey. Throws while nothing is known. */
+  /** Returns undefined, or resolves, when `current` is up to date for a write. Throws while a stored object is unreadable. */
   waitUntilCurrent(call: Call): Promise<void> | undefined;
   readonly current: Compiled;
   close(): void;
 }
 
-/** Only an internal error keeps objects from being compiled, and it may be there again. */
+/** Only an internal error makes compilation fail, and it may repeat. */
 const retryDelayMs = 1_000;
 
 export function followObjects<Compiled>({
@@ -41,7 +41,7 @@ export function followObjects<Compiled>({
   const collections = kinds.map(({ collection }) => collection);
   let current = combine();
   let unreadable: string | undefined;
-  /** The changes that have come, and those that are compiled. */
+  /** Number of received changes, and of those that are compiled. */
   let [changes, compiledChanges] = [0, 0];
   let round: Promise<void> | undefined;
   let cancelRetry: (() => void) | undefined;
@@ -123,7 +123,7 @@ export class CompiledObjects<Compiled> {
   #byKey = new Map<string, Version<Compiled>>();
   /** In the order of their names. */
   current: readonly Compiled[] = [];
-  /** One that is stored and has not been read since this replica began, if there is one. */
+  /** A stored object that this replica has never been able to read, if there is one. */
   unreadable: string | undefined;
 
   constructor(resource: Resource, compile: (object: KubeObject) => Steps<Compiled>) {
@@ -142,7 +142,7 @@ export class CompiledObjects<Compiled> {
     let unreadable: string | undefined;
     for (const item of items) {
       const known = this.#byKey.get(item.key);
-      // What it said before holds until it can be read again: nobody escapes from a policy by a key that is lost.
+      // The last readable version stays active: an unreadable object must not disable a policy.
       if (known && (known.item === item || item.unreadable)) next.set(item.key, known);
       else if (item.unreadable) unreadable ??= `${this.#resource.kind.plural}/${textOfKey(item.key)}`;
       else next.set(item.key, { item, compiled: yield* this.#compile(item.object) });

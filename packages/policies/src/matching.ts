@@ -2,10 +2,10 @@ import type { MatchResources, NamedRuleWithOperations } from '@cluster-apiserver
 import { type LabelSelectorField, matcherOfField, type ServedKind } from '@cluster-apiserver/model';
 import type { PolicyRequest } from './request.ts';
 
-/** The resource by which a request matches, whose form its objects then have; undefined if it does not match. */
+/** The resource by which a request matches; objects are converted to its version. Undefined if it does not match. */
 export type Matches = (request: PolicyRequest) => ServedKind | undefined;
 
-/** Compiles what selects requests. Without rules every request matches. */
+/** Compiles match criteria. Without rules every request matches. */
 export function createMatcher(match: MatchResources | undefined): Matches {
   if (!match) return (request) => request.context.resource;
   const { resourceRules = [], excludeResourceRules = [], matchPolicy } = match;

@@ -6,7 +6,7 @@ import { compileMutations, mutateByPolicies } from './mutating.ts';
 import { type FollowingPlugin, type PolicyPluginOptions, openPolicySources } from './policy-plugin.ts';
 import { PolicyRequest } from './request.ts';
 
-/** Changes objects as the MutatingAdmissionPolicies in force want them. */
+/** Applies the active MutatingAdmissionPolicies. */
 export function createMutatingAdmissionPolicy(options: PolicyPluginOptions): FollowingPlugin {
   const { environment, clock } = options;
   const sources = openPolicySources(options, {

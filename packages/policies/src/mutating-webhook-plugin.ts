@@ -5,7 +5,7 @@ import { PolicyRequest } from './request.ts';
 import { MutatingWebhooks } from './webhook/mutate.ts';
 import { type WebhookPluginOptions, openWebhookSources } from './webhook/webhook-plugin.ts';
 
-/** Changes objects as the webhooks of MutatingWebhookConfigurations want them. */
+/** Calls the webhooks of MutatingWebhookConfigurations. */
 export function createMutatingAdmissionWebhook(options: WebhookPluginOptions): FollowingPlugin {
   const { environment, clock } = options;
   const sources = openWebhookSources(options);

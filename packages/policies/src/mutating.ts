@@ -99,7 +99,7 @@ export function* mutateByPolicies(
 /** Whether the policy is applied again if others have changed the object after it. */
 const isReinvocable = ({ policy }: MutatingInvocation): boolean => policy.policy.spec.reinvocationPolicy === 'IfNeeded';
 
-/** The request with the object after one policy; the same request if nothing has changed. */
+/** Applies one policy. Returns the same request if nothing has changed. */
 function* applyInvocation(
   invocation: MutatingInvocation,
   request: PolicyRequest,
@@ -110,7 +110,7 @@ function* applyInvocation(
   return object === request.object || sameJson(object, request.object) ? request : request.withObject(object);
 }
 
-/** The object after the mutations of one policy. What fails changes nothing. */
+/** The object after the mutations of one policy. A failed mutation changes nothing. */
 function* applyPolicy(
   { policy, binding, matched, param }: MutatingInvocation,
   request: PolicyRequest,

@@ -17,13 +17,13 @@ export interface EvaluateOptions {
   readonly clock: Clock;
 }
 
-/** What both plugins of policies are opened with. */
+/** Options of both policy plugins. */
 export interface PolicyPluginOptions extends EvaluateOptions {
   readonly policies: Resource;
   readonly bindings: Resource;
-  /** Those that come from files; undefined if none do. */
+  /** Policies from static manifests; undefined if none are configured. */
   readonly staticObjects: StaticSource<StaticPolicies> | undefined;
-  /** Policies could not be compiled, by an internal error; they are compiled again. */
+  /** Called for an internal error; compilation is retried. */
   readonly compileFailed: (error: unknown) => void;
 }
 

@@ -23,14 +23,14 @@ export { nameOf } from '@cluster-apiserver/gates';
 
 type Values = ReadonlyMap<string, Value>;
 
-/** A write as expressions and webhooks see it. What they read is computed when it is first read, and then kept. */
+/** A write as expressions and webhooks see it. Values are computed lazily and cached. */
 export class PolicyRequest {
   readonly context: AdmissionContext;
-  /** For the expressions of all policies together. */
+  /** Shared by the expressions of all policies. */
   readonly budget: Budget;
   readonly #environment: PolicyEnvironment;
   #namespace: KubeObject | undefined;
-  /** By the resource in whose form objects are, without parameters. */
+  /** By the resource of the version of the objects; without parameters. */
   #values: Map<ServedKind, Values> | undefined;
 
   constructor(context: AdmissionContext, environment: PolicyEnvironment, budget = new Budget(requestStepsMax)) {
@@ -44,7 +44,7 @@ export class PolicyRequest {
     return new PolicyRequest({ ...this.context, object }, this.#environment, this.budget);
   }
 
-  /** Of a write that is no deletion. */
+  /** Only for creations and updates. */
   get object(): KubeObject {
     const { object } = this.context;
     invariant(object, 'a deletion has no object that could be changed');

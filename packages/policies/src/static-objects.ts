@@ -1,22 +1,22 @@
 import { atOnce, type Clock, perform, type Steps } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model';
 
-/** Ends the names of objects that come from files, and of no others. */
+/** Suffix of the names of objects from files, reserved for these. */
 export const staticSuffix = '.static.k8s.io';
 
-/** Policies of one type and their bindings, as files have them. Each change makes another object of it. */
+/** Policies of one type and their bindings, from files. Immutable: a change creates a new object. */
 export interface StaticPolicies {
   readonly policies: readonly KubeObject[];
   readonly bindings: readonly KubeObject[];
 }
 
-/** By the objects that have any. */
+/** Problems by object. */
 export type StaticProblems = ReadonlyMap<KubeObject, readonly string[]>;
 
 const describeForbidden = (field: string, why = 'not supported for static manifests'): string =>
   `${field}: Forbidden: ${why}`;
 
-/** What policies from files cannot have: parameters are objects of the API, and so are the policies of its bindings. */
+/** Policies from files must not have parameters, and their bindings must refer to policies from files. */
 export function findStaticPolicyProblems({ policies, bindings }: StaticPolicies): StaticProblems {
   const names = new Set(policies.map(({ metadata }) => metadata.name));
   return new Map([
@@ -48,7 +48,7 @@ function findBindingProblems(
   ];
 }
 
-/** What webhooks from files cannot have, as in kube-apiserver: a service that the cluster may not have yet. */
+/** As in kube-apiserver, webhooks from files must not refer to services: these may not exist yet. */
 export const findStaticWebhookProblems = (configurations: readonly KubeObject[]): StaticProblems =>
   new Map(configurations.map((one) => [one, findWebhookProblems(one as WebhooksOfFile)]));
 
@@ -63,15 +63,15 @@ const findWebhookProblems = ({ webhooks = [] }: WebhooksOfFile): readonly string
       : [],
   );
 
-/** Objects that files contain now. */
+/** The current objects of files. */
 export interface StaticSource<Objects> {
   readonly current: Objects;
   onChange(listener: () => void): void;
 }
 
 /**
- * The compiled objects of files: the first ones now, before the server serves; later ones in steps, in the background, and
- * the previous ones stay in force until then. There are none without a source.
+ * Compiles objects from files: the first ones synchronously, before the server starts to serve; later ones in steps in the
+ * background, while the previous ones stay active.
  */
 export function compileStaticObjects<Objects, One>(
   source: StaticSource<Objects> | undefined,

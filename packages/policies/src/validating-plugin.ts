@@ -6,7 +6,7 @@ import { type FollowingPlugin, type PolicyPluginOptions, openPolicySources } fro
 import { PolicyRequest } from './request.ts';
 import { compileValidations, validateByPolicies } from './validating.ts';
 
-/** Refuses what the ValidatingAdmissionPolicies in force deny. */
+/** Evaluates the active ValidatingAdmissionPolicies. */
 export function createValidatingAdmissionPolicy(options: PolicyPluginOptions): FollowingPlugin {
   const { environment, clock } = options;
   const sources = openPolicySources(options, {

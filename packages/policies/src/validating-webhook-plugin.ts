@@ -5,7 +5,7 @@ import { PolicyRequest } from './request.ts';
 import { validateByWebhooks } from './webhook/validate.ts';
 import { type WebhookPluginOptions, openWebhookSources } from './webhook/webhook-plugin.ts';
 
-/** Refuses what the webhooks of ValidatingWebhookConfigurations deny. */
+/** Calls the webhooks of ValidatingWebhookConfigurations. */
 export function createValidatingAdmissionWebhook(options: WebhookPluginOptions): FollowingPlugin {
   const { environment, clock } = options;
   const sources = openWebhookSources(options);

@@ -97,7 +97,7 @@ interface Failure {
   readonly seconds: number;
 }
 
-/** Does what the binding says about failures, and gives the first that denies. */
+/** Applies the validation actions of the binding to failures. Returns the first denial. */
 function* enforce(
   { policy, binding, matched, param }: ValidatingInvocation,
   request: PolicyRequest,
@@ -171,7 +171,7 @@ class Evaluator {
     this.evaluation = this.#createEvaluation(values);
   }
 
-  /** Messages and audit annotations cannot ask for rights, not even by a variable. */
+  /** Messages and audit annotations cannot use the authorizer, not even by a variable. */
   get messageEvaluation(): Evaluation {
     this.#messageEvaluation ??= this.#createEvaluation(
       new Map([...this.#values].filter(([name]) => !name.startsWith('authorizer'))),
@@ -187,7 +187,7 @@ class Evaluator {
 
 interface Failures {
   readonly validations: readonly Failure[];
-  /** They deny whatever the binding says. */
+  /** They deny regardless of the validation actions. */
   readonly auditAnnotations: readonly Failure[];
 }
 
@@ -248,7 +248,7 @@ function* evaluateValidations(evaluator: Evaluator, { parts }: Program<Validatin
   return failures;
 }
 
-/** Of the value of messageExpression; message takes the place of a longer one. */
+/** Maximum size of the value of messageExpression; `message` replaces a longer one. */
 const messageBytesMax = 5 * 1024;
 
 function* evaluateMessage(
@@ -263,7 +263,7 @@ function* evaluateMessage(
   return message.trim() || `failed expression: ${expression.trim()}`;
 }
 
-/** Of one annotation. */
+/** Maximum size of one annotation. */
 const annotationBytesMax = 10 * 1024;
 
 /** The audit annotations of one policy: different values of one key, by several bindings or parameters, are joined. */
@@ -284,7 +284,7 @@ class Annotations {
 const truncate = (text: string, bytes: number): string =>
   Buffer.byteLength(text) <= bytes ? text : Buffer.from(text).subarray(0, bytes).toString();
 
-/** Adds the audit annotations of a policy, and gives those that could not be evaluated. */
+/** Adds the audit annotations of a policy. Returns the failed ones. */
 function* collectAnnotations(
   evaluator: Evaluator,
   { parts }: Program<ValidatingParts>,
@@ -301,7 +301,7 @@ function* collectAnnotations(
   return failures;
 }
 
-/** Empty for what is no text. */
+/** Empty for other types than string. */
 const trim = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
 
 const invalid: Reason = 'Invalid';

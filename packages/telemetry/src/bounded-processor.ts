@@ -2,15 +2,14 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import { BatchSpanProcessor, type SpanExporter, type SpanProcessor } from '@opentelemetry/sdk-trace';
 import type { TracerMeasures } from './tracer.ts';
 
-/** Spans that wait for the receiver or are on their way to it, about two kilobytes each. */
+/** Maximum number of spans that wait or are being exported, about two kilobytes each. */
 const spansMax = 2048;
-/** What is sent together, and how long the first of them waits. */
+/** Maximum size and delay of a batch. */
 const batchSpansMax = 512;
 const batchDelayMs = 1_000;
 
 /**
- * Batches on their way to a receiver. One that is slow or away costs neither time nor more memory than this: what comes
- * while there is no room is dropped and counted, and so is what was sent in vain.
+ * Exports spans in batches with bounded memory. If the collector is slow or unreachable, spans are dropped and counted.
  */
 export function createBoundedProcessor(
   exporter: SpanExporter,

@@ -1,12 +1,12 @@
 import type { Clock } from '@cluster-apiserver/base';
 
-/** Three questions an operator's machinery asks: restart it? send it requests? and the old one that meant both. */
+/** Liveness, readiness, and the deprecated endpoint that combined both. */
 export type Endpoint = 'livez' | 'readyz' | 'healthz';
 
 export interface HealthCheck {
   readonly name: string;
   readonly endpoints: readonly Endpoint[];
-  /** Throws or rejects when something is wrong. The reason goes to our log and not to the caller, who may be anybody. */
+  /** Throws or rejects if the check fails. The reason is logged and not sent to the client, which may be anonymous. */
   check(): void | Promise<void>;
 }
 
@@ -22,9 +22,9 @@ export interface HealthQuery {
 
 export interface Health {
   add(check: HealthCheck): void;
-  /** All checks of an endpoint: `verbose` lists them when they pass too. */
+  /** Runs all checks of an endpoint. `verbose` lists them even if they pass. */
   checkAll(endpoint: Endpoint, query: HealthQuery): Promise<HealthResponse>;
-  /** One check by its name. */
+  /** Runs one check by name. */
   checkOne(endpoint: Endpoint, name: string): Promise<HealthResponse>;
 }
 
@@ -35,7 +35,7 @@ export interface HealthOptions {
   failed(endpoint: Endpoint, check: string, error: unknown): void;
 }
 
-/** A check that has not answered by then has: probes wait for a second by default, and ask again soon. */
+/** Timeout of a check: less than the default probe timeout of a second. */
 const checkTimeoutMs = 800;
 
 export function createHealth({ clock, checked, failed }: HealthOptions): Health {

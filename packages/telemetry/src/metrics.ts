@@ -12,9 +12,9 @@ import { collectProcessMetrics } from './process-metrics.ts';
 import { type Labels, formatLabels, SeriesOf } from './series.ts';
 
 /**
- * Numbers for Prometheus, under upstream's names where upstream counts the same. Each is declared beside the code that
- * moves it, with the values its labels may have where a client has a say in them: whatever else comes is counted as
- * `other`, so that nobody can grow the series from outside. See docs/decisions/0021-metrics.md and 0048.
+ * Metrics for Prometheus, under the names of kube-apiserver where it has them. Labels that clients can influence declare their
+ * values; other values are counted as `other`, so that clients cannot create series. See docs/decisions/0021-metrics.md and
+ * 0048.
  */
 export interface Metrics {
   counter<Label extends string = never>(declaration: Declaration<Label>): Counter<Label>;
@@ -22,24 +22,24 @@ export interface Metrics {
   histogram<Label extends string = never>(
     declaration: Declaration<Label> & { readonly buckets: readonly number[] },
   ): Histogram<Label>;
-  /** Read at each scrape: for what is counted elsewhere, or changes by itself as an age does. */
+  /** Calls `read` at each scrape: for values that are counted elsewhere, or change with time. */
   readAtScrape<Label extends string = never>(
     type: 'counter' | 'gauge',
     declaration: Omit<Declaration<Label>, 'labels'> & { readonly labels?: readonly Label[] },
     read: () => readonly { readonly labels: LabelValues<Label>; readonly value: number }[],
   ): void;
-  /** What there is, sorted by name. */
+  /** All declared metrics, sorted by name. */
   readonly declared: readonly DeclaredMetric[];
   exposition(format: ExpositionFormat): Promise<Exposition>;
 }
 
-/** All metrics as a scraper reads them. The pieces are made when they are taken. */
+/** All metrics for a scraper. Pieces are created lazily. */
 export interface Exposition {
   readonly contentType: string;
   readonly pieces: Iterable<string>;
 }
 
-/** A metric as documentation shows it. */
+/** The declaration of a metric, for documentation. */
 export interface DeclaredMetric {
   readonly name: string;
   readonly help: string;
@@ -58,7 +58,7 @@ type LabelValues<Label extends string> = Readonly<Record<Label, string>>;
 
 export interface Counter<Label extends string> {
   add(labels: LabelValues<Label>, difference?: number): void;
-  /** Adds to the series with these labels. For who counts the same often: the series is looked up once. */
+  /** Looks up the series once, for frequent additions. */
   series(labels: LabelValues<Label>): (difference?: number) => void;
 }
 
@@ -68,25 +68,25 @@ export interface Gauge<Label extends string> extends Counter<Label> {
 
 export interface Histogram<Label extends string> {
   observe(labels: LabelValues<Label>, value: number): void;
-  /** Observes values with these labels. For who observes the same ones often: the series is looked up once. */
+  /** Looks up the series once, for frequent observations. */
   series(labels: LabelValues<Label>): Observe;
-  /** Observes so many values at once that are known by their sum alone, each as their mean. */
+  /** Observes `count` values of which only the sum is known, each as their mean. */
   means(labels: LabelValues<Label>): (sum: number, count: number) => void;
 }
 
 /** Observes a value; with a trace it becomes the exemplar of its bucket. */
 export type Observe = (value: number, exemplar?: Readonly<{ trace: ExemplarTrace; atSeconds: number }>) => void;
 
-/** What a metric without its own buckets for seconds would wish for: from a cached read to the request timeout. */
+/** Default buckets for seconds: from a cached read to the request timeout. */
 export const secondsBuckets = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
 
-/** For what may last very differently long: each bucket is twice as wide as the one before. */
+/** Exponential buckets, each twice as wide as the previous one. */
 export const createDoublingBuckets = (first: number, count: number): readonly number[] =>
   Array.from({ length: count }, (_, at) => first * 2 ** at);
 
-/** With the metrics of the process itself (memory, CPU, event loop) where `ofProcess` says so; a test needs none of them. */
+/** `ofProcess` adds the metrics of the process itself: memory, CPU and event loop. */
 export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): Metrics {
   const families: MetricFamily[] = [];
   const declared: DeclaredMetric[] = [];

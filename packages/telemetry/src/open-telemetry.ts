@@ -1,4 +1,4 @@
-/** The only file that knows OpenTelemetry's SDK. Its globals are left alone: spans are handed on, not looked up. */
+/** The only file that uses the OpenTelemetry SDK. Its globals are not used: spans are passed as arguments. */
 import {
   createTraceState,
   type HrTime,
@@ -27,13 +27,13 @@ import type { OpenTracer, RequestSpan, TracerOptions } from './tracer.ts';
 
 const million = 1_000_000;
 
-/** What the receiver may take for a batch. */
+/** Timeout of the export of a batch. */
 const exportTimeoutMs = 10_000;
 
-/** A stopping server sends what it has for so long, and no longer. */
+/** Maximum time to flush at shutdown. */
 const closeMsMax = 2_000;
 
-/** A client chooses some values, such as paths; what is longer is cut. */
+/** Clients choose some values, such as paths; longer ones are truncated. */
 const attributeCharactersMax = 512;
 
 export function openTelemetryTracer(options: TracerOptions): OpenTracer {
@@ -45,7 +45,7 @@ export function openTelemetryTracer(options: TracerOptions): OpenTracer {
   });
   const provider = new TracerProvider({
     resource: resourceFromAttributes(resource),
-    // What is not sampled never comes here.
+    // Only sampled requests create spans.
     sampler: new AlwaysOnSampler(),
     idGenerator: createIdGenerator(random),
     spanLimits: { attributeValueLengthLimit: attributeCharactersMax },

@@ -3,7 +3,7 @@ import type { MetricFamily, MetricType, Sample } from './exposition.ts';
 import type { DeclaredMetric } from './metrics.ts';
 import { formatLabels } from './series.ts';
 
-/** Gauges whose names end like those of counters, which no tool understands; their sums over types say the same. */
+/** Gauges with names of counters, which confuse tools; the sums over their types are equivalent. */
 const unused: ReadonlySet<string> = new Set([
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
@@ -34,7 +34,7 @@ export function collectProcessMetrics(): ProcessMetrics {
   };
 }
 
-/** What prom-client keeps of each; its types declare only what is needed to make one. */
+/** The metric of prom-client; its types only declare the constructor options. */
 interface PromClientMetric {
   readonly name: string;
   readonly help: string;

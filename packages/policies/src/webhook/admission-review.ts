@@ -15,7 +15,7 @@ export const createReview = (version: ReviewVersion, request: object): object =>
   request,
 });
 
-/** The answer of a webhook. */
+/** The response of a webhook. */
 export interface AdmissionResponse {
   readonly allowed: boolean;
   readonly result: WebhookResult;
@@ -25,7 +25,7 @@ export interface AdmissionResponse {
   readonly warnings: readonly string[];
 }
 
-/** The Status by which a webhook explains a denial. Strings are empty and the code is 0 if it says nothing. */
+/** The Status of a denial. Absent strings are empty, and an absent code is 0. */
 export interface WebhookResult {
   readonly code: number;
   readonly reason: string;
@@ -49,14 +49,14 @@ export interface ExpectedResponse {
   readonly isMutating: boolean;
 }
 
-/** Per response. More than anybody reads, and little enough to send to clients and to keep in an audit log. */
+/** Limits per response, because it is sent to the client and written to the audit log. */
 const messageCharactersMax = 16 * 1024;
 const warningsMax = 100;
 const annotationsMax = 100;
 const annotationCharactersMax = 10 * 1024;
 const causesMax = 100;
 
-/** Throws a WebhookCallError for a review that is no valid answer. */
+/** Throws a WebhookCallError for an invalid response. */
 export function parseResponse(review: unknown, expected: ExpectedResponse): AdmissionResponse {
   const outer = requireObject(review, 'the body');
   const given = getOwn(outer, 'response') ?? undefined;
@@ -145,7 +145,7 @@ function parseAnnotations(response: Values): ReadonlyMap<string, string> {
   );
 }
 
-/** Readers of members, for which null is the same as absent. */
+/** Null is equivalent to absent. */
 const getMember = (values: Values, name: string): unknown => getOwn(values, name) ?? undefined;
 
 const getString = (values: Values, name: string): string => requireString(getMember(values, name) ?? '', name);
@@ -189,6 +189,6 @@ const createResponseError = (problem: string): WebhookCallError =>
 const createTypeError = (name: string, wanted: string): WebhookCallError =>
   createResponseError(`${name} is not ${wanted}`);
 
-/** Of text from a webhook, in error messages. */
+/** Maximum length of quoted webhook output in error messages. */
 const quotedCharactersMax = 256;
 const quote = (text: string): string => JSON.stringify(text.slice(0, quotedCharactersMax));

@@ -13,10 +13,10 @@ export interface CallOptions {
   readonly random: Random;
 }
 
-/** Enough for a patch (in base64) that contains the largest object that a request may send. */
+/** Fits a base64 patch with the largest object that a request may send. */
 const responseBytesMax = 5 * 1024 * 1024;
 
-/** As Go writes it, so that people and programs recognize it. */
+/** The message of Go, which operators and tools recognize. */
 const deadlineExceeded = 'context deadline exceeded';
 
 /**
@@ -85,7 +85,7 @@ function parseReview({ status, body }: HttpsResponse): unknown {
   try {
     return parseJson(body).value;
   } catch (error) {
-    // Nothing of the text: the error might show pieces of it.
+    // The message must not quote the response.
     if (error instanceof MalformedTextError)
       throw toCallFailure(new WebhookCallError('the response is not JSON', { cause: error }));
     if (error instanceof TooManyValuesError)
@@ -94,5 +94,5 @@ function parseReview({ status, body }: HttpsResponse): unknown {
   }
 }
 
-/** A domain and a name. Others are left out, as by kube-apiserver. */
+/** A domain and a name. As in kube-apiserver, other keys are dropped. */
 const isAnnotationKey = (key: string): boolean => /^[^/]+\/[^/]+$/.test(key);

@@ -10,7 +10,7 @@ import type { Endpoint, WebhookClients } from './webhook-clients.ts';
 
 /** A webhook, ready to be called. */
 export interface CompiledWebhook {
-  /** Of the webhook among all of its kind. */
+  /** Unique among all webhooks of its kind. */
   readonly key: string;
   readonly name: string;
   readonly configuration: string;
@@ -23,7 +23,7 @@ export interface CompiledWebhook {
   readonly isReinvocable: boolean;
   readonly timeoutMs: number;
   readonly version: ReviewVersion | undefined;
-  /** Its address, or why it cannot be called. */
+  /** Its address, or the error if it cannot be called. */
   readonly endpoint: Endpoint | WebhookCallError;
 }
 

@@ -1,7 +1,7 @@
 import { StatusError } from '@cluster-apiserver/model';
 import type { WebhookResult } from './admission-review.ts';
 
-/** A call that failed: `failurePolicy` decides what that means. The message says why, and nothing of the object. */
+/** A failed call, to which `failurePolicy` applies. The message contains nothing of the object. */
 export class WebhookCallError extends Error {
   override readonly name = 'WebhookCallError';
   /** The HTTP status of the webhook, or that of a service that is unavailable; for metrics. */
@@ -13,7 +13,7 @@ export class WebhookCallError extends Error {
   }
 }
 
-/** A webhook that answered, and denied the request. */
+/** A webhook denied the request. */
 export class WebhookDenialError extends Error {
   override readonly name = 'WebhookDenialError';
   readonly status: StatusError;

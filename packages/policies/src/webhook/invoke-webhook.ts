@@ -24,8 +24,8 @@ export interface WebhookFailure {
 }
 
 /**
- * The resource by which the request matches a webhook; undefined if it does not. Throws the answer if a match condition
- * fails that must not.
+ * The resource by which the request matches a webhook; undefined if it does not match. Throws a StatusError if a match
+ * condition fails and the failure policy is Fail.
  */
 export function* matchWebhook(
   webhook: CompiledWebhook,
@@ -50,7 +50,7 @@ export function* matchWebhook(
   throw forbiddenName(resource, nameOf(request.context), met.error);
 }
 
-/** Calls one webhook by `work`, and counts it. Undefined if the call failed and that is ignored; else throws the answer. */
+/** Measures the call `work`, and applies the failure policy. Undefined if a failure is ignored; else throws a StatusError. */
 export async function invokeWebhook<T>(
   webhook: CompiledWebhook,
   context: AdmissionContext,

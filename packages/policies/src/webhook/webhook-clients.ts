@@ -23,9 +23,9 @@ export interface Endpoint {
   readonly clientKey: string;
 }
 
-/** As many as kube-apiserver keeps. The least recently used is closed for another one. */
+/** As in kube-apiserver. The least recently used client is closed first. */
 const clientsMax = 200;
-/** Of one client: the default limit of mutating requests in flight, so that no call waits for a connection. */
+/** Connections per client: the default limit of mutating requests in flight, so that no call waits for a connection. */
 const connectionsMax = 200;
 
 /** Clients of webhooks, one for each server and CA bundle. Connections are kept open for the next request. */
@@ -41,7 +41,7 @@ export class WebhookClients {
   /** Throws a WebhookCallError if the webhook cannot be reached as it is configured. */
   resolveEndpoint({ url = '', service, caBundle = '' }: WebhookClientConfig): Endpoint {
     if (!service) {
-      // Validation refuses such URLs, but an older server may have stored one.
+      // Validation rejects such URLs, but an older server may have stored one.
       if (!URL.canParse(url)) throw new WebhookCallError('the URL of the webhook is not valid');
       return toEndpoint({ url: new URL(url), serverName: undefined, headers: {}, caBundle });
     }

@@ -9,17 +9,17 @@ import { compileStaticObjects, type StaticSource } from '../static-objects.ts';
 import { type CompiledWebhook, compileWebhooks } from './compiled-webhook.ts';
 import type { InvokeOptions } from './invoke-webhook.ts';
 
-/** What both plugins of webhooks are opened with. */
+/** Options of both webhook plugins. */
 export interface WebhookPluginOptions extends InvokeOptions {
   readonly configurations: Resource;
-  /** Configurations that come from files; undefined if none do. */
+  /** Configurations from static manifests; undefined if none are configured. */
   readonly staticObjects: StaticSource<readonly KubeObject[]> | undefined;
   readonly environment: PolicyEnvironment;
-  /** Configurations could not be compiled, by an internal error; they are compiled again. */
+  /** Called for an internal error; compilation is retried. */
   readonly compileFailed: (error: unknown) => void;
 }
 
-/** The webhooks of all configurations, in the order of the names of these. */
+/** The webhooks of all configurations, sorted by name of the configuration. */
 export function openWebhookSources({
   configurations,
   staticObjects,
