@@ -4,7 +4,13 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { checkServerIdentity, connect, createServer, type PeerCertificate, type Server } from 'node:tls';
-import { type CertificateAuthority, createAuthority, type Credentials, openAuthority, selfSigned } from './index.ts';
+import {
+  type CertificateAuthority,
+  createAuthority,
+  type Credentials,
+  openAuthority,
+  createSelfSigned,
+} from './index.ts';
 
 const names = { commonName: 'test server', hosts: ['localhost', '127.0.0.1', '::1'] };
 const random = systemRandom();
@@ -81,14 +87,14 @@ test('no two certificates carry the same serial number, and each one is positive
 
 test('a certificate is valid from a little before the clock until its lifetime is over', async () => {
   const clock: Clock = { ...systemClock, now: () => Date.parse('2030-01-01T00:00:00Z') };
-  const { certificate } = await selfSigned(names, clock, seededRandom(1));
+  const { certificate } = await createSelfSigned(names, clock, seededRandom(1));
   const { validFromDate, validToDate } = new X509Certificate(certificate);
   expect(validFromDate).toEqual(new Date('2029-12-31T23:55:00Z'));
   expect(validToDate).toEqual(new Date('2031-01-01T00:00:00Z'));
 });
 
 test('a self-signed certificate is accepted by a client that was given it', async () => {
-  const credentials = await selfSigned(names, systemClock, random);
+  const credentials = await createSelfSigned(names, systemClock, random);
   const alone = await serve(credentials);
   try {
     await expect(handshake(alone, credentials.certificate, '127.0.0.1')).resolves.toBe('authorized');

@@ -1,8 +1,14 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { derOf, digitalSignature, serverUsage, type TestAuthority, testAuthority } from '../test/test-authority.ts';
-import { readAuthorities, sharesAuthority, UntrustedCertificateError, type Verified, verifyClient } from './index.ts';
-import { newKeys } from './keys.ts';
+import {
+  readAuthorities,
+  sharesAuthority,
+  UntrustedCertificateError,
+  type VerifiedCertificate,
+  verifyClient,
+} from './index.ts';
+import { generateKeyPair } from './keys.ts';
 
 const ann = {
   subject: [
@@ -20,7 +26,7 @@ beforeAll(async () => {
   between = await root.intermediate('between');
 });
 
-const verify = (chain: string | Buffer[], trusted: string, atMs = systemClock.now()): Verified =>
+const verify = (chain: string | Buffer[], trusted: string, atMs = systemClock.now()): VerifiedCertificate =>
   verifyClient(typeof chain === 'string' ? derOf(chain) : chain, readAuthorities(trusted), atMs);
 const refused = (problem: RegExp) => ({ name: 'UntrustedCertificateError', message: expect.stringMatching(problem) });
 const refusal = (act: () => unknown): unknown => {
@@ -143,7 +149,7 @@ describe('no certificate is believed', () => {
   });
 
   test('when its authorities have all signed each other, and nobody waits until all ways are tried', async () => {
-    const keys = await newKeys();
+    const keys = await generateKeyPair();
     const ring = await Promise.all(Array.from({ length: 9 }, () => testAuthority('ring', { keys })));
     const [leaf] = derOf(await issue(ring[0] as TestAuthority)) as [Buffer];
     const chain = [leaf, ...ring.flatMap(({ certificate }) => derOf(certificate))];

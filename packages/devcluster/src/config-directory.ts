@@ -6,7 +6,7 @@ import { UsageError } from './options.ts';
 const flagFile = /^[a-z][a-z0-9-]*\.[a-z]+$/;
 
 /** Each file of the directory is the value of the flag it is named after: `audit-policy-file.yaml` is --audit-policy-file. */
-export function flagsOfConfigDirectory(directory: string): string[] {
+export function readConfigDirectory(directory: string): string[] {
   const absolute = path.resolve(directory);
   let entries: fs.Dirent[];
   try {

@@ -58,7 +58,7 @@ async function createBinding({ url, ca, token }: DeveloperOptions): Promise<stri
     request.on('response', (response) => {
       const status = response.statusCode ?? 0;
       json(response).then(
-        (answer) => resolve(status === 201 || status === 409 ? undefined : `${status} ${messageIn(answer)}`),
+        (answer) => resolve(status === 201 || status === 409 ? undefined : `${status} ${readMessage(answer)}`),
         (error: unknown) => resolve(String(error)),
       );
     });
@@ -66,4 +66,4 @@ async function createBinding({ url, ca, token }: DeveloperOptions): Promise<stri
   });
 }
 
-const messageIn = (answer: unknown): string => (answer as { readonly message?: string } | null)?.message ?? '';
+const readMessage = (answer: unknown): string => (answer as { readonly message?: string } | null)?.message ?? '';

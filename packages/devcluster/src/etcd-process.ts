@@ -9,7 +9,7 @@ export const clientUrl = ({ client }: EtcdPorts): string => `http://127.0.0.1:${
 const peerUrl = ({ peer }: EtcdPorts): string => `http://127.0.0.1:${peer}`;
 
 /** How the members are called. */
-export function etcdPrograms(
+export function createEtcdPrograms(
   binary: string,
   members: readonly EtcdPorts[],
   home: Home,
@@ -31,7 +31,7 @@ export function etcdPrograms(
       name: nameOf(i),
       command: binary,
       args: Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`),
-      env: withoutEtcdSettings(env),
+      env: dropEtcdVariables(env),
       logFile: path.join(home.logs, `${nameOf(i)}.log`),
     };
   });
@@ -41,7 +41,7 @@ export function etcdPrograms(
 const statusTimeoutMs = 1_000;
 
 /** The version of a member that knows a leader, and undefined as long as there is none. */
-export async function etcdVersion(url: string, clock: Clock): Promise<string | undefined> {
+export async function readEtcdVersion(url: string, clock: Clock): Promise<string | undefined> {
   // A client per question: one that has failed a few times refuses to ask again for several seconds.
   const client = new Etcd3({ hosts: url, defaultCallOptions: () => ({ deadline: clock.now() + statusTimeoutMs }) });
   try {
@@ -57,5 +57,5 @@ export async function etcdVersion(url: string, clock: Clock): Promise<string | u
 const nameOf = (index: number): string => `etcd-${index + 1}`;
 
 /** etcd takes every flag from its environment too, and a stray one would move its data or its ports. */
-const withoutEtcdSettings = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+const dropEtcdVariables = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('ETCD_')));

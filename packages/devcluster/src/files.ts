@@ -7,7 +7,7 @@ export function replaceFile(file: string, content: string, mode = 0o644): void {
   fs.renameSync(next, file);
 }
 
-export function readIfThere(file: string): string | undefined {
+export function readIfExists(file: string): string | undefined {
   try {
     return fs.readFileSync(file, 'utf8');
   } catch (error) {

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Home } from './home.ts';
-import { programIn } from './program-in.ts';
+import { findProgram } from './program-in.ts';
 import type { Program } from './supervise.ts';
 
 /** What the launcher tells the front, as the arguments of its process. */
@@ -13,9 +13,9 @@ export interface FrontSettings {
 /** The word that makes the launcher's program the front. */
 export const frontCommand = 'front';
 
-export function frontProgram(node: string, settings: FrontSettings, home: Home, env: NodeJS.ProcessEnv): Program {
+export function createFrontProgram(node: string, settings: FrontSettings, home: Home, env: NodeJS.ProcessEnv): Program {
   const { directory, port, replicas } = settings;
-  const { options, file } = programIn('devcluster');
+  const { options, file } = findProgram('devcluster');
   return {
     name: 'front',
     command: node,
@@ -27,6 +27,6 @@ export function frontProgram(node: string, settings: FrontSettings, home: Home, 
 }
 
 /** The other end of `frontProgram`; nobody else writes these arguments. */
-export function frontSettings([directory = '', port, replicas = '']: readonly string[]): FrontSettings {
+export function parseFrontSettings([directory = '', port, replicas = '']: readonly string[]): FrontSettings {
   return { directory, port: Number(port), replicas: replicas.split(',').map(Number) };
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 /** Where one cluster keeps what it has: the names below are what people and programs look for. */
 export interface Home {
   readonly directory: string;
-  readonly kubeconfig: string;
+  readonly formatKubeconfig: string;
   readonly adminToken: string;
   /** For a user whose rights come from RBAC, unlike the administrator's. */
   readonly developerKubeconfig: string;
@@ -27,11 +27,11 @@ export interface Home {
   readonly data: string;
 }
 
-export function homeIn(directory: string): Home {
+export function getHome(directory: string): Home {
   const at = (...parts: string[]): string => path.resolve(directory, ...parts);
   return {
     directory: at(),
-    kubeconfig: at('kubeconfig'),
+    formatKubeconfig: at('kubeconfig'),
     adminToken: at('admin.token'),
     developerKubeconfig: at('developer.kubeconfig'),
     developerToken: at('developer.token'),

@@ -1,19 +1,19 @@
 import type { Scope } from '@cluster-apiserver/base';
 import fs from 'node:fs';
 import { bindDeveloper } from './developer.ts';
-import { etcdVersion } from './etcd-process.ts';
-import { probe } from './front/readiness.ts';
-import { type Home, homeIn } from './home.ts';
+import { readEtcdVersion } from './etcd-process.ts';
+import { createProbe } from './front/readiness.ts';
+import { type Home, getHome } from './home.ts';
 import { endLeftovers } from './leftovers.ts';
 import { lock } from './lock.ts';
 import { beginLogs } from './logs.ts';
 import type { Options } from './options.ts';
 import { forgetChildren, type Pids, type Running, writeChildren, writePids } from './pids.ts';
 import { type Plan, type Planned, plan } from './plan.ts';
-import { type Supervised, supervise, type World } from './supervise.ts';
+import { type Supervised, supervise, type SupervisorContext } from './supervise.ts';
 
 /** What the launcher knows of the process it is. */
-export interface Launcher extends World {
+export interface Launcher extends SupervisorContext {
   readonly pid: number;
   readonly node: string;
   readonly etcd: string;
@@ -43,11 +43,11 @@ const etcdGraceMs = 15_000;
  * loses no request: the front takes nothing new, the replicas finish what they have, and the store goes last.
  */
 export async function launch(options: Options, launcher: Launcher, scope: Scope): Promise<Cluster> {
-  const home = homeIn(options.dataDir);
+  const home = getHome(options.dataDir);
   fs.mkdirSync(home.directory, { recursive: true, mode: 0o700 });
   scope.onClose('lock', lock(home.lock, launcher.pid));
   const leftovers = await endLeftovers(home, launcher.pid, launcher.clock);
-  if (leftovers > 0) launcher.say(`Ended ${leftovers} process(es) that an earlier start had left behind.`);
+  if (leftovers > 0) launcher.print(`Ended ${leftovers} process(es) that an earlier start had left behind.`);
   beginLogs(home.logs);
   return run(await plan(options, home, launcher), home, launcher, scope);
 }
@@ -61,7 +61,11 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope):
   const etcd: Child[] = [];
   const replicas: Child[] = [];
   const front: Child[] = [];
-  const children = () => ({ replicas: replicas.map(running), etcd: etcd.map(running), front: front.map(running) });
+  const children = () => ({
+    replicas: replicas.map(toRunning),
+    etcd: etcd.map(toRunning),
+    front: front.map(toRunning),
+  });
   let changed = (): void => writeChildren(home, children());
   const begin = ({ program, url }: Planned): Child => {
     launcher.signal.throwIfAborted(); // whoever stops the cluster now would not know of this one
@@ -72,16 +76,16 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope):
   scope.onClose('etcd', () => stopAll(etcd, etcdGraceMs));
   scope.onClose('front', () => stopAll(front, frontGraceMs));
   scope.onClose('replicas', () => stopAll(replicas, replicaGraceMs));
-  scope.onClose('public address', () => front.forEach((child) => child.process.askToStop()));
+  scope.onClose('public address', () => front.forEach((child) => child.process.requestStop()));
 
   etcd.push(...planned.etcd.map(begin));
   changed();
-  const versions = await allReady(etcd, (url) => etcdVersion(url, launcher.clock));
+  const versions = await allReady(etcd, (url) => readEtcdVersion(url, launcher.clock));
 
   replicas.push(...planned.replicas.map(begin));
   changed();
   const access = { ca: fs.readFileSync(home.ca, 'utf8'), token: fs.readFileSync(home.adminToken, 'utf8') };
-  const ask = probe(access.ca, access.token);
+  const ask = createProbe(access.ca, access.token);
   scope.onClose('probe', () => ask.close());
   const ready = async (url: string): Promise<true | undefined> =>
     (await ask.ready(Number(new URL(url).port))) || undefined;
@@ -90,7 +94,7 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope):
   const only = begin(planned.front);
   front.push(only);
   await allReady(front, ready);
-  const pids = (): Pids => ({ ...children(), front: running(only) });
+  const pids = (): Pids => ({ ...children(), front: toRunning(only) });
   changed = () => {
     writeChildren(home, children());
     writePids(home, pids());
@@ -100,20 +104,20 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope):
     home,
     pids: pids(),
     store: versions[0] === undefined ? planned.etcdServers : `version ${versions[0]}`,
-    hasDeveloper: etcd.length > 0 && (await bound({ url: only.url, ...access }, launcher)),
+    hasDeveloper: etcd.length > 0 && (await tryBindDeveloper({ url: only.url, ...access }, launcher)),
   };
 }
 
 /** A cluster without a developer is still one. */
-async function bound(
+async function tryBindDeveloper(
   access: { readonly url: string; readonly ca: string; readonly token: string },
-  { clock, signal, say }: Launcher,
+  { clock, signal, print }: Launcher,
 ): Promise<boolean> {
   try {
     await bindDeveloper({ ...access, clock, signal });
     return true;
   } catch (error) {
-    if (!signal.aborted) say(`The developer has no rights: ${(error as Error).message}`); // it throws Errors
+    if (!signal.aborted) print(`The developer has no rights: ${(error as Error).message}`); // it throws Errors
     return false;
   }
 }
@@ -127,4 +131,4 @@ async function stopAll(children: readonly Child[], graceMs: number): Promise<voi
   await Promise.all(children.map(({ process }) => process.stop(graceMs)));
 }
 
-const running = ({ url, process }: Child): Running => ({ pid: process.pid, url });
+const toRunning = ({ url, process }: Child): Running => ({ pid: process.pid, url });

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { readIfThere } from './files.ts';
+import { readIfExists } from './files.ts';
 import { commandLine } from './processes.ts';
 
 export class AlreadyRunningError extends Error {
@@ -23,7 +23,7 @@ export function lock(file: string, pid: number): () => void {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // file system errors carry a code
     }
-    const holder = Number(readIfThere(file));
+    const holder = Number(readIfExists(file));
     if (holder !== pid && commandLine(holder)?.includes(launcherMark)) throw new AlreadyRunningError(holder);
     fs.rmSync(file, { force: true });
   }

@@ -7,7 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { until } from '../../base/test/until.ts';
 import { builtLauncher } from '../test/built-launcher.ts';
-import { type Home, homeIn } from './home.ts';
+import { type Home, getHome } from './home.ts';
 import type { Pids } from './pids.ts';
 import { commandLine } from './processes.ts';
 
@@ -247,7 +247,7 @@ async function stop({ child, exit }: Launched): Promise<void> {
   expect(await exit).toEqual({ code: 0, signal: null });
 }
 
-const newHome = (): Home => homeIn(fs.mkdtempSync(path.join(os.tmpdir(), 'devcluster-')));
+const newHome = (): Home => getHome(fs.mkdtempSync(path.join(os.tmpdir(), 'devcluster-')));
 
 const remove = (home: Home): void => fs.rmSync(home.directory, { recursive: true, force: true });
 

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { readIfThere, replaceFile } from './files.ts';
+import { readIfExists, replaceFile } from './files.ts';
 import type { Home } from './home.ts';
 
 /** Who runs where, for people and for programs that want to disturb somebody. Whoever waits for the file finds it complete. */
@@ -28,7 +28,7 @@ export const writeChildren = (home: Home, children: Children): void =>
 
 /** The file is ours alone, so what it holds has the form that we wrote. */
 export function readChildren(home: Home): Children | undefined {
-  const text = readIfThere(home.children);
+  const text = readIfExists(home.children);
   return text === undefined ? undefined : (JSON.parse(text) as Children);
 }
 

@@ -8,8 +8,8 @@ export interface NodeProgram {
 }
 
 /** How Node starts the program of a room: as it is written where we were started so, else as it was built. */
-export function programIn(room: 'devcluster' | 'server'): NodeProgram {
-  const file = (...names: string[]): string => path.resolve(dirname, '..', '..', room, ...names);
+export function findProgram(packageName: 'devcluster' | 'server'): NodeProgram {
+  const file = (...names: string[]): string => path.resolve(dirname, '..', '..', packageName, ...names);
   return filename.endsWith('.ts')
     ? { options: ['--conditions=source'], file: file('src', 'main.ts') }
     : { options: [], file: file('dist', 'main.js') };

@@ -6,16 +6,16 @@ import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { flagsOfConfigDirectory } from './config-directory.ts';
+import { readConfigDirectory } from './config-directory.ts';
 import { writeCredentials } from './credentials.ts';
-import { type Home, homeIn } from './home.ts';
+import { type Home, getHome } from './home.ts';
 import { endLeftovers } from './leftovers.ts';
 import { AlreadyRunningError, lock } from './lock.ts';
 import { UsageError } from './options.ts';
 import { writeChildren } from './pids.ts';
 import { commandLine } from './processes.ts';
 import { writeEncryptionConfiguration } from './encryption.ts';
-import { replicaPrograms } from './replica-process.ts';
+import { createReplicaPrograms } from './replica-process.ts';
 import { forgetMembers, planTopology } from './topology.ts';
 
 // What a start finds of the starts before it, and what it leaves for the next.
@@ -24,7 +24,7 @@ let home: Home;
 const children: ChildProcess[] = [];
 
 beforeEach(() => {
-  home = homeIn(fs.mkdtempSync(path.join(os.tmpdir(), 'devcluster-')));
+  home = getHome(fs.mkdtempSync(path.join(os.tmpdir(), 'devcluster-')));
 });
 
 afterEach(() => {
@@ -124,11 +124,11 @@ describe('credentials', () => {
     expect(fs.readFileSync(home.adminToken, 'utf8')).toBe(token);
     expect(fs.readFileSync(home.signingKey, 'utf8')).toBe(key);
     expect(token).toMatch(/^[0-9a-f]{64}$/);
-    expect(fs.readFileSync(home.kubeconfig, 'utf8')).toContain('server: https://127.0.0.1:2\n');
+    expect(fs.readFileSync(home.formatKubeconfig, 'utf8')).toContain('server: https://127.0.0.1:2\n');
     for (const file of [
       home.adminToken,
       home.tokenFile,
-      home.kubeconfig,
+      home.formatKubeconfig,
       home.serverKey,
       path.join(home.pki, 'ca.key'),
       home.signingKey,
@@ -149,7 +149,7 @@ describe('flags of the replicas', () => {
       flags,
       env: {},
     };
-    return replicaPrograms(settings, home)[0]?.args ?? [];
+    return createReplicaPrograms(settings, home)[0]?.args ?? [];
   };
 
   test('encrypt what is stored, with a key that is made once, unless etcd belongs to others or the user says so', () => {
@@ -188,11 +188,11 @@ describe('flags of the replicas', () => {
       fs.writeFileSync(path.join(home.directory, file), '');
     }
     fs.mkdirSync(path.join(home.directory, 'folder.d'));
-    expect(flagsOfConfigDirectory(home.directory)).toEqual([
+    expect(readConfigDirectory(home.directory)).toEqual([
       `--audit-policy-file=${home.directory}/audit-policy-file.yaml`,
       `--tracing-config-file=${home.directory}/tracing-config-file.json`,
     ]);
-    expect(() => flagsOfConfigDirectory(path.join(home.directory, 'absent'))).toThrow(UsageError);
+    expect(() => readConfigDirectory(path.join(home.directory, 'absent'))).toThrow(UsageError);
   });
 });
 

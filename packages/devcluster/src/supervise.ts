@@ -14,11 +14,11 @@ export interface Program {
   readonly channel?: boolean;
 }
 
-export interface World {
+export interface SupervisorContext {
   readonly clock: Clock;
   readonly random: Random;
   /** One line for whoever watches the launcher. */
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
 export interface Supervised {
@@ -27,7 +27,7 @@ export interface Supervised {
   /** Asks until there is an answer and gives it. Throws when the process ends before, or takes too long. */
   ready<T>(check: () => Promise<T | undefined>): Promise<T>;
   /** Asks it to stop, without waiting. It is not started again. */
-  askToStop(): void;
+  requestStop(): void;
   /** Resolves when it is gone; after the grace it is killed. */
   stop(graceMs: number): Promise<void>;
 }
@@ -46,13 +46,17 @@ const readyPollMs = 50;
 const lastWordsLines = 8;
 
 /** Starts a program and, once it was ready, starts it again whenever it ends. `changed` is called for each new process. */
-export function supervise(program: Program, { clock, random, say }: World, changed: () => void): Supervised {
+export function supervise(
+  program: Program,
+  { clock, random, print }: SupervisorContext,
+  changed: () => void,
+): Supervised {
   const pauses = backoff(restart, random);
   const stopping = new AbortController();
   let proven = false;
   let started = clock.monotonicMs();
   let child = start(program);
-  let end = ending(child);
+  let end = waitForExit(child);
 
   const life = (async () => {
     for (;;) {
@@ -60,19 +64,19 @@ export function supervise(program: Program, { clock, random, say }: World, chang
       if (stopping.signal.aborted || !proven) return;
       if (clock.monotonicMs() - started > provenMs) pauses.reset();
       const pauseMs = pauses.nextMs();
-      say(
+      print(
         `${program.name} (pid ${child.pid}) ${how}; starting it again in ${(pauseMs / 1000).toFixed(1)} s, see ${program.logFile}`,
       );
       await sleep(clock, pauseMs, stopping.signal).catch(() => {}); // stopped while waiting: seen on the next line
       if (stopping.signal.aborted) return;
       started = clock.monotonicMs();
       child = start(program);
-      end = ending(child);
+      end = waitForExit(child);
       changed();
     }
   })();
 
-  const askToStop = (): void => {
+  const requestStop = (): void => {
     stopping.abort();
     child.kill('SIGTERM');
   };
@@ -80,7 +84,7 @@ export function supervise(program: Program, { clock, random, say }: World, chang
     get pid() {
       return child.pid ?? 0;
     },
-    askToStop,
+    requestStop,
     ready: async (check) => {
       const deadline = clock.monotonicMs() + startTimeoutMs;
       for (;;) {
@@ -90,18 +94,18 @@ export function supervise(program: Program, { clock, random, say }: World, chang
           return answer;
         }
         const how = await Promise.race([end, sleep(clock, readyPollMs)]);
-        if (how !== undefined) throw new StartError(`${program.name} ${how} while starting.\n${lastWords(program)}`);
+        if (how !== undefined) throw new StartError(`${program.name} ${how} while starting.\n${readLogTail(program)}`);
         if (clock.monotonicMs() > deadline) {
           throw new StartError(
-            `${program.name} was not ready after ${startTimeoutMs / 1000} s.\n${lastWords(program)}`,
+            `${program.name} was not ready after ${startTimeoutMs / 1000} s.\n${readLogTail(program)}`,
           );
         }
       }
     },
     stop: async (graceMs) => {
-      askToStop();
+      requestStop();
       const killed = clock.after(graceMs, () => {
-        say(`${program.name} (pid ${child.pid}) did not stop within ${graceMs / 1000} s and is killed`);
+        print(`${program.name} (pid ${child.pid}) did not stop within ${graceMs / 1000} s and is killed`);
         child.kill('SIGKILL');
       });
       await life;
@@ -125,7 +129,7 @@ function start({ command, args, env, logFile, channel }: Program): ChildProcess 
 }
 
 /** Says how it ended, when it does. */
-async function ending(child: ChildProcess): Promise<string> {
+async function waitForExit(child: ChildProcess): Promise<string> {
   try {
     const [code, signal] = await once(child, 'exit');
     return signal ? `was killed by ${signal}` : `ended with code ${code}`;
@@ -134,7 +138,7 @@ async function ending(child: ChildProcess): Promise<string> {
   }
 }
 
-const lastWords = ({ logFile }: Program): string =>
+const readLogTail = ({ logFile }: Program): string =>
   [...fs.readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-lastWordsLines), `(${logFile})`]
     .map((line) => `  ${line}`)
     .join('\n');

@@ -1,7 +1,7 @@
 import type { Random } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import net from 'node:net';
-import { readIfThere, replaceFile } from './files.ts';
+import { readIfExists, replaceFile } from './files.ts';
 import type { Home } from './home.ts';
 import { UsageError } from './options.ts';
 
@@ -25,7 +25,7 @@ export async function planTopology(
   wanted: { readonly etcdMembers: number; readonly replicas: number; readonly publicPort: number },
   random: Random,
 ): Promise<Topology> {
-  const before = remembered(home);
+  const before = readTopology(home);
   if (wanted.etcdMembers > 0 && before.etcd.length > 0 && before.etcd.length !== wanted.etcdMembers) {
     throw new UsageError(
       `the data in ${home.data} belongs to ${before.etcd.length} etcd member(s): start with --etcd-members ${before.etcd.length}, or with --fresh`,
@@ -37,15 +37,15 @@ export async function planTopology(
     ...before.etcd.flatMap(({ client, peer }) => [client, peer]),
   ]);
   const free = async (): Promise<number> => {
-    const port = await freePort(random, taken);
+    const port = await findFreePort(random, taken);
     taken.add(port);
     return port;
   };
-  const replicas = await inTurn(wanted.replicas, async (i) => {
+  const replicas = await runInSequence(wanted.replicas, async (i) => {
     const port = before.replicas[i];
     return port !== undefined && port !== wanted.publicPort && (await isFree(port)) ? port : free();
   });
-  const etcd = await inTurn(
+  const etcd = await runInSequence(
     wanted.etcdMembers,
     async (i) => before.etcd[i] ?? { client: await free(), peer: await free() },
   );
@@ -66,7 +66,7 @@ export async function planTopology(
 
 /** Forgets the members along with their data. */
 export function forgetMembers(home: Home): void {
-  replaceFile(home.topology, JSON.stringify({ ...remembered(home), etcd: [] }));
+  replaceFile(home.topology, JSON.stringify({ ...readTopology(home), etcd: [] }));
 }
 
 export async function isFree(port: number): Promise<boolean> {
@@ -82,7 +82,7 @@ export async function isFree(port: number): Promise<boolean> {
   }
 }
 
-export async function freePort(random: Random, taken: ReadonlySet<number> = new Set()): Promise<number> {
+export async function findFreePort(random: Random, taken: ReadonlySet<number> = new Set()): Promise<number> {
   for (let tries = 0; tries < ports.count; tries += 1) {
     const port = ports.first + random.below(ports.count);
     if (!taken.has(port) && (await isFree(port))) return port;
@@ -91,11 +91,11 @@ export async function freePort(random: Random, taken: ReadonlySet<number> = new 
 }
 
 /** The file is ours alone, so what it holds has the form that we wrote. */
-const remembered = (home: Home): Topology =>
-  JSON.parse(readIfThere(home.topology) ?? '{"etcd":[],"replicas":[]}') as Topology;
+const readTopology = (home: Home): Topology =>
+  JSON.parse(readIfExists(home.topology) ?? '{"etcd":[],"replicas":[]}') as Topology;
 
 /** One after the other, because each choice of a port must know the ones before it. */
-async function inTurn<T>(count: number, make: (index: number) => Promise<T>): Promise<T[]> {
+async function runInSequence<T>(count: number, make: (index: number) => Promise<T>): Promise<T[]> {
   const made: T[] = [];
   for (let i = 0; i < count; i += 1) made.push(await make(i));
   return made;

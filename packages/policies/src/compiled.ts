@@ -1,6 +1,6 @@
 import type { Steps } from '@cluster-apiserver/base';
 import {
-  admissionEnvironment,
+  createAdmissionEnvironment,
   type AdmissionOptions,
   compileIn,
   compileVariables,
@@ -49,12 +49,12 @@ export function* compilePolicy<Policy extends KubeObject & { readonly spec: Poli
   const base = { name: metadata.name ?? '', policy, matches: createMatcher(spec.matchConstraints) };
   try {
     const hasParams = spec.paramKind !== undefined;
-    const environment = admissionEnvironment({ hasAuthorizer: true, hasParams });
+    const environment = createAdmissionEnvironment({ hasAuthorizer: true, hasParams });
     const { variables, faults } = yield* compileVariables(environment, spec.variables ?? []);
     for (const fault of faults.values()) throw new PolicyCompileError(fault);
     const compile: CompileExpression = (expression, options = { hasAuthorizer: true }) =>
       requireExpression(
-        compileIn(withVariables(admissionEnvironment({ ...options, hasParams }), variables), expression),
+        compileIn(withVariables(createAdmissionEnvironment({ ...options, hasParams }), variables), expression),
       );
     const conditions = yield* compileConditions(environment, spec.matchConditions ?? []);
     return { ...base, program: { variables, conditions, parts: yield* compileParts(policy, compile) } };

@@ -1,11 +1,11 @@
 import type { Steps, Work } from '@cluster-apiserver/base';
 import {
-  applyConfigurationFrom,
+  toApplyConfiguration,
   BudgetExceededError,
   Evaluation,
   EvaluationError,
   type Expression,
-  jsonPatchFrom,
+  toJsonPatch,
 } from '@cluster-apiserver/expressions';
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
 import {
@@ -169,11 +169,11 @@ function* applyMutation(
 ): Work<KubeObject> {
   const value = yield* evaluation.evaluate(compiled);
   if (patchType === 'ApplyConfiguration') {
-    const configuration = applyConfigurationFrom(value);
+    const configuration = toApplyConfiguration(value);
     const merged = mergeConfiguration(request.getSchema(matched), request.getObject(matched), configuration);
     return dropManagedFields(request.decodePatched(matched, merged));
   }
-  const patch = readJsonPatch(jsonPatchFrom(value));
+  const patch = readJsonPatch(toJsonPatch(value));
   try {
     return yield* request.applyPatch(matched, patch);
   } catch (error) {

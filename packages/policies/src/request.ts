@@ -1,7 +1,7 @@
 import { invariant, type Steps } from '@cluster-apiserver/base';
 import {
   type AdmissionValues,
-  admissionValues,
+  createAdmissionValues,
   Budget,
   fromApiJson,
   requestStepsMax,
@@ -120,7 +120,7 @@ export class PolicyRequest {
         },
       },
     };
-    return admissionValues(given);
+    return createAdmissionValues(given);
   }
 
   /** The object in the version of the resource by which a policy matched. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
-import { selfSigned } from '@cluster-apiserver/certificates';
+import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import https from 'node:https';
@@ -12,7 +12,7 @@ const program = path.join(import.meta.dirname, 'healthcheck.ts');
 let server: https.Server;
 
 beforeAll(async () => {
-  const { certificate, privateKey } = await selfSigned(
+  const { certificate, privateKey } = await createSelfSigned(
     { commonName: 'test', hosts: ['127.0.0.1'] },
     systemClock,
     systemRandom(),

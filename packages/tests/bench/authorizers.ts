@@ -11,7 +11,7 @@ import path from 'node:path';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
-import { selfSigned } from '@cluster-apiserver/certificates';
+import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { http1Client } from '../test/fault/client.ts';
 import { adminToken, compareUsers, type Side, startSide, thisCheckout } from './sides.ts';
@@ -120,7 +120,7 @@ async function fillWithRoles({ url, ca }: Side): Promise<string> {
 
 /** Allows everything. */
 async function startWebhook() {
-  const { certificate, privateKey } = await selfSigned(
+  const { certificate, privateKey } = await createSelfSigned(
     { commonName: 'webhook', hosts: ['127.0.0.1'] },
     systemClock,
     systemRandom(),

@@ -1,5 +1,5 @@
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
-import { ownerOf, setUp } from './set-up.ts';
+import { getOwner, setUp } from './set-up.ts';
 
 // The one-shot service `setup` of docker-compose.yml. It runs as root there, because fresh volumes belong to root.
 
@@ -14,7 +14,7 @@ try {
     // The uid of our image, which the other services run as too.
     service: isRoot ? { uid: 65_532, gid: 65_532 } : undefined,
     // Credentials on the host belong to whoever owns the checkout.
-    user: isRoot ? ownerOf(`${directory}/credentials`) : undefined,
+    user: isRoot ? getOwner(`${directory}/credentials`) : undefined,
     clock: systemClock,
     random: systemRandom(),
   });

@@ -11,23 +11,23 @@ const connectTimeoutMs = 1_000;
  * Passes bytes on without looking at them, so TLS, HTTP/2 and client certificates reach from the client to the
  * replica. A connection stays where it began; only new ones are distributed.
  */
-export function proxy(backends: Backends, clock: Clock, refused: (port: number) => void): net.Server {
+export function createProxy(backends: Backends, clock: Clock, refused: (port: number) => void): net.Server {
   const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     // Until a replica is found nobody else listens for errors, and an unheard one would end the process.
     client.on('error', () => client.destroy());
-    void carry(client, backends, clock, refused);
+    void forward(client, backends, clock, refused);
   });
   server.maxConnections = connectionsMax;
   return server;
 }
 
-async function carry(
+async function forward(
   client: net.Socket,
   backends: Backends,
   clock: Clock,
   refused: (port: number) => void,
 ): Promise<void> {
-  for (const port of backends.inTurn()) {
+  for (const port of backends.order()) {
     const replica = await connect(port, clock);
     if (client.destroyed) {
       replica?.destroy();

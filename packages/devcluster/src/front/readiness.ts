@@ -10,7 +10,7 @@ export interface Probe {
 const answerTimeoutMs = 1_000;
 
 /** Asks replicas whether they are ready, over connections that are kept: five handshakes a second would cost a replica more than the answers. */
-export function probe(ca: string, token: string): Probe {
+export function createProbe(ca: string, token: string): Probe {
   const agent = new https.Agent({ ca, keepAlive: true, maxSockets: 1 });
   const ask = (port: number, again: boolean): Promise<boolean> =>
     new Promise((resolve) => {

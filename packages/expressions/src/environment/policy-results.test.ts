@@ -2,7 +2,7 @@ import { atOnce } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { widget } from '../../test/widget.ts';
 import {
-  admissionEnvironment,
+  createAdmissionEnvironment,
   compileIn,
   compileTyped,
   compileVariables,
@@ -11,12 +11,12 @@ import {
   policyResults,
   typeOfKind,
   withVariables,
-  type WrittenVariable,
+  type VariableDeclaration,
 } from '../index.ts';
 
-const policy = admissionEnvironment({ hasParams: true, hasAuthorizer: true });
-const message = admissionEnvironment({ hasParams: true });
-const mutation = admissionEnvironment({ hasAuthorizer: true, hasPatchTypes: true });
+const policy = createAdmissionEnvironment({ hasParams: true, hasAuthorizer: true });
+const message = createAdmissionEnvironment({ hasParams: true });
+const mutation = createAdmissionEnvironment({ hasAuthorizer: true, hasPatchTypes: true });
 
 function faultOf(environment: Environment, text: string, result: keyof typeof policyResults): string | undefined {
   const compiled = compileTyped(environment, text, policyResults[result]);
@@ -61,7 +61,7 @@ describe('an expression of a policy', () => {
     [message, 'authorizer.path("/x").check("get").reason()', 'message'],
     [policy, 'Object{} == null', 'condition'],
     [policy, 'jsonpatch.escapeKey("a") == "a"', 'condition'],
-    [admissionEnvironment({}), 'params == null', 'condition'],
+    [createAdmissionEnvironment({}), 'params == null', 'condition'],
   ] as const)('%#: cannot use what its environment does not have: %s %s', (environment, text, result) => {
     expect(faultOf(environment, text, result)).toContain('undeclared reference');
   });
@@ -77,7 +77,7 @@ describe('an expression of a policy', () => {
 });
 
 describe('variables', () => {
-  const compiled = (written: readonly WrittenVariable[]) => atOnce(compileVariables(policy, written));
+  const compiled = (written: readonly VariableDeclaration[]) => atOnce(compileVariables(policy, written));
 
   test('have the types of their expressions, and can be read by those behind them', () => {
     const { variables, faults } = compiled([
@@ -118,7 +118,7 @@ describe('variables', () => {
 });
 
 test('a check over one kind finds fields that it does not have', () => {
-  const typed = admissionEnvironment({ objectType: typeOfKind('Widget', widget.schema) });
+  const typed = createAdmissionEnvironment({ objectType: typeOfKind('Widget', widget.schema) });
   const compiled = compileIn(typed, 'object.spec.size > 1 && object.spec.colour == "red" && object.metadata.name == 1');
   expect('faults' in compiled && compiled.faults.map((fault) => fault.split('\n')[0])).toEqual([
     "ERROR: <input>:1:36: undefined field 'colour'",

@@ -2,8 +2,8 @@ import { atOnce, type Steps } from '@cluster-apiserver/base';
 import { type AccessDecision, type AccessQuestion, StatusError } from '@cluster-apiserver/model';
 import { describe, expect, test } from '@jest/globals';
 import {
-  admissionEnvironment,
-  admissionValues,
+  createAdmissionEnvironment,
+  createAdmissionValues,
   Budget,
   BudgetExceededError,
   compileIn,
@@ -25,7 +25,7 @@ interface Policy {
   readonly authorize?: Decide;
 }
 
-const environment = admissionEnvironment({ hasAuthorizer: true });
+const environment = createAdmissionEnvironment({ hasAuthorizer: true });
 
 function policy({ object = {}, written = {}, authorize = allow, total }: Policy = {}) {
   const all = Object.entries(written).map(([name, expression]) => ({ name, expression }));
@@ -33,7 +33,7 @@ function policy({ object = {}, written = {}, authorize = allow, total }: Policy 
   expect([...faults]).toEqual([]);
   const user = { name: 'alice', groups: ['dev'] };
   const requestResource = { group: 'g', resource: 'things', namespace: 'ns' };
-  const values = admissionValues({
+  const values = createAdmissionValues({
     object,
     oldObject: null,
     request: {},

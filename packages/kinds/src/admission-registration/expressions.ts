@@ -1,13 +1,13 @@
 import type { Steps } from '@cluster-apiserver/base';
 import {
-  admissionEnvironment,
+  createAdmissionEnvironment,
   type AdmissionOptions,
   compileTyped,
   compileVariables,
   policyResults,
   type Type,
   withVariables,
-  type WrittenVariable,
+  type VariableDeclaration,
 } from '@cluster-apiserver/expressions';
 
 /** Says what is wrong with an expression, for each place where one may stand. Nothing wrong is an empty list. */
@@ -25,7 +25,7 @@ export interface ExpressionChecker {
 /** Those that expressions of a webhook or a policy may use. */
 export interface ExpressionNames {
   readonly hasParams: boolean;
-  readonly variables: readonly WrittenVariable[];
+  readonly variables: readonly VariableDeclaration[];
 }
 
 /** Webhooks have neither parameters nor variables. */
@@ -33,13 +33,17 @@ export const noNames: ExpressionNames = { hasParams: false, variables: [] };
 
 /** Compiles the variables first. Each of its checks compiles an expression, which is worth a step. */
 export function* expressionChecker({ hasParams, variables: written }: ExpressionNames): Steps<ExpressionChecker> {
-  const full = admissionEnvironment({ hasParams, hasAuthorizer: true });
+  const full = createAdmissionEnvironment({ hasParams, hasAuthorizer: true });
   const { variables, faults } = yield* compileVariables(full, written);
   const checking =
     (options: AdmissionOptions, allowed: readonly Type[]) =>
     (expression: string): readonly string[] =>
       faultOf(
-        compileTyped(withVariables(admissionEnvironment({ hasParams, ...options }), variables), expression, allowed),
+        compileTyped(
+          withVariables(createAdmissionEnvironment({ hasParams, ...options }), variables),
+          expression,
+          allowed,
+        ),
       );
   const authorized = { hasAuthorizer: true };
   const patching = { hasAuthorizer: true, hasPatchTypes: true };

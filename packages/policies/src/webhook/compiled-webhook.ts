@@ -1,6 +1,6 @@
 import type { Steps } from '@cluster-apiserver/base';
 import type { MutatingWebhook, ValidatingWebhook, WebhookConfiguration } from '@cluster-apiserver/kinds';
-import { admissionEnvironment, type Expression } from '@cluster-apiserver/expressions';
+import { createAdmissionEnvironment, type Expression } from '@cluster-apiserver/expressions';
 import type { KubeObject } from '@cluster-apiserver/model';
 import { compileConditions, PolicyCompileError } from '../compiled.ts';
 import { type Matches, createMatcher } from '../matching.ts';
@@ -31,7 +31,7 @@ type AnyWebhook = ValidatingWebhook & Pick<MutatingWebhook, 'reinvocationPolicy'
 
 const defaultTimeoutSeconds = 10;
 /** Webhooks have neither parameters nor variables. */
-const environment = admissionEnvironment({ hasAuthorizer: true, hasParams: false });
+const environment = createAdmissionEnvironment({ hasAuthorizer: true, hasParams: false });
 /** Side effects with which a webhook may be called in a dry run. */
 const withoutSideEffects = ['None', 'NoneOnDryRun'];
 

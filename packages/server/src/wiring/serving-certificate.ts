@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { selfSigned } from '@cluster-apiserver/certificates';
+import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { checkCertificate, type ServingCertificate } from '@cluster-apiserver/pipeline';
 import type { Log } from '@cluster-apiserver/telemetry';
 import type { ServerFlags } from '../flags.ts';
@@ -27,7 +27,7 @@ export async function openServingCertificate(
     key: await files.read(keyFile),
   });
   if (!given && !(await exists(read))) {
-    const made = await selfSigned(
+    const made = await createSelfSigned(
       { commonName: 'cluster-apiserver', hosts: ['localhost', '127.0.0.1', '::1'] },
       clock,
       random,

@@ -2,14 +2,14 @@ import type { Clock } from '@cluster-apiserver/base';
 import {
   type Authorities,
   UntrustedCertificateError,
-  type Verified,
+  type VerifiedCertificate,
   verifyClient,
 } from '@cluster-apiserver/certificates';
 
 /** Time to cache a failed verification: the certificate may become valid. */
 const distrustMs = 10_000;
 
-type Verification = { readonly verified: Verified } | { readonly untrusted: UntrustedCertificateError };
+type Verification = { readonly verified: VerifiedCertificate } | { readonly untrusted: UntrustedCertificateError };
 
 /**
  * Verifies the certificates of a connection once per set of CAs and caches the result for its further requests. The chain

@@ -1,5 +1,5 @@
 import type { Clock } from '@cluster-apiserver/base';
-import type { Authorities, Verified } from '@cluster-apiserver/certificates';
+import type { Authorities, VerifiedCertificate } from '@cluster-apiserver/certificates';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { Authenticator } from '../authenticator.ts';
 import { addAuthenticatedGroup } from '../user-groups.ts';
@@ -20,7 +20,7 @@ export function createClientCertificateAuthenticator(
   observeRemaining: (seconds: number) => void,
 ): Authenticator {
   const verify = createCertificateVerifier(authorities, clock);
-  const users = new WeakMap<Verified, UserInfo>();
+  const users = new WeakMap<VerifiedCertificate, UserInfo>();
   return {
     authenticate: ({ clientCertificates: chain }) => {
       if (chain.length === 0) return undefined;
@@ -36,7 +36,7 @@ export function createClientCertificateAuthenticator(
   };
 }
 
-function userOf({ subject, fingerprint }: Verified): UserInfo {
+function userOf({ subject, fingerprint }: VerifiedCertificate): UserInfo {
   const name = subject('CN').at(-1) ?? '';
   if (name === '') throw new TokenRejectedError('the client certificate has no common name');
   const uids = subject(uidPart);
