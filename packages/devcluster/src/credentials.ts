@@ -6,13 +6,13 @@ import { readIfExists, replaceFile } from './files.ts';
 import { developer } from './developer.ts';
 import type { Home } from './home.ts';
 
-/** Only whoever started the cluster may read its keys and tokens. */
+/** Only the user who started the cluster may read its keys and tokens. */
 const secret = 0o600;
 
 /**
- * Who the cluster is, who may administer it and who may develop on it. Authority, tokens and the key that signs tokens of
- * service accounts stay the same over restarts, so that a copied kubeconfig stays good; the server's certificate is made
- * anew each time and so never runs out.
+ * Writes the credentials of the cluster, its administrator and its developer. CA, tokens and the service account signing key
+ * are kept across restarts, so that copied kubeconfigs stay valid; the server certificate is issued at each start, so it does
+ * not expire.
  */
 export async function writeCredentials(home: Home, address: string, clock: Clock, random: Random): Promise<void> {
   fs.mkdirSync(home.pki, { recursive: true, mode: 0o700 });
@@ -35,7 +35,7 @@ export async function writeCredentials(home: Home, address: string, clock: Clock
   replaceFile(home.developerKubeconfig, kubeconfig(ofDeveloper), secret);
 }
 
-/** The token of last time, or a new one. */
+/** Keeps the token of the previous start. */
 function readOrCreateToken(file: string, random: Random): string {
   const token = readIfExists(file) ?? `${random.uuid()}${random.uuid()}`.replaceAll('-', '');
   replaceFile(file, token, secret);
@@ -57,7 +57,7 @@ interface Access {
   readonly ca: string;
   readonly user: string;
   readonly token: string;
-  /** The namespace of commands that name none; `default` if it is left out. */
+  /** Default namespace of commands; `default` if undefined. */
   readonly namespace?: string;
 }
 

@@ -4,7 +4,7 @@ import type { Home } from './home.ts';
 
 const keyBytes = 32;
 
-/** Made once, and then the user's: what it says is what the replicas do, from the moment it is saved. */
+/** Created once and never overwritten: users may edit it, and replicas reload it. */
 export function writeEncryptionConfiguration({ encryption }: Home, random: Random): void {
   if (readIfExists(encryption) !== undefined) return;
   replaceFile(encryption, createConfiguration(random.bytes(keyBytes).toString('base64')), 0o600);

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 
-/** Readers see the old content or the new, never half of it. */
+/** Replaces a file atomically. */
 export function replaceFile(file: string, content: string, mode = 0o644): void {
   const next = `${file}.next`;
   fs.writeFileSync(next, content, { mode });

@@ -3,7 +3,7 @@ import { developer } from './developer.ts';
 import type { Cluster } from './launch.ts';
 import type { Running } from './pids.ts';
 
-/** What somebody who has just started a cluster wants to know. */
+/** Printed when the cluster is ready: addresses, kubeconfigs and how to stop it. */
 export function formatGreeting(
   { home, pids, store, hasDeveloper }: Cluster,
   launcherPid: number,

@@ -12,35 +12,35 @@ import { forgetChildren, type Pids, type Running, writeChildren, writePids } fro
 import { type Plan, type Planned, plan } from './plan.ts';
 import { type Supervised, supervise, type SupervisorContext } from './supervise.ts';
 
-/** What the launcher knows of the process it is. */
+/** The environment of the launcher process. */
 export interface Launcher extends SupervisorContext {
   readonly pid: number;
   readonly node: string;
   readonly etcd: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Aborts when the cluster is to stop, maybe before it has started. */
+  /** Aborts to stop the cluster, possibly before it has started. */
   readonly signal: AbortSignal;
 }
 
 export interface Cluster {
   readonly home: Home;
   readonly pids: Pids;
-  /** What the replicas store into, for people. */
+  /** Description of the etcd in use, for the greeting. */
   readonly store: string;
-  /** Whether the developer has rights. Not in an etcd of others, where somebody else may have that name. */
+  /** Whether the developer has permissions. Not granted in an external etcd, where another user may have that name. */
   readonly hasDeveloper: boolean;
 }
 
-/** A replica may finish the requests it has, and a minute is what the longest of them may take. */
+/** Replicas finish requests in flight, which take at most a minute. */
 const replicaGraceMs = 70_000;
-/** When the replicas are gone their connections are too; only a client that never reads could still hold one. */
+/** Once the replicas have stopped, only a client that never reads can keep a connection open. */
 const frontGraceMs = 2_000;
-/** etcd gives its leadership to another member before it ends. */
+/** etcd transfers leadership before it stops. */
 const etcdGraceMs = 15_000;
 
 /**
- * Starts etcd, the replicas and the front, each when what it needs is ready. The scope stops them in the order that
- * loses no request: the front takes nothing new, the replicas finish what they have, and the store goes last.
+ * Starts etcd, the replicas and the front, each when the previous ones are ready. The scope stops them without losing
+ * requests: first the front stops accepting, then the replicas finish their requests, and etcd stops last.
  */
 export async function launch(options: Options, launcher: Launcher, scope: Scope): Promise<Cluster> {
   const home = getHome(options.dataDir);
@@ -68,7 +68,7 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope):
   });
   let changed = (): void => writeChildren(home, children());
   const begin = ({ program, url }: Planned): Child => {
-    launcher.signal.throwIfAborted(); // whoever stops the cluster now would not know of this one
+    launcher.signal.throwIfAborted(); // a cluster that is being stopped would not stop this process
     return { url, process: supervise(program, launcher, () => changed()) };
   };
 
@@ -108,7 +108,7 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope):
   };
 }
 
-/** A cluster without a developer is still one. */
+/** The cluster is usable without the developer, so a failure is only printed. */
 async function tryBindDeveloper(
   access: { readonly url: string; readonly ca: string; readonly token: string },
   { clock, signal, print }: Launcher,
@@ -122,7 +122,7 @@ async function tryBindDeveloper(
   }
 }
 
-/** Waits for everybody at once: the members of an etcd cluster are ready only together. */
+/** Waits for all concurrently: the members of an etcd cluster become ready only together. */
 function allReady<T>(children: readonly Child[], check: (url: string) => Promise<T | undefined>): Promise<T[]> {
   return Promise.all(children.map(({ url, process }) => process.ready(() => check(url))));
 }

@@ -11,7 +11,7 @@ export class AlreadyRunningError extends Error {
   }
 }
 
-/** How a launcher can be told from a stranger that was given the id of a dead one. */
+/** Part of a launcher's command line, to detect reused process ids. */
 const launcherMark = 'devcluster';
 
 /** Makes this process the only launcher of the directory, until the returned function is called. */

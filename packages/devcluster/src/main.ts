@@ -16,15 +16,15 @@ import { StartError } from './supervise.ts';
 const { pid, env, execPath: node } = process;
 const print = (line: string): void => console.log(line);
 
-/** Aborts when somebody asks us to stop, or when whoever started us is gone. */
+/** Aborts on a stop signal, or when the parent process ends. */
 const stopRequested = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopRequested.abort('asked'));
 process.on('disconnect', () => stopRequested.abort('alone'));
-// The terminal may be gone before us, and stopping in order matters more than what we would print there.
+// The terminal may be closed already; an orderly stop is more important than its output.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 const [command, ...rest] = process.argv.slice(2);
-// Nothing of ours is left to wait for, and the channel to whoever started us would keep us alive.
+// Exit explicitly: the IPC channel to the parent process would keep this one alive.
 process.exit(command === frontCommand ? await front(rest) : await launcher(process.argv.slice(2)));
 
 async function launcher(args: readonly string[]): Promise<number> {
@@ -64,7 +64,7 @@ async function front(args: readonly string[]): Promise<number> {
   const opened = await openFront(port, replicas, ask, clock, print);
   await waitForStop();
   const drained = opened.drain();
-  // Without its launcher nobody would end the cluster: the front is the one child that notices, so it does.
+  // If the launcher was killed, the front ends the cluster: it is the only child that detects this.
   if (stopRequested.signal.reason === 'alone') await endLeftovers(home, pid, clock);
   else await drained;
   return 0;
@@ -77,7 +77,7 @@ function waitForStop(): Promise<undefined> {
   });
 }
 
-/** What a sentence explains is shown without a stack. */
+/** Prints known errors without a stack. */
 function report(error: unknown): void {
   const explained = [UsageError, StartError, AlreadyRunningError].some((family) => error instanceof family);
   console.error(explained ? (error as Error).message : error); // the families above are Errors

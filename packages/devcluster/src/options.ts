@@ -1,26 +1,26 @@
 import { nearestName } from '@cluster-apiserver/base';
 
-/** What `npm start --` can be told. */
+/** The options of `npm start --`. */
 export interface Options {
   readonly replicas: number;
   readonly etcdMembers: number;
-  /** A store that somebody else runs; no etcd is started then. */
+  /** An external etcd; then none is started. */
   readonly etcdServers: string | undefined;
-  /** The public port; 0 takes any free one. */
+  /** The public port; 0 for any free one. */
   readonly port: number;
   readonly dataDir: string;
   readonly fresh: boolean;
   readonly configDir: string | undefined;
-  /** What followed a second `--`: flags for every replica. */
+  /** Flags after a second `--`, passed to every replica. */
   readonly replicaFlags: readonly string[];
 }
 
-/** A mistake in the arguments; its message is for whoever typed them. */
+/** Invalid arguments; the message is for the user. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** More would only compete for the cores of one machine. */
+/** More replicas would only compete for CPU. */
 const replicasMax = 9;
 /** etcd itself advises against more than seven. */
 const etcdMembersMax = 7;
@@ -36,7 +36,7 @@ const parseText = (value: string, name: string): string => {
   throw new UsageError(`${name} needs a value`);
 };
 
-/** One line for every option; the parser, the check of names and the help are read from here. */
+/** All options. Parser, name check and help follow from this table. */
 const table = {
   '--replicas': { value: 'N', parse: createNumberParser(1, replicasMax), help: 'API servers behind the address (2)' },
   '--etcd-members': { value: 'N', parse: createNumberParser(1, etcdMembersMax), help: 'etcd members to start (1)' },

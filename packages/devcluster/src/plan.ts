@@ -11,12 +11,12 @@ import { createReplicaPrograms, replicaUrl } from './replica-process.ts';
 import type { Program } from './supervise.ts';
 import { forgetMembers, findFreePort, isFree, planTopology } from './topology.ts';
 
-/** Everything that will run, before any of it does. */
+/** All programs of the cluster, before they are started. */
 export interface Plan {
   readonly etcd: readonly Planned[];
   readonly replicas: readonly Planned[];
   readonly front: Planned;
-  /** What the replicas store into, in the form of their flag. */
+  /** Value of --etcd-servers. */
   readonly etcdServers: string;
 }
 

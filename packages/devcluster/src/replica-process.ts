@@ -10,17 +10,17 @@ export const replicaUrl = (port: number): string => `https://127.0.0.1:${port}`;
 export interface ReplicaSettings {
   readonly node: string;
   readonly ports: readonly number[];
-  /** Where clients reach the cluster. */
+  /** URL of the cluster for clients. */
   readonly address: string;
   readonly etcdServers: string;
-  /** Not into an etcd of others, who could not read it. */
+  /** Disabled for an external etcd, whose other users could not read the objects. */
   readonly encrypted: boolean;
   /** Flags from the configuration directory and from the command line, the latter last. */
   readonly flags: readonly string[];
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** How a program wants to be started: its first line sets variables, and options of Node. */
+/** Reads environment variables and Node options from the shebang line of a program. */
 function readShebang(program: string): { readonly env: NodeJS.ProcessEnv; readonly options: readonly string[] } {
   const [firstLine = ''] = fs.readFileSync(program, 'utf8').split('\n', 1);
   const words = firstLine.split(' ');
@@ -31,12 +31,12 @@ function readShebang(program: string): { readonly env: NodeJS.ProcessEnv; readon
 }
 
 /**
- * Between saying "not ready" and taking no more connections. The front looks every 200 ms, so nobody is sent to a
- * replica that no longer listens, with room for a machine that is busy.
+ * Time between failing /readyz and closing the port. The front polls every 200 ms, so it stops sending connections in time,
+ * even on a busy machine.
  */
 const shutdownDelay = '2s';
 
-/** How the replicas are called. Flags of the user come last, so they win over what is only a default of ours. */
+/** The programs of the replicas. Flags of the user override defaults. */
 export function createReplicaPrograms(
   { node, ports, address, etcdServers, encrypted, flags, env }: ReplicaSettings,
   home: Home,
@@ -66,7 +66,7 @@ export function createReplicaPrograms(
       name,
       command: node,
       args: [...firstLine.options, ...server.options, server.file, ...mergeFlags(owned, defaults, flags)],
-      // What the user has set wins.
+      // Variables of the user take precedence.
       env: { ...firstLine.env, ...env },
       logFile: path.join(home.logs, `${name}.log`),
     };

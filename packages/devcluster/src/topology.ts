@@ -5,7 +5,7 @@ import { readIfExists, replaceFile } from './files.ts';
 import type { Home } from './home.ts';
 import { UsageError } from './options.ts';
 
-/** Who listens where. It is kept beside the data: a member's address is part of what etcd remembers. */
+/** The ports of all processes. Stored with the data, because etcd persists the addresses of its members. */
 export interface Topology {
   readonly etcd: readonly EtcdPorts[];
   readonly replicas: readonly number[];
@@ -16,10 +16,10 @@ export interface EtcdPorts {
   readonly peer: number;
 }
 
-/** Below the range that systems hand out to clients, so that no outgoing connection takes a port of a child that restarts. */
+/** Below the ephemeral range, so that no outgoing connection takes the port of a restarting process. */
 const ports = { first: 20_000, count: 10_000 };
 
-/** The topology of last time as far as it still fits, and free ports for what is new. */
+/** Reuses the ports of the previous start where possible, and finds free ports for new processes. */
 export async function planTopology(
   home: Home,
   wanted: { readonly etcdMembers: number; readonly replicas: number; readonly publicPort: number },
@@ -55,7 +55,7 @@ export async function planTopology(
         `port ${port} belongs to an etcd member of this cluster and is taken: free it, or start with --fresh`,
       );
   }
-  // A start without etcd of our own must not make us forget the members whose data lies here.
+  // A start with an external etcd must keep the ports of the local members, whose data is still stored.
   const topology = { etcd, replicas };
   replaceFile(
     home.topology,
@@ -64,7 +64,7 @@ export async function planTopology(
   return topology;
 }
 
-/** Forgets the members along with their data. */
+/** Removes the members, when their data is deleted. */
 export function forgetMembers(home: Home): void {
   replaceFile(home.topology, JSON.stringify({ ...readTopology(home), etcd: [] }));
 }
@@ -76,7 +76,7 @@ export async function isFree(port: number): Promise<boolean> {
     await once(probe, 'listening');
     return true;
   } catch {
-    return false; // taken, or not ours to take
+    return false; // in use, or not permitted
   } finally {
     probe.close();
   }
@@ -90,11 +90,11 @@ export async function findFreePort(random: Random, taken: ReadonlySet<number> = 
   throw new UsageError(`no free port from ${ports.first} to ${ports.first + ports.count - 1}`);
 }
 
-/** The file is ours alone, so what it holds has the form that we wrote. */
+/** Only this file writes the topology, so its structure is known. */
 const readTopology = (home: Home): Topology =>
   JSON.parse(readIfExists(home.topology) ?? '{"etcd":[],"replicas":[]}') as Topology;
 
-/** One after the other, because each choice of a port must know the ones before it. */
+/** Sequentially, because each choice of a port depends on the previous ones. */
 async function runInSequence<T>(count: number, make: (index: number) => Promise<T>): Promise<T[]> {
   const made: T[] = [];
   for (let i = 0; i < count; i += 1) made.push(await make(i));

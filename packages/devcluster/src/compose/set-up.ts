@@ -11,18 +11,18 @@ import path from 'node:path';
 import { readIfExists, replaceFile } from '../files.ts';
 
 /**
- * Credentials and configuration for docker-compose.yml. Each service sees only the folder that it needs, as a volume of
- * its own. Authorities, the signing key and the encryption key are created once and kept; the certificates that they
- * sign are issued at each start, so they never expire in a cluster that is started now and then.
+ * Creates credentials and configuration for docker-compose.yml. Each service mounts only the directory that it requires. CAs,
+ * the signing key and the encryption key are created once; leaf certificates are issued at each start, so that they do not
+ * expire in a cluster that is started now and then.
  */
 export interface SetUpOptions {
-  /** The volumes are mounted below it. */
+  /** Directory below which the volumes are mounted. */
   readonly directory: string;
-  /** Where clients on the host reach the load balancer. */
+  /** Address of the load balancer for clients on the host. */
   readonly address: string;
-  /** Who the services run as; undefined leaves all files to who runs this. */
+  /** User of the services; undefined keeps the current user as the owner of all files. */
   readonly service: Owner | undefined;
-  /** Who uses the credentials on the host. */
+  /** Owner of the credentials on the host. */
   readonly user: Owner | undefined;
   readonly clock: Clock;
   readonly random: Random;
@@ -35,9 +35,9 @@ interface Owner {
 
 const etcdMembers = ['etcd-1', 'etcd-2', 'etcd-3'];
 const replicas = ['apiserver-1', 'apiserver-2', 'apiserver-3'];
-/** The load balancer passes TLS through, so the replicas are called by its names too. */
+/** The load balancer passes TLS through, so the certificates of the replicas also contain its names. */
 const loadBalancer = ['load-balancer', 'localhost', '127.0.0.1', '::1'];
-/** Volumes that services write into; fresh ones belong to root. */
+/** Volumes that services write to; new ones belong to root. */
 const serviceDirectories = ['kms', ...[...etcdMembers, 'prometheus', 'grafana'].map((name) => path.join('data', name))];
 const encryptionKeyBytes = 32;
 const readable = 0o644;
@@ -116,7 +116,7 @@ async function openOrCreateAuthority(
   return created;
 }
 
-/** What the file holds, or what is created and written into it now. */
+/** Reads a file, or creates it if it does not exist. */
 async function readOrCreate(file: string, create: () => Promise<string>): Promise<string> {
   const content = readIfExists(file) ?? (await create());
   replaceFile(file, content, secret);
@@ -125,7 +125,7 @@ async function readOrCreate(file: string, create: () => Promise<string>): Promis
 
 type Write = (file: string, content: string, mode?: number) => void;
 
-/** Readers see a file only when it is theirs. */
+/** Sets the owner before the file gets its final name, so that its reader never sees it without permission. */
 const createWriter =
   (owner: Owner | undefined): Write =>
   (file, content, mode = readable) => {
@@ -147,7 +147,7 @@ function changeOwner(directory: string, owner: Owner | undefined): void {
   fs.chmodSync(directory, 0o700);
 }
 
-/** Puts a value in place of `${NAME}`; each of its lines gets the indentation of the first. */
+/** Replaces `${NAME}` by its value; each line of the value gets the indentation of the first. */
 function fillTemplate(template: string, values: Readonly<Record<string, string>>): string {
   return template.replaceAll(/^( *)(.*)\$\{([A-Z_]+)\}/gm, (whole, indent: string, before: string, name: string) => {
     const value = values[name];

@@ -5,11 +5,11 @@ import { createProxy } from './proxy.ts';
 import { type Probe, watchReadiness } from './readiness.ts';
 
 export interface Front {
-  /** Takes no new connections; resolves when the last one has ended. */
+  /** Stops accepting connections; resolves when the last one has ended. */
   drain(): Promise<void>;
 }
 
-/** The one public address in front of the replicas. */
+/** Opens the public address, which distributes connections to the replicas. */
 export async function openFront(
   port: number,
   replicas: readonly number[],

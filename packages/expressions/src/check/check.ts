@@ -132,7 +132,8 @@ class Checker {
       fitting.push(overload);
       // Arguments of unknown types may mean several functions; what they have in common is all that is known.
       if (gives === undefined) gives = result;
-      else if (formatType(this.inference.known(gives)) !== formatType(this.inference.known(result))) gives = dyn;
+      else if (formatType(this.inference.substitute(gives)) !== formatType(this.inference.substitute(result)))
+        gives = dyn;
     }
     this.overloads.set(node, fitting);
     return (

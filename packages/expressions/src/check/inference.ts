@@ -40,8 +40,8 @@ export class Inference {
   }
 
   /** The same, with parameters that stand for nothing yet. */
-  known(type: Type): Type {
-    return withParts(findBinding(this.#bound, type), (part) => this.known(part));
+  substitute(type: Type): Type {
+    return withParts(findBinding(this.#bound, type), (part) => this.substitute(part));
   }
 
   /** As far as it is known, with parameters left to be found. */

@@ -1,6 +1,6 @@
 import { EvaluationError } from './value.ts';
 
-/** Bounds recursion: clients choose the depth of JSON, and a stack overflow affects the request. */
+/** Bounds recursion: clients choose the depth of JSON. */
 export const jsonDepthMax = 200;
 
 export const tooDeep = (): EvaluationError =>
