@@ -27,7 +27,7 @@ const faultsOf = (act: () => unknown): readonly string[] => {
   return [];
 };
 
-test('a whole configuration is read, from YAML', () => {
+test('reads a complete configuration from YAML', () => {
   const { lists } = loadEncryptionConfiguration(`
 apiVersion: apiserver.config.k8s.io/v1
 kind: EncryptionConfiguration
@@ -55,7 +55,7 @@ resources:
   expect(lists[1]?.resources).toEqual([{ resource: undefined, group: undefined }]);
 });
 
-describe('lists are asked in order, and', () => {
+describe('the first list that names a resource applies:', () => {
   const configuration = load({
     resources: [['events'], ['*.'], ['*.example.com']].map((resources, at) => ({
       resources,
@@ -219,11 +219,11 @@ test.each<[string, string, string]>([
   ],
   ['no resources', JSON.stringify({ ...good, resources: [] }), 'resources: name at least a list of resources'],
   ['a text', 'hello', 'expected an object, got a string'],
-])('%s is refused', (_, text, fault) => {
+])('rejects %s', (_, text, fault) => {
   expect(faultsOf(() => loadEncryptionConfiguration(text))).toContainEqual(fault);
 });
 
-test('all faults are told at once, and what is read prints no key', () => {
+test('reports all problems at once, and never prints a key', () => {
   const hidden = secret(20);
   const part = {
     extra: true,

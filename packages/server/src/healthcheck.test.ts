@@ -37,17 +37,17 @@ const run = async (url: string): Promise<{ code: number | null; error: string }>
 };
 const urlOf = (rest: string): string => `https://127.0.0.1:${(server.address() as AddressInfo).port}${rest}`;
 
-test('the health check succeeds if the server answers 200, whoever signed its certificate', async () => {
+test('the health check succeeds if the server responds with 200, with any certificate', async () => {
   expect(await run(urlOf('/readyz'))).toEqual({ code: 0, error: '' });
 });
 
-test('the health check fails with the status and the body of any other answer', async () => {
+test('the health check fails with the status and the body of any other response', async () => {
   const { code, error } = await run(urlOf('/down'));
   expect(code).toBe(1);
   expect(error).toContain('503 [-]etcd failed');
 });
 
-test('the health check fails with the reason if nobody listens', async () => {
+test('the health check fails with the reason if the port is closed', async () => {
   const { code, error } = await run('https://127.0.0.1:1/readyz');
   expect(code).toBe(1);
   expect(error).toContain('ECONNREFUSED');

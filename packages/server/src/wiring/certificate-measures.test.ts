@@ -6,7 +6,7 @@ import { X509Certificate } from 'node:crypto';
 import { exposed } from '../../../telemetry/test/exposed.ts';
 import { createCertificateMeasures } from './certificate-measures.ts';
 
-test('of the certificates of a file the first that expires counts, and what is none does not', async () => {
+test('publishes the earliest expiration of a bundle, and ignores invalid certificates', async () => {
   const metrics = createMetrics({ ofProcess: false });
   const measures = createCertificateMeasures(metrics);
   const day = 86_400_000;

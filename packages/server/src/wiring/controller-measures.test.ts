@@ -4,7 +4,7 @@ import { handClock } from '../../../base/test/hand-clock.ts';
 import { exposed } from '../../../telemetry/test/exposed.ts';
 import { createControllerMeasures } from './controller-measures.ts';
 
-test('work counts while it goes on, and when it has ended', async () => {
+test('work is measured while it runs and when it ends', async () => {
   const clock = handClock();
   const metrics = createMetrics({ ofProcess: false });
   const measures = createControllerMeasures(metrics, ['collector'], clock)('collector');

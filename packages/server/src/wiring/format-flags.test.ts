@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { parseFlags } from '../flags.ts';
 import { formatFlags } from './format-flags.ts';
 
-test('flags are shown as an operator would write them', () => {
+test('flags are shown in command-line syntax', () => {
   const texts = formatFlags(
     parseFlags([
       '--event-ttl=90m',
@@ -25,7 +25,7 @@ test('flags are shown as an operator would write them', () => {
   });
 });
 
-test('each flag reads what is shown of it', () => {
+test('each shown value can be parsed again', () => {
   const flags = parseFlags(['--event-ttl=1500ms', '--oidc-required-claim=a=b', '--anonymous-auth=false']);
   const args = Object.entries(formatFlags(flags)).map(([name, text]) => `--${name}=${text}`);
   expect(parseFlags(args)).toEqual(flags);

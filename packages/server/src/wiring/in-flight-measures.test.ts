@@ -5,7 +5,7 @@ import { createMetrics } from '@cluster-apiserver/telemetry';
 import { createInFlightMeasures } from './in-flight-measures.ts';
 import { exposed } from '../../../telemetry/test/exposed.ts';
 
-test('requests in flight are published as the most of the last second', async () => {
+test('the gauge of requests in flight is the maximum of the last second', async () => {
   const metrics = createMetrics({ ofProcess: false });
   let second = (): void => {};
   const clock: Clock = {
@@ -27,7 +27,7 @@ test('requests in flight are published as the most of the last second', async ()
   }
 });
 
-test('what was rejected is counted by its kind and by what it was', async () => {
+test('rejected requests are counted by request kind and by resource', async () => {
   const metrics = createMetrics({ ofProcess: false });
   const measures = createInFlightMeasures(metrics, [], { ...systemClock, after: () => () => {} }, new Scope());
   const info = { path: '/x', query: new URLSearchParams(), resource: undefined };

@@ -10,7 +10,7 @@ test.each<{ what: string; write: (store: Store, at: Revision) => Promise<unknown
   { what: 'creates', write: (store) => store.create('/new', value, {}, call) },
   { what: 'updates', write: (store, at) => store.update('/old', value, at, {}, call) },
   { what: 'deletes', write: (store, at) => store.delete('/old', at, call) },
-])('whoever leads no more $what nothing, and reads on', async ({ write }) => {
+])('a replica that lost leadership $what nothing, but can read', async ({ write }) => {
   const memory = memoryStore(systemClock);
   let leads = true;
   const store = requireLeadership(memory, () => leads);

@@ -15,7 +15,7 @@ const clock: Clock = {
   soon: (callback) => void setImmediate(callback),
 };
 
-test('work that fails is started again after growing pauses, until it ends by itself', async () => {
+test('failed work is restarted with backoff until it succeeds', async () => {
   const failures: unknown[] = [];
   let starts = 0;
   const work = async (): Promise<void> => {
@@ -29,7 +29,7 @@ test('work that fails is started again after growing pauses, until it ends by it
   expect(pauses[0]).toBeGreaterThanOrEqual(500);
 });
 
-test('work that fails because its time is over is not started again', async () => {
+test('work that fails after the signal is not restarted', async () => {
   const term = new AbortController();
   let starts = 0;
   const work = async (): Promise<void> => {

@@ -59,7 +59,7 @@ async function openWithFiles() {
   return { clock, scope, files, lines, second, client, options, shown: () => credentials()?.cert?.toString() };
 }
 
-test('a replaced client certificate of etcd is what the next connection is opened with', async () => {
+test('the next connection to etcd uses a replaced client certificate', async () => {
   const { clock, scope, files, lines, second, shown } = await openWithFiles();
   const before = shown();
   files.set('cert', second.certificate);
@@ -76,7 +76,7 @@ test('a replaced client certificate of etcd is what the next connection is opene
   await scope.close();
 });
 
-test('connections to etcd know its election timeout', async () => {
+test('connections to etcd use the configured election timeout', async () => {
   const { scope, options, client } = await openWithFiles();
   expect(options).toEqual([{ transport: 'native', electionTimeoutMs: 5_000 }]);
   expect(client.electionTimeoutMs).toBe(5_000);

@@ -29,7 +29,7 @@ test.each([
   );
 });
 
-test('consistent reads count as such, reads that want a revision as waits alone', async () => {
+test('consistent reads are counted; reads at a revision only count as waits', async () => {
   const metrics = createMetrics({ ofProcess: false });
   const store = memoryStore(clock);
   const { resources, cache } = openRegistry({
