@@ -63,7 +63,7 @@ const most: EventFacts = {
 const objects = { request: '{"a":1}', response: '{"b":2}' };
 
 describe('An event', () => {
-  test('has no members without a value', () => {
+  test('has no members for missing values', () => {
     expect(new SerializedEvent(least, undefined, false).json).toBe(
       '{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"id","stage":"RequestReceived",' +
         '"requestURI":"/healthz?a=\\"b\\"","verb":"get","user":{},' +
@@ -71,7 +71,7 @@ describe('An event', () => {
     );
   });
 
-  test('has its members in the order of kube-apiserver', () => {
+  test("has its members in kube-apiserver's order", () => {
     expect(new SerializedEvent(most, objects, false).json).toBe(
       '{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"RequestResponse","auditID":"id","stage":"ResponseComplete",' +
         '"requestURI":"/api/v1/namespaces/team/serviceaccounts/robot/token","verb":"update",' +
@@ -89,12 +89,12 @@ describe('An event', () => {
     );
   });
 
-  test('says of a response without a Status only its code', () => {
+  test('has only the code for a response without a Status', () => {
     const { json } = new SerializedEvent({ ...least, response: { code: 200 } }, undefined, false);
     expect(json).toContain('"user":{},"responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp"');
   });
 
-  test('that is truncated lacks its objects, and says so', () => {
+  test('that is truncated lacks its objects and is annotated as truncated', () => {
     const truncated = JSON.parse(new SerializedEvent(most, objects, false).truncatedJson());
     expect(truncated).toEqual({
       ...JSON.parse(new SerializedEvent(most, undefined, false).json),

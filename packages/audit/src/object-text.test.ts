@@ -7,17 +7,17 @@ const json = jsonValue({ maxDepth: 6 });
 const text = (value: unknown): string => JSON.stringify(value);
 
 describe('Objects as JSON', () => {
-  test('are written in steps as they are written at once', () => {
+  test('are the same whether serialized in steps or at once', () => {
     assert(property(json, (value) => atOnce(serialize(value)) === text(value)));
     expect(atOnce(serialize({ a: undefined, b: [undefined, 1] }))).toBe('{"b":[null,1]}');
   });
 
-  test('of a client lose their white space and nothing else', () => {
+  test('from a client only lose their white space', () => {
     assert(property(json, (value) => atOnce(compact(JSON.stringify(value, null, '\t \r\n'))) === text(value)));
     expect(atOnce(compact(' {"a b" : "c\\" d" , "e":[ 1 , -2.5e3 ] }\n'))).toBe('{"a b":"c\\" d","e":[1,-2.5e3]}');
   });
 
-  test('are joined from their parts', () => {
+  test('are concatenated from their parts', () => {
     expect(atOnce(joinTexts(['{"a":', undefined, '1}', '\n']))).toBe('{"a":1}');
   });
 });
@@ -65,7 +65,7 @@ describe('Tokens', () => {
     expect(holdsTokens(group, plural, subresource)).toBe(expected);
   });
 
-  test('are hidden wherever they are in such an object', () => {
+  test('are redacted wherever they occur in such an object', () => {
     const object = {
       spec: { token: 'a.b.c', audiences: ['token'] },
       status: { token: 'd', ok: true, x: [{ token: '' }] },
@@ -76,7 +76,7 @@ describe('Tokens', () => {
     });
   });
 
-  test('are not looked for in what is too large to have only one', () => {
+  test('are not searched for in an object too large to hold only a token', () => {
     expect(hideTokens(text({ token: 'a'.repeat(40_000) }))).toBeUndefined();
   });
 });

@@ -32,12 +32,12 @@ describe.each(names)('A client that says %s', (name) => {
     expect(index.authorize(question)).toEqual({ verdict: 'noOpinion' });
   });
 
-  test('as a path is granted nothing', () => {
+  test('as a path is not allowed', () => {
     const question = { user: { name: 'a', groups: [] }, verb: 'get', path: name };
     expect(index.authorize(question)).toEqual({ verdict: 'noOpinion' });
   });
 
-  test('as a token is nobody', () => {
+  test('as a token is not authenticated', () => {
     expect(createStaticTokenAuthenticator('secret,user,1').authenticateToken(name, call)).toBeUndefined();
   });
 
@@ -54,7 +54,7 @@ describe.each(names)('A client that says %s', (name) => {
     expect(readAccount(JSON.parse(`{"kubernetes.io":{"${name}":{}}}`) as Record<string, unknown>)).toBeUndefined();
   });
 
-  test('as an admission plugin is told that there is none', () => {
+  test('as an admission plugin is reported as unknown', () => {
     expect(chooseAdmissionPlugins([name], []).faults).toHaveLength(1);
   });
 });

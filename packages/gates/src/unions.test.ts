@@ -30,7 +30,7 @@ const decides = (decision: AccessDecision): Authorizer => ({ authorize: () => de
 const decidesLater = (decision: AccessDecision): Authorizer => ({ authorize: async () => decision });
 const question = { user: user('a'), verb: 'get', path: '/x' };
 
-test('the first authenticator that knows is believed, whether it answers now or later', async () => {
+test('the first authenticator that accepts decides, whether it answers synchronously or not', async () => {
   expect(
     uniteAuthenticators([knows(undefined), knows(user('b')), knows(user('c'))]).authenticate(nobody, call),
   ).toEqual(user('b'));
@@ -45,7 +45,7 @@ test('the first authenticator that knows is believed, whether it answers now or 
   expect(uniteAuthenticators([]).authenticate(nobody, call)).toBeUndefined();
 });
 
-test('a rejection counts when nobody else knows who it is, and the first one is told', async () => {
+test('a rejection counts when no other authenticator accepts, and the first one is reported', async () => {
   for (const rejecting of [rejects('a'), rejectsLater('a')]) {
     expect(await uniteAuthenticators([rejecting, knowsLater(user('b'))]).authenticate(nobody, call)).toEqual(user('b'));
     expect(await uniteAuthenticators([rejecting, knows(user('b'))]).authenticate(nobody, call)).toEqual(user('b'));
@@ -55,12 +55,12 @@ test('a rejection counts when nobody else knows who it is, and the first one is 
   }
 });
 
-test('a fault is no rejection: it ends the search', async () => {
+test('an error is not a rejection: it ends the search', async () => {
   const faulty: Authenticator = { authenticate: async () => Promise.reject(new Error('ours')) };
   await expect(uniteAuthenticators([faulty, knows(user('b'))]).authenticate(nobody, call)).rejects.toThrow('ours');
 });
 
-test('the first authorizer with an opinion decides; without one nobody is allowed anything', async () => {
+test('the first authorizer with an opinion decides; without any opinion the request is denied', async () => {
   const none: AccessDecision = { verdict: 'noOpinion', reason: 'not mine' };
   expect(
     uniteAuthorizers([decides(none), decides({ verdict: 'deny' }), decides({ verdict: 'allow' })]).authorize(
@@ -82,7 +82,7 @@ test('the first authorizer with an opinion decides; without one nobody is allowe
   expect(uniteAuthorizers([]).authorize(question, call)).toEqual({ verdict: 'noOpinion', reason: undefined });
 });
 
-test('masters may do everything, and others are left to others', () => {
+test('system:masters may do everything; there is no opinion on other users', () => {
   const authorizer = createGroupAuthorizer([mastersGroup]);
   expect(
     authorizer.authorize({ ...question, user: user('a', 'system:authenticated', 'system:masters') }, call),

@@ -35,7 +35,7 @@ test.each<[string, ServedKind, string[], string[]]>([
   expect(inForce({ ...sources, applicableSources: getWebhookSources })(written)).toEqual(webhooks);
 });
 
-test('nothing is made for a write as long as nothing changes', () => {
+test('a write reuses the compiled policies as long as nothing changes', () => {
   let files: readonly string[] = ['file'];
   const api = { ...fromApi(['api']) };
   const of = inForce({ applicableSources: getPolicySources, fromFiles: () => files, fromApi: api });
@@ -49,7 +49,7 @@ test('nothing is made for a write as long as nothing changes', () => {
   expect(of(accounts)).toBe(api.current);
 });
 
-test('only what obeys the API waits for it', async () => {
+test('only requests that API policies apply to wait until these are current', async () => {
   const api = fromApi(['api']);
   const waiting = inForce({
     applicableSources: getPolicySources,

@@ -109,7 +109,7 @@ describe('an apply configuration', () => {
 });
 
 describe('a JSON patch', () => {
-  test('has what its operations were given, and nothing else', () => {
+  test('has exactly what its operations were given', () => {
     const text =
       '[JSONPatch{op: "add", path: "/a", value: {"b": [dyn(1), dyn(null), dyn(1.5), object.spec.ports]}}, JSONPatch{op: "move", from: "/a", path: "/b"}, JSONPatch{op: "remove", path: "/c"}]';
     expect(toJsonPatch(valueOf(text))).toEqual([
@@ -125,7 +125,7 @@ describe('a JSON patch', () => {
     ]);
   });
 
-  test('keeps the digits of a large number', () => {
+  test('keeps the precision of large integers', () => {
     const patch = toJsonPatch(valueOf('[JSONPatch{op: "add", path: "/a", value: 9007199254740993}]'));
     expect(JSON.stringify(patch)).toContain('9007199254740993');
   });

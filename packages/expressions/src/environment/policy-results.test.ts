@@ -66,7 +66,7 @@ describe('an expression of a policy', () => {
     expect(faultOf(environment, text, result)).toContain('undeclared reference');
   });
 
-  test('is not refused for the loops in it', () => {
+  test('is not refused for its comprehensions', () => {
     const tens = '[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]';
     const loops = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].reduceRight(
       (body, name) => `${tens}.all(${name}, ${body})`,
@@ -79,7 +79,7 @@ describe('an expression of a policy', () => {
 describe('variables', () => {
   const compiled = (written: readonly VariableDeclaration[]) => atOnce(compileVariables(policy, written));
 
-  test('have the types of their expressions, and can be read by those behind them', () => {
+  test('have the types of their expressions and can be read by later ones', () => {
     const { variables, faults } = compiled([
       { name: 'l', expression: '["a"]' },
       { name: 'n', expression: 'variables.l.size()' },
@@ -94,7 +94,7 @@ describe('variables', () => {
     expect(faultOf(withVariables(policy, variables), 'variables.m == 1', 'condition')).toContain("undefined field 'm'");
   });
 
-  test('that do not compile are told with their index, and do not make others wrong', () => {
+  test('that do not compile are reported with their index and cause no further errors', () => {
     const { faults } = compiled([
       { name: 'a', expression: '1 +' },
       { name: 'b', expression: 'variables.a + 1' },

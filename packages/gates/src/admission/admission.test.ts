@@ -21,7 +21,7 @@ const relying = (key: string, later = false): AdmissionPlugin => {
 };
 
 describe('admission', () => {
-  test('asks nobody where nobody has a say', () => {
+  test('calls no plugin where none handles the request', () => {
     expect(createAdmission([]).mutate(context)).toBe(context.object);
     expect(createAdmission([]).validate(context)).toEqual([]);
   });
@@ -73,7 +73,7 @@ describe('admission', () => {
     expect(rounds).toEqual([false, true]);
   });
 
-  test('asks again when a plugin of several parts has changed the object itself', () => {
+  test('reinvokes when a plugin of several parts has changed the object itself', () => {
     const parts: AdmissionPlugin = { ...saying('one'), reinvocable: true, reinvokedByOwnChanges: true };
     expect(createAdmission([parts]).mutate(context)).toMatchObject({ words: ['one', 'one'] });
   });
@@ -82,7 +82,7 @@ describe('admission', () => {
     ['none wants to see it', [saying('one'), saying('two')]],
     ['only earlier ones changed it', [saying('one'), { ...saying('two'), reinvocable: true }]],
     [
-      'nobody changed it',
+      'no plugin changed it',
       [
         { ...saying('one'), reinvocable: true },
         { name: 'silent', mutate: ({ object }) => object },
@@ -93,7 +93,7 @@ describe('admission', () => {
     expect(await createAdmission(plugins).mutate(context)).toMatchObject({ words });
   });
 
-  test('waits for nothing where nobody makes it wait', () => {
+  test('stays synchronous when all plugins are synchronous', () => {
     const asked = createAdmission([saying('one'), relying('two')]);
     expect(asked.mutate(context)).toMatchObject({ words: ['one'] });
     expect(asked.validate(context)).toEqual([{ key: 'two', revision: 1 }]);
@@ -139,11 +139,7 @@ describe('The plugins of namespaces', () => {
     ['an access review in a namespace that is not there', { resource: reviews, namespace: 'none' }, 'admits'],
     ['an access review in a namespace that terminates', { resource: reviews, namespace: 'leaving' }, 'admits'],
     ['what is behind an object that is not there', { subresource: 'token', namespace: 'none' }, 'admits'],
-    [
-      'what is behind an object of a namespace that terminates',
-      { subresource: 'token', namespace: 'leaving' },
-      'refuses',
-    ],
+    ['a subresource in a terminating namespace', { subresource: 'token', namespace: 'leaving' }, 'refuses'],
     ['an object of a namespace that terminates', { namespace: 'leaving' }, 'refuses'],
   ])('see %s: %s', async (_, asked, expected) => {
     const known = namespaces({ leaving: { terminating: true } });
@@ -189,7 +185,7 @@ describe('AlwaysDeny', () => {
   test.each<[string, Partial<AdmissionContext>, string]>([
     ['a creation', {}, 'robots "a" is forbidden'],
     [
-      'what has no name yet',
+      'an object without a name yet',
       { name: undefined, object: { metadata: { generateName: 'a-' } } },
       'robots "a-" is forbidden',
     ],
@@ -254,7 +250,7 @@ describe('the plugins that an operator chooses', () => {
     expect(describeUnknownPlugin(name)).toEqual(problem);
   });
 
-  test('are named by names that there are, each on one side', () => {
+  test('are refused if unknown, or both enabled and disabled', () => {
     expect(chooseAdmissionPlugins(['NamespaceLifecycl'], ['ResourceQuota']).faults).toEqual([
       '--enable-admission-plugins: there is no "NamespaceLifecycl": did you mean NamespaceLifecycle?',
       '--disable-admission-plugins: there is no "ResourceQuota": it is about resource quotas, which are not served',

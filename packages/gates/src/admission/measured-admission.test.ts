@@ -46,7 +46,7 @@ test.each([
   ]);
 });
 
-test('each plugin is reported with its own time, and the step with all of it', async () => {
+test('each plugin is measured with its own duration, and the step with the total', async () => {
   const slower = { ...slow(true, false), name: 'slower' };
   const none: AdmissionPlugin = { name: 'none' };
   const measured = createMeasuredAdmission([slow(false, false), none, slower, slow(false, false)], clock, measures);
@@ -59,7 +59,7 @@ test('each plugin is reported with its own time, and the step with all of it', a
   ]);
 });
 
-test('nothing waits that did not wait before', () => {
+test('measuring does not make synchronous plugins asynchronous', () => {
   const context = contextOf();
   const measured = createMeasuredAdmission([{ name: 'quick', validate: () => undefined }], clock, measures);
   expect(measured.mutate(context)).toBe(context.object);

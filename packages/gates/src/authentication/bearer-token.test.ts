@@ -22,20 +22,20 @@ describe.each([
   });
 
   test.each([undefined, '', 'Bearer', 'Bearer ', 'Basic good', 'good', 'BearerX good'])(
-    'bears no token with %j',
+    'has no bearer token with %j',
     async (authorization) => {
       expect(await authenticate(authorization)).toBeUndefined();
     },
   );
 
   test.each(['Bearer bad', 'Bearer good bad', 'Bearer bad good', 'Bearer Bearer good', 'Bearer good,good'])(
-    'is refused with %j, and not taken for one without a token',
+    'is rejected with %j instead of being treated as having no token',
     async (authorization) => {
       await expect(authenticate(authorization)).rejects.toThrow(TokenRejectedError);
     },
   );
 
-  test('is refused with two headers, whichever is good', async () => {
+  test('is rejected with two Authorization headers, even if one is valid', async () => {
     for (const lines of [
       ['Bearer good', 'Bearer bad'],
       ['Bearer good', 'Bearer good'],

@@ -20,7 +20,7 @@ describe('tokens of a file', () => {
   });
 });
 
-test('all that is wrong with a file is told by its lines, and no token is', () => {
+test('all problems of a file are reported by line, without showing a token', () => {
   const read = (): unknown => createStaticTokenAuthenticator('hush1,a,b\nhush2,a\n"hush3,a,b\n,a,b\nhush1,c,d\n');
   expect(read).toThrow(TokenFileError);
   expect(read).toThrow(/^line 2: .*\nline 3: .*\nline 4: .*\nline 5: .*$/);

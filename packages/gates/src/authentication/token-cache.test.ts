@@ -38,7 +38,7 @@ beforeEach(() => {
   });
 });
 
-test('a token is looked at once in its time, and then again', async () => {
+test('a token is authenticated once per TTL', async () => {
   for (const [moveMs, times] of [
     [0, 1],
     [9_999, 1],
@@ -51,12 +51,12 @@ test('a token is looked at once in its time, and then again', async () => {
   expect(statuses).toEqual(['miss', 'hit', 'miss']);
 });
 
-test('a remembered answer is there at once', async () => {
+test('a cached answer is returned synchronously', async () => {
   await tokens.authenticateToken('a', call);
   expect(tokens.authenticateToken('a', call)).toEqual(userOf('a'));
 });
 
-test('an answer is not remembered beyond the end of its token', async () => {
+test('an answer is not cached beyond the expiry of its token', async () => {
   answers = async (token) => (clock.now() < startMs + 3_000 ? userOf(token, startMs + 3_000) : undefined);
   expect(await tokens.authenticateToken('a', call)).toBeDefined();
   clock.move(2_999);
@@ -65,7 +65,7 @@ test('an answer is not remembered beyond the end of its token', async () => {
   expect(await tokens.authenticateToken('a', call)).toBeUndefined();
 });
 
-test('those who come together wait for one look, whatever comes out', async () => {
+test('concurrent requests share one lookup, whatever its result', async () => {
   const together = async (): Promise<PromiseSettledResult<unknown>[]> =>
     Promise.allSettled(Array.from({ length: 50 }, async () => tokens.authenticateToken('a', call)));
   answers = async () => {
@@ -79,7 +79,7 @@ test('those who come together wait for one look, whatever comes out', async () =
   expect(looked).toEqual(['a', 'a', 'a']);
 });
 
-test('a look-up goes on for the others when its first caller leaves', async () => {
+test('a lookup continues for the others when its first caller disconnects', async () => {
   const found = Promise.withResolvers<TokenAnswer>();
   answers = () => found.promise;
   const gone = new AbortController();
@@ -92,7 +92,7 @@ test('a look-up goes on for the others when its first caller leaves', async () =
   expect(looked).toEqual(['a']);
 });
 
-test('a refusal is not remembered', async () => {
+test('a rejection is not cached', async () => {
   answers = async () => undefined;
   await tokens.authenticateToken('a', call);
   answers = () => undefined;
@@ -119,7 +119,7 @@ describe('Token cache: collision attempts', () => {
   });
 });
 
-test('however many tokens come, so many answers are kept, and the oldest go', async () => {
+test('the number of cached answers is bounded, and the oldest are evicted', async () => {
   for (let count = 0; count < 5_000; count++) await tokens.authenticateToken(`token ${count}`, call);
   looked.length = 0;
   for (const count of [4_999, 5_000 - 4_096, 5_000 - 4_097, 0]) await tokens.authenticateToken(`token ${count}`, call);

@@ -10,7 +10,7 @@ describe.each([
   ['system:anonymous', [], [], ['system:unauthenticated']],
   ['system:anonymous', ['a'], ['a'], ['a', 'system:unauthenticated']],
 ])('%s in %j', (name, groups, authenticated, assumed) => {
-  test('is known to be in the groups that the reference gives', () => {
+  test('gets the groups that the reference gives', () => {
     expect(addAuthenticatedGroup({ name, groups }).groups).toEqual(authenticated);
     expect(addAssumedGroup({ name, groups }).groups).toEqual(assumed);
   });

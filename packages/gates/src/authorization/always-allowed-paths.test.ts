@@ -29,7 +29,7 @@ test.each([
   expect(authorize({ user, verb: 'get', path, resource }, callUntil(1_000))).toEqual({ verdict: 'noOpinion' });
 });
 
-test('one star allows every path, and none allows nothing', () => {
+test('a single * allows every path, and an empty list allows none', () => {
   expect(compilePathPatterns(['*'])('/metrics')).toBe(true);
   expect(compilePathPatterns([])('/')).toBe(false);
 });

@@ -105,7 +105,7 @@ describe('Impersonation headers', () => {
     expect(Object.keys({})).toEqual([]);
   });
 
-  test('each part of the user is asked about as the caller, and the first that is not allowed is told', async () => {
+  test('authorizes each part of the user as the caller and reports the first one that is not allowed', async () => {
     const lines: [string, string][] = [
       ['impersonate-user', 'bob'],
       ['impersonate-uid', 'u7'],
@@ -135,7 +135,7 @@ describe('Impersonation headers', () => {
     }
   });
 
-  test('of many parts some are asked at a time, and the first refusal in their order is told', async () => {
+  test('authorizes a bounded number of parts at a time and reports the first refusal in their order', async () => {
     let underWay = 0;
     let most = 0;
     const asked: string[] = [];
@@ -157,7 +157,7 @@ describe('Impersonation headers', () => {
     expect(asked.length).toBeLessThan(520);
   });
 
-  test('a service account is asked about in its namespace', async () => {
+  test('authorizes a service account in its namespace', async () => {
     const authorizer = allowing(legacy);
     await become(authorizer, ['impersonate-user', 'system:serviceaccount:team:robot']);
     expect(authorizer.asked).toEqual([
@@ -177,7 +177,7 @@ describe('Impersonation headers', () => {
     expect(authorizer.asked.at(-1)).toBe(`impersonate users ${name}`);
   });
 
-  test('who may act for somebody in one thing may not in another', async () => {
+  test('a grant for one user attribute does not extend to another', async () => {
     const constrained = (words: string): boolean =>
       ['impersonate-on:user-info:list events in a', 'impersonate:user-info authentication.k8s.io/users bob'].includes(
         words,
@@ -190,7 +190,7 @@ describe('Impersonation headers', () => {
     expect(await become(onlyWho, ['impersonate-user', 'bob'])).toBe('impersonate-on:user-info:list events in a');
   });
 
-  test('what was allowed last is tried first, and its refusal is the answer', async () => {
+  test('tries the mode that was allowed last first and answers with its refusal', async () => {
     const authorizer = allowing((words) => words === 'impersonate users bob');
     const impersonate = createImpersonator(authorizer);
     const eve: [string, string][] = [['impersonate-user', 'eve']];
@@ -202,7 +202,7 @@ describe('Impersonation headers', () => {
     expect(shown(await answerTo(impersonate, eve))).toBe('impersonate users eve');
   });
 
-  test('what was allowed is remembered for each caller by itself', async () => {
+  test('caches what was allowed per caller', async () => {
     const impersonate = createImpersonator({
       authorize: (question) => ({ verdict: inWords(question) === 'impersonate users bob' ? 'allow' : 'noOpinion' }),
     });
@@ -279,7 +279,7 @@ describe('Impersonation headers', () => {
     }
   });
 
-  test('from four groups or values of extra on, the right to all of them is asked about first', async () => {
+  test('with four or more groups or extra values, authorizes the wildcard first', async () => {
     const groups = ['a', 'b', 'c', 'd'].map((name): [string, string] => ['impersonate-group', name]);
     const extra = ['1', '2', '3', '4'].map((value): [string, string] => ['impersonate-extra-a.io/k', value]);
     const lines: [string, string][] = [['impersonate-user', 'bob'], ...groups, ...extra];
@@ -323,7 +323,7 @@ describe('Impersonation headers', () => {
     };
     const user = { name: 'system:node:one', groups: ['system:nodes', 'system:authenticated'] };
 
-    test('by the agent that runs on it is a question alike for all nodes', async () => {
+    test('by its own agent is authorized as associated-node with the name *', async () => {
       const [answer, asked] = await asNode(agent, 'one', /associated-node/);
       expect(answer).toEqual({ user, constraint: 'impersonate:associated-node' });
       expect(asked.map(inWords)).toEqual([
@@ -351,25 +351,25 @@ describe('Impersonation headers', () => {
       expect(shown(answer)).toBe('impersonate-on:arbitrary-node:list events in a');
     });
 
-    test('of any name needs the right to that one', async () => {
+    test('with any name needs the right for that name', async () => {
       const rights = /impersonate-on:arbitrary-node|impersonate:arbitrary-node .*nodes one$/;
       expect((await asNode(agent, 'one', rights))[0]).toEqual({ user, constraint: 'impersonate:arbitrary-node' });
       const [answer] = await asNode(agent, 'two', rights);
       expect(shown(answer)).toBe('impersonate:arbitrary-node authentication.k8s.io/nodes two');
     });
 
-    test('by the classic right is a user without groups of its own', async () => {
+    test('by the legacy right is a user without groups of its own', async () => {
       const [answer] = await asNode(agent, 'one', /^impersonate /);
       expect(answer).toEqual({ user: { name: user.name, groups: ['system:authenticated'] }, constraint: undefined });
     });
 
-    test('whose name is no name of a node is a user like any other', async () => {
+    test('with an invalid node name is treated as an ordinary user', async () => {
       const [answer] = await asNode(agent, 'One', /user-info/);
       expect(answer).toMatchObject({ constraint: 'impersonate:user-info' });
     });
   });
 
-  test('an authorizer that fails has refused, and the refusal says so', async () => {
+  test('an authorizer error is a refusal whose message says so', async () => {
     const failing = createImpersonator({
       authorize: () => ({ verdict: 'noOpinion', reason: 'no rule', error: new Error('the webhook is away') }),
     });
@@ -378,7 +378,7 @@ describe('Impersonation headers', () => {
     expect(answer).not.toHaveProperty('refused.error');
   });
 
-  test('as long as one of the rights cannot be decided the answer is open', async () => {
+  test('the answer is pending as long as one of the rights cannot be decided', async () => {
     const answer = await answerTo(
       createImpersonator({ authorize: ({ verb }) => ({ verdict: verb === 'impersonate' ? 'notReady' : 'noOpinion' }) }),
       [['impersonate-user', 'bob']],
@@ -443,7 +443,7 @@ describe('Impersonation headers', () => {
       ],
     ],
     [
-      'more headers than anybody is made of',
+      'too many headers',
       [
         ['impersonate-user', 'bob'],
         ...Array.from({ length: 1_000 }, (): [string, string] => ['impersonate-group', 'devs']),
@@ -454,7 +454,7 @@ describe('Impersonation headers', () => {
     expect(() => readImpersonatedUser(lines)).not.toThrow(/bob|eve|u7|masters/);
   });
 
-  test('all combinations need exactly the rights to their parts', async () => {
+  test('every combination of headers needs exactly the rights for its parts', async () => {
     const random = seededRandom(140);
     const headers: [string, string, string][] = [
       ['impersonate-uid', 'u7', 'impersonate authentication.k8s.io/uids u7'],
@@ -481,6 +481,6 @@ describe('Impersonation headers', () => {
   });
 });
 
-test('without any of these headers nobody wants to be somebody else', () => {
+test('a request without impersonation headers does not impersonate', () => {
   expect(readImpersonatedUser([])).toBeUndefined();
 });

@@ -89,7 +89,7 @@ const decide = async (authorizers: readonly Authorizer[]): Promise<Pick<Expected
   return { verdict, failed: error !== undefined };
 };
 
-test('two webhooks in a row decide as the model does, whatever they answer', async () => {
+test('two chained webhooks decide as the model does, whatever they answer', async () => {
   const differing: unknown[] = [];
   let count = 0;
   for (const first of settings)

@@ -104,7 +104,7 @@ test('keys are fetched through a proxy over TCP with TLS on both sides', async (
   expect(asked).toHaveLength(1);
 });
 
-test('what the proxy connects to must be the issuer all the same', async () => {
+test('the certificate of the server behind the proxy is verified', async () => {
   const socket = path.join(directory, 'b.sock');
   await proxy(http.createServer(), socket);
   const get = createDocumentFetcher(
@@ -116,7 +116,7 @@ test('what the proxy connects to must be the issuer all the same', async () => {
   expect(provider.asked).toEqual([]);
 });
 
-test('what is sent takes the way of the proxy, and no other', async () => {
+test('requests use the proxy and no direct connection', async () => {
   const server = http.createServer().on('connect', (_, client: net.Socket) => {
     const there = net.connect(Number(new URL(provider.url).port), 'localhost', () => {
       client.write('HTTP/1.1 200 Yes\r\n\r\n');
@@ -144,7 +144,7 @@ test.each([403, 502, 301])('a proxy that answers %i is no way, and there is no o
   expect(provider.asked).toEqual([]);
 });
 
-test('a proxy that is not there is told', async () => {
+test('an unreachable proxy is reported', async () => {
   await expect(fetched({ socket: path.join(directory, 'none.sock') })).rejects.toMatchObject({
     cause: { message: 'the proxy does not connect' },
   });

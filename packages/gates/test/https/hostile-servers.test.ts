@@ -86,7 +86,7 @@ const says =
     for (const piece of pieces) socket.write(piece);
   };
 
-describe('a server', () => {
+describe('a malicious server', () => {
   test.each<[string, (socket: TLSSocket) => void]>([
     ['says what is no HTTP', says('hello\r\n\r\n')],
     ['changes the protocol', says('HTTP/1.1 101 Over\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nnoise')],
@@ -121,7 +121,7 @@ describe('a server', () => {
     client.close();
   });
 
-  test('that says more than it was asked is never believed to have answered the next question', async () => {
+  test('that sends surplus bytes cannot answer the next request with them', async () => {
     const client = clientOf();
     serve = says(whole, 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad', '\0'.repeat(100));
     const outcomes: unknown[] = [];
@@ -180,7 +180,7 @@ const resetBelow = (socket: TLSSocket): void => {
   below?.resetAndDestroy();
 };
 
-describe('a fault of our own', () => {
+describe('an internal error', () => {
   const parts = ['monotonicMs', 'now', 'after', 'random', 'connection', 'client', 'measure', 'signal'] as const;
   test.each(parts.flatMap((part) => [0, 1, 3].map((nth) => [part, nth] as const)))(
     'in %s, at its call %i, costs the questions that meet it',

@@ -56,14 +56,14 @@ function encrypted(pem: string): string {
     .toString();
 }
 
-test('keys to verify with are read from private keys, public keys and certificates, however many a file holds', async () => {
+test('verification keys are read from private keys, public keys and certificates, any number per file', async () => {
   const { certificate } = await createAuthority('somebody', systemClock, seededRandom(1));
   const found = await parseVerifyingKeys(`${rsa}# a remark\n${publicHalf(ec)}${parameters}${certificate}`);
   expect(found.map(({ kid }) => kid)).toEqual([keyId(rsa), keyId(ec), keyId(certificate)]);
   await expect(parseVerifyingKeys('')).rejects.toThrow('there is no key in it');
 });
 
-test('what is published is each public key once, that of the signing key first, and nothing private', async () => {
+test('the published JWKS has each public key once, that of the signing key first, and nothing private', async () => {
   const others = [...(await parseVerifyingKeys(ec)), ...(await parseVerifyingKeys(rsa))];
   const { keys } = createKeySet(await createServiceAccountKeys(parseSigningKey(rsa), others));
   expect(keys).toEqual([

@@ -20,7 +20,7 @@ test.each<[string[], string | undefined]>([
   expect(chooseReviewVersion(understood)).toBe(version);
 });
 
-test('what a response leaves out, or says by null, is empty', () => {
+test('missing and null members of a response are empty', () => {
   const empty = {
     allowed: false,
     result: { code: 0, reason: '', message: '', details: undefined },
@@ -68,7 +68,7 @@ test.each<[string, object, string]>([
   expect(() => read(response)).toThrow(`received invalid webhook response: ${problem}`);
 });
 
-test('names that objects inherit are not members', () => {
+test('inherited property names are not members', () => {
   expect(() =>
     parseResponse(JSON.parse('{"__proto__":{"response":{}}}'), { version: 'v1beta1', uid: '', isMutating: true }),
   ).toThrow('webhook response was absent');

@@ -46,7 +46,7 @@ describe('An endpoint', () => {
   });
 });
 
-test('webhooks of one server and one CA bundle share a client, and others do not', () => {
+test('only webhooks with the same server and CA bundle share a client', () => {
   const all = clients();
   const clientOf = (url: string, caBundle?: string) =>
     all.getClient(all.resolveEndpoint({ url, ...(caBundle && { caBundle }) }));
@@ -60,7 +60,7 @@ test('webhooks of one server and one CA bundle share a client, and others do not
   expect(ended).toEqual(['closed 1', 'closed 2', 'closed 3', 'closed 4']);
 });
 
-test('the client that was not used for longest is retired when there are too many', () => {
+test('the least recently used client is closed when there are too many', () => {
   const all = clients();
   const use = (at: number) => all.getClient(all.resolveEndpoint({ url: `https://${at}.example.com/` }));
   for (let at = 1; at <= 200; at++) use(at);

@@ -126,7 +126,7 @@ const validate = async (part: Partial<AdmissionContext>, ...webhooks: MutatingWe
 const mutate = async (part: Partial<AdmissionContext>, ...webhooks: MutatingWebhook[]) =>
   createMutatingAdmissionWebhook(options(...webhooks)).mutate?.(context(part));
 
-test('nothing waits where no webhook matches, once the webhooks are compiled', async () => {
+test('is synchronous where no webhook matches, once the webhooks are compiled', async () => {
   const given = context();
   const mine = options(webhook('a', { rules: [] }));
   const [mutating, validating] = [createMutatingAdmissionWebhook(mine), createValidatingAdmissionWebhook(mine)];
@@ -135,8 +135,8 @@ test('nothing waits where no webhook matches, once the webhooks are compiled', a
   expect(validating.validate?.(given)).toBeUndefined();
 });
 
-describe('The audit log is told', () => {
-  test('what webhooks tell it, under their names', async () => {
+describe('Audit annotations hold', () => {
+  test('the annotations of webhooks, under their names', async () => {
     const auditAnnotations = { why: 'because', 'with/slash': 'left out', '': 'left out' };
     send = async (request) => answer(request, { allowed: true, auditAnnotations });
     await validate({}, webhook('a'));
@@ -171,7 +171,7 @@ describe('The audit log is told', () => {
   });
 });
 
-describe('What is counted', () => {
+describe('Metrics', () => {
   test.each<[string, HttpsClient['send'], Partial<MutatingWebhook>, string[]]>([
     [
       'an admitted write',
@@ -210,7 +210,7 @@ describe('What is counted', () => {
   });
 });
 
-test('validating webhooks are called at once, mutating ones one after the other', async () => {
+test('validating webhooks are called in parallel, mutating ones in sequence', async () => {
   const waiting: (() => void)[] = [];
   send = (request) => new Promise((resolve) => void waiting.push(() => resolve(answer(request, { allowed: true }))));
   const calls = (count: number): Promise<true> => until(`${count} calls`, () => sent.length === count || undefined);
@@ -238,7 +238,7 @@ test.each(['Ignore', 'Fail'])(
   },
 );
 
-test('the webhook is told in whole seconds how long it has', async () => {
+test('the webhook gets its timeout in whole seconds', async () => {
   const deadlineMs = clock.monotonicMs() + 2_900;
   await validate({}, webhook('a'), webhook('b', { timeoutSeconds: 30 }));
   await validate({ call: callUntil(deadlineMs) }, webhook('c', { timeoutSeconds: 30 }));
