@@ -48,10 +48,10 @@ function matchesResource(
 
 function includes(
   { group, resources, resourceNames }: AuditedResources,
-  { group: asked, plural, subresource }: AuditedResource,
+  { group: requestGroup, plural, subresource }: AuditedResource,
   name: string,
 ): boolean {
-  if (group !== asked) return false;
+  if (group !== requestGroup) return false;
   if (!resources) return true;
   if (resourceNames && !resourceNames.has(name)) return false;
   const combined = subresource ? `${plural}/${subresource}` : plural;

@@ -262,7 +262,7 @@ describe('rejects a file that', () => {
     [
       'asks itself',
       file(hook({ connectionInfo: { type: 'InClusterConfig' } })),
-      `${at}.connectionInfo.type: Invalid value: "InClusterConfig": the API server cannot ask itself; use PlatformConfigFile`,
+      `${at}.connectionInfo.type: Invalid value: "InClusterConfig": the API server cannot call itself; use PlatformConfigFile`,
     ],
     [
       'has an unknown type of connection',

@@ -118,7 +118,7 @@ test.each<[string, object, string[]]>([
   [
     'a name with a colon',
     keys({ name: 'a:b', secret: secret(32) }),
-    [`${at}.aesgcm.keys[0].name: a name has no colons`],
+    [`${at}.aesgcm.keys[0].name: a name must not contain colons`],
   ],
   [
     'a name twice',
@@ -153,7 +153,7 @@ test.each<[string, object, string[]]>([
   ],
   ['a field of identity', withProviders({ identity: { x: 1 } }), [`${at}.identity: unknown field "x"`]],
   ['a plugin without a name', kms({ name: '' }), [`${at}.kms.name: name the plugin`]],
-  ['a plugin with a colon', kms({ name: 'a:b' }), [`${at}.kms.name: a name has no colons`]],
+  ['a plugin with a colon', kms({ name: 'a:b' }), [`${at}.kms.name: a name must not contain colons`]],
   ['a version that there is not', kms({ apiVersion: 'v3' }), [`${at}.kms.apiVersion: there are v1 and v2`]],
   ['a cache of version 2', kms({ cachesize: 5 }), [`${at}.kms.cachesize: is only for v1`]],
   ['a cache of nothing', kms({ apiVersion: 'v1', cachesize: 0 }), [`${at}.kms.cachesize: must be positive`]],

@@ -190,7 +190,8 @@ function readKeys(
 function readName(node: ConfigNode, what: string): string | undefined {
   const name = node.string();
   if (name === '' || node.isAbsent) node.addProblem(`name the ${what}`);
-  else if (name?.includes(':')) node.addProblem('a name has no colons: stored values are told apart by them');
+  else if (name?.includes(':'))
+    node.addProblem('a name must not contain colons, which separate the parts of a stored prefix');
   else return name;
   return undefined;
 }
@@ -225,7 +226,7 @@ function readKms(node: ConfigNode<typeof kmsSchema>, names: Set<string>): KmsPro
   if (version !== 'v1' && version !== 'v2') fields.apiVersion.addProblem('there are v1 and v2');
   const name = readName(fields.name, 'plugin');
   if (name !== undefined && names.has(name) && version !== 'v1')
-    fields.name.addProblem('another plugin has the same name, and their values could not be told apart');
+    fields.name.addProblem('another plugin has the same name, so their values could not be distinguished');
   if (name !== undefined) names.add(name);
   const cacheSize = fields.cachesize.int32() ?? defaultCacheSize;
   if (cacheSize === 0) fields.cachesize.addProblem('must be positive, or negative for no cache');

@@ -135,7 +135,7 @@ function readCluster(
     'certificate-authority-data': data,
     'insecure-skip-tls-verify': insecure,
   } = cluster.fields();
-  if (insecure.boolean()) insecure.addProblem('whoever answers would be believed, and shown all that is asked');
+  if (insecure.boolean()) insecure.addProblem('any server would be trusted and would receive every request');
   return {
     server: readServerUrl(server),
     tlsServerName: tlsServerName.string() || undefined,

@@ -85,10 +85,10 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Scope):
   replicas.push(...planned.replicas.map(begin));
   changed();
   const access = { ca: fs.readFileSync(home.ca, 'utf8'), token: fs.readFileSync(home.adminToken, 'utf8') };
-  const ask = createProbe(access.ca, access.token);
-  scope.onClose('probe', () => ask.close());
+  const probe = createProbe(access.ca, access.token);
+  scope.onClose('probe', () => probe.close());
   const ready = async (url: string): Promise<true | undefined> =>
-    (await ask.ready(Number(new URL(url).port))) || undefined;
+    (await probe.ready(Number(new URL(url).port))) || undefined;
   await allReady(replicas, ready);
 
   const only = begin(planned.front);

@@ -60,8 +60,8 @@ async function launcher(args: readonly string[]): Promise<number> {
 async function front(args: readonly string[]): Promise<number> {
   const { directory, port, replicas } = parseFrontSettings(args);
   const home = getHome(directory);
-  const ask = createProbe(fs.readFileSync(home.ca, 'utf8'), fs.readFileSync(home.adminToken, 'utf8'));
-  const opened = await openFront(port, replicas, ask, clock, print);
+  const probe = createProbe(fs.readFileSync(home.ca, 'utf8'), fs.readFileSync(home.adminToken, 'utf8'));
+  const opened = await openFront(port, replicas, probe, clock, print);
   await waitForStop();
   const drained = opened.drain();
   // If the launcher was killed, the front ends the cluster: it is the only child that detects this.

@@ -63,11 +63,13 @@ export function createHealth({ clock, checked, failed }: HealthOptions): Health 
   return {
     add: (check) => void checks.push(check),
     checkAll: async (endpoint, { verbose, exclude }) => {
-      const asked = checks.filter(({ endpoints }) => endpoints.includes(endpoint));
-      const results = await Promise.all(asked.map((check) => runCheck(endpoint, check, exclude.includes(check.name))));
+      const selected = checks.filter(({ endpoints }) => endpoints.includes(endpoint));
+      const results = await Promise.all(
+        selected.map((check) => runCheck(endpoint, check, exclude.includes(check.name))),
+      );
       const passed = results.every((one) => one.passed);
       if (passed && !verbose) return { status: 200, text: 'ok' };
-      const unknown = exclude.filter((name) => !asked.some((check) => check.name === name));
+      const unknown = exclude.filter((name) => !selected.some((check) => check.name === name));
       const lines = [
         ...results.map(({ line }) => line),
         ...(unknown.length > 0 ? [describeUnknown(unknown)] : []),

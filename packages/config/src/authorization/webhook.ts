@@ -126,7 +126,7 @@ function readConnectionInfo(node: ConfigNode<typeof connectionInfoSchema>): Name
   if (known === undefined) {
     if (node.isAbsent || type === '') fields.type.addRequired();
     else if (type === 'InClusterConfig')
-      fields.type.addInvalid(type, 'the API server cannot ask itself; use PlatformConfigFile');
+      fields.type.addInvalid(type, 'the API server cannot call itself; use PlatformConfigFile');
     else fields.type.addProblem(describeUnsupported(type, Object.keys(fileFields)));
     return undefined;
   }

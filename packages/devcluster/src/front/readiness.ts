@@ -12,7 +12,7 @@ const answerTimeoutMs = 1_000;
 /** Requests /readyz over kept-alive connections: five TLS handshakes a second would cost more than the responses. */
 export function createProbe(ca: string, token: string): Probe {
   const agent = new https.Agent({ ca, keepAlive: true, maxSockets: 1 });
-  const ask = (port: number, again: boolean): Promise<boolean> =>
+  const probe = (port: number, again: boolean): Promise<boolean> =>
     new Promise((resolve) => {
       const request = https.get(
         {
@@ -31,9 +31,9 @@ export function createProbe(ca: string, token: string): Probe {
       );
       request.on('timeout', () => request.destroy());
       // A kept-alive connection may just have been closed by the replica: retry on a new one.
-      request.on('error', () => (request.reusedSocket && !again ? resolve(ask(port, true)) : resolve(false)));
+      request.on('error', () => (request.reusedSocket && !again ? resolve(probe(port, true)) : resolve(false)));
     });
-  return { ready: (port) => ask(port, false), close: () => agent.destroy() };
+  return { ready: (port) => probe(port, false), close: () => agent.destroy() };
 }
 
 /** Maximum delay until an unready replica gets no new connections. */

@@ -12,8 +12,8 @@ export function findApplyFault(schema: ObjectSchema, configuration: Json): strin
   const faults = findTypeFaults(schema, configuration, '');
   const [only] = faults;
   if (only !== undefined) {
-    const told = faults.length === 1 ? only : ['errors:', ...faults.map((fault) => `  ${fault}`)].join('\n');
-    return `failed to convert patch object to typed object: ${told}`;
+    const message = faults.length === 1 ? only : ['errors:', ...faults.map((fault) => `  ${fault}`)].join('\n');
+    return `failed to convert patch object to typed object: ${message}`;
   }
   const atomics = findAtomicPaths(schema, configuration, '');
   return atomics.length === 0

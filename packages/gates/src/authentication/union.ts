@@ -16,7 +16,7 @@ export const uniteTokenAuthenticators = (authenticators: readonly TokenAuthentic
 /** Synchronous as long as all called authenticators are. */
 function tryInOrder<One, Answer>(
   all: readonly One[],
-  ask: (one: One) => Answer | undefined | Promise<Answer | undefined>,
+  call: (one: One) => Answer | undefined | Promise<Answer | undefined>,
 ): Answer | undefined | Promise<Answer | undefined> {
   let rejection: TokenRejectedError | undefined;
   const rejected = (error: unknown): void => {
@@ -26,7 +26,7 @@ function tryInOrder<One, Answer>(
   const from = (index: number): Answer | undefined | Promise<Answer | undefined> => {
     for (let at = index; at < all.length; at++) {
       try {
-        const found = ask(all[at] as One);
+        const found = call(all[at] as One);
         if (found instanceof Promise) return found.catch(rejected).then((answer) => answer ?? from(at + 1));
         if (found !== undefined) return found;
       } catch (error) {

@@ -52,7 +52,7 @@ function runsOn({ name, extra }: UserInfo, node: string): boolean {
 
 /** Differences between constrained modes. */
 interface ModeOptions {
-  /** The requester in the questions. */
+  /** The requester in the question. */
   readonly requester?: (user: UserInfo) => UserInfo;
   /** The node name for which permission is required. */
   readonly node?: (name: string) => string;
@@ -64,19 +64,19 @@ function createConstrainedMode(name: string, applies: Mode['applies'], { request
     constraint,
     applies,
     parts: (wanted, request) => {
-      const asked = requester ? { ...request, user: requester(request.user) } : request;
-      const ask = createQuestions(asked, constraint, authentication);
+      const effective = requester ? { ...request, user: requester(request.user) } : request;
+      const question = createQuestions(effective, constraint, authentication);
       const ownNode = parseNodeName(wanted.name);
       return [
-        { questions: [{ ...asked, verb: `impersonate-on:${name}:${request.verb}` }] },
+        { questions: [{ ...effective, verb: `impersonate-on:${name}:${request.verb}` }] },
         {
           questions: [
             ownNode === undefined
-              ? (ask.account(wanted.name) ?? ask.user(wanted.name))
-              : ask.node(node ? node(ownNode) : ownNode),
+              ? (question.account(wanted.name) ?? question.user(wanted.name))
+              : question.node(node ? node(ownNode) : ownNode),
           ],
         },
-        ...createChosenParts(wanted, ask),
+        ...createChosenParts(wanted, question),
       ];
     },
     toUser: (wanted) => userOf(wanted, parseNodeName(wanted.name) === undefined ? [] : ['system:nodes']),
@@ -114,12 +114,12 @@ export const modes: readonly Mode[] = [
     constraint: undefined,
     applies: () => true,
     parts: ({ name, uid, groups, extra }, request) => {
-      const ask = createQuestions(request, 'impersonate', '');
+      const question = createQuestions(request, 'impersonate', '');
       return [
-        { questions: [ask.account(name) ?? ask.user(name)] },
-        { questions: uid === undefined ? [] : [ask.uid(uid)] },
-        { questions: groups.map(ask.group) },
-        { questions: createExtraQuestions(extra, ask) },
+        { questions: [question.account(name) ?? question.user(name)] },
+        { questions: uid === undefined ? [] : [question.uid(uid)] },
+        { questions: groups.map(question.group) },
+        { questions: createExtraQuestions(extra, question) },
       ];
     },
     toUser: (wanted) => userOf(wanted, []),
@@ -140,51 +140,51 @@ const nothing = { subresource: undefined, namespace: undefined, name: undefined 
 
 /** Creates the questions about parts of a user. In the unconstrained mode users and groups are in the core group. */
 function createQuestions({ user, path }: AccessQuestion, verb: string, ofUsersAndGroups: string): QuestionFactory {
-  const ask = (group: string, resource: string, more: Partial<ResourceQuestion>): AccessQuestion => ({
+  const createQuestion = (group: string, resource: string, more: Partial<ResourceQuestion>): AccessQuestion => ({
     user,
     verb,
     path,
     resource: { ...nothing, group, version: 'v1', resource, ...more },
   });
   return {
-    user: (name) => ask(ofUsersAndGroups, 'users', { name }),
+    user: (name) => createQuestion(ofUsersAndGroups, 'users', { name }),
     account: (name) => {
       const account = parseAccountUserName(name);
-      return account && ask(ofUsersAndGroups, 'serviceaccounts', account);
+      return account && createQuestion(ofUsersAndGroups, 'serviceaccounts', account);
     },
-    node: (name) => ask(ofUsersAndGroups, 'nodes', { name }),
-    uid: (uid) => ask(authentication, 'uids', { name: uid }),
-    group: (name) => ask(ofUsersAndGroups, 'groups', { name }),
-    extra: (key, value) => ask(authentication, 'userextras', { subresource: key, name: value }),
+    node: (name) => createQuestion(ofUsersAndGroups, 'nodes', { name }),
+    uid: (uid) => createQuestion(authentication, 'uids', { name: uid }),
+    group: (name) => createQuestion(ofUsersAndGroups, 'groups', { name }),
+    extra: (key, value) => createQuestion(authentication, 'userextras', { subresource: key, name: value }),
   };
 }
 
-const createExtraQuestions = (extra: ImpersonatedUser['extra'], ask: QuestionFactory): AccessQuestion[] =>
-  Object.entries(extra).flatMap(([key, values]) => values.map((value) => ask.extra(key, value)));
+const createExtraQuestions = (extra: ImpersonatedUser['extra'], question: QuestionFactory): AccessQuestion[] =>
+  Object.entries(extra).flatMap(([key, values]) => values.map((value) => question.extra(key, value)));
 
 /** From this number of groups or extra values on, permission for all of them is checked first. */
 const wildcardMin = 4;
 
 /** The questions of a constrained mode about UID, groups and extra. */
-function createChosenParts({ uid, groups, extra }: ImpersonatedUser, ask: QuestionFactory): Part[] {
-  const ofExtra = createExtraQuestions(extra, ask);
+function createChosenParts({ uid, groups, extra }: ImpersonatedUser, question: QuestionFactory): Part[] {
+  const ofExtra = createExtraQuestions(extra, question);
   const masters = groups.includes(mastersGroup);
   const wrongExtra = findExtraProblem(extra);
   return [
-    { questions: uid === undefined ? [] : [ask.uid(uid)] },
+    { questions: uid === undefined ? [] : [question.uid(uid)] },
     {
-      questions: groups.map(ask.group),
-      wildcard: groups.length >= wildcardMin ? ask.group('*') : undefined,
+      questions: groups.map(question.group),
+      wildcard: groups.length >= wildcardMin ? question.group('*') : undefined,
       // Members are allowed everything, which would defeat the constraint.
       forbidden: masters
-        ? { attributes: ask.group(mastersGroup), reason: `impersonating the ${mastersGroup} group is not allowed` }
+        ? { attributes: question.group(mastersGroup), reason: `impersonating the ${mastersGroup} group is not allowed` }
         : undefined,
     },
     {
       questions: ofExtra,
-      wildcard: ofExtra.length >= wildcardMin ? ask.extra('*', '*') : undefined,
+      wildcard: ofExtra.length >= wildcardMin ? question.extra('*', '*') : undefined,
       forbidden:
-        wrongExtra === undefined ? undefined : { attributes: ask.extra(undefined, undefined), reason: wrongExtra },
+        wrongExtra === undefined ? undefined : { attributes: question.extra(undefined, undefined), reason: wrongExtra },
     },
   ];
 }

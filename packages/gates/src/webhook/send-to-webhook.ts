@@ -77,7 +77,7 @@ async function post(
   } catch (error) {
     if (error instanceof HttpsError) return new WebhookError(error.message, { cause: error.cause });
     if (error instanceof DeadlineExceededError || (call.signal?.aborted && error === call.signal.reason)) throw error;
-    return new WebhookError('it cannot be asked', { cause: error });
+    return new WebhookError('cannot send the request', { cause: error });
   }
 }
 

@@ -67,7 +67,7 @@ export async function openAuthentication(
   );
   const current = followed ?? constant(build(configuredByFlags ?? noConfiguration, flags['oidc-signing-algs']));
   return {
-    tokens: { authenticateToken: (...asked) => current().tokens.authenticateToken(...asked) },
+    tokens: { authenticateToken: (...args) => current().tokens.authenticateToken(...args) },
     isAnonymousAllowed: (path) => current().isAnonymousAllowed(path),
   };
 }

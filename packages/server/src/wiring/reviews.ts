@@ -27,12 +27,12 @@ function createTokenReviewer(
   apiAudiences: readonly string[],
 ): ReviewServices['authenticateToken'] {
   return async (token, audiences, call) => {
-    const asked = audiences.length > 0 ? audiences : apiAudiences;
+    const requested = audiences.length > 0 ? audiences : apiAudiences;
     try {
       const answer = await tokens.authenticateToken(token, call, audiences.length > 0 ? audiences : undefined);
       if (!answer) return unauthenticated;
       // Without this check the client would trust a token for other audiences.
-      const good = answer.audiences ?? apiAudiences.filter((one) => asked.includes(one));
+      const good = answer.audiences ?? apiAudiences.filter((one) => requested.includes(one));
       return audiences.length > 0 && good.length === 0 ? unauthenticated : { user: answer.user, audiences: good };
     } catch (error) {
       if (error instanceof TokenRejectedError) return { error: error.clientMessage ?? unauthenticated.error };

@@ -26,7 +26,7 @@ export function createClientCertificateAuthenticator(
       if (chain.length === 0) return undefined;
       const answer = verify(chain);
       if ('untrusted' in answer)
-        throw new TokenRejectedError('the client certificate is not believed', { cause: answer.untrusted });
+        throw new TokenRejectedError('the client certificate is not trusted', { cause: answer.untrusted });
       const { verified } = answer;
       observeRemaining((verified.validUntilMs - clock.now()) / 1000);
       let user = users.get(verified);
