@@ -5,29 +5,29 @@ import { type AuditedRequest, Recorder, type RecorderContext } from './recorder.
 
 export interface AuditorOptions {
   readonly clock: Clock;
-  /** The one that is in force: it is evaluated once for each request. */
+  /** The active policy, which is evaluated once per request. */
   readonly policy: () => AuditPolicy;
   readonly backend: AuditBackend;
   readonly measures: AuditMeasures;
-  /** Called with an error that kept objects out of an event. */
+  /** Called with an error because of which objects were omitted from an event. */
   readonly report: (error: unknown) => void;
 }
 
-/** What the server counts of its audit. */
+/** Metrics of auditing. */
 export interface AuditMeasures {
-  /** An event was made. */
+  /** An event was created. */
   event(): void;
   /** The level that the policy chose for a request. */
   level(level: AuditLevel): void;
-  /** A request was refused because its first event could not be recorded. */
+  /** A request was rejected because its first event could not be recorded. */
   rejected(): void;
 }
 
-/** Records requests as the policy says. */
+/** Records requests by the audit policy. */
 export function createAuditor(options: AuditorOptions): {
   begin(request: AuditedRequest, name: string | undefined): Recorder;
 } {
   const { objectCharactersMax } = options.backend;
-  const context: RecorderContext = { ...options, objectCharactersMax, writtenCharacters: 0 };
+  const context: RecorderContext = { ...options, objectCharactersMax, serializingCharacters: 0 };
   return { begin: (request, name) => new Recorder(context, request, name) };
 }

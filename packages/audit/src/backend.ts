@@ -1,30 +1,30 @@
 import type { AuditEvent } from './event.ts';
 import { EventQueue, type EventQueueOptions } from './event-queue.ts';
 
-/** What becomes of events. */
+/** Receives audit events. */
 export interface AuditBackend {
   /** Whether requests wait for their events. */
   readonly isBlocking: boolean;
-  /** The longest object that an event may hold; 0 where none is written. */
+  /** Maximum size of an object in an event; 0 if the backend writes no objects. */
   readonly objectCharactersMax: number;
-  /** Whether the event is recorded, as far as its request must know. */
+  /** Whether the request may continue: in `batch` and `blocking` mode always, in `blocking-strict` if the event is recorded. */
   process(event: AuditEvent): boolean | Promise<boolean>;
-  /** Events that are still being made are waited for when the backend closes. */
-  wait(event: Promise<unknown>): void;
+  /** Makes `close` wait for an event that is still being created. */
+  track(event: Promise<unknown>): void;
   close(): Promise<void>;
 }
 
 /**
- * What happens when an event cannot be recorded. `batch`: requests do not wait for their events, and what fails is
- * counted. `blocking`: they wait, and go on whatever the outcome. `blocking-strict`: they wait, and a request whose
- * first event cannot be recorded is refused.
+ * What happens if an event cannot be recorded. `batch`: requests do not wait for their events, and failures are counted.
+ * `blocking`: requests wait, and continue in any case. `blocking-strict`: requests wait, and are rejected if their first
+ * event cannot be recorded.
  */
 export const auditModes = ['batch', 'blocking', 'blocking-strict'] as const;
 export type AuditMode = (typeof auditModes)[number];
 
 export interface BackendOptions extends Omit<EventQueueOptions, 'charactersMax' | 'lost'> {
   readonly mode: AuditMode;
-  /** The form in which events are sent. */
+  /** Format of the events. */
   readonly format: 'json' | 'legacy';
   /** A larger event is sent without its objects, and is lost if it is still too large; undefined for no limit. */
   readonly eventCharactersMax: number | undefined;
@@ -36,11 +36,11 @@ export interface BackendMeasures {
   lost(error: unknown, events: number): void;
 }
 
-/** Some thousand events of the level Metadata, or a few of the largest objects. */
+/** Fits some thousand events of the level Metadata, or a few of the largest objects. */
 const queuedCharactersMax = 32 * 1024 * 1024;
-/** Nothing that is stored is longer, but lists are. Writing more than this would take long. */
+/** No stored object is larger, but lists are. Serializing more would take too long. */
 const unlimitedObjectCharacters = 10 * 1024 * 1024;
-/** A server that stops waits so long for its backends. */
+/** Maximum time to flush at shutdown. */
 const closeMs = 10_000;
 
 /** A backend with its queue. */
@@ -48,16 +48,16 @@ export function openBackend(options: BackendOptions): AuditBackend & { readonly 
   const { mode, format, eventCharactersMax, measures } = options;
   const lost = (error: unknown, events: number): void => measures.lost(error, events);
   const queue = new EventQueue({ ...options, charactersMax: queuedCharactersMax, lost });
-  const making = new Set<Promise<unknown>>();
+  const pending = new Set<Promise<unknown>>();
 
-  /** Undefined for an event that is too large even without its objects. */
+  /** Undefined if the event is too large even without its objects. */
   const textOf = (event: AuditEvent): string | undefined => {
-    if (format === 'legacy') return event.legacyLine();
+    if (format === 'legacy') return event.formatLegacyLine();
     if (eventCharactersMax === undefined || event.json.length <= eventCharactersMax) return event.json;
     const truncated = event.hasObjects ? event.truncatedJson() : event.json;
     return truncated.length <= eventCharactersMax ? truncated : undefined;
   };
-  const queueIsFull = (): void => lost(new Error('the queue is full'), 1);
+  const reportFullQueue = (): void => lost(new Error('the queue is full'), 1);
 
   return {
     isBlocking: mode !== 'batch',
@@ -72,49 +72,49 @@ export function openBackend(options: BackendOptions): AuditBackend & { readonly 
         return true;
       }
       if (mode === 'batch') {
-        if (!queue.add(text)) queueIsFull();
+        if (!queue.add(text)) reportFullQueue();
         return true;
       }
       return new Promise<boolean>((resolve) => {
         const done = (isSent: boolean): void => resolve(isSent || mode === 'blocking');
         if (queue.add(text, done)) return;
-        queueIsFull();
+        reportFullQueue();
         done(false);
       });
     },
-    wait: (event) => {
-      making.add(event);
-      void event.finally(() => making.delete(event)).catch(() => {}); // whoever made it has its error
+    track: (event) => {
+      pending.add(event);
+      void event.finally(() => pending.delete(event)).catch(() => {}); // its creator handles the error
     },
     close: async () => {
-      await Promise.allSettled(making);
+      await Promise.allSettled(pending);
       await queue.close(closeMs);
     },
   };
 }
 
-/** All of them, of which there is one at least: what one of them does not record is not recorded. */
-export function allBackends(backends: readonly [AuditBackend, ...AuditBackend[]]): AuditBackend {
-  return backends.length === 1 ? backends[0] : union(backends);
+/** Passes events to all backends. An event counts as recorded only if all of them have recorded it. */
+export function uniteBackends(backends: readonly [AuditBackend, ...AuditBackend[]]): AuditBackend {
+  return backends.length === 1 ? backends[0] : createUnion(backends);
 }
 
-const union = (backends: readonly AuditBackend[]): AuditBackend => ({
+const createUnion = (backends: readonly AuditBackend[]): AuditBackend => ({
   isBlocking: backends.some(({ isBlocking }) => isBlocking),
   objectCharactersMax: Math.max(...backends.map(({ objectCharactersMax }) => objectCharactersMax)),
   process: (event) => {
     const outcomes = backends.map((backend) => backend.process(event));
     if (outcomes.every((outcome) => typeof outcome === 'boolean')) return outcomes.every(Boolean);
-    return allTrue(outcomes);
+    return areAllTrue(outcomes);
   },
-  wait: (event) => {
-    for (const backend of backends) backend.wait(event);
+  track: (event) => {
+    for (const backend of backends) backend.track(event);
   },
   close: async () => {
     await Promise.all(backends.map((backend) => backend.close()));
   },
 });
 
-async function allTrue(outcomes: readonly (boolean | Promise<boolean>)[]): Promise<boolean> {
+async function areAllTrue(outcomes: readonly (boolean | Promise<boolean>)[]): Promise<boolean> {
   let isTrue = true;
   for (const outcome of outcomes) isTrue = (await outcome) && isTrue;
   return isTrue;

@@ -32,7 +32,7 @@ function openQueue(options: Partial<EventQueueOptions> = {}) {
 const addAll = (queue: EventQueue, events: string): boolean[] => events.split('').map((event) => queue.add(event));
 
 describe('Events', () => {
-  test('of one turn leave in one batch, and those that come meanwhile in the next ones', async () => {
+  test('of one event loop iteration form one batch, and those that arrive meanwhile the next ones', async () => {
     const { queue, sent, sends } = openQueue();
     addAll(queue, 'ab');
     await untilTurned(() => sent.length === 1);
@@ -54,7 +54,7 @@ describe('Events', () => {
     expect(sent).toEqual([['aaa', 'bb'], ['c'], ['too long to be split'], ['d']]);
   });
 
-  test('wait for others until they are many or have waited long enough', async () => {
+  test('wait until the batch is full or the maximum wait is over', async () => {
     const batch = { dueEvents: 3, waitMs: 30_000, eventsMax: 3, charactersMax: 100 };
     const { clock, queue, sent, sends } = openQueue({ batch });
     addAll(queue, 'abcd');
@@ -66,7 +66,7 @@ describe('Events', () => {
     expect(sent).toEqual([['a', 'b', 'c'], ['d']]);
   });
 
-  test('that have no room are refused, until others have left', async () => {
+  test('are rejected while the queue is full', async () => {
     const { queue, sends } = openQueue({ eventsMax: 2 });
     expect(addAll(queue, 'abc')).toEqual([true, true, false]);
     await untilTurned(() => sends.length === 1);
@@ -76,12 +76,12 @@ describe('Events', () => {
     expect(queue.add('e')).toBe(true);
   });
 
-  test('that are too long together are refused', () => {
+  test('are rejected when their total size is too large', () => {
     const { queue } = openQueue({ charactersMax: 5 });
     expect(['abc', 'def', 'gh', 'i'].map((event) => queue.add(event))).toEqual([true, false, true, false]);
   });
 
-  test('that cannot be sent are lost, and the next ones are sent', async () => {
+  test('that cannot be sent are dropped, and the next ones are sent', async () => {
     const { queue, sent, sends, lost } = openQueue();
     addAll(queue, 'abcd');
     await untilTurned(() => sent.length === 1);
@@ -91,7 +91,7 @@ describe('Events', () => {
     expect(sent[1]).toEqual(['d']);
   });
 
-  test('are sent as often as they may', async () => {
+  test('are throttled to the configured rate', async () => {
     const batch = { dueEvents: 1, waitMs: 0, eventsMax: 1, charactersMax: 100 };
     const { clock, queue, sent } = openQueue({
       batch,
@@ -109,7 +109,7 @@ describe('Events', () => {
   });
 });
 
-test('events wait for others that come in some iterations of the event loop', async () => {
+test('events wait for others for some iterations of the event loop', async () => {
   const { queue, sent } = openQueue({ iterations: 3 });
   for (const event of 'abc') {
     queue.add(event);
@@ -119,7 +119,7 @@ test('events wait for others that come in some iterations of the event loop', as
   expect(sent).toEqual([['a', 'b', 'c']]);
 });
 
-describe('Events that are sent only now and then', () => {
+describe('Throttled events', () => {
   const throttle = { perSecond: 1, burst: 1, exceptFull: true };
 
   test.each([
@@ -136,7 +136,7 @@ describe('Events that are sent only now and then', () => {
   });
 });
 
-describe('Whoever waits for an event', () => {
+describe('A caller that waits for an event', () => {
   test('learns whether it was sent', async () => {
     const { queue, sends } = openQueue();
     const learned: string[] = [];
@@ -170,8 +170,8 @@ describe('Whoever waits for an event', () => {
   });
 });
 
-describe('A queue that closes', () => {
-  test('sends what waits at once, without throttling', async () => {
+describe('A closing queue', () => {
+  test('sends the queued events at once, without throttling', async () => {
     const batch = { dueEvents: 9, waitMs: 30_000, eventsMax: 2, charactersMax: 100 };
     const { clock, queue, sent, sends, lost } = openQueue({
       batch,
@@ -188,7 +188,7 @@ describe('A queue that closes', () => {
     expect(queue.add('d')).toBe(false);
   });
 
-  test('gives up what is not sent in time, and counts it once', async () => {
+  test('drops what is not sent in time and counts it once', async () => {
     const { clock, queue, sends, lost } = openQueue();
     const learned: boolean[] = [];
     for (const event of 'abcd') queue.add(event, (isSent) => learned.push(isSent));
@@ -203,7 +203,7 @@ describe('A queue that closes', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test('is closed at once when nothing waits', async () => {
+  test('closes at once when it is empty', async () => {
     const { clock, queue } = openQueue();
     await queue.close(10_000);
     expect(clock.waiting).toBe(0);

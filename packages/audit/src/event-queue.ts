@@ -2,28 +2,28 @@ import type { Clock } from '@cluster-apiserver/base';
 
 export interface EventQueueOptions {
   readonly clock: Clock;
-  /** Events that wait or are being sent. */
+  /** Maximum number of events that wait or are being sent. */
   readonly eventsMax: number;
   readonly charactersMax: number;
   readonly batch: BatchOptions;
   /**
-   * Iterations of the event loop that a batch which is due waits for more events: they take microseconds where there is
-   * nothing else to do, and bring many together under load.
+   * Iterations of the event loop that a due batch waits for more events: microseconds on an idle server, and enough under
+   * load to collect many events.
    */
   readonly iterations: number;
-  /** How often batches are sent; undefined for no limit. */
+  /** Limits batches per second; undefined for no limit. */
   readonly throttle: ThrottleOptions | undefined;
-  /** Batches that are sent at a time. */
+  /** Maximum number of concurrent sends. */
   readonly sendsMax: number;
   send(events: readonly string[]): Promise<void>;
-  /** So many events are lost. */
+  /** Called with the number of lost events. */
   readonly lost: (error: unknown, events: number) => void;
 }
 
 export interface BatchOptions {
-  /** A batch is sent as soon as so many events wait, */
+  /** A batch is sent as soon as this number of events waits, */
   readonly dueEvents: number;
-  /** or the first of them has waited this long. 0 waits for no others. */
+  /** or when the first of them has waited this long. 0 sends at once. */
   readonly waitMs: number;
   readonly eventsMax: number;
   readonly charactersMax: number;
@@ -32,26 +32,26 @@ export interface BatchOptions {
 export interface ThrottleOptions {
   readonly perSecond: number;
   readonly burst: number;
-  /** Whether a batch that has its maximum size is sent all the same. */
+  /** Whether full batches bypass the limit. */
   readonly exceptFull: boolean;
 }
 
 interface Queued {
   readonly text: string;
-  /** Called once, with whether the event was sent. */
+  /** Called once, when the event was sent or lost. */
   done: ((isSent: boolean) => void) | undefined;
   readonly sinceMs: number;
 }
 
-/** A request does not wait longer for its event: whoever takes it is stuck. */
+/** Maximum time that a request waits for its event, if the backend is stuck. */
 const blockedMsMax = 30_000;
 const blockedCheckMs = 1_000;
 
-/** Events on their way to a backend, in batches. Bounded: what has no room is refused. */
+/** A bounded queue that sends events to a backend in batches. */
 export class EventQueue {
   readonly #options: EventQueueOptions;
   #waiting: Queued[] = [];
-  /** That wait or are being sent. */
+  /** Number of events that wait or are being sent. */
   #events = 0;
   #characters = 0;
   #waitingCharacters = 0;
@@ -63,7 +63,7 @@ export class EventQueue {
   #cancelWait: (() => void) | undefined;
   #cancelThrottle: (() => void) | undefined;
   #cancelCheck: (() => void) | undefined;
-  /** In the order in which they began to wait. */
+  /** Events with waiting requests, oldest first. */
   readonly #blocked = new Set<Queued>();
   #tokens: number;
   #tokensAtMs: number;
@@ -79,7 +79,7 @@ export class EventQueue {
     return this.#events;
   }
 
-  /** False if there is no room for it. */
+  /** Returns false if the queue is full. */
   add(text: string, done?: (isSent: boolean) => void): boolean {
     const { clock, eventsMax, charactersMax, batch } = this.#options;
     if (this.#isClosed || this.#events >= eventsMax || this.#characters + text.length > charactersMax) return false;
@@ -99,7 +99,7 @@ export class EventQueue {
     return true;
   }
 
-  /** Sends what waits, without throttling, for so long; the rest is lost. */
+  /** Flushes the queue without throttling. Events that are not sent in time are lost. */
   async close(withinMs: number): Promise<void> {
     this.#isClosing = true;
     this.#cancelWait?.();
@@ -173,7 +173,7 @@ export class EventQueue {
     this.#options.send(batch.map(({ text }) => text)).then(
       () => ended(true),
       (error: unknown) => {
-        // Those that were given up when the queue was closed are counted already.
+        // Events lost at closing are already counted.
         if (!this.#isClosed) this.#options.lost(error, batch.length);
         ended(false);
       },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type EventFacts, type ObjectReference, RequestFacts, WrittenEvent } from './event.ts';
+import { type EventFacts, type ObjectReference, RequestFacts, SerializedEvent } from './event.ts';
 
 const receivedMs = Date.UTC(2026, 0, 31, 12, 0, 0, 7);
 const leastRequest = {
@@ -63,16 +63,16 @@ const most: EventFacts = {
 const objects = { request: '{"a":1}', response: '{"b":2}' };
 
 describe('An event', () => {
-  test('has no members without a value', () => {
-    expect(new WrittenEvent(least, undefined, false).json).toBe(
+  test('has no members for missing values', () => {
+    expect(new SerializedEvent(least, undefined, false).json).toBe(
       '{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"id","stage":"RequestReceived",' +
         '"requestURI":"/healthz?a=\\"b\\"","verb":"get","user":{},' +
         '"requestReceivedTimestamp":"2026-01-31T12:00:00.007000Z","stageTimestamp":"2026-01-31T12:00:00.007000Z"}',
     );
   });
 
-  test('has its members in the order of kube-apiserver', () => {
-    expect(new WrittenEvent(most, objects, false).json).toBe(
+  test("has its members in kube-apiserver's order", () => {
+    expect(new SerializedEvent(most, objects, false).json).toBe(
       '{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"RequestResponse","auditID":"id","stage":"ResponseComplete",' +
         '"requestURI":"/api/v1/namespaces/team/serviceaccounts/robot/token","verb":"update",' +
         '"user":{"username":"ann","uid":"u1","groups":["devs","system:authenticated"],"extra":{"a":["1","3"],"b":["2"]}},' +
@@ -89,18 +89,18 @@ describe('An event', () => {
     );
   });
 
-  test('says of a response without a Status only its code', () => {
-    const { json } = new WrittenEvent({ ...least, response: { code: 200 } }, undefined, false);
+  test('has only the code for a response without a Status', () => {
+    const { json } = new SerializedEvent({ ...least, response: { code: 200 } }, undefined, false);
     expect(json).toContain('"user":{},"responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp"');
   });
 
-  test('that is truncated lacks its objects, and says so', () => {
-    const truncated = JSON.parse(new WrittenEvent(most, objects, false).truncatedJson());
+  test('that is truncated lacks its objects and is annotated as truncated', () => {
+    const truncated = JSON.parse(new SerializedEvent(most, objects, false).truncatedJson());
     expect(truncated).toEqual({
-      ...JSON.parse(new WrittenEvent(most, undefined, false).json),
+      ...JSON.parse(new SerializedEvent(most, undefined, false).json),
       annotations: { ...Object.fromEntries(most.annotations ?? []), 'audit.k8s.io/truncated': 'true' },
     });
-    expect(JSON.parse(new WrittenEvent(least, undefined, true).json).annotations).toEqual({
+    expect(JSON.parse(new SerializedEvent(least, undefined, true).json).annotations).toEqual({
       'audit.k8s.io/truncated': 'true',
     });
   });
@@ -115,6 +115,6 @@ describe('An event', () => {
       '2026-01-31T12:00:00.007000Z AUDIT: id="id" stage="ResponseComplete" ip="10.0.0.1" method="update" user="ann" groups="\\"devs\\",\\"system:authenticated\\"" as="bob" asgroups="" user-agent="kubectl \\"x\\"" namespace="team" uri="/api/v1/namespaces/team/serviceaccounts/robot/token" response="409"',
     ],
   ])('is one line of text in the legacy format', (facts, line) => {
-    expect(new WrittenEvent(facts, undefined, false).legacyLine()).toBe(line);
+    expect(new SerializedEvent(facts, undefined, false).formatLegacyLine()).toBe(line);
   });
 });

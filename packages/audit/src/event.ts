@@ -1,7 +1,7 @@
 import type { AuditLevel, AuditStage } from '@cluster-apiserver/config';
 import type { Status, UserInfo } from '@cluster-apiserver/model';
 
-/** One event as backends write it. Read while the event is handed to them, and not later. */
+/** A serialized event for backends. Valid only during `process`. */
 export interface AuditEvent {
   /** As an Event of audit.k8s.io/v1, on one line. */
   readonly json: string;
@@ -9,7 +9,7 @@ export interface AuditEvent {
   /** The same without the objects, and marked as truncated. */
   truncatedJson(): string;
   /** The line of the format `legacy`. */
-  legacyLine(): string;
+  formatLegacyLine(): string;
 }
 
 export interface ObjectReference {
@@ -21,11 +21,11 @@ export interface ObjectReference {
   apiVersion: string;
   resourceVersion: string | undefined;
   subresource: string | undefined;
-  /** As JSON; undefined again when a member has changed. */
+  /** Cached JSON; reset when a field changes. */
   text: string | undefined;
 }
 
-/** What all events of a request say. It is written as JSON once, since there is no request with a single event. */
+/** The part that all events of a request share, serialized once: nearly every request has several events. */
 export class RequestFacts {
   readonly user: UserInfo | undefined;
   readonly sourceIps: readonly string[];
@@ -34,8 +34,8 @@ export class RequestFacts {
   readonly auditId: string;
   readonly requestUri: string;
   readonly receivedMs: number;
-  readonly beforeStage: string;
-  readonly behindStage: string;
+  readonly textBeforeStage: string;
+  readonly textAfterStage: string;
   readonly source: string;
   readonly receivedTime: string;
 
@@ -58,15 +58,15 @@ export class RequestFacts {
     this.requestUri = requestUri;
     this.receivedMs = receivedMs;
     const kind = '{"kind":"Event","apiVersion":"audit.k8s.io/v1"';
-    this.beforeStage = `${kind},"level":"${level}","auditID":${quote(auditId)},"stage":"`;
-    this.behindStage = `","requestURI":${quote(requestUri)},"verb":${quote(verb)},"user":${user ? userText(user) : '{}'}`;
+    this.textBeforeStage = `${kind},"level":"${level}","auditID":${quote(auditId)},"stage":"`;
+    this.textAfterStage = `","requestURI":${quote(requestUri)},"verb":${quote(verb)},"user":${user ? serializeUser(user) : '{}'}`;
     const ips = sourceIps.length > 0 ? `,"sourceIPs":["${sourceIps.join('","')}"]` : '';
     this.source = `${ips}${userAgent === '' ? '' : `,"userAgent":${quote(userAgent)}`}`;
-    this.receivedTime = microTime(receivedMs);
+    this.receivedTime = formatMicroTime(receivedMs);
   }
 }
 
-/** What an event says, besides its objects. */
+/** The fields of an event without its objects. */
 export interface EventFacts {
   readonly request: RequestFacts;
   readonly stage: AuditStage;
@@ -82,7 +82,7 @@ export interface ResponseStatus extends Partial<Pick<Status, 'status' | 'message
   readonly code: number;
 }
 
-/** The texts of the objects, as far as there are any. */
+/** The serialized objects of an event. */
 export interface EventObjects {
   readonly request: string | undefined;
   readonly response: string | undefined;
@@ -90,34 +90,34 @@ export interface EventObjects {
 
 const truncatedKey = 'audit.k8s.io/truncated';
 
-/** One event, as it is written. A class, because each request has some. */
-export class WrittenEvent implements AuditEvent {
+/** A class, because each request creates some events. */
+export class SerializedEvent implements AuditEvent {
   readonly #facts: EventFacts;
   readonly #head: string;
   readonly json: string;
   readonly hasObjects: boolean;
 
-  /** `isTruncated` is an event that lacks objects which its level would have. */
+  /** `isTruncated` marks an event without the objects of its level. */
   constructor(facts: EventFacts, objects: EventObjects | undefined, isTruncated: boolean) {
     this.#facts = facts;
-    this.#head = headOf(facts);
-    this.json = `${this.#head}${objects ? objectsOf(objects) : ''}${tailOf(facts, isTruncated)}`;
+    this.#head = serializeHead(facts);
+    this.json = `${this.#head}${objects ? serializeObjects(objects) : ''}${serializeTail(facts, isTruncated)}`;
     this.hasObjects = objects !== undefined;
   }
 
   truncatedJson(): string {
-    return `${this.#head}${tailOf(this.#facts, true)}`;
+    return `${this.#head}${serializeTail(this.#facts, true)}`;
   }
 
-  legacyLine(): string {
+  formatLegacyLine(): string {
     return legacyLine(this.#facts);
   }
 }
 
 const quote = JSON.stringify as (text: string) => string;
 
-/** In the order in which kube-apiserver writes the members. */
-function headOf({
+/** Fields in the order of kube-apiserver. */
+function serializeHead({
   request,
   stage,
   impersonatedUser,
@@ -125,34 +125,34 @@ function headOf({
   objectRef,
   response,
 }: EventFacts): string {
-  const impersonated = impersonatedUser ? `,"impersonatedUser":${userText(impersonatedUser)}` : '';
+  const impersonated = impersonatedUser ? `,"impersonatedUser":${serializeUser(impersonatedUser)}` : '';
   const constraint = impersonationConstraint
     ? `,"authenticationMetadata":{"impersonationConstraint":${quote(impersonationConstraint)}}`
     : '';
-  const reference = objectRef ? `,"objectRef":${objectRefText(objectRef)}` : '';
-  const status = response ? `,"responseStatus":${responseText(response)}` : '';
-  const { beforeStage, behindStage, source } = request;
-  return `${beforeStage}${stage}${behindStage}${impersonated}${constraint}${source}${reference}${status}`;
+  const reference = objectRef ? `,"objectRef":${getReferenceText(objectRef)}` : '';
+  const status = response ? `,"responseStatus":${serializeResponse(response)}` : '';
+  const { textBeforeStage, textAfterStage, source } = request;
+  return `${textBeforeStage}${stage}${textAfterStage}${impersonated}${constraint}${source}${reference}${status}`;
 }
 
-const objectsOf = ({ request, response }: EventObjects): string =>
+const serializeObjects = ({ request, response }: EventObjects): string =>
   (request === undefined ? '' : `,"requestObject":${request}`) +
   (response === undefined ? '' : `,"responseObject":${response}`);
 
-function tailOf({ request, stageMs, annotations }: EventFacts, isTruncated: boolean): string {
+function serializeTail({ request, stageMs, annotations }: EventFacts, isTruncated: boolean): string {
   const { receivedMs, receivedTime } = request;
-  const stageTime = stageMs === receivedMs ? receivedTime : microTime(stageMs);
+  const stageTime = stageMs === receivedMs ? receivedTime : formatMicroTime(stageMs);
   const times = `,"requestReceivedTimestamp":"${receivedTime}","stageTimestamp":"${stageTime}"`;
   const all = isTruncated ? new Map([...(annotations ?? []), [truncatedKey, 'true'] as const]) : annotations;
-  return all && all.size > 0 ? `${times},"annotations":{${annotationsText(all)}}}` : `${times}}`;
+  return all && all.size > 0 ? `${times},"annotations":{${serializeAnnotations(all)}}}` : `${times}}`;
 }
 
-/** In the order of their keys, in which Go writes maps. */
-function annotationsText(annotations: ReadonlyMap<string, string>): string {
+/** Sorted by key, as Go serializes maps. */
+function serializeAnnotations(annotations: ReadonlyMap<string, string>): string {
   let text = '';
   let last = '';
   for (const [key, value] of annotations) {
-    if (key < last) return annotationsText(new Map(Array.from(annotations).sort(byKey)));
+    if (key < last) return serializeAnnotations(new Map(Array.from(annotations).sort(byKey)));
     text += `${last === '' ? '' : ','}${quote(key)}:${quote(value)}`;
     last = key;
   }
@@ -163,8 +163,8 @@ const byKey = ([one]: [string, string], [other]: [string, string]): number => (o
 
 const userTexts = new WeakMap<UserInfo, string>();
 
-/** Most requests come from few users, whose tokens lead to the same object each time. */
-function userText(user: UserInfo): string {
+/** The token cache returns the same object for most requests of a user. */
+function serializeUser(user: UserInfo): string {
   let text = userTexts.get(user);
   if (text === undefined) {
     const { name, uid, groups, extra = {} } = user;
@@ -180,12 +180,12 @@ function userText(user: UserInfo): string {
   return text;
 }
 
-function objectRefText(ref: ObjectReference): string {
-  ref.text ??= writtenReference(ref);
+function getReferenceText(ref: ObjectReference): string {
+  ref.text ??= serializeReference(ref);
   return ref.text;
 }
 
-function writtenReference(ref: ObjectReference): string {
+function serializeReference(ref: ObjectReference): string {
   const member = (name: string, value: string | undefined): string => (value ? `,"${name}":${quote(value)}` : '');
   const text =
     member('resource', ref.resource) +
@@ -199,16 +199,16 @@ function writtenReference(ref: ObjectReference): string {
   return `{${text.slice(1)}}`;
 }
 
-function responseText({ status, message, reason, details, code }: ResponseStatus): string {
+function serializeResponse({ status, message, reason, details, code }: ResponseStatus): string {
   if (status === undefined) return `{"metadata":{},"code":${code}}`;
   return JSON.stringify({ metadata: {}, status, message: message || undefined, reason, details, code });
 }
 
-/** A second and how it is written: events of the same second are many. */
+/** Caches the formatted second: many events have the same. */
 let lastSecond = { second: Number.NaN, text: '' };
 
-/** UTC with six digits of the second. */
-function microTime(ms: number): string {
+/** RFC 3339 in UTC with microseconds. */
+function formatMicroTime(ms: number): string {
   const second = Math.floor(ms / 1_000);
   if (second !== lastSecond.second)
     lastSecond = { second, text: new Date(second * 1_000).toISOString().slice(0, -'000Z'.length) };
@@ -216,7 +216,7 @@ function microTime(ms: number): string {
   return `${lastSecond.text}${String(micros).padStart(6, '0')}Z`;
 }
 
-/** One line with the most important facts, as old versions of Kubernetes wrote it. */
+/** One line with the most important fields, in the legacy format of Kubernetes. */
 function legacyLine({ request, stage, impersonatedUser, objectRef, response }: EventFacts): string {
   const { user, sourceIps } = request;
   const list = (values: readonly string[]): string => quote(values.map(quote).join(','));

@@ -1,6 +1,6 @@
 export { type AuditMeasures, createAuditor } from './auditor.ts';
 export {
-  allBackends,
+  uniteBackends,
   type AuditBackend,
   type AuditMode,
   auditModes,
@@ -9,4 +9,4 @@ export {
 } from './backend.ts';
 export type { LogFile, LogFiles } from './log-files.ts';
 export { RotatingLog } from './rotating-log.ts';
-export { auditWebhook } from './webhook.ts';
+export { createAuditWebhook } from './webhook.ts';

@@ -1,25 +1,25 @@
-/** The files of an audit log. The server hands in real ones. */
+/** File system operations of an audit log. */
 export interface LogFiles {
-  /** Opens a file to append to, and makes it and its folders if they are absent. Only the owner may read it. */
+  /** Opens a file for appending; creates it and its parent directories. Only the owner may read it. */
   open(path: string): Promise<LogFile>;
   standardOutput(): LogFile;
-  /** The names of the files of a folder. */
+  /** Names of the files in a directory. */
   list(directory: string): Promise<readonly string[]>;
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Writes what one file holds into another one, with gzip. */
+  /** Compresses a file with gzip. */
   compress(from: string, to: string): Promise<void>;
 }
 
 export interface LogFile {
-  /** When it was opened. */
+  /** Size when the file was opened. */
   readonly sizeBytes: number;
-  /** Writes some of the bytes, and gives how many. Rejects with the code EAGAIN if none can be written now. */
+  /** Writes some of the bytes and returns how many. Rejects with EAGAIN if none can be written now. */
   write(bytes: Buffer): Promise<number>;
-  /** Cuts off what is behind. */
+  /** Truncates the file to this size. */
   truncate(sizeBytes: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A pipe is full: time for its reader to read. */
+/** Pause before the next write to a full pipe. */
 export const fullPauseMs = 20;

@@ -1,24 +1,24 @@
 import { runSync } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { assert, jsonValue, property } from 'fast-check';
-import { compact, holdsTokens, joined, jsonOf, withoutManagedFields, withoutTokens } from './object-text.ts';
+import { compact, holdsTokens, joinTexts, serialize, dropManagedFields, hideTokens } from './object-text.ts';
 
 const json = jsonValue({ maxDepth: 6 });
 const text = (value: unknown): string => JSON.stringify(value);
 
 describe('Objects as JSON', () => {
-  test('are written in steps as they are written at once', () => {
-    assert(property(json, (value) => runSync(jsonOf(value)) === text(value)));
-    expect(runSync(jsonOf({ a: undefined, b: [undefined, 1] }))).toBe('{"b":[null,1]}');
+  test('are the same whether serialized in steps or at once', () => {
+    assert(property(json, (value) => runSync(serialize(value)) === text(value)));
+    expect(runSync(serialize({ a: undefined, b: [undefined, 1] }))).toBe('{"b":[null,1]}');
   });
 
-  test('of a client lose their white space and nothing else', () => {
+  test('from a client only lose their white space', () => {
     assert(property(json, (value) => runSync(compact(JSON.stringify(value, null, '\t \r\n'))) === text(value)));
     expect(runSync(compact(' {"a b" : "c\\" d" , "e":[ 1 , -2.5e3 ] }\n'))).toBe('{"a b":"c\\" d","e":[1,-2.5e3]}');
   });
 
-  test('are joined from their parts', () => {
-    expect(runSync(joined(['{"a":', undefined, '1}', '\n']))).toBe('{"a":1}');
+  test('are concatenated from their parts', () => {
+    expect(runSync(joinTexts(['{"a":', undefined, '1}', '\n']))).toBe('{"a":1}');
   });
 });
 
@@ -40,7 +40,7 @@ describe('Managed fields are left out', () => {
       { rows: [{ cells: ['a'], object: { metadata: { name: 'a' } } }] },
     ],
   ])('%s', (_, object, expected) => {
-    expect(runSync(withoutManagedFields(text(object)))).toBe(text(expected));
+    expect(runSync(dropManagedFields(text(object)))).toBe(text(expected));
   });
 
   test.each([
@@ -51,7 +51,7 @@ describe('Managed fields are left out', () => {
     { items: [{ spec: { metadata: { managedFields: 1 } } }] },
     { metadata: { name: 'managedFields' } },
   ])('nowhere else: %j', (object) => {
-    expect(runSync(withoutManagedFields(text(object)))).toBe(text(object));
+    expect(runSync(dropManagedFields(text(object)))).toBe(text(object));
   });
 });
 
@@ -65,18 +65,18 @@ describe('Tokens', () => {
     expect(holdsTokens(group, plural, subresource)).toBe(expected);
   });
 
-  test('are hidden wherever they are in such an object', () => {
+  test('are redacted wherever they occur in such an object', () => {
     const object = {
       spec: { token: 'a.b.c', audiences: ['token'] },
       status: { token: 'd', ok: true, x: [{ token: '' }] },
     };
-    expect(JSON.parse(withoutTokens(text(object)) ?? '')).toEqual({
+    expect(JSON.parse(hideTokens(text(object)) ?? '')).toEqual({
       spec: { token: '[hidden]', audiences: ['token'] },
       status: { token: '[hidden]', ok: true, x: [{ token: '' }] },
     });
   });
 
-  test('are not looked for in what is too large to have only one', () => {
-    expect(withoutTokens(text({ token: 'a'.repeat(40_000) }))).toBeUndefined();
+  test('are not searched for in an object too large to hold only a token', () => {
+    expect(hideTokens(text({ token: 'a'.repeat(40_000) }))).toBeUndefined();
   });
 });

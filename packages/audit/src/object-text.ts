@@ -2,40 +2,40 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import { isRawNumber, jsonTokens } from '@cluster-apiserver/model';
 
 /**
- * The objects of an event as JSON on one line, in steps of about a millisecond: an object may have megabytes, and its
- * request is not the only one.
+ * Serializes the objects of an event as JSON on one line, in steps of about a millisecond: an object may have megabytes, and
+ * must not block other requests.
  */
 
 const { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBracket, quote } = jsonTokens;
 
-/** Tokens or values of one step. */
+/** Tokens or values per step. */
 const stepTokens = 512;
-/** Characters of texts that are joined in one step. */
+/** Characters that are joined per step. */
 const stepCharacters = 256 * 1024;
 
-/** A value as JSON. */
-export function* jsonOf(value: unknown): SyncTask<string> {
+/** Serializes a value as JSON. */
+export function* serialize(value: unknown): SyncTask<string> {
   const counter = { values: 0 };
-  return yield* writtenValue(value, counter);
+  return yield* serializeValue(value, counter);
 }
 
-function* writtenValue(value: unknown, counter: { values: number }): SyncTask<string> {
+function* serializeValue(value: unknown, counter: { values: number }): SyncTask<string> {
   if (++counter.values % stepTokens === 0) yield;
   if (typeof value !== 'object' || value === null || isRawNumber(value)) return JSON.stringify(value ?? null);
   let text = '';
   if (Array.isArray(value)) {
-    for (const item of value) text += `${text === '' ? '' : ','}${yield* writtenValue(item, counter)}`;
+    for (const item of value) text += `${text === '' ? '' : ','}${yield* serializeValue(item, counter)}`;
     return `[${text}]`;
   }
   for (const [key, member] of Object.entries(value)) {
     if (member === undefined) continue;
-    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${yield* writtenValue(member, counter)}`;
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${yield* serializeValue(member, counter)}`;
   }
   return `{${text}}`;
 }
 
-/** JSON texts as one, without white space at its end. */
-export function* joined(texts: Iterable<string | undefined>): SyncTask<string> {
+/** Joins the parts of a JSON text, without trailing white space. */
+export function* joinTexts(texts: Iterable<string | undefined>): SyncTask<string> {
   const parts: string[] = [];
   let characters = 0;
   for (const text of texts) {
@@ -53,7 +53,7 @@ export function* joined(texts: Iterable<string | undefined>): SyncTask<string> {
   return parts.join('').trimEnd();
 }
 
-/** A JSON text of a client, which is valid, without the white space between its tokens. */
+/** Removes the white space between the tokens of a valid JSON text. */
 export function* compact(text: string): SyncTask<string> {
   const parts: string[] = [];
   let from = 0;
@@ -71,7 +71,7 @@ export function* compact(text: string): SyncTask<string> {
   return parts.join('');
 }
 
-/** Where objects are in a response: it is one, a list of them, or a table. */
+/** Paths of managed fields in a response: an object, a list or a table. */
 const managedFieldsPaths: ReadonlySet<string> = new Set([
   'metadata.managedFields',
   'items[].metadata.managedFields',
@@ -79,15 +79,15 @@ const managedFieldsPaths: ReadonlySet<string> = new Set([
 ]);
 
 interface Container {
-  /** That of a member of an object; an array has `[]` for each of its items. */
+  /** Key of the current member of an object; unused for arrays. */
   key: string;
   readonly isArray: boolean;
-  /** The last comma between its members. */
+  /** Position of the last comma between its members. */
   commaAt: number | undefined;
 }
 
-/** A JSON text of ours without the managed fields of its objects. */
-export function* withoutManagedFields(text: string): SyncTask<string> {
+/** Removes managed fields from a JSON text that this server has serialized. */
+export function* dropManagedFields(text: string): SyncTask<string> {
   const kept: string[] = [];
   const containers: Container[] = [];
   let from = 0;
@@ -109,10 +109,10 @@ export function* withoutManagedFields(text: string): SyncTask<string> {
       isKey = !container.isArray;
     } else if (code === quote && isKey && container) {
       isKey = false;
-      // A key is compared as it is written: ours have no escapes.
+      // Keys are compared without unescaping: this server writes no escapes in keys.
       container.key = text.slice(at + 1, end - 1);
-      if (container.key === 'managedFields' && managedFieldsPaths.has(pathOf(containers))) {
-        const after = yield* endOfValue(text, end);
+      if (container.key === 'managedFields' && managedFieldsPaths.has(getPath(containers))) {
+        const after = yield* findValueEnd(text, end);
         const isFirst = container.commaAt === undefined;
         kept.push(text.slice(from, container.commaAt ?? at));
         const isFollowed = text.charCodeAt(after) === comma;
@@ -128,14 +128,14 @@ export function* withoutManagedFields(text: string): SyncTask<string> {
   return kept.join('');
 }
 
-const pathOf = (containers: readonly Container[]): string =>
+const getPath = (containers: readonly Container[]): string =>
   containers.reduce((path, { key, isArray }) => {
     if (isArray) return `${path}[]`;
     return path === '' ? key : `${path}.${key}`;
   }, '');
 
-/** The index behind the value of a member, whose key ends here. */
-function* endOfValue(text: string, keyEnd: number): SyncTask<number> {
+/** The index after the value of a member, whose key ends at `keyEnd`. */
+function* findValueEnd(text: string, keyEnd: number): SyncTask<number> {
   let depth = 0;
   let tokens = 0;
   for (let at = keyEnd; at < text.length; ) {
@@ -150,19 +150,19 @@ function* endOfValue(text: string, keyEnd: number): SyncTask<number> {
   return text.length;
 }
 
-/** What stands in the place of a token. */
+/** Replaces tokens. */
 const hidden = '[hidden]';
-/** The resources that tokens are sent to or answered by. */
+/** Resources whose requests or responses contain tokens. */
 const tokenResources: ReadonlySet<string> = new Set(['/serviceaccounts/token', 'authentication.k8s.io/tokenreviews/']);
-/** A token with all that is said of it is much smaller; reading what is larger would take long. */
+/** A token review is much smaller; parsing a larger text would block the event loop. */
 const tokenCharactersMax = 32 * 1024;
 
-/** Whether objects of a resource hold tokens. */
+/** Whether objects of a resource contain tokens. */
 export const holdsTokens = (group: string, plural: string, subresource: string | undefined): boolean =>
   tokenResources.has(`${group}/${plural}/${subresource ?? ''}`);
 
-/** The text without the tokens in it; undefined if it is too large to be looked through. */
-export function withoutTokens(text: string): string | undefined {
+/** Replaces tokens in a JSON text; undefined if it is too large to be parsed. */
+export function hideTokens(text: string): string | undefined {
   if (text.length > tokenCharactersMax) return undefined;
   const hide = (key: string, value: unknown): unknown =>
     key === 'token' && typeof value === 'string' && value !== '' ? hidden : value;

@@ -70,7 +70,7 @@ describe('A rule matches', () => {
       ['getAccount', 'createToken', 'unauthenticated'],
     ],
     [
-      'no resource by part of its name',
+      'not a resource by part of its name',
       { resources: [{ resources: ['service', 'serviceaccounts/tok', '/token'] }] },
       [],
     ],
@@ -81,7 +81,7 @@ describe('A rule matches', () => {
     ],
     ['by no other name', { resources: [{ resources: ['*'], resourceNames: ['rob'] }] }, []],
     [
-      'no collection by a name',
+      'not a collection by a name',
       { resources: [{ group: 'rbac.authorization.k8s.io', resources: ['*'], resourceNames: ['a'] }] },
       [],
     ],

@@ -1,13 +1,13 @@
 import type { AuditedResources, AuditPolicy, AuditRule } from '@cluster-apiserver/config';
 import type { UserInfo } from '@cluster-apiserver/model';
 
-/** What an audit policy is evaluated for. */
+/** The attributes of a request that an audit policy matches. */
 export interface AuditAttributes {
   /** Undefined for a request that was not authenticated: no rule about users or groups matches it. */
   readonly user: UserInfo | undefined;
   readonly verb: string;
   readonly path: string;
-  /** Undefined for paths that are no resources. */
+  /** Undefined for non-resource paths. */
   readonly resource: AuditedResource | undefined;
   readonly name: string | undefined;
 }
@@ -48,10 +48,10 @@ function matchesResource(
 
 function includes(
   { group, resources, resourceNames }: AuditedResources,
-  { group: asked, plural, subresource }: AuditedResource,
+  { group: requestGroup, plural, subresource }: AuditedResource,
   name: string,
 ): boolean {
-  if (group !== asked) return false;
+  if (group !== requestGroup) return false;
   if (!resources) return true;
   if (resourceNames && !resourceNames.has(name)) return false;
   const combined = subresource ? `${plural}/${subresource}` : plural;

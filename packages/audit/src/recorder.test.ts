@@ -25,7 +25,7 @@ const backend: AuditBackend = {
     recorded.push(JSON.parse(event.json));
     return process();
   },
-  wait: () => {},
+  track: () => {},
   close: async () => {},
 };
 
@@ -68,7 +68,7 @@ const stages = (): unknown[] => recorded.map(({ stage }) => stage);
 const notFound = new StatusError('NotFound', 'none', {});
 
 describe('The stages of', () => {
-  test('a request are that it was received, and that its response is complete', async () => {
+  test('a request are RequestReceived and ResponseComplete', async () => {
     const { recorder } = begin({ level: 'Metadata' });
     await recorder.logRequestReceived(ann);
     await recorder.logResponse(200, false);
@@ -76,7 +76,7 @@ describe('The stages of', () => {
     expect(counted).toEqual(['Metadata', 'event', 'event']);
   });
 
-  test('a response that is made while it is sent end when it has been sent', async () => {
+  test('a streamed response end when it has been sent', async () => {
     const { recorder, ends } = begin({ level: 'Metadata' });
     await recorder.logRequestReceived(ann);
     await recorder.logResponse(200, true);
@@ -85,7 +85,7 @@ describe('The stages of', () => {
     expect(stages()).toEqual(['RequestReceived', 'ResponseComplete']);
   });
 
-  test('a watch tell when it starts, too', async () => {
+  test('a watch include ResponseStarted', async () => {
     const { recorder, ends } = begin({ level: 'Metadata' }, { verb: 'watch' });
     await recorder.logRequestReceived(ann);
     await recorder.logResponse(200, true);
@@ -94,7 +94,7 @@ describe('The stages of', () => {
     expect(stages()).toEqual(['RequestReceived', 'ResponseStarted', 'ResponseComplete']);
   });
 
-  test('a watch that is refused are the same', async () => {
+  test('a refused watch are those of other requests', async () => {
     const { recorder } = begin({ level: 'Metadata' }, { verb: 'watch' });
     await recorder.logRequestReceived(ann);
     await recorder.logFailure(notFound, false);
@@ -118,7 +118,7 @@ describe('The stages of', () => {
     });
   });
 
-  test('a request that was not authenticated are its response alone', async () => {
+  test('an unauthenticated request are ResponseComplete only', async () => {
     const { recorder } = begin({ level: 'Metadata' });
     await recorder.logFailure(new StatusError('Unauthorized', 'Unauthorized'), false);
     expect(recorded).toMatchObject([
@@ -142,7 +142,7 @@ describe('The stages of', () => {
     expect(counted.filter((one) => one === 'event')).toHaveLength(expected.length);
   });
 
-  test('a request that the policy leaves out are none', async () => {
+  test('a request that the policy omits are none', async () => {
     const { recorder } = begin({ level: 'None' });
     expect(recorder.logRequestReceived(ann)).toBeUndefined();
     recorder.logRequestObject({ metadata: {} }, 10);
@@ -185,7 +185,7 @@ describe('The objects of', () => {
     });
   });
 
-  test('both have no managed fields where they are omitted', async () => {
+  test('neither has managed fields where they are omitted', async () => {
     const event = await send({ level: 'RequestResponse', omitManagedFields: true });
     expect(event.requestObject).toEqual({
       kind: 'A',
@@ -210,7 +210,7 @@ describe('The objects of', () => {
     expect(recorded[1]?.requestObject).toEqual([{ op: 'remove' }]);
   });
 
-  test('a large event are written in steps, while its request waits', async () => {
+  test('a large event are serialized in steps while its request waits', async () => {
     const { recorder } = begin({ level: 'Request' });
     await recorder.logRequestReceived(ann);
     recorder.logRequestObject({ items: Array(10_000).fill(1) }, 50_000);
@@ -220,7 +220,7 @@ describe('The objects of', () => {
     expect(recorded[1]?.requestObject).toEqual({ items: Array(10_000).fill(1) });
   });
 
-  test('an event that would be too large are left out, and it says so', async () => {
+  test('an event that would be too large are omitted, with an annotation', async () => {
     const { recorder } = begin({ level: 'RequestResponse' });
     await recorder.logRequestReceived(ann);
     recorder.logRequestObject({ metadata: { name: 'robot' } }, 60_000);
@@ -233,7 +233,7 @@ describe('The objects of', () => {
     });
   });
 
-  test('an event whose object cannot be written are left out, and it says so', async () => {
+  test('an event whose object cannot be serialized are omitted, with an annotation', async () => {
     const { recorder } = begin({ level: 'RequestResponse' });
     await recorder.logRequestReceived(ann);
     recorder.logResponseObject(
@@ -275,7 +275,7 @@ describe('A request', () => {
     expect(counted).toEqual(['Metadata', 'event', 'rejected']);
   });
 
-  test('that has a response gets it, recorded or not', async () => {
+  test('with a response gets it, recorded or not', async () => {
     const { recorder } = begin({ level: 'Metadata' });
     await recorder.logRequestReceived(ann);
     process = async () => false;
@@ -283,7 +283,7 @@ describe('A request', () => {
     expect(stages()).toEqual(['RequestReceived', 'ResponseComplete']);
   });
 
-  test('has a user agent that is cut where it is too long', async () => {
+  test('has a user agent truncated to its maximum length', async () => {
     const { recorder } = begin({ level: 'Metadata' }, { header: 'a'.repeat(2_000) });
     await recorder.logRequestReceived(ann);
     expect(recorded[0]?.userAgent).toBe(`${'a'.repeat(1024)}...TRUNCATED`);

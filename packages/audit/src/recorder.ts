@@ -8,17 +8,17 @@ import {
   type ObjectReference,
   RequestFacts,
   type ResponseStatus,
-  WrittenEvent,
+  SerializedEvent,
 } from './event.ts';
-import { compact, holdsTokens, joined, jsonOf, withoutManagedFields, withoutTokens } from './object-text.ts';
+import { compact, holdsTokens, joinTexts, serialize, dropManagedFields, hideTokens } from './object-text.ts';
 import { type AuditedResource, evaluatePolicy } from './policy.ts';
-import { type RequestSource, sourceIps } from './source-ips.ts';
+import { type RequestSource, findSourceIps } from './source-ips.ts';
 
-/** A request, as far as it is audited. */
+/** What auditing requires of a request. */
 export interface AuditedRequest {
   readonly auditId: string;
   readonly request: RequestSource & {
-    /** Path and query, as they were sent. */
+    /** Path and query, unmodified. */
     readonly target: string;
     onEnd(listener: () => void): void;
   };
@@ -33,18 +33,18 @@ export interface AuditedRequest {
 const userAgentCharactersMax = 1024;
 const userAgentSuffix = '...TRUNCATED';
 
-/** Objects of all requests together that are being written as JSON. What is beyond that is recorded without them. */
-const writtenCharactersMax = 64 * 1024 * 1024;
+/** Maximum characters of objects that are being serialized, over all requests. Further events have no objects. */
+const serializingCharactersMax = 64 * 1024 * 1024;
 
-/** What all recorders of a server have in common. */
+/** Shared by all recorders. */
 export interface RecorderContext extends AuditorOptions {
-  /** A longer object is left out of its event; 0 where no backend writes objects. */
+  /** A larger object is omitted from its event; 0 if no backend writes objects. */
   readonly objectCharactersMax: number;
-  /** Characters of the objects that are being written. */
-  writtenCharacters: number;
+  /** Characters of the objects that are being serialized. */
+  serializingCharacters: number;
 }
 
-/** Makes the text of an object in steps; undefined for one that cannot be shown. */
+/** Serializes an object in steps; undefined for one that must not be recorded. */
 type ObjectText = () => SyncTask<string | undefined>;
 
 /** The events of one request. A class, because each request has one. */
@@ -55,13 +55,13 @@ export class Recorder {
   readonly #beganMs: number;
   readonly #objectRef: ObjectReference | undefined;
   readonly #holdsTokens: boolean;
-  /** Undefined as long as the policy was not evaluated, and if nothing is recorded. */
+  /** Undefined before the policy is evaluated, and if nothing is recorded. */
   #rule: AuditRule | undefined;
   #isEvaluated = false;
   #user: UserInfo | undefined;
   #impersonatedUser: UserInfo | undefined;
   #impersonationConstraint: string | undefined;
-  /** Undefined like the rule. */
+  /** Undefined if `#rule` is. */
   #facts: RequestFacts | undefined;
   #annotations: Map<string, string> | undefined;
   #responseStatus: Status | undefined;
@@ -110,11 +110,11 @@ export class Recorder {
 
   logRequestObject(object: object, bodyBytes: number): void {
     this.#completeReference(object);
-    if (this.#takesObject('Request', bodyBytes)) this.#requestObject = () => jsonOf(object);
+    if (this.#acceptsObject('Request', bodyBytes)) this.#requestObject = () => serialize(object);
   }
 
   logRequestPatch(json: Buffer): void {
-    if (this.#takesObject('Request', json.length)) this.#requestObject = () => compact(json.toString());
+    if (this.#acceptsObject('Request', json.length)) this.#requestObject = () => compact(json.toString());
   }
 
   get wantsResponseObject(): boolean {
@@ -122,7 +122,7 @@ export class Recorder {
   }
 
   logResponseObject(texts: Iterable<string | undefined>, characters: number): void {
-    if (this.#takesObject('RequestResponse', characters)) this.#responseObject = () => joined(texts);
+    if (this.#acceptsObject('RequestResponse', characters)) this.#responseObject = () => joinTexts(texts);
   }
 
   logResponseStatus(status: Status): void {
@@ -137,9 +137,9 @@ export class Recorder {
     if (info.resource && info.verb === 'watch') {
       const recorded = this.#record('ResponseStarted', response);
       request.onEnd(() => void this.#record('ResponseComplete', response));
-      return waitFor(recorded);
+      return toVoid(recorded);
     }
-    if (!sentLater) return waitFor(this.#record('ResponseComplete', response));
+    if (!sentLater) return toVoid(this.#record('ResponseComplete', response));
     request.onEnd(() => void this.#record('ResponseComplete', response));
     return undefined;
   }
@@ -151,18 +151,18 @@ export class Recorder {
     if (isInternal) {
       const message = `APIServer panic'd: ${failure.cause instanceof Error ? failure.cause.message : String(failure.cause)}`;
       const response: ResponseStatus = { status: 'Failure', message, reason: 'InternalError', code: failure.code };
-      return waitFor(this.#record('Panic', response));
+      return toVoid(this.#record('Panic', response));
     }
     const response: ResponseStatus = { ...status, code: failure.code };
     this.#recordStatus(status);
     const isWatch = this.#request.info.resource !== undefined && this.#request.info.verb === 'watch';
-    const started = isWatch || !isKnown ? waitFor(this.#record('ResponseStarted', response)) : undefined;
+    const started = isWatch || !isKnown ? toVoid(this.#record('ResponseStarted', response)) : undefined;
     // As in kube-apiserver, a request that was not authenticated has no other stage.
-    const complete = isKnown ? waitFor(this.#record('ResponseComplete', response)) : undefined;
+    const complete = isKnown ? toVoid(this.#record('ResponseComplete', response)) : undefined;
     return started && complete ? started.then(() => complete) : (started ?? complete);
   }
 
-  /** A policy is evaluated once for each request, whatever becomes of the file meanwhile. */
+  /** Evaluates the policy once per request, even if it is reloaded meanwhile. */
   #evaluate(): void {
     if (this.#isEvaluated) return;
     this.#isEvaluated = true;
@@ -180,7 +180,7 @@ export class Recorder {
       requestUri: request.target,
       verb: info.verb,
       user: this.#user,
-      sourceIps: sourceIps(request),
+      sourceIps: findSourceIps(request),
       userAgent:
         agent.length > userAgentCharactersMax ? agent.slice(0, userAgentCharactersMax) + userAgentSuffix : agent,
       receivedMs: this.#receivedMs,
@@ -191,27 +191,27 @@ export class Recorder {
     if (!isRecorded) throw this.#refuse();
   }
 
-  /** The request ends here, and nothing else is recorded of it. */
+  /** Rejects the request; nothing else is recorded of it. */
   #refuse(): StatusError {
     this.#rule = undefined;
     this.#context.measures.rejected();
     return new StatusError('InternalError', 'Internal error occurred: failed to store audit event');
   }
 
-  /** The path of a request does not say everything about the object that it brings along. */
+  /** Adds fields of the object that the path does not contain. */
   #completeReference(object: object): void {
     const metadata = 'metadata' in object ? object.metadata : undefined;
     if (!this.#objectRef || typeof metadata !== 'object' || metadata === null) return;
     const { namespace, name, uid, resourceVersion } = metadata as Readonly<Record<string, unknown>>;
     this.#objectRef.text = undefined;
-    this.#objectRef.namespace ||= textOf(namespace);
-    this.#objectRef.name ||= textOf(name);
-    this.#objectRef.uid ||= textOf(uid);
-    this.#objectRef.resourceVersion ||= textOf(resourceVersion);
+    this.#objectRef.namespace ||= toText(namespace);
+    this.#objectRef.name ||= toText(name);
+    this.#objectRef.uid ||= toText(uid);
+    this.#objectRef.resourceVersion ||= toText(resourceVersion);
   }
 
-  /** Whether an object of such a level belongs to the event and has room in it. */
-  #takesObject(level: 'Request' | 'RequestResponse', characters: number): boolean {
+  /** Whether the level includes the object and the event has space for it. */
+  #acceptsObject(level: 'Request' | 'RequestResponse', characters: number): boolean {
     const { objectCharactersMax } = this.#context;
     if (objectCharactersMax === 0 || !this.#rule || this.#rule.level === 'Metadata') return false;
     if (level === 'RequestResponse' && this.#rule.level === 'Request') return false;
@@ -224,7 +224,7 @@ export class Recorder {
     if (this.wantsResponseObject) this.logResponseObject([JSON.stringify(status)], 0);
   }
 
-  /** Hands the event of a stage to the backends. A promise where somebody has to wait for it. */
+  /** Passes the event of a stage to the backends. Returns a promise if the request must wait. */
   #record(stage: AuditStage, response: ResponseStatus | undefined): boolean | Promise<boolean> {
     const request = this.#facts;
     if (!this.#rule || !request || this.#rule.omitStages.has(stage)) return true;
@@ -246,19 +246,19 @@ export class Recorder {
   }
 
   #process(facts: EventFacts, objects: EventObjects | undefined): boolean | Promise<boolean> {
-    return this.#context.backend.process(new WrittenEvent(facts, objects, this.#isTruncated));
+    return this.#context.backend.process(new SerializedEvent(facts, objects, this.#isTruncated));
   }
 
   #recordWithObjects(facts: EventFacts): boolean | Promise<boolean> {
     const context = this.#context;
     const characters = this.#objectCharacters;
-    if (this.#isTruncated || context.writtenCharacters + characters > writtenCharactersMax) {
+    if (this.#isTruncated || context.serializingCharacters + characters > serializingCharactersMax) {
       this.#isTruncated = true;
       return this.#process(facts, undefined);
     }
     const written = runTask(context.clock, undefined, this.#writeObjects(), characters >= largeBytesMin);
     if (!(written instanceof Promise)) return this.#process(facts, written);
-    context.writtenCharacters += characters;
+    context.serializingCharacters += characters;
     const processed = written
       .catch((error: unknown) => {
         context.report(error);
@@ -266,32 +266,32 @@ export class Recorder {
         return undefined;
       })
       .then((objects) => {
-        context.writtenCharacters -= characters;
+        context.serializingCharacters -= characters;
         return this.#process(facts, objects);
       });
-    context.backend.wait(processed);
+    context.backend.track(processed);
     return context.backend.isBlocking ? processed : true;
   }
 
   *#writeObjects(): SyncTask<EventObjects | undefined> {
-    const request = yield* this.#text(this.#requestObject);
-    const response = yield* this.#text(this.#responseObject);
+    const request = yield* this.#serializeObject(this.#requestObject);
+    const response = yield* this.#serializeObject(this.#responseObject);
     return this.#isTruncated ? undefined : { request, response };
   }
 
-  *#text(object: ObjectText | undefined): SyncTask<string | undefined> {
+  *#serializeObject(object: ObjectText | undefined): SyncTask<string | undefined> {
     const whole = object && (yield* object());
     if (whole === undefined) return undefined;
-    const text = this.#rule?.omitManagedFields ? yield* withoutManagedFields(whole) : whole;
+    const text = this.#rule?.omitManagedFields ? yield* dropManagedFields(whole) : whole;
     if (!this.#holdsTokens) return text;
-    const shown = withoutTokens(text);
+    const shown = hideTokens(text);
     if (shown === undefined) this.#isTruncated = true;
     return shown;
   }
 }
 
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+const toText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** A request that was answered has nothing to lose any more: it waits, whatever the outcome. */
-const waitFor = (recorded: boolean | Promise<boolean>): Promise<void> | undefined =>
+/** After the response only the time of recording matters, not its outcome. */
+const toVoid = (recorded: boolean | Promise<boolean>): Promise<void> | undefined =>
   typeof recorded === 'boolean' ? undefined : recorded.then(() => {});

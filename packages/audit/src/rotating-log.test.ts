@@ -82,7 +82,7 @@ describe('A log', () => {
     expect(all()).toEqual({ '/logs/audit.log': 'a\nb\nc\n' });
   });
 
-  test('has all of a batch that is larger than the memory for usual ones, and of one in other scripts', async () => {
+  test('holds a batch that is larger than the usual buffer, and one with multi-byte characters', async () => {
     const log = await openLog({ fileBytesMax: 10_000_000 });
     const lines = ['a'.repeat(600_000), 'ä€😀'.repeat(1_000), 'b'.repeat(600_000)];
     await log.append(lines);
@@ -90,13 +90,13 @@ describe('A log', () => {
     expect(all()).toEqual({ '/logs/audit.log': `${[...lines, 'ä€😀'].join('\n')}\n` });
   });
 
-  test('goes on where it was', async () => {
+  test('is appended to after a restart', async () => {
     contents.set('/logs/audit.log', 'old\n');
     await (await openLog()).append(['new']);
     expect(all()).toEqual({ '/logs/audit.log': 'old\nnew\n' });
   });
 
-  test('is renamed before it would be too large, and never split within a batch', async () => {
+  test('is rotated before it would be too large, and never within a batch', async () => {
     const log = await openLog();
     for (const lines of [['1234'], ['5678'], ['9'], ['a batch', 'that is long'], ['b']]) await log.append(lines);
     expect(all()).toEqual({
@@ -107,7 +107,7 @@ describe('A log', () => {
     });
   });
 
-  test('grows on if it cannot be renamed', async () => {
+  test('keeps growing if it cannot be renamed', async () => {
     failsToRename = true;
     const log = await openLog();
     await log.append(['12345678']);
@@ -116,7 +116,7 @@ describe('A log', () => {
     expect(failures).toEqual(['Error: EACCES']);
   });
 
-  test('has no part of a line when a write fails half-way, and goes on when writes succeed again', async () => {
+  test('has no partial line after a failed write and continues when writes succeed again', async () => {
     const log = await openLog({ fileBytesMax: 100 });
     await log.append(['a']);
     writes = [3, 'ENOSPC'];
@@ -125,7 +125,7 @@ describe('A log', () => {
     expect(all()).toEqual({ '/logs/audit.log': 'a\nb\n' });
   });
 
-  test('goes on behind a write that took only a part, or none because a pipe was full', async () => {
+  test('continues after a partial write and after EAGAIN on a full pipe', async () => {
     const log = await openLog({ fileBytesMax: 100 });
     writes = [2, 'EAGAIN', 1];
     const appended = log.append(['abcdef']);
@@ -135,7 +135,7 @@ describe('A log', () => {
     expect(all()).toEqual({ '/logs/audit.log': 'abcdef\n' });
   });
 
-  test('that cannot be opened is noticed at once, and opened again for each batch', async () => {
+  test('that cannot be opened is reported at once and reopened for each batch', async () => {
     failsToOpen = true;
     await expect(openLog()).rejects.toThrow('EACCES');
     failsToOpen = false;
@@ -153,7 +153,7 @@ describe('A log', () => {
 describe('Renamed files', () => {
   const old = (name: string): void => void contents.set(`/logs/${name}`, name);
 
-  test('beyond their number are removed, the oldest first', async () => {
+  test('beyond the maximum number are removed, the oldest first', async () => {
     old('audit-2025-12-30T00-00-00.000.log');
     old('audit-2025-12-31T00-00-00.000.log.gz');
     old('audit-2025-12-31T00-00-00.500.log');

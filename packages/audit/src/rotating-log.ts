@@ -5,57 +5,57 @@ import { fullPauseMs, type LogFile, type LogFiles } from './log-files.ts';
 export interface RotatingLogOptions {
   readonly files: LogFiles;
   readonly clock: Clock;
-  /** `-` is the standard output, which is never rotated. */
+  /** `-` is standard output, which is never rotated. */
   readonly path: string;
-  /** A file that would become larger is renamed first. */
+  /** The file is rotated before it becomes larger. */
   readonly fileBytesMax: number;
-  /** Older renamed files are removed: in number, and in days since they were renamed. 0 keeps all. */
+  /** Limits of rotated files, by number and by age. 0 keeps all. */
   readonly backupsMax: number;
   readonly ageDaysMax: number;
   readonly compress: boolean;
-  /** Called with an error of rotation, which loses no events. */
+  /** Called if rotation fails; no events are lost. */
   readonly rotationFailed: (error: unknown) => void;
 }
 
 const dayMs = 24 * 60 * 60 * 1_000;
-/** In UTF-8, of a character of JavaScript. */
+/** UTF-8 bytes per UTF-16 code unit. */
 const bytesPerCharacterMax = 3;
-/** What the writes of usual events need. */
+/** Fits usual batches. */
 const scratchBytes = 1024 * 1024;
 const compressedSuffix = '.gz';
 
-/** A log file that is renamed when it is full: `audit.log` becomes `audit-2026-01-31T12-00-00.000.log`. */
+/** A log file with rotation: `audit.log` is renamed to `audit-2026-01-31T12-00-00.000.log` when it is full. */
 export class RotatingLog {
   readonly #options: RotatingLogOptions;
   readonly #isStandardOutput: boolean;
   #file: LogFile | undefined;
   #sizeBytes = 0;
-  /** Used by one write after the other: memory that is new each time costs as much as making the events. */
+  /** Reused by all writes: allocating it each time costs as much as creating the events. */
   #scratch: Buffer | undefined;
-  /** Of the clean-up after rotations, one at a time. */
-  #cleaned: Promise<void> = Promise.resolve();
+  /** The running clean-up; one at a time. */
+  #cleanup: Promise<void> = Promise.resolve();
 
   constructor(options: RotatingLogOptions) {
     this.#options = options;
     this.#isStandardOutput = options.path === '-';
   }
 
-  /** Opens the file, so that a path that cannot be written is noticed at once. */
+  /** Opens the file, so that an unwritable path is detected at startup. */
   async open(): Promise<void> {
-    await this.#opened();
+    await this.#ensureOpen();
     if (!this.#isStandardOutput) this.#cleanUp();
   }
 
-  /** Writes the lines at the end of the file. One call at a time. */
+  /** Appends the lines. Calls must not overlap. */
   async append(lines: readonly string[]): Promise<void> {
     const bytes = this.#encode(lines);
     if (await this.#isFull(bytes.length)) await this.#rotate();
-    const file = await this.#opened();
+    const file = await this.#ensureOpen();
     try {
       for (let written = 0; written < bytes.length; ) written += await this.#write(file, bytes.subarray(written));
       this.#sizeBytes += bytes.length;
     } catch (error) {
-      // A line that was written in part would spoil the next one; and the path may lead to another file by now.
+      // Remove a partial line, which would corrupt the next one, and reopen: the path may be another file by now.
       await file.truncate(this.#sizeBytes).catch(() => {});
       await this.#close();
       throw error;
@@ -75,7 +75,7 @@ export class RotatingLog {
   }
 
   async close(): Promise<void> {
-    await this.#cleaned;
+    await this.#cleanup;
     await this.#close();
   }
 
@@ -90,7 +90,7 @@ export class RotatingLog {
     }
   }
 
-  async #opened(): Promise<LogFile> {
+  async #ensureOpen(): Promise<LogFile> {
     if (this.#file) return this.#file;
     const { files, path } = this.#options;
     const file = this.#isStandardOutput ? files.standardOutput() : await files.open(path);
@@ -101,15 +101,15 @@ export class RotatingLog {
 
   async #isFull(moreBytes: number): Promise<boolean> {
     if (this.#isStandardOutput) return false;
-    await this.#opened();
+    await this.#ensureOpen();
     return this.#sizeBytes > 0 && this.#sizeBytes + moreBytes > this.#options.fileBytesMax;
   }
 
-  /** If the file cannot be renamed, it grows on. */
+  /** If renaming fails, the file continues to grow. */
   async #rotate(): Promise<void> {
     const { files, path: file, rotationFailed } = this.#options;
     try {
-      const backup = await this.#unusedName();
+      const backup = await this.#findUnusedName();
       await this.#close();
       await files.rename(file, path.join(path.dirname(file), backup));
       this.#cleanUp();
@@ -118,22 +118,22 @@ export class RotatingLog {
     }
   }
 
-  async #unusedName(): Promise<string> {
+  async #findUnusedName(): Promise<string> {
     const { files, path: file, clock } = this.#options;
     const names = await files.list(path.dirname(file));
     for (let ms = clock.now(); ; ms++) {
-      const name = this.#backupName(ms);
+      const name = this.#formatBackupName(ms);
       if (!names.includes(name) && !names.includes(name + compressedSuffix)) return name;
     }
   }
 
-  #backupName(ms: number): string {
+  #formatBackupName(ms: number): string {
     const { ext, name } = path.parse(this.#options.path);
     return `${name}-${new Date(ms).toISOString().slice(0, -1).replaceAll(':', '-')}${ext}`;
   }
 
   #cleanUp(): void {
-    this.#cleaned = this.#cleaned.then(() => this.#removeOld()).catch(this.#options.rotationFailed);
+    this.#cleanup = this.#cleanup.then(() => this.#removeOld()).catch(this.#options.rotationFailed);
   }
 
   async #removeOld(): Promise<void> {
@@ -141,7 +141,7 @@ export class RotatingLog {
     const directory = path.dirname(file);
     const backups = (await files.list(directory))
       .flatMap((name) => {
-        const renamedMs = this.#renamedMs(name);
+        const renamedMs = this.#parseRenamedMs(name);
         return renamedMs === undefined ? [] : [{ name, renamedMs }];
       })
       .sort((one, other) => other.renamedMs - one.renamedMs);
@@ -157,8 +157,8 @@ export class RotatingLog {
     }
   }
 
-  /** When a file was renamed; undefined for any other file of the folder. */
-  #renamedMs(name: string): number | undefined {
+  /** When a backup was renamed; undefined for other files of the directory. */
+  #parseRenamedMs(name: string): number | undefined {
     const { ext, name: base } = path.parse(this.#options.path);
     const plain = name.endsWith(compressedSuffix) ? name.slice(0, -compressedSuffix.length) : name;
     if (!plain.startsWith(`${base}-`) || !plain.endsWith(ext)) return undefined;
@@ -171,6 +171,6 @@ export class RotatingLog {
   async #close(): Promise<void> {
     const file = this.#file;
     this.#file = undefined;
-    await file?.close().catch(() => {}); // nothing waits to be written
+    await file?.close().catch(() => {}); // all data is written already
   }
 }

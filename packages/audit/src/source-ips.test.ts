@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { sourceIps } from './source-ips.ts';
+import { findSourceIps } from './source-ips.ts';
 
 test.each<[string, Readonly<Record<string, string>>, string, string[]]>([
   ['the peer', {}, '10.0.0.1', ['10.0.0.1']],
@@ -17,5 +17,5 @@ test.each<[string, Readonly<Record<string, string>>, string, string[]]>([
   ],
   ['nothing for a socket without an address', {}, '', []],
 ])('the source addresses have %s', (_, headers, remoteAddress, expected) => {
-  expect(sourceIps({ remoteAddress, header: (name) => headers[name] })).toEqual(expected);
+  expect(findSourceIps({ remoteAddress, header: (name) => headers[name] })).toEqual(expected);
 });

@@ -2,7 +2,7 @@ import { type Clock, callUntil, type Random } from '@cluster-apiserver/base';
 import { sendToWebhook, type WebhookConnection } from '@cluster-apiserver/gates';
 
 export interface AuditWebhookOptions {
-  /** Called for each attempt, because the files that it comes from change while the server runs. */
+  /** Called for each attempt, because the files of the connection can be reloaded. */
   readonly connection: () => WebhookConnection;
   readonly initialBackoffMs: number;
   readonly clock: Clock;
@@ -16,11 +16,11 @@ const attemptsMax = 5;
 const growth = 1.5;
 const jitter = 0.2;
 const attemptMs = 30_000;
-/** A response says nothing but its status. */
+/** Only the status of the response matters. */
 const responseBytesMax = 64 * 1024;
 
-/** Sends events as an EventList. Throws if the webhook does not take them. */
-export function auditWebhook(options: AuditWebhookOptions): (events: readonly string[]) => Promise<void> {
+/** Sends events as an EventList. Throws if the webhook does not accept them. */
+export function createAuditWebhook(options: AuditWebhookOptions): (events: readonly string[]) => Promise<void> {
   const { initialBackoffMs, clock } = options;
   const pausesMs = Array.from({ length: attemptsMax }, (_, at) => initialBackoffMs * growth ** at * (1 + jitter));
   const allMs = pausesMs.reduce((sum, pauseMs) => sum + pauseMs + attemptMs, 0);

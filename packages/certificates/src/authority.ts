@@ -1,15 +1,21 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import type { webcrypto } from 'node:crypto';
-import { forAuthority, forClient, forPeer, forServer, type Names } from './extensions.ts';
-import { type Credentials, exportKey, importKey, newKeys } from './keys.ts';
-import { serialNumber, validity } from './validity.ts';
+import {
+  createAuthorityExtensions,
+  createClientExtensions,
+  createPeerExtensions,
+  createServerExtensions,
+  type CertificateNames,
+} from './extensions.ts';
+import { type Credentials, exportKey, importKey, generateKeyPair } from './keys.ts';
+import { createSerialNumber, createValidity } from './validity.ts';
 import { type Extension, type JsonName, X509Certificate, X509CertificateGenerator } from './x509.ts';
 
-/** Signs certificates that everybody who trusts its own certificate trusts too. */
+/** A CA that issues certificates. */
 export interface CertificateAuthority extends Credentials {
-  issueForServer(names: Names): Promise<Credentials>;
-  /** For a member of a cluster of servers, which is a client of the others. */
-  issueForPeer(names: Names): Promise<Credentials>;
+  issueForServer(names: CertificateNames): Promise<Credentials>;
+  /** For a member of a cluster, which is both server and client. */
+  issueForPeer(names: CertificateNames): Promise<Credentials>;
   issueForClient(subject: ClientSubject): Promise<Credentials>;
 }
 
@@ -18,21 +24,21 @@ export interface ClientSubject {
   readonly groups: readonly string[];
 }
 
-/** Ten years: whoever trusts a local authority has it in a kubeconfig, and would have to fetch it again. */
+/** Ten years: copies of the CA certificate are in kubeconfigs, which would have to be replaced. */
 const authorityLifetimeDays = 3650;
-/** The longest that common clients accept for a server is 398 days; a year keeps clear of it. */
+/** A year: common clients accept at most 398 days for a server certificate. */
 const serverLifetimeDays = 365;
-/** A kubeconfig with a client certificate lives as long as the certificates of the servers that it is for. */
+/** The same lifetime as server certificates. */
 const clientLifetimeDays = 365;
 
 export async function createAuthority(name: string, clock: Clock, random: Random): Promise<CertificateAuthority> {
-  const keys = await newKeys();
+  const keys = await generateKeyPair();
   const certificate = await X509CertificateGenerator.createSelfSigned({
-    ...validity(authorityLifetimeDays, clock),
-    serialNumber: serialNumber(random),
+    ...createValidity(authorityLifetimeDays, clock),
+    serialNumber: createSerialNumber(random),
     name: [{ CN: [name] }],
     keys,
-    extensions: await forAuthority(keys.publicKey),
+    extensions: await createAuthorityExtensions(keys.publicKey),
   });
   return openAuthority(
     { certificate: certificate.toString('pem'), privateKey: await exportKey(keys.privateKey) },
@@ -41,7 +47,7 @@ export async function createAuthority(name: string, clock: Clock, random: Random
   );
 }
 
-/** An authority that was created earlier. Throws when the two do not belong together. */
+/** Opens an existing CA. Throws if certificate and key do not belong together. */
 export async function openAuthority(
   authority: Credentials,
   clock: Clock,
@@ -54,10 +60,10 @@ export async function openAuthority(
     lifetimeDays: number,
     extensions: (publicKey: webcrypto.CryptoKey) => Promise<Extension[]>,
   ): Promise<Credentials> => {
-    const keys = await newKeys();
+    const keys = await generateKeyPair();
     const issued = await X509CertificateGenerator.create({
-      ...validity(lifetimeDays, clock),
-      serialNumber: serialNumber(random),
+      ...createValidity(lifetimeDays, clock),
+      serialNumber: createSerialNumber(random),
       subject,
       issuer: certificate.subjectName,
       publicKey: keys.publicKey,
@@ -69,12 +75,16 @@ export async function openAuthority(
   return {
     ...authority,
     issueForServer: (names) =>
-      issue([{ CN: [names.commonName] }], serverLifetimeDays, (key) => forServer(names, key, certificate.publicKey)),
+      issue([{ CN: [names.commonName] }], serverLifetimeDays, (key) =>
+        createServerExtensions(names, key, certificate.publicKey),
+      ),
     issueForPeer: (names) =>
-      issue([{ CN: [names.commonName] }], serverLifetimeDays, (key) => forPeer(names, key, certificate.publicKey)),
+      issue([{ CN: [names.commonName] }], serverLifetimeDays, (key) =>
+        createPeerExtensions(names, key, certificate.publicKey),
+      ),
     issueForClient: ({ user, groups }) =>
       issue([...groups.map((group) => ({ O: [group] })), { CN: [user] }], clientLifetimeDays, (key) =>
-        forClient(key, certificate.publicKey),
+        createClientExtensions(key, certificate.publicKey),
       ),
   };
 }

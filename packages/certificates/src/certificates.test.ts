@@ -4,7 +4,13 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { checkServerIdentity, connect, createServer, type PeerCertificate, type Server } from 'node:tls';
-import { type CertificateAuthority, createAuthority, type Credentials, openAuthority, selfSigned } from './index.ts';
+import {
+  type CertificateAuthority,
+  createAuthority,
+  type Credentials,
+  openAuthority,
+  createSelfSigned,
+} from './index.ts';
 
 const names = { commonName: 'test server', hosts: ['localhost', '127.0.0.1', '::1'] };
 const random = systemRandom();
@@ -22,40 +28,37 @@ afterAll(async () => {
 });
 
 describe('a certificate issued for a server', () => {
-  test.each(['localhost', '127.0.0.1', '::1'])(
-    'is accepted for %s by a client that trusts the authority',
-    async (host) => {
-      await expect(handshake(server, authority.certificate, host)).resolves.toBe('authorized');
-    },
-  );
+  test.each(['localhost', '127.0.0.1', '::1'])('is accepted for %s by a client that trusts the CA', async (host) => {
+    await expect(handshake(server, authority.certificate, host)).resolves.toBe('authorized');
+  });
 
   test('is refused for a host it does not name', async () => {
     await expect(handshake(server, authority.certificate, 'elsewhere.example')).rejects.toThrow(/altnames/);
   });
 
-  test('is refused by a client that trusts another authority of the same name', async () => {
+  test('is refused by a client that trusts another CA of the same name', async () => {
     const other = await createAuthority('test authority', systemClock, random);
     await expect(handshake(server, other.certificate, 'localhost')).rejects.toThrow();
   });
 
-  test('has no power to sign others', async () => {
+  test('cannot sign other certificates', async () => {
     expect(new X509Certificate((await authority.issueForServer(names)).certificate).ca).toBe(false);
   });
 });
 
-test('a certificate issued for a client names its user and its groups, in the order in which they were given', async () => {
+test('a client certificate names its user and its groups in the given order', async () => {
   const issued = await authority.issueForClient({ user: 'ada', groups: ['system:masters', 'team-a'] });
   expect(new X509Certificate(issued.certificate).subject).toBe('O=system:masters\nO=team-a\nCN=ada');
   expect(new X509Certificate(issued.certificate).keyUsage).toEqual(['1.3.6.1.5.5.7.3.2']);
 });
 
-test('a certificate issued for a peer is good for serving and for dialling', async () => {
+test('a peer certificate is valid for both server and client authentication', async () => {
   const issued = new X509Certificate((await authority.issueForPeer(names)).certificate);
   expect(issued.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2']);
   expect(issued.checkHost('localhost')).toBe('localhost');
 });
 
-test('an authority opened again goes on signing for those who trusted it before', async () => {
+test('a CA opened again signs certificates that existing clients trust', async () => {
   const { certificate, privateKey } = authority;
   const reopened = await openAuthority({ certificate, privateKey }, systemClock, random);
   const again = await serve(await reopened.issueForServer(names));
@@ -66,13 +69,13 @@ test('an authority opened again goes on signing for those who trusted it before'
   }
 });
 
-test('an authority is not opened with the key of another', async () => {
+test('a CA is not opened with the key of another', async () => {
   const other = await createAuthority('other', systemClock, random);
   const mixed = { certificate: authority.certificate, privateKey: other.privateKey };
   await expect(openAuthority(mixed, systemClock, random)).rejects.toThrow(/does not belong/);
 });
 
-test('no two certificates carry the same serial number, and each one is positive', async () => {
+test('serial numbers are unique and positive', async () => {
   const certificates = await Promise.all(Array.from({ length: 20 }, () => authority.issueForServer(names)));
   const serials = certificates.map(({ certificate }) => new X509Certificate(certificate).serialNumber);
   expect(new Set(serials).size).toBe(serials.length);
@@ -81,14 +84,14 @@ test('no two certificates carry the same serial number, and each one is positive
 
 test('a certificate is valid from a little before the clock until its lifetime is over', async () => {
   const clock: Clock = { ...systemClock, now: () => Date.parse('2030-01-01T00:00:00Z') };
-  const { certificate } = await selfSigned(names, clock, seededRandom(1));
+  const { certificate } = await createSelfSigned(names, clock, seededRandom(1));
   const { validFromDate, validToDate } = new X509Certificate(certificate);
   expect(validFromDate).toEqual(new Date('2029-12-31T23:55:00Z'));
   expect(validToDate).toEqual(new Date('2031-01-01T00:00:00Z'));
 });
 
 test('a self-signed certificate is accepted by a client that was given it', async () => {
-  const credentials = await selfSigned(names, systemClock, random);
+  const credentials = await createSelfSigned(names, systemClock, random);
   const alone = await serve(credentials);
   try {
     await expect(handshake(alone, credentials.certificate, '127.0.0.1')).resolves.toBe('authorized');

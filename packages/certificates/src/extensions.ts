@@ -13,15 +13,15 @@ import {
 import type { webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 
-/** Who a server says it is. Clients compare the host they dialled with `hosts` and ignore the common name. */
-export interface Names {
+/** Names in a server certificate. Clients compare the requested host with `hosts` and ignore the common name. */
+export interface CertificateNames {
   readonly commonName: string;
   /** DNS names and IP addresses, in any order; at least one. */
   readonly hosts: readonly string[];
 }
 
-/** It signs servers' certificates and nothing that could sign further. */
-export async function forAuthority(publicKey: webcrypto.CryptoKey): Promise<Extension[]> {
+/** Path length 0: the CA signs leaf certificates only. */
+export async function createAuthorityExtensions(publicKey: webcrypto.CryptoKey): Promise<Extension[]> {
   return [
     new BasicConstraintsExtension(true, 0, true),
     new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
@@ -29,35 +29,38 @@ export async function forAuthority(publicKey: webcrypto.CryptoKey): Promise<Exte
   ];
 }
 
-export async function forServer(
-  names: Names,
+export async function createServerExtensions(
+  names: CertificateNames,
   publicKey: webcrypto.CryptoKey,
   issuerKey: IssuerKey,
 ): Promise<Extension[]> {
   return [
-    ...(await leaf([ExtendedKeyUsage.serverAuth], publicKey, issuerKey)),
-    new SubjectAlternativeNameExtension(names.hosts.map(generalName)),
+    ...(await createLeafExtensions([ExtendedKeyUsage.serverAuth], publicKey, issuerKey)),
+    new SubjectAlternativeNameExtension(names.hosts.map(toGeneralName)),
   ];
 }
 
-/** For a client whose common name is its user, as kube-apiserver reads it. */
-export async function forClient(publicKey: webcrypto.CryptoKey, issuerKey: IssuerKey): Promise<Extension[]> {
-  return leaf([ExtendedKeyUsage.clientAuth], publicKey, issuerKey);
+/** For a client certificate, whose common name is the user name. */
+export async function createClientExtensions(
+  publicKey: webcrypto.CryptoKey,
+  issuerKey: IssuerKey,
+): Promise<Extension[]> {
+  return createLeafExtensions([ExtendedKeyUsage.clientAuth], publicKey, issuerKey);
 }
 
-/** For a member of a cluster of servers: it dials the others and itself with the certificate that it serves with. */
-export async function forPeer(
-  names: Names,
+/** For a member of a cluster: one certificate for both server and client authentication. */
+export async function createPeerExtensions(
+  names: CertificateNames,
   publicKey: webcrypto.CryptoKey,
   issuerKey: IssuerKey,
 ): Promise<Extension[]> {
   return [
-    ...(await leaf([ExtendedKeyUsage.serverAuth, ExtendedKeyUsage.clientAuth], publicKey, issuerKey)),
-    new SubjectAlternativeNameExtension(names.hosts.map(generalName)),
+    ...(await createLeafExtensions([ExtendedKeyUsage.serverAuth, ExtendedKeyUsage.clientAuth], publicKey, issuerKey)),
+    new SubjectAlternativeNameExtension(names.hosts.map(toGeneralName)),
   ];
 }
 
-async function leaf(
+async function createLeafExtensions(
   usages: readonly ExtendedKeyUsage[],
   publicKey: webcrypto.CryptoKey,
   issuerKey: IssuerKey,
@@ -73,7 +76,7 @@ async function leaf(
 
 type IssuerKey = Parameters<typeof SubjectKeyIdentifierExtension.create>[0];
 
-export const generalName = (host: string): JsonGeneralNames[number] => ({
+export const toGeneralName = (host: string): JsonGeneralNames[number] => ({
   type: isIP(host) ? 'ip' : 'dns',
   value: host,
 });

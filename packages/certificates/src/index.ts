@@ -1,12 +1,12 @@
 export { type CertificateAuthority, createAuthority, openAuthority } from './authority.ts';
-export type { Names } from './extensions.ts';
-export { type Credentials, newPrivateKey } from './keys.ts';
-export { selfSigned } from './self-signed.ts';
+export type { CertificateNames } from './extensions.ts';
+export { type Credentials, generatePrivateKey } from './keys.ts';
+export { createSelfSigned } from './self-signed.ts';
 export {
   type Authorities,
   readAuthorities,
   sharesAuthority,
   UntrustedCertificateError,
-  type Verified,
+  type VerifiedCertificate,
   verifyClient,
 } from './verify.ts';

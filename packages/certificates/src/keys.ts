@@ -6,10 +6,10 @@ export interface Credentials {
   readonly privateKey: string;
 }
 
-/** P-256: every TLS client takes it, and a handshake costs the server a twentieth of RSA 2048. */
+/** P-256: all TLS clients support it, and a handshake costs the server a twentieth of RSA 2048. */
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
-export function newKeys(): Promise<webcrypto.CryptoKeyPair> {
+export function generateKeyPair(): Promise<webcrypto.CryptoKeyPair> {
   return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
 }
 
@@ -20,10 +20,10 @@ export async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
     .toString();
 }
 
-/** A key of its own, for signatures that are no certificates. */
-export const newPrivateKey = async (): Promise<string> => exportKey((await newKeys()).privateKey);
+/** Generates a private key in PEM, for other signatures than certificates. */
+export const generatePrivateKey = async (): Promise<string> => exportKey((await generateKeyPair()).privateKey);
 
-/** The private key, made sure to be that of the certificate: signatures by another one would be trusted by nobody. */
+/** Imports the private key. Throws if it does not belong to the certificate. */
 export async function importKey({ certificate, privateKey }: Credentials): Promise<webcrypto.CryptoKey> {
   const key = createPrivateKey(privateKey);
   if (!createPublicKey(key).equals(new X509Certificate(certificate).publicKey)) {

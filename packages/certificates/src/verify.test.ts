@@ -1,8 +1,14 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { derOf, digitalSignature, serverUsage, type TestAuthority, testAuthority } from '../test/test-authority.ts';
-import { readAuthorities, sharesAuthority, UntrustedCertificateError, type Verified, verifyClient } from './index.ts';
-import { newKeys } from './keys.ts';
+import {
+  readAuthorities,
+  sharesAuthority,
+  UntrustedCertificateError,
+  type VerifiedCertificate,
+  verifyClient,
+} from './index.ts';
+import { generateKeyPair } from './keys.ts';
 
 const ann = {
   subject: [
@@ -20,7 +26,7 @@ beforeAll(async () => {
   between = await root.intermediate('between');
 });
 
-const verify = (chain: string | Buffer[], trusted: string, atMs = systemClock.now()): Verified =>
+const verify = (chain: string | Buffer[], trusted: string, atMs = systemClock.now()): VerifiedCertificate =>
   verifyClient(typeof chain === 'string' ? derOf(chain) : chain, readAuthorities(trusted), atMs);
 const refused = (problem: RegExp) => ({ name: 'UntrustedCertificateError', message: expect.stringMatching(problem) });
 const refusal = (act: () => unknown): unknown => {
@@ -31,7 +37,7 @@ const refusal = (act: () => unknown): unknown => {
   }
 };
 
-test('a certificate of an authority tells its subject, and until when it holds', async () => {
+test('a certificate signed by a CA gives its subject and its expiry', async () => {
   const { chain } = await root.issue({ ...ann, validHours: [-1, 0.5] });
   const verified = verify(chain, root.certificate);
   expect(verified.subject('CN')).toEqual(['ann']);
@@ -41,7 +47,7 @@ test('a certificate of an authority tells its subject, and until when it holds',
   expect(Math.abs(verified.validUntilMs - systemClock.now() - hourMs / 2)).toBeLessThan(hourMs / 4);
 });
 
-test('a chain holds no longer than any of its certificates', async () => {
+test('a chain expires with the first of its certificates', async () => {
   const short = await root.intermediate('short', { validHours: [-1, 0.25] });
   const { chain } = await short.issue(ann);
   expect(verify(chain, root.certificate).validUntilMs).toBeLessThan(systemClock.now() + hourMs / 2);
@@ -50,7 +56,7 @@ test('a chain holds no longer than any of its certificates', async () => {
   );
 });
 
-test('authorities between may come in any order, beside others that have nothing to do with it', async () => {
+test('intermediates may come in any order, beside unrelated certificates', async () => {
   const lower = await between.intermediate('lower');
   const { chain } = await lower.issue(ann);
   const [leaf, ...others] = derOf(chain);
@@ -61,14 +67,14 @@ test('authorities between may come in any order, beside others that have nothing
   expect(refusal(() => verify([leaf as Buffer], root.certificate))).toEqual(refused(/no authority/));
 });
 
-test('any of several authorities is enough, and a certificate may be trusted by itself', async () => {
+test('any of several CAs is enough, and a certificate may itself be trusted', async () => {
   const other = await testAuthority('other');
   const { chain } = await root.issue(ann);
   expect(verify(chain, other.certificate + root.certificate).subject('CN')).toEqual(['ann']);
   expect(verify(chain, chain).subject('CN')).toEqual(['ann']);
 });
 
-describe('no certificate is believed', () => {
+describe('a certificate is refused', () => {
   const issue = async (from: TestAuthority, more: object = {}): Promise<string> =>
     (await from.issue({ ...ann, ...more })).chain;
 
@@ -79,37 +85,29 @@ describe('no certificate is believed', () => {
     ['of another authority with the same name', async () => issue(await testAuthority('root')), /no authority/],
     ['that has signed itself', async () => (await testAuthority('root', { ...ann })).certificate, /no authority/],
     [
-      'signed by one that is no authority',
+      'signed by a certificate that is not a CA',
       async () => issue(await root.intermediate('no', { authority: false })),
       /no authority/,
     ],
     [
-      'signed by one that may sign no certificates',
+      'signed by a CA without keyCertSign',
       async () => issue(await root.intermediate('no', { keyUsage: digitalSignature })),
       /no authority/,
     ],
     [
-      'below an authority for servers',
+      'below a CA for servers only',
       async () => issue(await root.intermediate('no', { usages: [serverUsage] })),
       /no authority/,
     ],
+    ['below an expired CA', async () => issue(await root.intermediate('no', { validHours: [-2, -1] })), /no authority/],
     [
-      'below an authority that has expired',
-      async () => issue(await root.intermediate('no', { validHours: [-2, -1] })),
-      /no authority/,
-    ],
-    [
-      'further below an authority than it allows',
+      'beyond the path length of its CA',
       async () => issue(await (await root.intermediate('a', { pathLength: 0 })).intermediate('b')),
       /no authority/,
     ],
+    ['with an unknown critical extension', () => issue(root, { criticalExtensions: ['1.2.3.4'] }), /1\.2\.3\.4/],
     [
-      'with a critical extension that nobody understands',
-      () => issue(root, { criticalExtensions: ['1.2.3.4'] }),
-      /1\.2\.3\.4/,
-    ],
-    [
-      'below an authority with constraints on names',
+      'below a CA with name constraints',
       async () => issue(await root.intermediate('no', { criticalExtensions: ['2.5.29.30'] })),
       /no authority/,
     ],
@@ -118,7 +116,7 @@ describe('no certificate is believed', () => {
     expect(refusal(() => verify(chain, root.certificate))).toEqual(refused(problem));
   });
 
-  test('once a letter of it is another one', async () => {
+  test('with a changed bit', async () => {
     const [der] = derOf(await issue(root)) as [Buffer];
     for (let at = 0; at < der.length; at += 3) {
       const changed = Buffer.from(der);
@@ -127,7 +125,7 @@ describe('no certificate is believed', () => {
     }
   });
 
-  test('that is cut, empty or nothing at all', async () => {
+  test('that is truncated, empty or missing', async () => {
     const [der] = derOf(await issue(root)) as [Buffer];
     const stubs = [Buffer.alloc(0), Buffer.from('x'), der.subarray(0, 100), der.subarray(0, -1)];
     for (const chain of [[], ...stubs.map((stub) => [stub]), ...stubs.map((stub) => [der, stub])])
@@ -142,8 +140,8 @@ describe('no certificate is believed', () => {
     ).toEqual(refused(/too long/));
   });
 
-  test('when its authorities have all signed each other, and nobody waits until all ways are tried', async () => {
-    const keys = await newKeys();
+  test('within a bounded time when many CAs have cross-signed each other', async () => {
+    const keys = await generateKeyPair();
     const ring = await Promise.all(Array.from({ length: 9 }, () => testAuthority('ring', { keys })));
     const [leaf] = derOf(await issue(ring[0] as TestAuthority)) as [Buffer];
     const chain = [leaf, ...ring.flatMap(({ certificate }) => derOf(certificate))];
@@ -152,19 +150,19 @@ describe('no certificate is believed', () => {
   });
 });
 
-test('a file without a certificate holds no authorities, and one that is broken none either', () => {
+test('a file without certificates and a malformed one hold no CAs', () => {
   expect(() => readAuthorities('')).toThrow('there is no certificate in it');
   expect(() => readAuthorities(root.privateKey)).toThrow('there is no certificate in it');
   expect(() => readAuthorities(root.certificate.replace(/\n.{10}/, '\nAAAAAAAAAA'))).toThrow();
 });
 
-test('two files share an authority when one certificate is in both', async () => {
+test('two files share a CA when one certificate is in both', async () => {
   const [one, other] = [readAuthorities(root.certificate), readAuthorities((await testAuthority('root')).certificate)];
   expect(sharesAuthority(one, other)).toBe(false);
   expect(sharesAuthority(one, readAuthorities(between.certificate + root.certificate))).toBe(true);
 });
 
-test('the reason shows nothing of what stands in the certificate', async () => {
+test("the reason shows nothing of the certificate's content", async () => {
   const { chain } = await root.issue({ subject: [['CN', 'secret\nlevel=info']], validHours: [-2, -1] });
   expect(() => verify(chain, root.certificate)).toThrow(UntrustedCertificateError);
   expect(() => verify(chain, root.certificate)).not.toThrow(/secret/);

@@ -9,62 +9,66 @@ import {
 } from './x509.ts';
 
 /**
- * Whether a chain that somebody showed leads to an authority that is trusted now. TLS asks this once, at the handshake,
- * and of the authorities of that moment; a connection lasts longer than a certificate may, and than an authority does.
+ * Verifies a client certificate chain against the current CAs. TLS verifies only at the handshake, but a connection can
+ * outlive its certificate, and a CA can be removed while it is open.
  */
 
-/** Certificates of authorities. Two of them are the same trust only if they are the same object. */
+/** CA certificates. Caches compare them by identity: a reload creates a new object. */
 export interface Authorities {
   readonly certificates: readonly Certificate[];
 }
 
-/** What has been verified: a certificate by its subject, and until when its chain holds. */
-export interface Verified {
-  /** The values of a part of the subject, by its name or number, in their order. */
+/** The verified leaf certificate, and the end of the validity of its chain. */
+export interface VerifiedCertificate {
+  /** The values of a subject attribute, by name or OID, in order. */
   subject(part: string): readonly string[];
   /** SHA-256 of the whole certificate, in hex. */
   readonly fingerprint: string;
   readonly validUntilMs: number;
 }
 
-/** Why a chain is not believed. The message names no subject: whoever shows it may write there what he likes. */
+/** Why a chain is not trusted. The message contains no subject: clients can write anything into it. */
 export class UntrustedCertificateError extends Error {
   override readonly name = 'UntrustedCertificateError';
 }
 
 interface Certificate {
   readonly der: Buffer;
-  /** Who signs and who was signed is asked of OpenSSL, what stands in it is read by a parser. */
+  /** OpenSSL verifies signatures; a parser reads the fields. */
   readonly openSsl: OpenSslCertificate;
   readonly parsed: X509Certificate;
 }
 
-/** Reads PEM with at least one certificate; throws at whatever is none. */
+/** Reads a PEM bundle. Throws if it is empty or contains an invalid certificate. */
 export function readAuthorities(pem: string): Authorities {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0) throw new Error('there is no certificate in it');
-  return { certificates: blocks.map((block) => read(new OpenSslCertificate(block).raw)) };
+  return { certificates: blocks.map((block) => parseCertificate(new OpenSslCertificate(block).raw)) };
 }
 
 export const sharesAuthority = (one: Authorities, other: Authorities): boolean =>
   one.certificates.some(({ der }) => other.certificates.some((certificate) => certificate.der.equals(der)));
 
-/** Longer chains are made to cost time. */
+/** Longer chains only cost time. */
 const chainLengthMax = 10;
-/** Authorities that have all signed each other lead along more ways than there is time for. */
+/** Bounds the search: cross-signed CAs allow exponentially many paths. */
 const signatureChecksMax = 100;
 
 /**
- * Verifies a client's certificate, the first of the chain. The others may be of use on the way to an authority, or not;
- * nothing is believed because of them. Throws an UntrustedCertificateError.
+ * Verifies the first certificate of the chain. The others are candidates for intermediates and are not trusted by themselves.
+ * Throws an UntrustedCertificateError.
  */
-export function verifyClient(chain: readonly Buffer[], { certificates }: Authorities, nowMs: number): Verified {
+export function verifyClient(
+  chain: readonly Buffer[],
+  { certificates }: Authorities,
+  nowMs: number,
+): VerifiedCertificate {
   try {
     if (chain.length > chainLengthMax) throw new UntrustedCertificateError('the chain is too long');
-    const [leaf, ...intermediates] = chain.map(read);
+    const [leaf, ...intermediates] = chain.map(parseCertificate);
     if (!leaf) throw new UntrustedCertificateError('there is no certificate');
-    requireUsable(leaf, nowMs);
-    const path = pathTo(leaf, { trusted: certificates, intermediates, nowMs, checksLeft: signatureChecksMax }, []);
+    requireValid(leaf, nowMs);
+    const path = findPath(leaf, { trusted: certificates, intermediates, nowMs, checksLeft: signatureChecksMax }, []);
     if (!path) throw new UntrustedCertificateError('no authority that is trusted vouches for it');
     return {
       subject: (part) => leaf.parsed.subjectName.getField(part),
@@ -73,12 +77,12 @@ export function verifyClient(chain: readonly Buffer[], { certificates }: Authori
     };
   } catch (cause) {
     if (cause instanceof UntrustedCertificateError) throw cause;
-    // The bytes are whatever the client likes, and parsers say in many ways that they are nothing.
+    // Clients control the bytes, and parsers throw many kinds of errors.
     throw new UntrustedCertificateError('it cannot be read', { cause });
   }
 }
 
-const read = (der: Buffer): Certificate => ({
+const parseCertificate = (der: Buffer): Certificate => ({
   der,
   openSsl: new OpenSslCertificate(der),
   parsed: new X509Certificate(der),
@@ -91,29 +95,33 @@ interface Search {
   checksLeft: number;
 }
 
-/** From a certificate to one that is trusted, both included. `below` are those that led here. */
-function pathTo(from: Certificate, search: Search, below: readonly Certificate[]): readonly Certificate[] | undefined {
+/** Finds a path from a certificate to a trusted one, both included. `below` is the path so far. */
+function findPath(
+  from: Certificate,
+  search: Search,
+  below: readonly Certificate[],
+): readonly Certificate[] | undefined {
   const path = [...below, from];
   if (search.trusted.some(({ der }) => der.equals(from.der))) return path;
   if (path.length > chainLengthMax) return undefined;
   for (const issuer of [...search.trusted, ...search.intermediates]) {
-    // Those above the first one sign certificates: the first of the path is no authority.
-    if (path.includes(issuer) || !maySign(issuer, path.length - 1, search.nowMs)) continue;
-    if (!from.openSsl.checkIssued(issuer.openSsl) || search.checksLeft-- <= 0 || !hasSigned(issuer, from)) continue;
-    const whole = pathTo(issuer, search, path);
+    // All but the first certificate of the path must be CAs.
+    if (path.includes(issuer) || !canSign(issuer, path.length - 1, search.nowMs)) continue;
+    if (!from.openSsl.checkIssued(issuer.openSsl) || search.checksLeft-- <= 0 || !isSignedBy(issuer, from)) continue;
+    const whole = findPath(issuer, search, path);
     if (whole) return whole;
   }
   return undefined;
 }
 
-/** With older ones, two documents can be made that have the same hash. */
+/** Older hash algorithms are not collision-resistant. */
 const soundHashes = ['SHA-256', 'SHA-384', 'SHA-512'];
-/** They choose their hash themselves. */
+/** These algorithms imply their hash. */
 const edwards = ['Ed25519', 'Ed448'];
-/** Less can be taken apart. */
+/** Smaller RSA keys can be factored. */
 const rsaBitsMin = 1024;
 
-function hasSigned(issuer: Certificate, { parsed, openSsl }: Certificate): boolean {
+function isSignedBy(issuer: Certificate, { parsed, openSsl }: Certificate): boolean {
   const { publicKey } = issuer.openSsl;
   const { name, hash } = parsed.signatureAlgorithm as {
     readonly name: string;
@@ -123,10 +131,10 @@ function hasSigned(issuer: Certificate, { parsed, openSsl }: Certificate): boole
   return (publicKey.asymmetricKeyDetails?.modulusLength ?? rsaBitsMin) >= rsaBitsMin && openSsl.verify(publicKey);
 }
 
-/** Whether it is an authority, for a path with so many other authorities below it. */
-function maySign(issuer: Certificate, authoritiesBelow: number, nowMs: number): boolean {
+/** Whether the certificate is a CA whose path length allows this number of CAs below it. */
+function canSign(issuer: Certificate, authoritiesBelow: number, nowMs: number): boolean {
   try {
-    requireUsable(issuer, nowMs);
+    requireValid(issuer, nowMs);
   } catch {
     return false; // there may be another way
   }
@@ -139,14 +147,13 @@ function maySign(issuer: Certificate, authoritiesBelow: number, nowMs: number): 
   );
 }
 
-/** For clients, and for anything. */
+/** Extended key usages that allow client authentication. */
 const clientUsages: readonly string[] = [ExtendedKeyUsage.clientAuth, '2.5.29.37.0'];
 
 /**
- * What has to hold for each certificate of a path. Constraints on names are not understood here, and an authority that
- * has some is therefore not believed: it may not vouch for everybody, and we could not tell for whom.
+ * Checks each certificate of a path. Name constraints are not supported, so a CA that has them is not trusted.
  */
-function requireUsable({ parsed }: Certificate, nowMs: number): void {
+function requireValid({ parsed }: Certificate, nowMs: number): void {
   if (nowMs < parsed.notBefore.getTime()) throw new UntrustedCertificateError('it is not valid yet');
   if (nowMs > parsed.notAfter.getTime()) throw new UntrustedCertificateError('it has expired');
   for (const { type, critical } of parsed.extensions) {

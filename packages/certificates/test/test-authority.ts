@@ -1,8 +1,8 @@
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { type webcrypto, X509Certificate as OpenSslCertificate } from 'node:crypto';
-import { generalName } from '../src/extensions.ts';
-import { type Credentials, exportKey, importKey, newKeys } from '../src/keys.ts';
-import { serialNumber } from '../src/validity.ts';
+import { toGeneralName } from '../src/extensions.ts';
+import { type Credentials, exportKey, importKey, generateKeyPair } from '../src/keys.ts';
+import { createSerialNumber } from '../src/validity.ts';
 import {
   BasicConstraintsExtension,
   ExtendedKeyUsage,
@@ -76,10 +76,10 @@ async function certificate(wanted: Wanted, issuer: Credentials | undefined): Pro
     usages = [ExtendedKeyUsage.clientAuth],
     authority = false,
   } = wanted;
-  const keys = wanted.keys ?? (await newKeys());
+  const keys = wanted.keys ?? (await generateKeyPair());
   const name = subject.map(([part, value]) => ({ [part]: [value] }));
   const issued = await X509CertificateGenerator.create({
-    serialNumber: serialNumber(systemRandom()),
+    serialNumber: createSerialNumber(systemRandom()),
     notBefore: new Date(systemClock.now() + from * hourMs),
     notAfter: new Date(systemClock.now() + to * hourMs),
     subject: name,
@@ -90,7 +90,7 @@ async function certificate(wanted: Wanted, issuer: Credentials | undefined): Pro
       new BasicConstraintsExtension(authority, wanted.pathLength, true),
       ...(wanted.keyUsage === undefined ? [] : [new KeyUsagesExtension(wanted.keyUsage, true)]),
       ...(usages.length > 0 ? [new ExtendedKeyUsageExtension([...usages])] : []),
-      ...(wanted.hosts ? [new SubjectAlternativeNameExtension(wanted.hosts.map(generalName))] : []),
+      ...(wanted.hosts ? [new SubjectAlternativeNameExtension(wanted.hosts.map(toGeneralName))] : []),
       ...(wanted.criticalExtensions ?? []).map((type) => new Extension(type, true, Buffer.from('3000', 'hex'))),
     ],
   });

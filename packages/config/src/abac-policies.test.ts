@@ -14,7 +14,7 @@ const nothing = {
   readonly: false,
 };
 
-test('each line is a policy, besides empty ones and comments', () => {
+test('each line is a policy; empty lines and comments are skipped', () => {
   const text = `# people\n${line({ user: 'ann', resource: '*' })}\n\n  ${line({ group: 'g', readonly: true })}\r\n # end`;
   expect(loadAbacPolicies(text)).toEqual([
     { ...nothing, user: 'ann', resource: '*' },
@@ -37,14 +37,14 @@ test.each([
   ['a field that would have narrowed it', line({ user: 'a', readOnly: true }), 'line 1.spec: unknown field "readOnly"'],
   ['a list of users', line({ user: ['a'] }), 'line 1.spec.user: expected a string, got a list'],
   ['a switch that is none', line({ readonly: 'yes' }), 'line 1.spec.readonly: expected true or false, got a string'],
-])('a file with %s is refused', (_, text, fault) => {
+])('rejects a file with %s', (_, text, fault) => {
   const load = (): unknown => loadAbacPolicies(text);
   expect(load).toThrow(ConfigurationError);
   expect(load).toThrow(fault);
   expect(load).not.toThrow(/hush/);
 });
 
-test('all faults are reported at once, and a file without end is refused', () => {
+test('reports all problems at once, and rejects a file with too many policies', () => {
   expect(() => loadAbacPolicies(`x\n${line({})}\n${line({ users: 1 })}`)).toThrow(/^line 1: .*\nline 3\.spec: unknown/);
   expect(() => loadAbacPolicies(`${line({ user: 'a' })}\n`.repeat(10_001))).toThrow('Too many: 10001');
 });

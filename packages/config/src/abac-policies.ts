@@ -3,7 +3,7 @@ import { ConfigurationError, Findings } from './findings.ts';
 import { declareKind, readEmbedded } from './load.ts';
 import { boolean, object, string } from './schema.ts';
 
-/** All policies of a user may have to be compared with each of its requests. */
+/** Each request may be compared with all policies of its user. */
 const policiesMax = 10_000;
 
 export const abacPolicyKind = declareKind({
@@ -26,17 +26,17 @@ export const abacPolicyKind = declareKind({
 });
 
 /**
- * Reads a policy file: one Policy in JSON on each line, besides empty lines and those that begin with #. Throws a
- * ConfigurationError with everything that is wrong. Unknown fields are faults, because a policy without the field that
- * somebody meant to write allows more than he wanted.
+ * Reads a policy file: one Policy in JSON per line; empty lines and lines that begin with # are skipped. Throws a
+ * ConfigurationError with all problems. Unknown fields are problems: a policy that lacks a misspelled condition would allow
+ * more than intended.
  */
 export function loadAbacPolicies(text: string): readonly AbacPolicy[] {
   const lines = text.split('\n').map((line, index) => ({ text: line.trim(), line, number: index + 1 }));
-  const written = lines.filter((line) => line.text !== '' && !line.text.startsWith('#'));
-  if (written.length > policiesMax)
-    throw new ConfigurationError([`Too many: ${written.length}: must have at most ${policiesMax} policies`]);
+  const policyLines = lines.filter((line) => line.text !== '' && !line.text.startsWith('#'));
+  if (policyLines.length > policiesMax)
+    throw new ConfigurationError([`Too many: ${policyLines.length}: must have at most ${policiesMax} policies`]);
   const all: Findings[] = [];
-  const policies = written.map(({ text: policy, line, number }) => {
+  const policies = policyLines.map(({ text: policy, line, number }) => {
     const start = { line: number, indent: line.length - line.trimStart().length, name: `line ${number}` };
     const findings = new Findings(policy, { start });
     all.push(findings);
@@ -44,11 +44,11 @@ export function loadAbacPolicies(text: string): readonly AbacPolicy[] {
   });
   const problems = all.flatMap((findings) => findings.problems);
   if (problems.length > 0) throw new ConfigurationError(problems);
-  return policies.filter((policy) => policy !== undefined); // what is none is a problem
+  return policies.filter((policy) => policy !== undefined); // each undefined one has a problem
 }
 
-/** Undefined for what is no JSON. */
-function parsed(line: string): unknown {
+/** Undefined if the line is not JSON. */
+function parsePolicyLine(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
@@ -57,7 +57,7 @@ function parsed(line: string): unknown {
 }
 
 function readPolicy(text: string, findings: Findings): AbacPolicy | undefined {
-  const value = parsed(text);
+  const value = parsePolicyLine(text);
   if (value === undefined || value === null) {
     findings.add('', 'expected a policy as JSON');
     return undefined;
@@ -67,13 +67,13 @@ function readPolicy(text: string, findings: Findings): AbacPolicy | undefined {
     ({ spec }) => {
       const fields = spec.fields();
       return {
-        user: fields.user.text() ?? '',
-        group: fields.group.text() ?? '',
-        namespace: fields.namespace.text() ?? '',
-        resource: fields.resource.text() ?? '',
-        apiGroup: fields.apiGroup.text() ?? '',
-        nonResourcePath: fields.nonResourcePath.text() ?? '',
-        readonly: fields.readonly.fact() ?? false,
+        user: fields.user.string() ?? '',
+        group: fields.group.string() ?? '',
+        namespace: fields.namespace.string() ?? '',
+        resource: fields.resource.string() ?? '',
+        apiGroup: fields.apiGroup.string() ?? '',
+        nonResourcePath: fields.nonResourcePath.string() ?? '',
+        readonly: fields.readonly.boolean() ?? false,
       };
     },
     value,

@@ -118,7 +118,7 @@ describe('an admission configuration is accepted', () => {
     );
   });
 
-  test('with a configuration that wins over a path, which is not opened', async () => {
+  test('with an inline configuration that takes precedence over a path, which is not read', async () => {
     reads.length = 0;
     const both = { ...embedded({ ...server, qps: 7 }), path: 'absent.yaml' };
     expect(await load([both])).toMatchObject({ EventRateLimit: { limits: [{ qps: 7 }] } });
@@ -126,7 +126,7 @@ describe('an admission configuration is accepted', () => {
   });
 });
 
-describe('an admission configuration is refused with', () => {
+describe('an admission configuration is rejected with', () => {
   test.each<[string, unknown, string[]]>([
     ['plugins that are no list', {}, ['plugins: expected a list, got an object']],
     ['a plugin without a name', [{ path: 'limits.yaml' }], ['plugins[0].name: Required value']],
@@ -237,7 +237,7 @@ describe('an admission configuration is refused with', () => {
     expect(await faultsOf(plugins)).toEqual(faults);
   });
 
-  test('everything that is wrong at once, also in the files that it names', async () => {
+  test('all problems at once, including those of referenced files', async () => {
     const plugins = [{ name: 'EventRateLimit', path: 'absent.yaml' }, { name: 'Nothing' }];
     expect(await faultsOf(plugins, { extra: 1, apiVersion: 'v2' })).toEqual([
       'unknown field "extra"',

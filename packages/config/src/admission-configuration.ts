@@ -16,13 +16,13 @@ import {
   declareKind,
   type DeclaredKind,
   loadConfiguration,
-  type Read,
+  type ReadFields,
   readConfiguration,
   readEmbedded,
 } from './load.ts';
 import { anything, type Fields, list, object, string } from './schema.ts';
 import type { ReadFile } from './webhook-connection.ts';
-import type { Written } from './written.ts';
+import type { ConfigNode } from './config-node.ts';
 
 export const mutatingPolicyKind = staticManifestsKind('MutatingAdmissionPolicyConfiguration');
 export const validatingPolicyKind = staticManifestsKind('ValidatingAdmissionPolicyConfiguration');
@@ -36,30 +36,30 @@ export interface AdmissionConfiguration {
   readonly ValidatingAdmissionWebhook?: StaticManifestsConfiguration;
 }
 
-/** How the configuration of a plugin is read: as a file of its own, or as a part of another one. */
+/** Reads the configuration of a plugin: from its own file, or embedded in the AdmissionConfiguration. */
 interface PluginConfiguration {
   load(text: string, findings: Findings): unknown;
-  embedded(written: Written): unknown;
+  readEmbedded(node: ConfigNode): unknown;
 }
 
-const reading = <Declared extends Fields>(
+const toPluginConfiguration = <Declared extends Fields>(
   kind: DeclaredKind<Declared>,
-  read: Read<Declared, unknown>,
+  read: ReadFields<Declared, unknown>,
 ): PluginConfiguration => ({
   load: (text, findings) => loadConfiguration(kind, read, text, findings),
-  embedded: ({ value, path: place, findings }) => readEmbedded(kind, read, value, place, findings),
+  readEmbedded: ({ value, path: place, findings }) => readEmbedded(kind, read, value, place, findings),
 });
 
 /** The plugins that can be configured. */
 const configurable: Readonly<Record<keyof AdmissionConfiguration, PluginConfiguration>> = {
-  EventRateLimit: reading(eventRateLimitKind, readEventRateLimit),
-  MutatingAdmissionPolicy: reading(mutatingPolicyKind, readStaticManifests),
-  MutatingAdmissionWebhook: reading(webhookAdmissionKind, readWebhookAdmission),
-  ValidatingAdmissionPolicy: reading(validatingPolicyKind, readStaticManifests),
-  ValidatingAdmissionWebhook: reading(webhookAdmissionKind, readWebhookAdmission),
+  EventRateLimit: toPluginConfiguration(eventRateLimitKind, readEventRateLimit),
+  MutatingAdmissionPolicy: toPluginConfiguration(mutatingPolicyKind, readStaticManifests),
+  MutatingAdmissionWebhook: toPluginConfiguration(webhookAdmissionKind, readWebhookAdmission),
+  ValidatingAdmissionPolicy: toPluginConfiguration(validatingPolicyKind, readStaticManifests),
+  ValidatingAdmissionWebhook: toPluginConfiguration(webhookAdmissionKind, readWebhookAdmission),
 };
 
-/** Reads the configuration of a plugin from a file of its own. Throws a ConfigurationError with everything that is wrong. */
+/** Reads the configuration of a plugin from its own file. Throws a ConfigurationError with all problems. */
 export const loadPluginConfiguration = (
   plugin: keyof AdmissionConfiguration,
   text: string,
@@ -89,14 +89,14 @@ export const admissionKind = declareKind({
 });
 
 export interface AdmissionFiles {
-  /** The path of the configuration, which the paths in it are relative to. */
+  /** Path of the AdmissionConfiguration; paths in it are relative to its directory. */
   readonly file: string;
   readonly readFile: ReadFile;
-  /** Why a plugin of that name cannot be configured; undefined if there is one. */
+  /** Why no plugin of that name can be configured; undefined if one can. */
   readonly problemOfName: (name: string) => string | undefined;
 }
 
-/** Throws a ConfigurationError with everything that is wrong, also with the files that it names. */
+/** Throws a ConfigurationError with all problems, including those of referenced files. */
 export async function loadAdmissionConfiguration(text: string, files: AdmissionFiles): Promise<AdmissionConfiguration> {
   const findings = new Findings(text);
   const configuration = await readAdmissionConfiguration(text, files, findings);
@@ -104,7 +104,7 @@ export async function loadAdmissionConfiguration(text: string, files: AdmissionF
   return configuration;
 }
 
-/** The same for whoever finds more: the configurations of the plugins that have no problems. */
+/** Adds problems to `findings` instead of throwing. Returns the configurations of the plugins without problems. */
 export async function readAdmissionConfiguration(
   text: string,
   files: AdmissionFiles,
@@ -118,55 +118,55 @@ export async function readAdmissionConfiguration(
 /** Reads the file of a plugin; undefined for a plugin without a configuration, or with a faulty one. */
 type LoadPlugin = () => Promise<readonly [name: string, configuration: unknown] | undefined>;
 
-function readPlugins(written: Written<typeof fields.plugins>, files: AdmissionFiles): readonly LoadPlugin[] {
+function readPlugins(node: ConfigNode<typeof fields.plugins>, files: AdmissionFiles): readonly LoadPlugin[] {
   const taken = new Set<string>();
-  return written.items().map((item) => {
+  return node.items().map((item) => {
     const declared = item.fields();
     const name = readName(declared.name, taken, files);
-    const file = declared.path.text();
-    const place = declared.configuration.absent ? declared.path : declared.configuration;
-    const plugin = pluginOf(name);
-    if (name === undefined || place.absent) return async () => undefined;
+    const file = declared.path.string();
+    const place = declared.configuration.isAbsent ? declared.path : declared.configuration;
+    const plugin = findPlugin(name);
+    if (name === undefined || place.isAbsent) return async () => undefined;
     if (!plugin) {
-      place.wrong(`Forbidden: ${name} has no configuration`);
+      place.addProblem(`Forbidden: ${name} has no configuration`);
       return async () => undefined;
     }
-    if (!declared.configuration.absent) {
-      const configuration = plugin.embedded(declared.configuration);
+    if (!declared.configuration.isAbsent) {
+      const configuration = plugin.readEmbedded(declared.configuration);
       return async () => [name, configuration];
     }
     if (!file) return async () => undefined;
     return async () => {
-      const configuration = await readFrom(file, plugin, declared.path, files);
+      const configuration = await readPluginFile(file, plugin, declared.path, files);
       return configuration === undefined ? undefined : [name, configuration];
     };
   });
 }
 
-function readName(written: Written, taken: Set<string>, { problemOfName }: AdmissionFiles): string | undefined {
-  const name = written.text() ?? '';
+function readName(node: ConfigNode, taken: Set<string>, { problemOfName }: AdmissionFiles): string | undefined {
+  const name = node.string() ?? '';
   if (name === '') {
-    written.required();
+    node.addRequired();
     return undefined;
   }
-  if (taken.has(name)) written.wrong(`Duplicate value: ${JSON.stringify(name)}`);
+  if (taken.has(name)) node.addProblem(`Duplicate value: ${JSON.stringify(name)}`);
   taken.add(name);
   const problem = problemOfName(name);
   if (problem === undefined) return name;
-  written.wrong(`Unsupported value: ${JSON.stringify(name)}: ${problem}`);
+  node.addProblem(`Unsupported value: ${JSON.stringify(name)}: ${problem}`);
   return undefined;
 }
 
-const pluginOf = (name: string | undefined): PluginConfiguration | undefined =>
+const findPlugin = (name: string | undefined): PluginConfiguration | undefined =>
   name !== undefined && Object.hasOwn(configurable, name)
     ? configurable[name as keyof AdmissionConfiguration]
     : undefined;
 
-/** Undefined, with faults, if it cannot be used. */
-async function readFrom(
+/** Reads the file of a plugin. Returns undefined and adds problems if it cannot be used. */
+async function readPluginFile(
   name: string,
   plugin: PluginConfiguration,
-  place: Written,
+  place: ConfigNode,
   { file, readFile }: AdmissionFiles,
 ): Promise<unknown> {
   const of = path.isAbsolute(name) ? name : path.join(path.dirname(file), name);
@@ -174,8 +174,8 @@ async function readFrom(
     const text = (await readFile(of)).toString();
     return plugin.load(text, new Findings(text, { file: of }));
   } catch (error) {
-    if (error instanceof ConfigurationError) place.invalidFile(name, error);
-    else place.invalid(name, `cannot read it: ${(error as Error).message}`);
+    if (error instanceof ConfigurationError) place.addInvalidFile(name, error);
+    else place.addInvalid(name, `cannot read it: ${(error as Error).message}`);
     return undefined;
   }
 }

@@ -15,7 +15,7 @@ function faultsOf(text: string): readonly string[] {
 }
 
 describe('An audit policy', () => {
-  test('is read from YAML as it is for kube-apiserver', () => {
+  test('is read from the YAML of kube-apiserver', () => {
     const policy = loadAuditPolicy(`
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -64,16 +64,16 @@ rules:
     ]);
   });
 
-  test('has conditions that are empty lists, which hold for every request', () => {
+  test('may have empty lists as conditions, which match every request', () => {
     const [rule] = load({ rules: [{ level: 'Metadata', users: [], resources: [], nonResourceURLs: null }] }).rules;
     expect(rule).toEqual({ level: 'Metadata', omitStages: new Set(), omitManagedFields: false });
   });
 
-  test('may have metadata, which mean nothing', () => {
+  test('may have metadata, which is ignored', () => {
     expect(load({ metadata: { name: 'a' }, rules: [{ level: 'None' }] }).rules).toHaveLength(1);
   });
 
-  test('is refused with all its faults at once, each with its path', () => {
+  test('is rejected with all problems at once, each with its path', () => {
     expect(
       faultsOf(
         file({
@@ -121,7 +121,7 @@ rules:
       'apiVersion: expected audit.k8s.io/v1',
     ],
     ['nothing in it', '', 'the file is empty'],
-  ])('with %s is refused', (_, text, fault) => {
+  ])('with %s is rejected', (_, text, fault) => {
     expect(faultsOf(text)).toEqual([fault]);
   });
 });

@@ -2,21 +2,21 @@ import { subdomainNames } from '@cluster-apiserver/model';
 import type { Findings } from './findings.ts';
 import { declareKind, loadConfiguration } from './load.ts';
 import { anything, boolean, list, object, string } from './schema.ts';
-import type { Written, WrittenFields } from './written.ts';
+import type { ConfigNode, ConfigNodeFields } from './config-node.ts';
 
-/** From the level that records least to the one that records most. */
+/** In ascending order of detail. */
 export const auditLevels = ['None', 'Metadata', 'Request', 'RequestResponse'] as const;
 export type AuditLevel = (typeof auditLevels)[number];
 
 export const auditStages = ['RequestReceived', 'ResponseStarted', 'ResponseComplete', 'Panic'] as const;
 export type AuditStage = (typeof auditStages)[number];
 
-/** What is recorded of which requests: the first rule that matches decides, and without one nothing is recorded. */
+/** Which requests are recorded, and in how much detail. The first matching rule decides; without one nothing is recorded. */
 export interface AuditPolicy {
   readonly rules: readonly AuditRule[];
 }
 
-/** A condition that is undefined holds for every request. */
+/** An undefined condition matches every request. */
 export interface AuditRule {
   readonly level: AuditLevel;
   readonly users: ReadonlySet<string> | undefined;
@@ -25,32 +25,32 @@ export interface AuditRule {
   readonly namespaces: ReadonlySet<string> | undefined;
   readonly resources: readonly AuditedResources[] | undefined;
   readonly nonResourceURLs: readonly string[] | undefined;
-  /** Of the policy and of the rule. */
+  /** Those of the policy and of the rule. */
   readonly omitStages: ReadonlySet<AuditStage>;
   readonly omitManagedFields: boolean;
 }
 
 export interface AuditedResources {
   readonly group: string;
-  /** All of the group when undefined. */
+  /** Undefined for all resources of the group. */
   readonly resources: readonly string[] | undefined;
   readonly resourceNames: ReadonlySet<string> | undefined;
 }
 
-/** They are evaluated one after another for each request. */
+/** Rules are evaluated one by one for each request. */
 const rulesMax = 1_000;
 
-const texts = (description: string) => list(description, string(''));
+const stringList = (description: string) => list(description, string(''));
 const omitStages = (description: string) => list(description, string('', { enum: auditStages }));
 
 const resourcesSchema = list(
   'Resources that the rule applies to. Without any, all resources.',
   object('Resources of a group.', {
     group: string('API group; the empty string is the core group.'),
-    resources: texts(
+    resources: stringList(
       'Resources by their plural name, or with a subresource, such as serviceaccounts/token. `*` matches all resources, `*/status` a subresource of all. Without any, all of the group.',
     ),
-    resourceNames: texts('Names of the objects. Without any, all. Requires resources.'),
+    resourceNames: stringList('Names of the objects. Without any, all. Requires resources.'),
   }),
 );
 
@@ -58,12 +58,12 @@ const ruleSchema = object(
   'One rule. The first rule that matches a request decides. An empty condition matches every request.',
   {
     level: string('How much is recorded.', { enum: auditLevels }),
-    users: texts('Names of users.'),
-    userGroups: texts('Groups of users; one of them is enough.'),
-    verbs: texts('Verbs of requests.'),
+    users: stringList('Names of users.'),
+    userGroups: stringList('Groups of users; one of them is enough.'),
+    verbs: stringList('Verbs of requests.'),
     resources: resourcesSchema,
-    namespaces: texts('Namespaces; the empty string is for resources outside of any.'),
-    nonResourceURLs: texts('URL paths; a final `*` matches any rest. Excludes resources and namespaces.'),
+    namespaces: stringList('Namespaces; the empty string is for resources outside of any.'),
+    nonResourceURLs: stringList('URL paths; a final `*` matches any rest. Excludes resources and namespaces.'),
     omitStages: omitStages('Stages for which no event is recorded, in addition to those of the policy.'),
     omitManagedFields: boolean('Whether managedFields are left out of objects; takes precedence over the policy.'),
   },
@@ -88,28 +88,28 @@ export const auditPolicyKind = declareKind({
   fields,
 });
 
-/** Throws a ConfigurationError with everything that is wrong. */
+/** Throws a ConfigurationError with all problems. */
 export const loadAuditPolicy = (text: string, findings?: Findings): AuditPolicy =>
   loadConfiguration(auditPolicyKind, readPolicy, text, findings);
 
-function readPolicy({ rules, omitStages, omitManagedFields }: WrittenFields<typeof fields>): AuditPolicy {
-  const ofPolicy = { omitStages: readStages(omitStages), omitManagedFields: omitManagedFields.fact() ?? false };
+function readPolicy({ rules, omitStages, omitManagedFields }: ConfigNodeFields<typeof fields>): AuditPolicy {
+  const ofPolicy = { omitStages: readStages(omitStages), omitManagedFields: omitManagedFields.boolean() ?? false };
   const items = rules.items();
-  if (items.length === 0) rules.required('a policy without rules would record nothing');
-  if (items.length > rulesMax) rules.wrong(`Too many: ${items.length}: must have at most ${rulesMax} items`);
+  if (items.length === 0) rules.addRequired('a policy without rules would record nothing');
+  if (items.length > rulesMax) rules.addProblem(`Too many: ${items.length}: must have at most ${rulesMax} items`);
   return { rules: items.slice(0, rulesMax).map((rule) => readRule(rule, ofPolicy)) };
 }
 
 function readRule(
-  written: Written<typeof ruleSchema>,
+  node: ConfigNode<typeof ruleSchema>,
   ofPolicy: Pick<AuditRule, 'omitStages' | 'omitManagedFields'>,
 ): AuditRule {
-  const fields = written.fields();
+  const fields = node.fields();
   const resources = readResources(fields.resources);
   const namespaces = readSet(fields.namespaces);
   const nonResourceURLs = readUrls(fields.nonResourceURLs);
   if (nonResourceURLs && (resources || namespaces))
-    fields.nonResourceURLs.invalid(
+    fields.nonResourceURLs.addInvalid(
       nonResourceURLs,
       'rules cannot apply to both regular resources and non-resource URLs',
     );
@@ -122,72 +122,73 @@ function readRule(
     resources,
     nonResourceURLs,
     omitStages: ofPolicy.omitStages.union(readStages(fields.omitStages)),
-    omitManagedFields: fields.omitManagedFields.fact() ?? ofPolicy.omitManagedFields,
+    omitManagedFields: fields.omitManagedFields.boolean() ?? ofPolicy.omitManagedFields,
   };
 }
 
-function readLevel(written: Written): AuditLevel {
-  const text = written.text();
+function readLevel(node: ConfigNode): AuditLevel {
+  const text = node.string();
   const level = auditLevels.find((one) => one === text);
-  if (written.absent || text === '') written.required();
+  if (node.isAbsent || text === '') node.addRequired();
   else if (text !== undefined && !level)
-    written.wrong(`Unsupported value: ${JSON.stringify(text)}: supported values: ${quoted(auditLevels)}`);
+    node.addProblem(`Unsupported value: ${JSON.stringify(text)}: supported values: ${quoteAll(auditLevels)}`);
   return level ?? 'None';
 }
 
-type Texts = Written<ReturnType<typeof texts>>;
+type StringListNode = ConfigNode<ReturnType<typeof stringList>>;
 
-function readStages(written: Texts): ReadonlySet<AuditStage> {
+function readStages(node: StringListNode): ReadonlySet<AuditStage> {
   const stages = new Set<AuditStage>();
-  for (const item of written.items()) {
-    const text = item.text();
+  for (const item of node.items()) {
+    const text = item.string();
     const stage = auditStages.find((one) => one === text);
     if (stage) stages.add(stage);
-    else if (text !== undefined || item.absent) item.invalid(text ?? '', `allowed stages are ${auditStages.join(',')}`);
+    else if (text !== undefined || item.isAbsent)
+      item.addInvalid(text ?? '', `allowed stages are ${auditStages.join(',')}`);
   }
   return stages;
 }
 
-/** Undefined for an empty list, which is no condition. */
-function readTexts(written: Texts): readonly string[] | undefined {
-  const texts = written.items().map((item) => {
-    if (item.absent) item.wrong('expected a string, got null');
-    return item.text() ?? '';
+/** Undefined for an empty list: it sets no condition. */
+function readStrings(node: StringListNode): readonly string[] | undefined {
+  const texts = node.items().map((item) => {
+    if (item.isAbsent) item.addProblem('expected a string, got null');
+    return item.string() ?? '';
   });
   return texts.length > 0 ? texts : undefined;
 }
 
-function readSet(written: Texts): ReadonlySet<string> | undefined {
-  const texts = readTexts(written);
+function readSet(node: StringListNode): ReadonlySet<string> | undefined {
+  const texts = readStrings(node);
   return texts && new Set(texts);
 }
 
-function readUrls(written: Texts): readonly string[] | undefined {
-  const urls = written.items().map((item) => {
-    const url = item.text() ?? '';
+function readUrls(node: StringListNode): readonly string[] | undefined {
+  const urls = node.items().map((item) => {
+    const url = item.string() ?? '';
     if (url === '*') return url;
-    if (!url.startsWith('/')) item.invalid(url, "non-resource URL rules must begin with a '/' character");
+    if (!url.startsWith('/')) item.addInvalid(url, "non-resource URL rules must begin with a '/' character");
     if (url.slice(0, -1).includes('*'))
-      item.invalid(url, "non-resource URL wildcards '*' must be the final character of the rule");
+      item.addInvalid(url, "non-resource URL wildcards '*' must be the final character of the rule");
     return url;
   });
   return urls.length > 0 ? urls : undefined;
 }
 
-function readResources(written: Written<typeof resourcesSchema>): readonly AuditedResources[] | undefined {
-  const items = written.items();
+function readResources(node: ConfigNode<typeof resourcesSchema>): readonly AuditedResources[] | undefined {
+  const items = node.items();
   return items.length > 0 ? items.map(readResourcesOfGroup) : undefined;
 }
 
-function readResourcesOfGroup(written: Written<(typeof resourcesSchema)['items']>): AuditedResources {
-  const fields = written.fields();
-  const group = fields.group.text() ?? '';
-  if (group !== '') for (const problem of subdomainNames.whole(group)) fields.group.invalid(group, problem);
-  const resources = readTexts(fields.resources);
+function readResourcesOfGroup(node: ConfigNode<(typeof resourcesSchema)['items']>): AuditedResources {
+  const fields = node.fields();
+  const group = fields.group.string() ?? '';
+  if (group !== '') for (const problem of subdomainNames.whole(group)) fields.group.addInvalid(group, problem);
+  const resources = readStrings(fields.resources);
   const resourceNames = readSet(fields.resourceNames);
   if (resourceNames && !resources)
-    fields.resourceNames.invalid([...resourceNames], 'using resourceNames requires at least one resource');
+    fields.resourceNames.addInvalid([...resourceNames], 'using resourceNames requires at least one resource');
   return { group, resources, resourceNames };
 }
 
-const quoted = (values: readonly string[]): string => values.map((value) => JSON.stringify(value)).join(', ');
+const quoteAll = (values: readonly string[]): string => values.map((value) => JSON.stringify(value)).join(', ');

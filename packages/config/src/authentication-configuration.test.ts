@@ -35,7 +35,7 @@ function faultsOf(act: () => unknown): readonly string[] {
   }
 }
 
-test('a whole configuration is read, from YAML', () => {
+test('reads a complete configuration from YAML', () => {
   const { jwt, anonymous } = loadAuthenticationConfiguration(
     `
 apiVersion: apiserver.config.k8s.io/v1beta1
@@ -102,11 +102,11 @@ test.each([
     }),
   ],
   ['groups that may be absent', withMappings({ groups: { expression: 'claims.?groups.orValue([])' } })],
-])('a file with %s is fine', (_, file) => {
+])('accepts a file with %s', (_, file) => {
   expect(faultsOf(() => load(file))).toEqual([]);
 });
 
-describe('a file is refused that', () => {
+describe('rejects a file that', () => {
   test.each([
     ['has a field that is none', { ...good, foo: 1 }, 'unknown field "foo"'],
     ['has one deep inside', withIssuer({ foo: 1 }), 'jwt[0].issuer: unknown field "foo"'],
@@ -333,7 +333,7 @@ describe('a file is refused that', () => {
     expect(faults.join()).not.toContain('hush');
   });
 
-  test('has a URL with a password and other faults: all are reported, and the URL is not shown', () => {
+  test('has a URL with a password and other problems: reports all of them without the URL', () => {
     const url = 'http://a:hush@iss?b=hush#hush';
     const expected = [
       'scheme must be https',
@@ -348,7 +348,7 @@ describe('a file is refused that', () => {
     }
   });
 
-  test('speaks of anonymous requests although the flag does', () => {
+  test('configures anonymous requests although --anonymous-auth is set', () => {
     expect(
       faultsOf(() => load({ ...good, anonymous: { enabled: true } }, { ...flags, anonymousAuthGiven: true })),
     ).toEqual([
@@ -356,7 +356,7 @@ describe('a file is refused that', () => {
     ]);
   });
 
-  test('has more issuers than anybody asks', () => {
+  test('has more issuers than the maximum', () => {
     const many = Array.from({ length: 65 }, (_, index) => ({
       issuer: { ...issuer, url: `https://${index}.example.com` },
     }));
@@ -373,7 +373,7 @@ describe('a file is refused that', () => {
   });
 });
 
-test('all that is wrong is told at once', () => {
+test('reports all problems at once', () => {
   const file = {
     ...withJwt({ issuer: { url: 'http://iss', audiences: [] }, claimMappings: { username: { claim: 'sub' } } }),
     kind: 'X',

@@ -1,5 +1,5 @@
 import { type ClaimMappings, claimMappingsSchema, readClaimMappings } from './authentication/claim-mappings.ts';
-import { type Issuer, issuerSchema, type Neighbours, readIssuer } from './authentication/issuer.ts';
+import { type Issuer, issuerSchema, type IssuerContext, readIssuer } from './authentication/issuer.ts';
 import {
   type ClaimRule,
   claimRulesSchema,
@@ -11,12 +11,12 @@ import {
 import type { Findings } from './findings.ts';
 import { declareKind, loadConfiguration } from './load.ts';
 import { boolean, list, object, string } from './schema.ts';
-import type { Written } from './written.ts';
+import type { ConfigNode } from './config-node.ts';
 
-/** How the server finds out who is asking: whose tokens it believes, and where nobody has to have one. */
+/** How requests are authenticated: the trusted token issuers, and which paths allow anonymous requests. */
 export interface AuthenticationConfiguration {
   readonly jwt: readonly JwtAuthenticatorConfiguration[];
-  /** Undefined leaves it to the flag. */
+  /** Undefined if --anonymous-auth decides. */
   readonly anonymous: AnonymousConfiguration | undefined;
 }
 
@@ -29,19 +29,19 @@ export interface JwtAuthenticatorConfiguration {
 
 export interface AnonymousConfiguration {
   readonly enabled: boolean;
-  /** The only paths without a name, exactly as they are written. Undefined for all. */
+  /** Paths that allow anonymous requests, compared exactly; undefined for all paths. */
   readonly paths: readonly string[] | undefined;
 }
 
-/** What flags say that a file must agree with. */
+/** Flag values that the file must not contradict. */
 export interface AuthenticationFlags {
   readonly disallowedIssuers: readonly string[];
   readonly anonymousAuthGiven: boolean;
-  /** Where the file of --egress-selector-config-file says how to get to. */
+  /** Egress selectors that --egress-selector-config-file configures. */
   readonly egressSelectors: readonly string[];
 }
 
-/** A token of an unknown issuer costs a look at each of them. */
+/** Each issuer keeps its own key set in memory. */
 const jwtMax = 64;
 
 const fields = {
@@ -77,7 +77,7 @@ export const authenticationKind = declareKind({
   fields,
 });
 
-/** Throws a ConfigurationError with everything that is wrong. */
+/** Throws a ConfigurationError with all problems. */
 export const loadAuthenticationConfiguration = (
   text: string,
   flags: AuthenticationFlags,
@@ -91,15 +91,15 @@ export const loadAuthenticationConfiguration = (
   );
 
 function readJwt(
-  written: Written<typeof fields.jwt>,
+  node: ConfigNode<typeof fields.jwt>,
   flags: AuthenticationFlags,
 ): readonly JwtAuthenticatorConfiguration[] {
-  const items = written.items();
-  if (items.length > jwtMax) written.wrong(`Too many: ${items.length}: must have at most ${jwtMax} items`);
-  const neighbours: Neighbours = { urls: new Set(), discoveryUrls: new Set(), ...flags };
+  const items = node.items();
+  if (items.length > jwtMax) node.addProblem(`Too many: ${items.length}: must have at most ${jwtMax} items`);
+  const context: IssuerContext = { urls: new Set(), discoveryUrls: new Set(), ...flags };
   return items.map((item) => {
     const fields = item.fields();
-    const issuer = readIssuer(fields.issuer, neighbours);
+    const issuer = readIssuer(fields.issuer, context);
     const claimRules = readClaimRules(fields.claimValidationRules);
     const expressions = claimRules.flatMap((rule) => (rule.by === 'expression' ? [rule.expression] : []));
     const claimMappings = readClaimMappings(fields.claimMappings, expressions);
@@ -108,24 +108,24 @@ function readJwt(
 }
 
 function readAnonymous(
-  written: Written<typeof fields.anonymous>,
+  node: ConfigNode<typeof fields.anonymous>,
   flags: AuthenticationFlags,
 ): AnonymousConfiguration | undefined {
-  if (written.absent) return undefined;
+  if (node.isAbsent) return undefined;
   if (flags.anonymousAuthGiven)
-    written.wrong(
+    node.addProblem(
       'Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file',
     );
-  const declared = written.fields();
-  const enabled = declared.enabled.fact() ?? false;
+  const declared = node.fields();
+  const enabled = declared.enabled.boolean() ?? false;
   const paths = declared.conditions.items().map((condition) => {
     const { path } = condition.fields();
-    const text = path.text() ?? '';
-    if (text === '') path.required();
-    else if (!text.startsWith('/')) path.invalid(text, 'a path begins with a slash');
+    const text = path.string() ?? '';
+    if (text === '') path.addRequired();
+    else if (!text.startsWith('/')) path.addInvalid(text, 'a path begins with a slash');
     return text;
   });
   if (!enabled && paths.length > 0)
-    declared.conditions.invalid(paths, 'enabled should be set to true when conditions are defined');
+    declared.conditions.addInvalid(paths, 'enabled should be set to true when conditions are defined');
   return { enabled, paths: paths.length > 0 ? paths : undefined };
 }

@@ -58,7 +58,7 @@ async function faultsOf(content: object | string, policyFileGiven = false): Prom
   }
 }
 
-test('a whole configuration is read, from YAML', async () => {
+test('reads a complete configuration from YAML', async () => {
   const { authorizers } = await load(`
 apiVersion: apiserver.config.k8s.io/v1beta1
 kind: AuthorizationConfiguration
@@ -103,7 +103,7 @@ authorizers:
   ]);
 });
 
-test('answers are cached for five minutes and for thirty seconds if nothing is said', async () => {
+test('caches responses for five minutes and thirty seconds by default', async () => {
   const cached = { authorizedTtlMs: 300_000, unauthorizedTtlMs: 30_000 };
   for (const part of [{}, { authorizedTTL: '0s', unauthorizedTTL: null, cacheAuthorizedRequests: true }])
     expect((await load(file(hook(part)))).authorizers).toMatchObject([{ webhook: cached }]);
@@ -135,14 +135,14 @@ test.each<[string, object]>([
       ),
     ),
   ],
-])('a file with %s is fine', async (_, content) => {
+])('accepts a file with %s', async (_, content) => {
   expect(await faultsOf(content, true)).toEqual([]);
 });
 
 const supported = 'supported values: "ABAC", "AlwaysAllow", "AlwaysDeny", "RBAC", "Webhook"';
 const at = 'authorizers[0].webhook';
 
-describe('a file is refused that', () => {
+describe('rejects a file that', () => {
   test.each<[string, object | string, string | RegExp]>([
     ['is empty', '', 'the file is empty'],
     ['has another kind', { ...file(rbac), kind: 'AuthenticationConfiguration' }, /^kind: expected Authorization/],
@@ -262,7 +262,7 @@ describe('a file is refused that', () => {
     [
       'asks itself',
       file(hook({ connectionInfo: { type: 'InClusterConfig' } })),
-      `${at}.connectionInfo.type: Invalid value: "InClusterConfig": the API server cannot ask itself; use PlatformConfigFile`,
+      `${at}.connectionInfo.type: Invalid value: "InClusterConfig": the API server cannot call itself; use PlatformConfigFile`,
     ],
     [
       'has an unknown type of connection',
@@ -343,7 +343,7 @@ describe('a file is refused that', () => {
   });
 });
 
-test('all faults are reported at once, also those of connection files', async () => {
+test('reports all problems at once, including those of connection files', async () => {
   const faults = await faultsOf(
     file(
       { type: 'Node' },

@@ -4,9 +4,9 @@ import { ConfigurationError, Findings } from './findings.ts';
 import { declareKind, readConfiguration } from './load.ts';
 import { list, object, string } from './schema.ts';
 import { readWebhookConnection, type ReadFile, type WebhookConnection } from './webhook-connection.ts';
-import type { Written } from './written.ts';
+import type { ConfigNode } from './config-node.ts';
 
-/** Who decides what users may do, in order: the first authorizer with an opinion decides. */
+/** The ordered authorizers: the first one with an opinion decides. */
 export interface AuthorizationConfiguration {
   readonly authorizers: readonly AuthorizerConfiguration[];
 }
@@ -16,7 +16,7 @@ export type AuthorizerConfiguration =
   | { readonly type: 'Webhook'; readonly name: string; readonly webhook: WebhookConfiguration };
 
 export interface WebhookConfiguration extends WebhookSettings {
-  /** What the connection file says when the configuration is loaded. */
+  /** Content of the connection file when the configuration is loaded. */
   readonly connection: WebhookConnection;
 }
 
@@ -25,7 +25,7 @@ export type AuthorizerType = (typeof authorizerTypes)[number];
 
 export interface AuthorizationFiles {
   readonly readFile: ReadFile;
-  /** Whether --authorization-policy-file is given, without which ABAC has no policies. */
+  /** Whether --authorization-policy-file is set; ABAC requires it. */
   readonly policyFileGiven: boolean;
 }
 
@@ -57,7 +57,7 @@ export const authorizationKind = declareKind({
   required: ['authorizers'],
 });
 
-/** Throws a ConfigurationError with everything that is wrong, also with the connection files that it names. */
+/** Throws a ConfigurationError with all problems, including those of referenced connection files. */
 export async function loadAuthorizationConfiguration(
   text: string,
   files: AuthorizationFiles,
@@ -71,11 +71,11 @@ export async function loadAuthorizationConfiguration(
   );
   const authorizers = await Promise.all(configuration.map((load) => load()));
   findings.requireNoProblems();
-  // Whatever could not be read is a fault.
+  // Each undefined one has a problem, which requireNoProblems has thrown.
   return { authorizers: authorizers.filter((one) => one !== undefined) };
 }
 
-/** Reads the connection files; undefined, with a fault, if it cannot. */
+/** Reads the connection file. Returns undefined and adds a problem if it cannot be used. */
 type LoadAuthorizer = () => Promise<AuthorizerConfiguration | undefined>;
 
 interface Taken {
@@ -84,33 +84,34 @@ interface Taken {
 }
 
 function readAuthorizers(
-  written: Written<typeof fields.authorizers>,
+  node: ConfigNode<typeof fields.authorizers>,
   files: AuthorizationFiles,
 ): readonly LoadAuthorizer[] {
-  const items = written.items();
-  if (items.length === 0) written.required('at least one authorization mode must be defined');
+  const items = node.items();
+  if (items.length === 0) node.addRequired('at least one authorization mode must be defined');
   if (items.length > authorizersMax)
-    written.wrong(`Too many: ${items.length}: must have at most ${authorizersMax} items`);
+    node.addProblem(`Too many: ${items.length}: must have at most ${authorizersMax} items`);
   const taken: Taken = { names: new Set(), types: new Set() };
   return items.map((item) => readAuthorizer(item, taken, files));
 }
 
 function readAuthorizer(
-  written: Written<typeof authorizerSchema>,
+  node: ConfigNode<typeof authorizerSchema>,
   taken: Taken,
   { readFile, policyFileGiven }: AuthorizationFiles,
 ): LoadAuthorizer {
-  const fields = written.fields();
+  const fields = node.fields();
   const type = readType(fields.type, taken.types);
   const name = readName(fields.name, taken.names);
-  if (type === 'ABAC' && !policyFileGiven) fields.type.wrong('Forbidden: needs the flag --authorization-policy-file');
+  if (type === 'ABAC' && !policyFileGiven)
+    fields.type.addProblem('Forbidden: needs the flag --authorization-policy-file');
   if (type !== 'Webhook') {
-    if (type !== undefined && !fields.webhook.absent)
-      fields.webhook.wrong('Invalid value: "non-null": may only be specified when type=Webhook');
+    if (type !== undefined && !fields.webhook.isAbsent)
+      fields.webhook.addProblem('Invalid value: "non-null": may only be specified when type=Webhook');
     return async () => type && { type, name };
   }
-  if (fields.webhook.absent) {
-    fields.webhook.required('required when type=Webhook');
+  if (fields.webhook.isAbsent) {
+    fields.webhook.addRequired('required when type=Webhook');
     return async () => undefined;
   }
   const { settings, connectionFile } = readWebhook(fields.webhook);
@@ -120,25 +121,25 @@ function readAuthorizer(
   };
 }
 
-function readType(written: Written, taken: Set<AuthorizerType>): AuthorizerType | undefined {
-  const text = written.text() ?? '';
+function readType(node: ConfigNode, taken: Set<AuthorizerType>): AuthorizerType | undefined {
+  const text = node.string() ?? '';
   const type = authorizerTypes.find((one) => one === text);
-  if (text === '') written.required();
+  if (text === '') node.addRequired();
   else if (!type) {
     const supported = `supported values: ${authorizerTypes.map((one) => JSON.stringify(one)).join(', ')}`;
     const detail = text === 'Node' ? `there are no nodes here, ${supported}` : supported;
-    written.wrong(`Unsupported value: ${JSON.stringify(text)}: ${detail}`);
-  } else if (type !== 'Webhook' && taken.has(type)) written.wrong(`Duplicate value: ${JSON.stringify(type)}`);
+    node.addProblem(`Unsupported value: ${JSON.stringify(text)}: ${detail}`);
+  } else if (type !== 'Webhook' && taken.has(type)) node.addProblem(`Duplicate value: ${JSON.stringify(type)}`);
   if (type) taken.add(type);
   return type;
 }
 
-function readName(written: Written, taken: Set<string>): string {
-  const name = written.text() ?? '';
-  if (name === '') written.required();
-  else if (taken.has(name)) written.wrong(`Duplicate value: ${JSON.stringify(name)}`);
+function readName(node: ConfigNode, taken: Set<string>): string {
+  const name = node.string() ?? '';
+  if (name === '') node.addRequired();
+  else if (taken.has(name)) node.addProblem(`Duplicate value: ${JSON.stringify(name)}`);
   else
-    for (const problem of subdomainNames.whole(name)) written.invalid(name, `authorizer name is invalid: ${problem}`);
+    for (const problem of subdomainNames.whole(name)) node.addInvalid(name, `authorizer name is invalid: ${problem}`);
   taken.add(name);
   return name;
 }
@@ -146,11 +147,11 @@ function readName(written: Written, taken: Set<string>): string {
 async function readConnection({ place, file }: NamedFile, readFile: ReadFile): Promise<WebhookConnection | undefined> {
   try {
     const inner = await readWebhookConnection(file, readFile);
-    place.invalidFile(file, inner.findings);
+    place.addInvalidFile(file, inner.findings);
     return inner.connection;
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    place.invalidFile(file, error);
+    place.addInvalidFile(file, error);
     return undefined;
   }
 }

@@ -1,28 +1,28 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 
-/** Whether a text in PEM holds at least one certificate, and each of them can be read. */
+/** Whether a PEM text contains at least one certificate and all of them are valid. */
 export function holdsCertificates(pem: string): boolean {
-  const certificates = certificatesIn(pem);
+  const certificates = splitCertificates(pem);
   return certificates.length > 0 && certificates.every(isCertificate);
 }
 
-/** Each of them, in PEM. */
-export const certificatesIn = (pem: string): readonly string[] =>
+/** Splits a PEM bundle into its certificates. */
+export const splitCertificates = (pem: string): readonly string[] =>
   pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
 
 function isCertificate(pem: string): boolean {
   try {
     return new X509Certificate(pem).raw.length > 0;
   } catch {
-    return false; // OpenSSL's reasons help nobody who has to mend a file
+    return false; // the message of OpenSSL does not help to repair the file
   }
 }
 
-/** Whether a private key is that of a certificate, both in PEM. */
-export function areTogether(certificate: Buffer, key: Buffer): boolean {
+/** Whether a private key belongs to a certificate, both in PEM. */
+export function isKeyPair(certificate: Buffer, key: Buffer): boolean {
   try {
     return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
   } catch {
-    return false; // OpenSSL's reasons could show a piece of the key
+    return false; // the message of OpenSSL could reveal a part of the key
   }
 }

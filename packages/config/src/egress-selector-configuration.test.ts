@@ -11,7 +11,7 @@ const through = (transport: object | undefined, name = 'cluster') => ({
 });
 const tlsConfig = { caBundle: 'ca.crt', clientCert: 'tls.crt', clientKey: 'tls.key' };
 
-test('each direction leads directly, through a socket or through a proxy', () => {
+test('each network is reached directly, through a socket or through a proxy', () => {
   expect(
     load({ name: 'controlplane', connection: { proxyProtocol: 'Direct' } }, through({ uds: { udsName: '/run/p' } })),
   ).toEqual(
@@ -30,7 +30,7 @@ test('each direction leads directly, through a socket or through a proxy', () =>
   });
 });
 
-describe('a file is refused with', () => {
+describe('rejects a file with', () => {
   test.each<[string, object, string]>([
     [
       'a direction that is none',
@@ -85,7 +85,7 @@ describe('a file is refused with', () => {
     expect(read).not.toThrow('hush');
   });
 
-  test('a direction twice', () => {
+  test('a duplicate network', () => {
     const selection = through({ uds: { udsName: '/p' } });
     expect(() => load(selection, selection)).toThrow('egressSelections[1].name: Duplicate value: "cluster"');
   });

@@ -1,24 +1,24 @@
 import type { Findings } from './findings.ts';
 import { declareKind, loadConfiguration } from './load.ts';
 import { list, object, string } from './schema.ts';
-import type { Written } from './written.ts';
+import type { ConfigNode } from './config-node.ts';
 
-/** Through which proxy what lies in which direction is reached; undefined for directly. */
+/** The proxy for each network; undefined for direct connections. */
 export type EgressConfiguration = ReadonlyMap<string, EgressProxy | undefined>;
 
-/** A proxy that is asked with HTTP CONNECT. */
+/** An HTTP CONNECT proxy. */
 export type EgressProxy = { readonly socket: string } | { readonly url: URL; readonly tls: EgressTls | undefined };
 
-/** Names of files; without an authority of its own those of the system are trusted. */
+/** Paths of the TLS files; the CAs of the system are trusted if `caBundle` is undefined. */
 export interface EgressTls {
-  /** Where the configuration names them. */
+  /** Path of the node that names them, for problems. */
   readonly path: string;
   readonly caBundle: string | undefined;
   readonly clientCert: string;
   readonly clientKey: string;
 }
 
-/** The reference has `etcd` too. Ours is reached by its own flags, so nobody shall think that it goes through a proxy. */
+/** kube-apiserver also has `etcd`. It is refused here because connections to etcd never use a proxy. */
 const directions = ['cluster', 'controlplane'];
 
 const tlsSchema = object(
@@ -66,72 +66,72 @@ export const egressSelectorKind = declareKind({
   fields: { egressSelections: selectionsSchema },
 });
 
-/** Throws a ConfigurationError with everything that is wrong. */
+/** Throws a ConfigurationError with all problems. */
 export const loadEgressSelectorConfiguration = (text: string, findings?: Findings): EgressConfiguration =>
   loadConfiguration(egressSelectorKind, ({ egressSelections }) => readSelections(egressSelections), text, findings);
 
-function readSelections(written: Written<typeof selectionsSchema>): EgressConfiguration {
+function readSelections(node: ConfigNode<typeof selectionsSchema>): EgressConfiguration {
   const read = new Map<string, EgressProxy | undefined>();
-  for (const item of written.items()) {
+  for (const item of node.items()) {
     const { name, connection } = item.fields();
-    const direction = name.text()?.toLowerCase() ?? '';
-    if (!directions.includes(direction)) name.invalid(direction, `expected ${directions.join(' or ')}`);
-    if (read.has(direction)) name.wrong(`Duplicate value: ${JSON.stringify(direction)}`);
+    const direction = name.string()?.toLowerCase() ?? '';
+    if (!directions.includes(direction)) name.addInvalid(direction, `expected ${directions.join(' or ')}`);
+    if (read.has(direction)) name.addProblem(`Duplicate value: ${JSON.stringify(direction)}`);
     read.set(direction, readConnection(connection));
   }
   return read;
 }
 
-function readConnection(written: Written<typeof connectionSchema>): EgressProxy | undefined {
-  const { proxyProtocol, transport } = written.fields();
-  const protocol = proxyProtocol.text() ?? '';
+function readConnection(node: ConfigNode<typeof connectionSchema>): EgressProxy | undefined {
+  const { proxyProtocol, transport } = node.fields();
+  const protocol = proxyProtocol.string() ?? '';
   if (protocol === 'HTTPConnect') return readTransport(transport);
-  if (protocol !== 'Direct') proxyProtocol.invalid(protocol, 'expected Direct or HTTPConnect');
-  else if (!transport.absent) transport.wrong('must not be set for Direct');
+  if (protocol !== 'Direct') proxyProtocol.addInvalid(protocol, 'expected Direct or HTTPConnect');
+  else if (!transport.isAbsent) transport.addProblem('must not be set for Direct');
   return undefined;
 }
 
-function readTransport(written: Written<typeof transportSchema>): EgressProxy | undefined {
-  const { tcp, uds } = written.fields();
-  if (tcp.absent === uds.absent) {
-    written.wrong('set either tcp or uds for HTTPConnect');
+function readTransport(node: ConfigNode<typeof transportSchema>): EgressProxy | undefined {
+  const { tcp, uds } = node.fields();
+  if (tcp.isAbsent === uds.isAbsent) {
+    node.addProblem('set either tcp or uds for HTTPConnect');
     return undefined;
   }
-  return tcp.absent ? readSocket(uds) : readTcp(tcp);
+  return tcp.isAbsent ? readSocket(uds) : readTcp(tcp);
 }
 
-function readSocket(written: Written<typeof udsSchema>): EgressProxy | undefined {
-  const { udsName } = written.fields();
-  const socket = udsName.text() ?? '';
-  if (!socket.startsWith('/')) udsName.invalid(socket, 'expected the absolute path of a Unix socket');
+function readSocket(node: ConfigNode<typeof udsSchema>): EgressProxy | undefined {
+  const { udsName } = node.fields();
+  const socket = udsName.string() ?? '';
+  if (!socket.startsWith('/')) udsName.addInvalid(socket, 'expected the absolute path of a Unix socket');
   return { socket };
 }
 
-function readTcp(written: Written<typeof tcpSchema>): EgressProxy | undefined {
-  const { url: place, tlsConfig } = written.fields();
-  const text = place.text() ?? '';
+function readTcp(node: ConfigNode<typeof tcpSchema>): EgressProxy | undefined {
+  const { url: place, tlsConfig } = node.fields();
+  const text = place.string() ?? '';
   const url = URL.parse(text);
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.password !== '') {
-    // A password is not repeated.
-    place.wrong('expected a URL such as https://proxy:8131, without a user or a password');
+    // The message must not repeat the URL: it may contain a password.
+    place.addProblem('expected a URL such as https://proxy:8131, without a user or a password');
     return undefined;
   }
   if (url.protocol === 'https:') return { url, tls: readTls(tlsConfig) };
-  if (!tlsConfig.absent) tlsConfig.wrong('must not be set for a URL with http');
+  if (!tlsConfig.isAbsent) tlsConfig.addProblem('must not be set for a URL with http');
   return { url, tls: undefined };
 }
 
-function readTls(written: Written<typeof tlsSchema>): EgressTls {
-  if (written.absent) written.required('it is needed for a URL with https');
-  const { caBundle, clientCert, clientKey } = written.fields();
-  const needed = (file: Written): string => {
-    const name = file.text() ?? '';
-    if (name === '' && !written.absent) file.required('the name of a file');
+function readTls(node: ConfigNode<typeof tlsSchema>): EgressTls {
+  if (node.isAbsent) node.addRequired('it is needed for a URL with https');
+  const { caBundle, clientCert, clientKey } = node.fields();
+  const needed = (file: ConfigNode): string => {
+    const name = file.string() ?? '';
+    if (name === '' && !node.isAbsent) file.addRequired('the name of a file');
     return name;
   };
   return {
-    path: written.path,
-    caBundle: caBundle.text() || undefined,
+    path: node.path,
+    caBundle: caBundle.string() || undefined,
     clientCert: needed(clientCert),
     clientKey: needed(clientKey),
   };

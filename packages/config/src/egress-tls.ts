@@ -1,4 +1,4 @@
-import { areTogether, holdsCertificates } from './certificates.ts';
+import { isKeyPair, holdsCertificates } from './certificates.ts';
 import type { EgressTls } from './egress-selector-configuration.ts';
 import type { Findings } from './findings.ts';
 import type { ReadFile } from './webhook-connection.ts';
@@ -10,7 +10,7 @@ export interface EgressTlsFiles {
   readonly key: Buffer;
 }
 
-/** Reads the files of a proxy's credentials. What cannot be used is noted, and then it is undefined. */
+/** Reads the TLS files of a proxy. Returns undefined and adds problems if they cannot be used. */
 export async function readEgressTls(
   { path, caBundle, clientCert, clientKey }: EgressTls,
   readFile: ReadFile,
@@ -34,7 +34,7 @@ export async function readEgressTls(
     else findings.add(`${path}.caBundle`, `${caBundle} holds no certificates in PEM`);
   }
   if (!cert || !key) return undefined;
-  if (areTogether(cert, key)) findings.addCertificates(`${path}.clientCert`, cert.toString());
+  if (isKeyPair(cert, key)) findings.addCertificates(`${path}.clientCert`, cert.toString());
   else findings.add(path, 'the client certificate and its key do not belong together, or are not in PEM');
   return { ca, cert, key };
 }

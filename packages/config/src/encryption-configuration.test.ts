@@ -27,7 +27,7 @@ const faultsOf = (act: () => unknown): readonly string[] => {
   return [];
 };
 
-test('a whole configuration is read, from YAML', () => {
+test('reads a complete configuration from YAML', () => {
   const { lists } = loadEncryptionConfiguration(`
 apiVersion: apiserver.config.k8s.io/v1
 kind: EncryptionConfiguration
@@ -55,7 +55,7 @@ resources:
   expect(lists[1]?.resources).toEqual([{ resource: undefined, group: undefined }]);
 });
 
-describe('lists are asked in order, and', () => {
+describe('the first list that names a resource applies:', () => {
   const configuration = load({
     resources: [['events'], ['*.'], ['*.example.com']].map((resources, at) => ({
       resources,
@@ -118,7 +118,7 @@ test.each<[string, object, string[]]>([
   [
     'a name with a colon',
     keys({ name: 'a:b', secret: secret(32) }),
-    [`${at}.aesgcm.keys[0].name: a name has no colons`],
+    [`${at}.aesgcm.keys[0].name: a name must not contain colons`],
   ],
   [
     'a name twice',
@@ -153,7 +153,7 @@ test.each<[string, object, string[]]>([
   ],
   ['a field of identity', withProviders({ identity: { x: 1 } }), [`${at}.identity: unknown field "x"`]],
   ['a plugin without a name', kms({ name: '' }), [`${at}.kms.name: name the plugin`]],
-  ['a plugin with a colon', kms({ name: 'a:b' }), [`${at}.kms.name: a name has no colons`]],
+  ['a plugin with a colon', kms({ name: 'a:b' }), [`${at}.kms.name: a name must not contain colons`]],
   ['a version that there is not', kms({ apiVersion: 'v3' }), [`${at}.kms.apiVersion: there are v1 and v2`]],
   ['a cache of version 2', kms({ cachesize: 5 }), [`${at}.kms.cachesize: is only for v1`]],
   ['a cache of nothing', kms({ apiVersion: 'v1', cachesize: 0 }), [`${at}.kms.cachesize: must be positive`]],
@@ -219,11 +219,11 @@ test.each<[string, string, string]>([
   ],
   ['no resources', JSON.stringify({ ...good, resources: [] }), 'resources: name at least a list of resources'],
   ['a text', 'hello', 'expected an object, got a string'],
-])('%s is refused', (_, text, fault) => {
+])('rejects %s', (_, text, fault) => {
   expect(faultsOf(() => loadEncryptionConfiguration(text))).toContainEqual(fault);
 });
 
-test('all faults are told at once, and what is read prints no key', () => {
+test('reports all problems at once, and never prints a key', () => {
   const hidden = secret(20);
   const part = {
     extra: true,

@@ -1,18 +1,18 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { Findings } from './findings.ts';
 import { declareKind, loadConfiguration } from './load.ts';
-import { matches, type PlacedPattern, readPattern, refuseMasked, type ResourcePattern } from './resource-patterns.ts';
+import { matches, type PlacedPattern, readPattern, reportOverlaps, type ResourcePattern } from './resource-patterns.ts';
 import { duration, int32, list, type ListSchema, object, type Schema, string } from './schema.ts';
-import type { Written } from './written.ts';
+import type { ConfigNode } from './config-node.ts';
 
-/** How resources are stored. What no list names is stored as it is. */
+/** How resources are encrypted. Resources in no list are stored unencrypted. */
 export interface EncryptionConfiguration {
   readonly lists: readonly EncryptedResources[];
 }
 
 export interface EncryptedResources {
   readonly resources: readonly ResourcePattern[];
-  /** The first writes, all read. */
+  /** The first encrypts, all decrypt. */
   readonly providers: readonly EncryptionProvider[];
 }
 
@@ -30,14 +30,14 @@ export interface KmsProvider {
   readonly type: 'kms';
   readonly version: 'v1' | 'v2';
   readonly name: string;
-  /** A Unix socket; one that begins with @ is abstract and no file. */
+  /** A Unix socket; a leading @ marks an abstract one. */
   readonly socket: string;
   readonly timeoutMs: number;
-  /** How many keys of version 1 are held in memory; a negative number for none. */
+  /** Only for v1: maximum number of data encryption keys in memory; negative disables the cache. */
   readonly cacheSize: number;
 }
 
-/** Lists are asked in order. Undefined for what none of them names. */
+/** The providers of the first list that names the resource; undefined if none does. */
 export const providersFor = (
   { lists }: EncryptionConfiguration,
   resource: string,
@@ -120,42 +120,45 @@ export const encryptionKind = declareKind({
   required: ['resources'],
 });
 
-/** Throws a ConfigurationError with everything that is wrong. It never repeats a secret. */
+/** Throws a ConfigurationError with all problems. Messages never repeat a secret. */
 export const loadEncryptionConfiguration = (text: string, findings?: Findings): EncryptionConfiguration =>
   loadConfiguration(encryptionKind, ({ resources }) => ({ lists: readLists(resources) }), text, findings);
 
-function readLists(written: Written<typeof listsSchema>): readonly EncryptedResources[] {
-  const lists = filled(written, 'a list of resources');
+function readLists(node: ConfigNode<typeof listsSchema>): readonly EncryptedResources[] {
+  const lists = requireItems(node, 'a list of resources');
   const placed: PlacedPattern[] = [];
   const kmsNames = new Set<string>();
   const read = lists.map((item, list): EncryptedResources => {
     const { resources, providers } = item.fields();
-    for (const one of filled(resources, 'a resource')) {
+    for (const one of requireItems(resources, 'a resource')) {
       const pattern = readPattern(one);
-      if (pattern) placed.push({ written: one, pattern, list });
+      if (pattern) placed.push({ node: one, pattern, list });
     }
     return {
       resources: placed.filter((one) => one.list === list).map(({ pattern }) => pattern),
-      providers: filled(providers, 'a provider').flatMap((one) => readProvider(one, kmsNames) ?? []),
+      providers: requireItems(providers, 'a provider').flatMap((one) => readProvider(one, kmsNames) ?? []),
     };
   });
-  refuseMasked(placed);
+  reportOverlaps(placed);
   return read;
 }
 
-function filled<Item extends Schema>(written: Written<ListSchema<Item>>, what: string): readonly Written<Item>[] {
-  const items = written.items();
-  if (items.length === 0) written.wrong(`name at least ${what}`);
+function requireItems<Item extends Schema>(
+  node: ConfigNode<ListSchema<Item>>,
+  what: string,
+): readonly ConfigNode<Item>[] {
+  const items = node.items();
+  if (items.length === 0) node.addProblem(`name at least ${what}`);
   return items;
 }
 
 const members = ['aesgcm', 'aescbc', 'secretbox', 'identity', 'kms'] as const;
 
-function readProvider(written: Written<typeof providerSchema>, kmsNames: Set<string>): EncryptionProvider | undefined {
-  const fields = written.fields();
-  const [type, ...others] = members.filter((member) => !fields[member].absent);
+function readProvider(node: ConfigNode<typeof providerSchema>, kmsNames: Set<string>): EncryptionProvider | undefined {
+  const fields = node.fields();
+  const [type, ...others] = members.filter((member) => !fields[member].isAbsent);
   if (!type || others.length > 0) {
-    written.wrong(`set exactly one of ${members.join(', ')}${type ? '; more go into entries of their own' : ''}`);
+    node.addProblem(`set exactly one of ${members.join(', ')}${type ? '; more go into entries of their own' : ''}`);
     return undefined;
   }
   switch (type) {
@@ -169,44 +172,45 @@ function readProvider(written: Written<typeof providerSchema>, kmsNames: Set<str
 }
 
 function readKeys(
-  written: Written<ReturnType<typeof keysSchema>>,
+  node: ConfigNode<ReturnType<typeof keysSchema>>,
   lengths: readonly number[],
 ): readonly EncryptionKey[] {
   const names = new Set<string>();
-  return filled(written.fields().keys, 'a key').flatMap((item): EncryptionKey[] => {
+  return requireItems(node.fields().keys, 'a key').flatMap((item): EncryptionKey[] => {
     const fields = item.fields();
     const name = readName(fields.name, 'key');
-    if (name !== undefined && names.has(name)) fields.name.wrong('another key of this provider has the same name');
+    if (name !== undefined && names.has(name)) fields.name.addProblem('another key of this provider has the same name');
     if (name !== undefined) names.add(name);
     const secret = readSecret(fields.secret, lengths);
     return name !== undefined && secret ? [{ name, secret }] : [];
   });
 }
 
-/** A name stands in front of every value, with a colon behind it. */
-function readName(written: Written, what: string): string | undefined {
-  const name = written.text();
-  if (name === '' || written.absent) written.wrong(`name the ${what}`);
-  else if (name?.includes(':')) written.wrong('a name has no colons: stored values are told apart by them');
+/** The name is part of the prefix of every stored value, which ends with a colon. */
+function readName(node: ConfigNode, what: string): string | undefined {
+  const name = node.string();
+  if (name === '' || node.isAbsent) node.addProblem(`name the ${what}`);
+  else if (name?.includes(':'))
+    node.addProblem('a name must not contain colons, which separate the parts of a stored prefix');
   else return name;
   return undefined;
 }
 
-function readSecret(written: Written, lengths: readonly number[]): KeyObject | undefined {
-  const text = written.text();
-  if (text === '' || written.absent) {
-    written.wrong('give the key in base64');
+function readSecret(node: ConfigNode, lengths: readonly number[]): KeyObject | undefined {
+  const text = node.string();
+  if (text === '' || node.isAbsent) {
+    node.addProblem('give the key in base64');
     return undefined;
   }
   if (text === undefined) return undefined;
   const bytes = Buffer.from(text, 'base64');
-  // Node skips what is no base64, and a key made of the rest would be another one.
+  // Node skips characters that are not base64, and would decode a different key from the rest.
   if (bytes.toString('base64') !== text.trim()) {
-    written.wrong('is not base64');
+    node.addProblem('is not base64');
     return undefined;
   }
   if (!lengths.includes(bytes.length)) {
-    written.wrong(
+    node.addProblem(
       `the key has ${bytes.length} bytes and must have ${lengths.join(', ').replace(/, (\d+)$/, ' or $1')}`,
     );
     return undefined;
@@ -216,32 +220,32 @@ function readSecret(written: Written, lengths: readonly number[]): KeyObject | u
 
 const defaultTimeoutMs = 3_000;
 
-function readKms(written: Written<typeof kmsSchema>, names: Set<string>): KmsProvider | undefined {
-  const fields = written.fields();
-  const version = fields.apiVersion.text() ?? 'v1';
-  if (version !== 'v1' && version !== 'v2') fields.apiVersion.wrong('there are v1 and v2');
+function readKms(node: ConfigNode<typeof kmsSchema>, names: Set<string>): KmsProvider | undefined {
+  const fields = node.fields();
+  const version = fields.apiVersion.string() ?? 'v1';
+  if (version !== 'v1' && version !== 'v2') fields.apiVersion.addProblem('there are v1 and v2');
   const name = readName(fields.name, 'plugin');
   if (name !== undefined && names.has(name) && version !== 'v1')
-    fields.name.wrong('another plugin has the same name, and their values could not be told apart');
+    fields.name.addProblem('another plugin has the same name, so their values could not be distinguished');
   if (name !== undefined) names.add(name);
   const cacheSize = fields.cachesize.int32() ?? defaultCacheSize;
-  if (cacheSize === 0) fields.cachesize.wrong('must be positive, or negative for no cache');
-  if (version === 'v2' && !fields.cachesize.absent) fields.cachesize.wrong('is only for v1');
+  if (cacheSize === 0) fields.cachesize.addProblem('must be positive, or negative for no cache');
+  if (version === 'v2' && !fields.cachesize.isAbsent) fields.cachesize.addProblem('is only for v1');
   const timeoutMs = fields.timeout.durationMs() ?? defaultTimeoutMs;
-  if (timeoutMs <= 0) fields.timeout.wrong('must be positive');
+  if (timeoutMs <= 0) fields.timeout.addProblem('must be positive');
   const socket = readSocket(fields.endpoint);
   if (name === undefined || socket === undefined || (version !== 'v1' && version !== 'v2')) return undefined;
   return { type: 'kms', version, name, socket, timeoutMs, cacheSize };
 }
 
 /** `unix:///path`, or `unix:///@name` for an abstract one. */
-function readSocket(written: Written): string | undefined {
-  const text = written.text();
-  if (text === '' || written.absent) written.wrong('name the socket of the plugin, such as unix:///run/kms.sock');
+function readSocket(node: ConfigNode): string | undefined {
+  const text = node.string();
+  if (text === '' || node.isAbsent) node.addProblem('name the socket of the plugin, such as unix:///run/kms.sock');
   else if (text !== undefined) {
     const path = /^unix:\/\/(\/.+|@.+)$/.exec(text)?.[1];
     if (path) return path.startsWith('/@') ? path.slice(1) : path;
-    written.wrong('expected a Unix socket: unix:///path, or unix:///@name for an abstract one');
+    node.addProblem('expected a Unix socket: unix:///path, or unix:///@name for an abstract one');
   }
   return undefined;
 }

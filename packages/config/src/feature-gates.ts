@@ -1,8 +1,6 @@
-/**
- * What is not for everybody yet. A gate has a name, a stage and a default; `--feature-gates=Name=true` says otherwise.
- */
+/** Features that are not generally available, with their defaults; `--feature-gates=Name=true` overrides them. */
 const gates = {
-  /** Deletes what cannot be read, when asked to by `ignoreStoreReadErrorWithClusterBreakingPotential`. */
+  /** `ignoreStoreReadErrorWithClusterBreakingPotential` deletes unreadable objects. */
   AllowUnsafeMalformedObjectDeletion: { stage: 'alpha', enabled: false },
   /** `shardSelector` on lists, watches and collection deletes. */
   ShardedListAndWatch: { stage: 'alpha', enabled: false },
@@ -17,23 +15,23 @@ export interface FeatureGates {
 
 const groups = { AllAlpha: 'alpha', AllBeta: 'beta' } as const;
 
-/** The gates by what an operator wrote. What is wrong with it comes back as sentences. */
-export function featureGates(written: ReadonlyMap<string, string>): {
+/** Applies the value of `--feature-gates`; `faults` are its problems. */
+export function parseFeatureGates(given: ReadonlyMap<string, string>): {
   readonly gates: FeatureGates;
   readonly faults: readonly string[];
 } {
   const faults: string[] = [];
   const known = [...Object.keys(gates), ...Object.keys(groups)];
-  for (const [name, value] of written) {
+  for (const [name, value] of given) {
     if (!known.includes(name)) faults.push(`unrecognized feature gate: ${name}; there are ${known.join(', ')}`);
     else if (value !== 'true' && value !== 'false')
       faults.push(`invalid value of feature gate ${name}: ${JSON.stringify(value)} is neither true nor false`);
   }
   const ofGroup = (stage: string): string | undefined =>
-    Object.entries(groups).flatMap(([group, of]) => (of === stage ? (written.get(group) ?? []) : []))[0];
+    Object.entries(groups).flatMap(([group, of]) => (of === stage ? (given.get(group) ?? []) : []))[0];
   const enabled = (gate: FeatureGate): boolean => {
     const { stage, enabled: byDefault } = gates[gate];
-    const said = written.get(gate) ?? ofGroup(stage);
+    const said = given.get(gate) ?? ofGroup(stage);
     return said === undefined ? byDefault : said === 'true';
   };
   const all = (Object.keys(gates) as FeatureGate[]).map((name) => ({

@@ -1,18 +1,18 @@
 import { type Place, type TextPlaces, textPlaces } from '@cluster-apiserver/model';
 
-/** Something that is wrong with a file. */
+/** A problem of a configuration file. */
 export interface Problem {
-  /** The whole sentence, beginning with the path into the file that was loaded. */
+  /** Full message, prefixed with the path into the loaded file. */
   readonly text: string;
-  /** Set if it is in another file, which the loaded one names. */
+  /** Set if the problem is in a file that the loaded one references. */
   readonly file: string | undefined;
-  /** In that file. */
+  /** Line and column in that file. */
   readonly place: Place | undefined;
   readonly path: string;
   readonly message: string;
 }
 
-/** A certificate, or several of them in PEM, and where it was found. */
+/** A PEM bundle of certificates, and where it was found. */
 export interface FoundCertificates {
   readonly pem: string;
   readonly file: string | undefined;
@@ -20,14 +20,14 @@ export interface FoundCertificates {
   readonly path: string;
 }
 
-/** Everything that is wrong with a configuration, each as a sentence that begins with a path into its file. */
+/** All problems of a configuration, each as a message that begins with a path into its file. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
   readonly faults: readonly string[];
   readonly problems: readonly Problem[];
   constructor(problems: readonly (string | Problem)[]) {
-    const all = problems.map((one) => (typeof one === 'string' ? problemOfFile(one) : one));
-    // A field that says two things is read twice, and what is wrong with it is said once.
+    const all = problems.map((one) => (typeof one === 'string' ? toFileProblem(one) : one));
+    // A field can be read twice; its problems are reported once.
     const byText = new Map(all.map((problem) => [problem.text, problem]));
     super([...byText.keys()].join('\n'));
     this.faults = [...byText.keys()];
@@ -35,8 +35,8 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** What concerns a file as a whole. */
-const problemOfFile = (text: string): Problem => ({
+/** A problem of a file as a whole. */
+const toFileProblem = (text: string): Problem => ({
   text,
   file: undefined,
   place: undefined,
@@ -44,17 +44,17 @@ const problemOfFile = (text: string): Problem => ({
   message: text,
 });
 
-/** Where a text begins that is a part of its file. */
+/** Offset of a text that is a part of its file. */
 export interface Start {
-  /** From one. */
+  /** The first line is 1. */
   readonly line: number;
-  /** How many characters are before it in that line. */
+  /** Number of characters before it on its first line. */
   readonly indent: number;
-  /** What its paths begin with in sentences. */
+  /** Prefix of its paths in messages. */
   readonly name: string;
 }
 
-/** What is found while a file is read. Places are looked up when something is wrong, and not before. */
+/** Collects problems and certificates while a file is read. Lines and columns are computed only when needed. */
 export class Findings {
   readonly problems: Problem[] = [];
   readonly certificates: FoundCertificates[] = [];
@@ -63,37 +63,37 @@ export class Findings {
   readonly #start: Start | undefined;
   #places: TextPlaces | undefined;
 
-  /** `file` for one that the loaded file names; `start` for a text that is a part of its file. */
+  /** `file` is set for a referenced file, `start` for a text that is a part of its file. */
   constructor(text: string, { file, start }: { readonly file?: string; readonly start?: Start } = {}) {
     this.#text = text;
     this.#file = file;
     this.#start = start;
   }
 
-  /** With `key`, it is about that key of the map at the path. */
+  /** With `key`, the place is that key of the map at the path. */
   add(path: string, message: string, key?: string): void {
-    const steps = stepsOf(path);
+    const steps = parsePath(path);
     const place = key === undefined ? this.#find().of(steps) : this.#find().ofKey(steps, key);
     this.addAt(this.#inFile(place), path, message);
   }
 
-  /** The same for sentences that say enough by themselves. */
+  /** Adds a message without its path as a prefix. */
   addWithoutPath(path: string, message: string): void {
     this.problems.push(this.problemAt(path, message, message));
   }
 
   problemAt(path: string, message: string, text: string): Problem {
-    return { text, file: this.#file, place: this.#inFile(this.#find().of(stepsOf(path))), path, message };
+    return { text, file: this.#file, place: this.#inFile(this.#find().of(parsePath(path))), path, message };
   }
 
-  /** `place` is one of the file. */
+  /** `place` is relative to the file, not to `start`. */
   addAt(place: Place | undefined, path: string, message: string): void {
     const named = this.#start ? [this.#start.name, path].filter((part) => part !== '').join('.') : path;
     const text = named === '' ? message : `${named}: ${message}`;
     this.problems.push({ text, file: this.#file, place, path, message });
   }
 
-  /** Keys that are set twice. A key may be a secret that misses the blank behind its colon, so only its place is named. */
+  /** Duplicate keys are reported by line only: in `key:SECRET`, with the space forgotten, the key contains a secret. */
   addDuplicateKeys(): void {
     for (const place of this.#find().duplicateKeys) {
       const inFile = this.#inFile(place);
@@ -109,10 +109,10 @@ export class Findings {
   }
 
   addCertificates(path: string, pem: string): void {
-    this.certificates.push({ pem, file: this.#file, place: this.#inFile(this.#find().of(stepsOf(path))), path });
+    this.certificates.push({ pem, file: this.#file, place: this.#inFile(this.#find().of(parsePath(path))), path });
   }
 
-  /** What was found in another file, which the value at a path names; `inSentences` is what is said of it there. */
+  /** Adds the findings of a referenced file; `inSentences` adapts their messages. */
   include(
     inner: { readonly problems: readonly Problem[]; readonly certificates?: readonly FoundCertificates[] },
     inSentences: (text: string) => string,
@@ -141,7 +141,7 @@ export class Findings {
 }
 
 /** `jwt[0].issuer` as steps from the root. */
-function stepsOf(path: string): readonly (string | number)[] {
+function parsePath(path: string): readonly (string | number)[] {
   return Array.from(path.matchAll(/\[(\d+)\]|\[([^\]]*)\]|([^.[\]]+)/g), ([, index, key, name]) =>
     index === undefined ? (key ?? name ?? '') : Number(index),
   );

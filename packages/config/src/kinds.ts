@@ -11,7 +11,7 @@ import { kubeconfigKind } from './kubeconfig.ts';
 import type { DeclaredKind } from './load.ts';
 import { tracingKind } from './tracing-configuration.ts';
 
-/** Every kind of configuration file: one exists for `config schema` and for docs/configuration.md by its line here. */
+/** All kinds of configuration files. `config schema` and docs/configuration.md list exactly these. */
 export const configurationKinds: readonly DeclaredKind[] = [
   authenticationKind,
   egressSelectorKind,
@@ -28,11 +28,11 @@ export const configurationKinds: readonly DeclaredKind[] = [
   kubeconfigKind,
 ];
 
-/** Of a file's words, or of the name of a kind: alone, or with its group where another kind has the same name. */
+/** The kind by the apiVersion and kind of a file. */
 export const kindOf = (apiVersion: unknown, kind: unknown): DeclaredKind | undefined =>
   configurationKinds.find((one) => one.kind === kind && groupsOf(one).includes(groupOf(String(apiVersion))));
 
-/** `Kind`, and `Kind.group` where it takes the group to know which. */
+/** Finds a kind by `Kind`, or by `Kind.group` if the kind alone is ambiguous. */
 export const kindNamed = (name: string): DeclaredKind | undefined =>
   configurationKinds.find((one) => nameOf(one) === name) ??
   configurationKinds.find((one) => groupsOf(one).some((group) => name === `${one.kind}.${group}`));
@@ -40,7 +40,7 @@ export const kindNamed = (name: string): DeclaredKind | undefined =>
 export const nameOf = (one: DeclaredKind): string =>
   isShared(one.kind) ? `${one.kind}.${groupsOf(one)[0]}` : one.kind;
 
-/** Names that other APIs use, too, or that say nothing by themselves. */
+/** Whether the name is ambiguous without its group. */
 const isShared = (kind: string): boolean => ['Policy', 'Configuration'].includes(kind);
 
 const groupsOf = ({ apiVersions }: DeclaredKind): readonly string[] => [...new Set(apiVersions.map(groupOf))];

@@ -17,7 +17,7 @@ const config = (more: { cluster?: object; user?: object; root?: object } = {}): 
     ...more.root,
   });
 
-test('the current context says where to ask and with what', () => {
+test('the current context selects the server and the credentials', () => {
   expect(loadKubeconfig(config({ cluster: { 'tls-server-name': 'reviews' } }))).toEqual({
     server: new URL('https://reviews.example/authenticate'),
     tlsServerName: 'reviews',
@@ -28,7 +28,7 @@ test('the current context says where to ask and with what', () => {
   });
 });
 
-test('what stands in the file itself counts before other files', () => {
+test('inline data takes precedence over files', () => {
   const data = Buffer.from('pem').toString('base64');
   const read = loadKubeconfig(
     config({
@@ -47,7 +47,7 @@ test('what stands in the file itself counts before other files', () => {
   });
 });
 
-test('other contexts may say what this one must not', () => {
+test('other contexts may use unsupported features', () => {
   const users = [
     { name: 'u', user },
     { name: 'other', user: { exec: { command: 'sh' } } },
@@ -59,7 +59,7 @@ test('other contexts may say what this one must not', () => {
   expect(loadKubeconfig(config({ root: { users, contexts } })).token).toMatchObject({ data: Buffer.from('hush') });
 });
 
-test('a user is not needed', () => {
+test('a user is optional', () => {
   const contexts = [{ name: 'x', context: { cluster: 'c' } }];
   expect(loadKubeconfig(config({ root: { contexts } }))).toMatchObject({ token: undefined, clientKey: undefined });
 });
@@ -78,12 +78,12 @@ test.each<[string, Parameters<typeof config>[0], RegExp]>([
     { cluster: { server: 'https://a:hush@b' } },
     /cluster\.server: expected a URL with https/,
   ],
-  ['that believes everybody', { cluster: { 'insecure-skip-tls-verify': true } }, /whoever answers would be believed/],
+  ['that trusts any server', { cluster: { 'insecure-skip-tls-verify': true } }, /any server would be trusted/],
   ['that runs a program', { user: { exec: { command: 'sh' } } }, /users\[0\]\.user: unknown field "exec"/],
   ['with half of a certificate', { user: { 'client-key': '' } }, /a client certificate and its key go together/],
   ['with something else than base64', { user: { 'client-key-data': '*hush*' } }, /client-key-data: it is no base64/],
   ['of another kind', { root: { kind: 'Pod' } }, /^kind: expected Config$/],
-])('a file %s is refused, and shows no secret', (_, more, problem) => {
+])('rejects a file %s without showing a secret', (_, more, problem) => {
   const load = (): unknown => loadKubeconfig(config(more));
   expect(load).toThrow(ConfigurationError);
   expect(load).toThrow(problem);

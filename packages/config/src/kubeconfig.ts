@@ -1,21 +1,21 @@
 import { Findings } from './findings.ts';
 import { declareKind, parseText, readEmbedded, requireContent } from './load.ts';
 import { anything, boolean, list, object, string } from './schema.ts';
-import type { Written } from './written.ts';
+import type { ConfigNode } from './config-node.ts';
 
-/** Where somebody is asked who is not part of the server, and what it takes to be let in there. */
+/** Address and credentials of an external server, such as a webhook. */
 export interface Kubeconfig {
   readonly server: URL;
-  /** By which name the server is known, if not by that of its URL. */
+  /** TLS server name, if it differs from the host of the URL. */
   readonly tlsServerName: string | undefined;
-  /** Without it, the authorities of the system are trusted. */
+  /** The CAs of the system are trusted if undefined. */
   readonly certificateAuthority: Content | undefined;
   readonly clientCertificate: Content | undefined;
   readonly clientKey: Content | undefined;
   readonly token: Content | undefined;
 }
 
-/** What stands in the file itself, or in another; `path` is where the file has or names it. */
+/** Inline data, or the path of a file; `path` is that of the node, for problems. */
 export type Content = ({ readonly data: Buffer } | { readonly file: string }) & { readonly path: string };
 
 const extensions = anything('Ignored.');
@@ -74,8 +74,8 @@ export const kubeconfigKind = declareKind({
 });
 
 /**
- * Reads the context that the file says is current. What it can say and we do not do is a fault: to run programs, to ask
- * providers, or to believe whoever answers. Throws a ConfigurationError with everything that is wrong.
+ * Reads the current context. Features that this server does not support are problems: exec plugins, auth providers and
+ * skipping TLS verification. Throws a ConfigurationError with all problems.
  */
 export function loadKubeconfig(text: string, findings = new Findings(text)): Kubeconfig {
   const value = requireContent(parseText(text, findings), findings);
@@ -83,15 +83,15 @@ export function loadKubeconfig(text: string, findings = new Findings(text)): Kub
     kubeconfigKind,
     ({ clusters, users, contexts, 'current-context': current }) => {
       const all = contexts.items().map((item) => item.fields());
-      const context = find(current, 'context', all)?.context.fields();
+      const context = findNamed(current, 'context', all)?.context.fields();
       const servers = clusters.items().map((item) => item.fields());
       const credentials = users.items().map((item) => item.fields());
       return {
-        ...clusterIn(context && find(context.cluster, 'cluster', servers)?.cluster),
-        ...userIn(context && !context.user.absent ? find(context.user, 'user', credentials)?.user : undefined),
+        ...readCluster(context && findNamed(context.cluster, 'cluster', servers)?.cluster),
+        ...readUser(context && !context.user.isAbsent ? findNamed(context.user, 'user', credentials)?.user : undefined),
       };
     },
-    onlyUsed(value),
+    keepUsed(value),
     '',
     findings,
   );
@@ -99,8 +99,8 @@ export function loadKubeconfig(text: string, findings = new Findings(text)): Kub
   return kubeconfig;
 }
 
-/** What other contexts say is not for us: they may well run programs. Members keep their places in the lists. */
-function onlyUsed(value: unknown): unknown {
+/** Empties entries of other contexts: they may use unsupported features. Entries keep their index, for problems. */
+function keepUsed(value: unknown): unknown {
   if (!isObject(value)) return value;
   const { contexts, clusters, users, 'current-context': current } = value;
   const context = Array.isArray(contexts)
@@ -109,13 +109,13 @@ function onlyUsed(value: unknown): unknown {
   const of = isObject(context) && isObject(context['context']) ? context['context'] : {};
   return {
     ...value,
-    contexts: onlyNamed(contexts, current),
-    clusters: onlyNamed(clusters, of['cluster']),
-    users: onlyNamed(users, of['user']),
+    contexts: keepNamed(contexts, current),
+    clusters: keepNamed(clusters, of['cluster']),
+    users: keepNamed(users, of['user']),
   };
 }
 
-const onlyNamed = (members: unknown, used: unknown): unknown =>
+const keepNamed = (members: unknown, used: unknown): unknown =>
   Array.isArray(members)
     ? members.map((one: unknown) => (isObject(one) && one['name'] !== used ? { name: one['name'] } : one))
     : members;
@@ -123,11 +123,11 @@ const onlyNamed = (members: unknown, used: unknown): unknown =>
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A cluster that is not there is a fault already, and nobody sees what is said of it here. */
-function clusterIn(
-  cluster: Written<typeof clusterSchema> | undefined,
+/** A missing cluster has already been reported; the placeholder is never used. */
+function readCluster(
+  cluster: ConfigNode<typeof clusterSchema> | undefined,
 ): Pick<Kubeconfig, 'server' | 'tlsServerName' | 'certificateAuthority'> {
-  if (!cluster) return { server: nowhere, tlsServerName: undefined, certificateAuthority: undefined };
+  if (!cluster) return { server: placeholderUrl, tlsServerName: undefined, certificateAuthority: undefined };
   const {
     server,
     'tls-server-name': tlsServerName,
@@ -135,16 +135,16 @@ function clusterIn(
     'certificate-authority-data': data,
     'insecure-skip-tls-verify': insecure,
   } = cluster.fields();
-  if (insecure.fact()) insecure.wrong('whoever answers would be believed, and shown all that is asked');
+  if (insecure.boolean()) insecure.addProblem('any server would be trusted and would receive every request');
   return {
-    server: urlIn(server),
-    tlsServerName: tlsServerName.text() || undefined,
-    certificateAuthority: content(file, data),
+    server: readServerUrl(server),
+    tlsServerName: tlsServerName.string() || undefined,
+    certificateAuthority: readContent(file, data),
   };
 }
 
-function userIn(
-  user: Written<typeof userSchema> | undefined,
+function readUser(
+  user: ConfigNode<typeof userSchema> | undefined,
 ): Pick<Kubeconfig, 'clientCertificate' | 'clientKey' | 'token'> {
   if (!user) return { clientCertificate: undefined, clientKey: undefined, token: undefined };
   const {
@@ -155,51 +155,51 @@ function userIn(
     token,
     tokenFile,
   } = user.fields();
-  const written = token.text();
-  const clientCertificate = content(certificateFile, certificateData);
-  const clientKey = content(keyFile, keyData);
-  if (!clientCertificate !== !clientKey) user.wrong('a client certificate and its key go together');
+  const inline = token.string();
+  const clientCertificate = readContent(certificateFile, certificateData);
+  const clientKey = readContent(keyFile, keyData);
+  if (!clientCertificate !== !clientKey) user.addProblem('a client certificate and its key go together');
   return {
     clientCertificate,
     clientKey,
-    token: written ? { data: Buffer.from(written), path: token.path } : content(tokenFile),
+    token: inline ? { data: Buffer.from(inline), path: token.path } : readContent(tokenFile),
   };
 }
 
-/** The member of a list by the name that another place gives. */
-function find<Member extends { readonly name: Written }>(
-  name: Written,
+/** Finds the entry of a list by the name that another node refers to. */
+function findNamed<Member extends { readonly name: ConfigNode }>(
+  name: ConfigNode,
   what: string,
   members: readonly Member[],
 ): Member | undefined {
-  const wanted = name.text() ?? '';
-  if (wanted === '') name.required();
-  const found = members.find((member) => member.name.text() === wanted);
-  if (!found && wanted !== '') name.wrong(`there is no ${what} of this name`);
+  const wanted = name.string() ?? '';
+  if (wanted === '') name.addRequired();
+  const found = members.find((member) => member.name.string() === wanted);
+  if (!found && wanted !== '') name.addProblem(`there is no ${what} of this name`);
   return found;
 }
 
-/** What stands in the file itself counts. */
-function content(file: Written, data?: Written): Content | undefined {
-  const bytes = data && base64In(data);
+/** Inline data takes precedence over a file. */
+function readContent(file: ConfigNode, data?: ConfigNode): Content | undefined {
+  const bytes = data && readBase64(data);
   if (bytes) return { data: bytes, path: data.path };
-  const fileName = file.text();
+  const fileName = file.string();
   return fileName ? { file: fileName, path: file.path } : undefined;
 }
 
-function base64In(written: Written): Buffer | undefined {
-  const text = written.text();
+function readBase64(node: ConfigNode): Buffer | undefined {
+  const text = node.string();
   if (!text) return undefined;
-  if (!/^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(text)) written.wrong('it is no base64');
+  if (!/^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(text)) node.addProblem('it is no base64');
   return Buffer.from(text, 'base64');
 }
 
-const nowhere = new URL('https://invalid');
+const placeholderUrl = new URL('https://invalid');
 
-function urlIn(written: Written): URL {
-  const url = URL.parse(written.text() ?? '');
+function readServerUrl(node: ConfigNode): URL {
+  const url = URL.parse(node.string() ?? '');
   if (url?.protocol === 'https:' && url.username === '' && url.password === '') return url;
-  // A password is not repeated.
-  written.wrong('expected a URL with https, without a user or a password');
-  return nowhere;
+  // The message must not repeat the URL: it may contain a password.
+  node.addProblem('expected a URL with https, without a user or a password');
+  return placeholderUrl;
 }

@@ -13,7 +13,7 @@ function problemsOf(text: string): ConfigurationError['problems'] {
   }
 }
 
-test('a file of something else, as large as files may be, is refused with all its faults', () => {
+test('rejects a file of another kind and of maximum size with all its problems', () => {
   const fields = 30_000;
   const text = `kind: ConfigMap\n${Array.from({ length: fields }, (_, index) => `key${index}: x\n`).join('')}`;
   const problems = problemsOf(text);
@@ -21,7 +21,7 @@ test('a file of something else, as large as files may be, is refused with all it
   expect(problems[fields - 1]).toMatchObject({ place: { line: fields + 1, column: 1 } });
 });
 
-test('of one place the schema or the reader speaks, whoever knows more', () => {
+test('reports one problem per place, the more specific one', () => {
   const text = `apiVersion: apiserver.config.k8s.io/v1
 kind: AuthenticationConfiguration
 jwt:

@@ -39,7 +39,7 @@ describe('the objects of a file are', () => {
   });
 });
 
-describe('a file is refused', () => {
+describe('a file is rejected', () => {
   test.each<[string, string, string[]]>([
     ['that holds no objects', '[1]', ['expected an object']],
     ['whose object does not say what it is', '{"kind":"A"}', ['apiVersion and kind are required']],

@@ -4,20 +4,20 @@ import { parseText } from './load.ts';
 
 /** An object of a manifest file. */
 export interface Manifest {
-  /** Where it is in the file, for faults; empty if it is the only one. */
+  /** Place in the file, for messages; empty if it is the only object. */
   readonly place: string;
   readonly apiVersion: string;
   readonly kind: string;
   readonly value: Readonly<Record<string, unknown>>;
-  /** What is wrong at a path of the object; `text` is the whole sentence. */
+  /** Makes a problem at a path of the object; `text` is the full message. */
   readonly problem: (path: string, message: string, text: string) => Problem;
 }
 
 const separator = /^---[ \t]*\r?$/m;
 
 /**
- * The objects of a file in YAML or JSON, those of its lists too. Throws a ConfigurationError with everything that is
- * wrong. `file` is for problems that are to name it.
+ * The objects of a YAML or JSON file, including those of its lists. Throws a ConfigurationError with all problems. With
+ * `file`, problems name that file.
  */
 export function readManifests(text: string, file?: string): readonly Manifest[] {
   const documents = text.split(separator);
@@ -25,14 +25,14 @@ export function readManifests(text: string, file?: string): readonly Manifest[] 
   const manifests: Manifest[] = [];
   let linesBefore = 0;
   for (const [index, document] of documents.entries()) {
-    // The lines of problems are those of the file.
+    // Padding makes the line numbers of problems those of the file.
     const inFile = '\n'.repeat(linesBefore) + document;
     const findings = new Findings(inFile, file === undefined ? {} : { file });
     const value = parseText(inFile, findings);
     linesBefore += document.split('\n').length - 1;
     if (value !== null && value !== undefined)
       manifests.push(
-        ...objectsIn(value, { place: documents.length > 1 ? `document ${index + 1}` : '', path: '', findings }),
+        ...readObjects(value, { place: documents.length > 1 ? `document ${index + 1}` : '', path: '', findings }),
       );
     problems.push(...findings.problems);
   }
@@ -40,22 +40,23 @@ export function readManifests(text: string, file?: string): readonly Manifest[] 
   return manifests;
 }
 
-/** Where an object is: in sentences, and from the root of its document. */
-interface Where {
+/** Where an object is: for messages, and as a path from the root of its document. */
+interface ObjectPlace {
   readonly place: string;
   readonly path: string;
   readonly findings: Findings;
 }
 
-function objectsIn(value: unknown, where: Where, fallback: Partial<Manifest> = {}): Manifest[] {
+function readObjects(value: unknown, where: ObjectPlace, fallback: Partial<Manifest> = {}): Manifest[] {
   const { place, path, findings } = where;
-  const tell = (problem: string): Manifest[] => {
+  const reportProblem = (problem: string): Manifest[] => {
     findings.addWithoutPath(path, place === '' ? problem : `${place}: ${problem}`);
     return [];
   };
-  if (!isObject(value)) return tell('expected an object');
+  if (!isObject(value)) return reportProblem('expected an object');
   const { apiVersion = fallback.apiVersion, kind = fallback.kind, items } = value;
-  if (typeof apiVersion !== 'string' || typeof kind !== 'string') return tell('apiVersion and kind are required');
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string')
+    return reportProblem('apiVersion and kind are required');
   if (!kind.endsWith('List'))
     return [
       {
@@ -67,12 +68,12 @@ function objectsIn(value: unknown, where: Where, fallback: Partial<Manifest> = {
           findings.problemAt([path, below].filter((part) => part !== '').join('.'), message, text),
       },
     ];
-  if (!Array.isArray(items)) return tell('items: expected a list');
-  // Objects in a list of one kind leave out what they are.
+  if (!Array.isArray(items)) return reportProblem('items: expected a list');
+  // Items of a typed list may omit apiVersion and kind.
   const ofItems = kind === 'List' ? {} : { apiVersion, kind: kind.slice(0, -'List'.length) };
   return items.flatMap((item: unknown, index) => {
     const name = `items[${index}]`;
-    return objectsIn(
+    return readObjects(
       item,
       { place: `${place === '' ? '' : `${place}: `}${name}`, path: path === '' ? name : `${path}.${name}`, findings },
       ofItems,

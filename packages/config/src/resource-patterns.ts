@@ -1,10 +1,10 @@
-import type { Written } from './written.ts';
+import type { ConfigNode } from './config-node.ts';
 
-/** Resources as a list names them: one, all of a group, or all. The core group is the empty one. */
+/** One resource, all of a group, or all. The core group is ''. */
 export interface ResourcePattern {
-  /** Undefined for all of the group. */
+  /** Undefined for all resources of the group. */
   readonly resource: string | undefined;
-  /** Undefined for all groups, and then all resources are meant. */
+  /** Undefined for all groups; then `resource` is undefined, too. */
   readonly group: string | undefined;
 }
 
@@ -12,21 +12,21 @@ export const matches = (pattern: ResourcePattern, resource: string, group: strin
   (pattern.group === undefined || pattern.group === group) &&
   (pattern.resource === undefined || pattern.resource === resource);
 
-/** Whether everything that the other one names is named by this one too. */
+/** Whether the pattern matches everything that the other one matches. */
 const covers = (pattern: ResourcePattern, other: ResourcePattern): boolean =>
   (pattern.group === undefined || pattern.group === other.group) &&
   (pattern.resource === undefined || pattern.resource === other.resource);
 
-/** Undefined, and a fault, for what names no resources. */
-export function readPattern(written: Written): ResourcePattern | undefined {
-  const text = written.text();
+/** Returns undefined and adds a problem for an invalid pattern. */
+export function readPattern(node: ConfigNode): ResourcePattern | undefined {
+  const text = node.string();
   if (text === undefined) {
-    if (written.absent) written.wrong('name a resource');
+    if (node.isAbsent) node.addProblem('name a resource');
     return undefined;
   }
-  const problem = problemOf(text);
+  const problem = findPatternProblem(text);
   if (problem) {
-    written.wrong(problem);
+    node.addProblem(problem);
     return undefined;
   }
   if (text === '*.*') return { resource: undefined, group: undefined };
@@ -37,7 +37,7 @@ export function readPattern(written: Written): ResourcePattern | undefined {
 
 const form = /^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)(\.([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?)?$/;
 
-function problemOf(text: string): string | undefined {
+function findPatternProblem(text: string): string | undefined {
   if (text === '') return 'name a resource';
   if (text === '*.*') return undefined;
   if (text === '*') return 'a star alone is not clear: write *. for the core group, or *.* for everything';
@@ -51,23 +51,23 @@ function problemOf(text: string): string | undefined {
 }
 
 export interface PlacedPattern {
-  readonly written: Written;
+  readonly node: ConfigNode;
   readonly pattern: ResourcePattern;
   readonly list: number;
 }
 
 /**
- * Whatever is named twice: within a list one of the two is superfluous, and a later list would have no effect. A
- * wildcard may stand behind what it should not touch.
+ * Reports overlapping patterns: within a list one of the two is superfluous, and in a later list a covered pattern has no
+ * effect. A wildcard may follow the exceptions from it.
  */
-export function refuseMasked(placed: readonly PlacedPattern[]): void {
-  for (const [at, { written, pattern, list }] of placed.entries())
+export function reportOverlaps(placed: readonly PlacedPattern[]): void {
+  for (const [at, { node, pattern, list }] of placed.entries())
     for (const earlier of placed.slice(0, at)) {
       if (earlier.list === list) {
         if (covers(earlier.pattern, pattern) || covers(pattern, earlier.pattern))
-          written.wrong(`overlaps with ${earlier.written.path} of the same list`);
+          node.addProblem(`overlaps with ${earlier.node.path} of the same list`);
       } else if (covers(earlier.pattern, pattern)) {
-        written.wrong(`has no effect: ${earlier.written.path} comes first and covers it`);
+        node.addProblem(`has no effect: ${earlier.node.path} comes first and covers it`);
       }
     }
 }

@@ -1,11 +1,11 @@
 /**
- * The structure of a configuration, as JSON Schema (2020-12) has it. From one declaration follow what is checked when a
- * file is loaded, how its parts are read, `cluster-apiserver config schema` and docs/configuration.md.
+ * The structure of a configuration, in the form of JSON Schema 2020-12. Validation, the types of ConfigNode,
+ * `cluster-apiserver config schema` and docs/configuration.md follow from this one declaration.
  */
 export type Schema = StringSchema | BooleanSchema | IntegerSchema | ListSchema | ObjectSchema | AnySchema;
 
 interface Described {
-  /** Of a list it is that of its items. */
+  /** The description of a list item is that of its list. */
   readonly description?: string;
 }
 export interface StringSchema extends Described {
@@ -39,7 +39,7 @@ export interface ObjectSchema<Declared extends Fields = Fields> extends Describe
   readonly maxProperties?: number;
   readonly additionalProperties: false;
 }
-/** What nobody looks into. */
+/** A value that is not validated. */
 export interface AnySchema extends Described {
   readonly type?: never;
 }
@@ -67,7 +67,7 @@ export const int32 = (description: string, more: Bounds = {}): IntegerSchema => 
   ...more,
 });
 
-/** As Go writes them. */
+/** Durations in Go syntax. */
 const durations = String.raw`^[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`;
 
 export const duration = (description: string, more: Pick<StringSchema, 'default'> = {}): StringSchema => ({

@@ -4,7 +4,7 @@ import { ConfigurationError, loadTracingConfiguration } from './index.ts';
 const load = (fields: object, apiVersion = 'apiserver.config.platform.io/v1') =>
   loadTracingConfiguration(JSON.stringify({ apiVersion, kind: 'TracingConfiguration', ...fields }));
 
-test('all is left out', () => {
+test('all fields are optional', () => {
   expect(load({})).toEqual({
     endpoint: { type: 'tcp', address: 'localhost:4317' },
     samplingRatePerMillion: undefined,
@@ -21,7 +21,7 @@ test.each<[string, object]>([
   });
 });
 
-test.each(['v1', 'v1beta1', 'v1alpha1'])('files for kube-apiserver are read, of %s too', (version) => {
+test.each(['v1', 'v1beta1', 'v1alpha1'])('reads files for kube-apiserver of version %s', (version) => {
   expect(load({ samplingRatePerMillion: 0 }, `apiserver.config.k8s.io/${version}`).samplingRatePerMillion).toBe(0);
 });
 
@@ -35,7 +35,7 @@ test.each<[string, object]>([
   expect(load({ endpoint }).endpoint).toEqual(expected);
 });
 
-describe('a file is refused with', () => {
+describe('rejects a file with', () => {
   test.each<[string, object, string]>([
     ['a rate below nothing', { samplingRatePerMillion: -1 }, 'samplingRatePerMillion: Invalid value: -1'],
     ['a rate above everything', { samplingRatePerMillion: 1_000_001 }, 'expected a number from 0 to 1000000'],
@@ -60,7 +60,7 @@ describe('a file is refused with', () => {
     expect(read).not.toThrow('hush');
   });
 
-  test('all that is wrong with it', () => {
+  test('several problems, all reported', () => {
     const faults = (): unknown =>
       load({ TracingConfiguration: { endpoint: 'https://a', samplingRatePerMillion: -1, more: 1 } });
     expect(faults).toThrow(

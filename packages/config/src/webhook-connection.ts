@@ -1,14 +1,14 @@
 import path from 'node:path';
-import { areTogether, holdsCertificates } from './certificates.ts';
+import { isKeyPair, holdsCertificates } from './certificates.ts';
 import { ConfigurationError, Findings } from './findings.ts';
 import { type Content, type Kubeconfig, loadKubeconfig } from './kubeconfig.ts';
 
-/** A connection file together with the contents of the files that it names. */
+/** A kubeconfig together with the contents of the files that it references. */
 export interface WebhookConnection {
   readonly server: URL;
-  /** By which name the server is known, if not by that of its URL. */
+  /** TLS server name, if it differs from the host of the URL. */
   readonly tlsServerName: string | undefined;
-  /** In PEM. Without it, the authorities of the system are trusted. */
+  /** In PEM. The CAs of the system are trusted if undefined. */
   readonly certificateAuthority: Buffer | undefined;
   readonly clientCertificate: Buffer | undefined;
   readonly clientKey: Buffer | undefined;
@@ -18,13 +18,13 @@ export interface WebhookConnection {
 export type ReadFile = (path: string) => Promise<Buffer>;
 
 /**
- * Reads a connection file and the files that it names, which are relative to it. Throws a ConfigurationError with
- * everything that is wrong, so that credentials that cannot work are noticed before they replace those that do.
+ * Reads a kubeconfig and the files that it references, relative to its directory. Throws a ConfigurationError with all
+ * problems, so that unusable credentials never replace working ones.
  */
 export const loadWebhookConnection = async (file: string, readFile: ReadFile): Promise<WebhookConnection> =>
   (await readWebhookConnection(file, readFile)).connection;
 
-/** The same, with the certificates that were found. */
+/** Also returns the findings, with the certificates. */
 export async function readWebhookConnection(
   file: string,
   readFile: ReadFile,
@@ -56,7 +56,7 @@ export async function readWebhookConnection(
   }
   if (clientCertificate && clientKey) {
     const place = placeOf(config.clientCertificate);
-    if (areTogether(clientCertificate, clientKey)) findings.addCertificates(place, clientCertificate.toString());
+    if (isKeyPair(clientCertificate, clientKey)) findings.addCertificates(place, clientCertificate.toString());
     else findings.addWithoutPath(place, 'the client certificate and its key do not belong together, or are not in PEM');
   }
   const bearer = token?.toString().trim();

@@ -2,11 +2,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { UsageError } from './options.ts';
 
-/** A README or a hidden file is none. */
+/** READMEs and hidden files are ignored. */
 const flagFile = /^[a-z][a-z0-9-]*\.[a-z]+$/;
 
-/** Each file of the directory is the value of the flag it is named after: `audit-policy-file.yaml` is --audit-policy-file. */
-export function flagsOfConfigDirectory(directory: string): string[] {
+/** Passes each file as the flag of its name: `audit-policy-file.yaml` sets --audit-policy-file. */
+export function readConfigDirectory(directory: string): string[] {
   const absolute = path.resolve(directory);
   let entries: fs.Dirent[];
   try {

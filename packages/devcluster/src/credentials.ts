@@ -1,26 +1,26 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
-import { createAuthority, newPrivateKey, openAuthority } from '@cluster-apiserver/certificates';
+import { createAuthority, generatePrivateKey, openAuthority } from '@cluster-apiserver/certificates';
 import fs from 'node:fs';
 import path from 'node:path';
-import { readIfThere, replaceFile } from './files.ts';
+import { readIfExists, replaceFile } from './files.ts';
 import { developer } from './developer.ts';
 import type { Home } from './home.ts';
 
-/** Only whoever started the cluster may read its keys and tokens. */
+/** Only the user who started the cluster may read its keys and tokens. */
 const secret = 0o600;
 
 /**
- * Who the cluster is, who may administer it and who may develop on it. Authority, tokens and the key that signs tokens of
- * service accounts stay the same over restarts, so that a copied kubeconfig stays good; the server's certificate is made
- * anew each time and so never runs out.
+ * Writes the credentials of the cluster, its administrator and its developer. CA, tokens and the service account signing key
+ * are kept across restarts, so that copied kubeconfigs stay valid; the server certificate is issued at each start, so it does
+ * not expire.
  */
 export async function writeCredentials(home: Home, address: string, clock: Clock, random: Random): Promise<void> {
   fs.mkdirSync(home.pki, { recursive: true, mode: 0o700 });
-  const authority = await authorityIn(home.pki, clock, random);
+  const authority = await openOrCreateAuthority(home.pki, clock, random);
   const server = await authority.issueForServer({ commonName: 'cluster-apiserver', hosts: ['localhost', '127.0.0.1'] });
-  const adminToken = tokenIn(home.adminToken, random);
-  const developerToken = tokenIn(home.developerToken, random);
-  if (readIfThere(home.signingKey) === undefined) replaceFile(home.signingKey, await newPrivateKey(), secret);
+  const adminToken = readOrCreateToken(home.adminToken, random);
+  const developerToken = readOrCreateToken(home.developerToken, random);
+  if (readIfExists(home.signingKey) === undefined) replaceFile(home.signingKey, await generatePrivateKey(), secret);
   replaceFile(home.ca, authority.certificate);
   replaceFile(home.serverCertificate, server.certificate);
   replaceFile(home.serverKey, server.privateKey, secret);
@@ -30,21 +30,21 @@ export async function writeCredentials(home: Home, address: string, clock: Clock
     secret,
   );
   const cluster = { address, ca: authority.certificate };
-  replaceFile(home.kubeconfig, kubeconfig({ ...cluster, user: 'admin', token: adminToken }), secret);
+  replaceFile(home.formatKubeconfig, kubeconfig({ ...cluster, user: 'admin', token: adminToken }), secret);
   const ofDeveloper = { ...cluster, ...developer, token: developerToken };
   replaceFile(home.developerKubeconfig, kubeconfig(ofDeveloper), secret);
 }
 
-/** The token of last time, or a new one. */
-function tokenIn(file: string, random: Random): string {
-  const token = readIfThere(file) ?? `${random.uuid()}${random.uuid()}`.replaceAll('-', '');
+/** Keeps the token of the previous start. */
+function readOrCreateToken(file: string, random: Random): string {
+  const token = readIfExists(file) ?? `${random.uuid()}${random.uuid()}`.replaceAll('-', '');
   replaceFile(file, token, secret);
   return token;
 }
 
-async function authorityIn(pki: string, clock: Clock, random: Random): ReturnType<typeof createAuthority> {
+async function openOrCreateAuthority(pki: string, clock: Clock, random: Random): ReturnType<typeof createAuthority> {
   const [certificateFile, keyFile] = [path.join(pki, 'ca.crt'), path.join(pki, 'ca.key')];
-  const [certificate, privateKey] = [readIfThere(certificateFile), readIfThere(keyFile)];
+  const [certificate, privateKey] = [readIfExists(certificateFile), readIfExists(keyFile)];
   if (certificate && privateKey) return openAuthority({ certificate, privateKey }, clock, random);
   const authority = await createAuthority('cluster-apiserver local authority', clock, random);
   replaceFile(keyFile, authority.privateKey, secret);
@@ -57,7 +57,7 @@ interface Access {
   readonly ca: string;
   readonly user: string;
   readonly token: string;
-  /** The namespace of commands that name none; `default` if it is left out. */
+  /** Default namespace of commands; `default` if undefined. */
   readonly namespace?: string;
 }
 

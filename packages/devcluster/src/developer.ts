@@ -2,27 +2,27 @@ import { type Clock, sleep } from '@cluster-apiserver/base';
 import https from 'node:https';
 import { json } from 'node:stream/consumers';
 
-/** The first user with limited rights, as most users of a cluster are. */
+/** An example user with limited permissions. */
 export const developer = { user: 'developer', namespace: 'default', role: 'edit' } as const;
 
 export interface DeveloperOptions {
-  /** Where the cluster is reached. */
+  /** URL of the cluster. */
   readonly url: string;
   readonly ca: string;
-  /** The administrator's. */
+  /** Token of the administrator. */
   readonly token: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
-/** The namespace and the default roles may be made a moment after the cluster is ready. */
+/** The namespace and the default roles may be created shortly after the cluster is ready. */
 const attemptsMax = 50;
 const pauseMs = 200;
 const answerTimeoutMs = 5_000;
 
 /**
- * Binds the developer to the role, by the API like anybody would. A binding of that name stays as it is: somebody may
- * have changed it since the last start. Throws when it cannot be made.
+ * Binds the developer to the role through the API. Keeps an existing binding, which the user may have changed. Throws if the
+ * binding cannot be created.
  */
 export async function bindDeveloper(options: DeveloperOptions): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
@@ -33,7 +33,7 @@ export async function bindDeveloper(options: DeveloperOptions): Promise<void> {
   }
 }
 
-/** What is in the way, or undefined when the binding is there. */
+/** Returns the problem, or undefined if the binding exists. */
 async function createBinding({ url, ca, token }: DeveloperOptions): Promise<string | undefined> {
   const apiGroup = 'rbac.authorization.k8s.io';
   const body = JSON.stringify({
@@ -58,7 +58,7 @@ async function createBinding({ url, ca, token }: DeveloperOptions): Promise<stri
     request.on('response', (response) => {
       const status = response.statusCode ?? 0;
       json(response).then(
-        (answer) => resolve(status === 201 || status === 409 ? undefined : `${status} ${messageIn(answer)}`),
+        (answer) => resolve(status === 201 || status === 409 ? undefined : `${status} ${readMessage(answer)}`),
         (error: unknown) => resolve(String(error)),
       );
     });
@@ -66,4 +66,4 @@ async function createBinding({ url, ca, token }: DeveloperOptions): Promise<stri
   });
 }
 
-const messageIn = (answer: unknown): string => (answer as { readonly message?: string } | null)?.message ?? '';
+const readMessage = (answer: unknown): string => (answer as { readonly message?: string } | null)?.message ?? '';

@@ -1,16 +1,16 @@
 import type { Random } from '@cluster-apiserver/base';
-import { readIfThere, replaceFile } from './files.ts';
+import { readIfExists, replaceFile } from './files.ts';
 import type { Home } from './home.ts';
 
 const keyBytes = 32;
 
-/** Made once, and then the user's: what it says is what the replicas do, from the moment it is saved. */
+/** Created once and never overwritten: users may edit it, and replicas reload it. */
 export function writeEncryptionConfiguration({ encryption }: Home, random: Random): void {
-  if (readIfThere(encryption) !== undefined) return;
-  replaceFile(encryption, configurationWith(random.bytes(keyBytes).toString('base64')), 0o600);
+  if (readIfExists(encryption) !== undefined) return;
+  replaceFile(encryption, createConfiguration(random.bytes(keyBytes).toString('base64')), 0o600);
 }
 
-const configurationWith = (
+const createConfiguration = (
   secret: string,
 ): string => `# How the objects of this cluster are stored in etcd. Made by the first start; edit it as you like: the replicas notice.
 # To rotate: add a key behind the first, save; put it first, save; run "storage rewrite"; remove the old one.

@@ -8,8 +8,8 @@ import type { EtcdPorts } from './topology.ts';
 export const clientUrl = ({ client }: EtcdPorts): string => `http://127.0.0.1:${client}`;
 const peerUrl = ({ peer }: EtcdPorts): string => `http://127.0.0.1:${peer}`;
 
-/** How the members are called. */
-export function etcdPrograms(
+/** The programs of the etcd members. */
+export function createEtcdPrograms(
   binary: string,
   members: readonly EtcdPorts[],
   home: Home,
@@ -31,24 +31,24 @@ export function etcdPrograms(
       name: nameOf(i),
       command: binary,
       args: Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`),
-      env: withoutEtcdSettings(env),
+      env: dropEtcdVariables(env),
       logFile: path.join(home.logs, `${nameOf(i)}.log`),
     };
   });
 }
 
-/** How long a member that is starting may take to say so before it is asked again. */
+/** Timeout of one status call to a starting member. */
 const statusTimeoutMs = 1_000;
 
-/** The version of a member that knows a leader, and undefined as long as there is none. */
-export async function etcdVersion(url: string, clock: Clock): Promise<string | undefined> {
-  // A client per question: one that has failed a few times refuses to ask again for several seconds.
+/** The version of a member; undefined while it knows no leader. */
+export async function readEtcdVersion(url: string, clock: Clock): Promise<string | undefined> {
+  // A new client for each call: after some failures a client rejects calls for several seconds.
   const client = new Etcd3({ hosts: url, defaultCallOptions: () => ({ deadline: clock.now() + statusTimeoutMs }) });
   try {
     const { leader, version } = await client.maintenance.status();
     return leader === '0' ? undefined : version;
   } catch {
-    return undefined; // not yet; whoever asks has a bound of its own and shows the member's log
+    return undefined; // the caller retries, and shows the log of the member after its timeout
   } finally {
     client.close();
   }
@@ -56,6 +56,6 @@ export async function etcdVersion(url: string, clock: Clock): Promise<string | u
 
 const nameOf = (index: number): string => `etcd-${index + 1}`;
 
-/** etcd takes every flag from its environment too, and a stray one would move its data or its ports. */
-const withoutEtcdSettings = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+/** etcd also reads its flags from the environment; inherited ones could change its data directory or ports. */
+const dropEtcdVariables = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('ETCD_')));

@@ -1,13 +1,13 @@
 import fs from 'node:fs';
 
-/** Readers see the old content or the new, never half of it. */
+/** Replaces a file atomically. */
 export function replaceFile(file: string, content: string, mode = 0o644): void {
   const next = `${file}.next`;
   fs.writeFileSync(next, content, { mode });
   fs.renameSync(next, file);
 }
 
-export function readIfThere(file: string): string | undefined {
+export function readIfExists(file: string): string | undefined {
   try {
     return fs.readFileSync(file, 'utf8');
   } catch (error) {

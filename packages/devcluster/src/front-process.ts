@@ -1,21 +1,21 @@
 import path from 'node:path';
 import type { Home } from './home.ts';
-import { programIn } from './program-in.ts';
+import { findProgram } from './program-in.ts';
 import type { Program } from './supervise.ts';
 
-/** What the launcher tells the front, as the arguments of its process. */
+/** Settings of the front, which the launcher passes as arguments. */
 export interface FrontSettings {
   readonly directory: string;
   readonly port: number;
   readonly replicas: readonly number[];
 }
 
-/** The word that makes the launcher's program the front. */
+/** The argument that runs the launcher's program as the front. */
 export const frontCommand = 'front';
 
-export function frontProgram(node: string, settings: FrontSettings, home: Home, env: NodeJS.ProcessEnv): Program {
+export function createFrontProgram(node: string, settings: FrontSettings, home: Home, env: NodeJS.ProcessEnv): Program {
   const { directory, port, replicas } = settings;
-  const { options, file } = programIn('devcluster');
+  const { options, file } = findProgram('devcluster');
   return {
     name: 'front',
     command: node,
@@ -26,7 +26,7 @@ export function frontProgram(node: string, settings: FrontSettings, home: Home, 
   };
 }
 
-/** The other end of `frontProgram`; nobody else writes these arguments. */
-export function frontSettings([directory = '', port, replicas = '']: readonly string[]): FrontSettings {
+/** Parses the arguments of `createFrontProgram`. */
+export function parseFrontSettings([directory = '', port, replicas = '']: readonly string[]): FrontSettings {
   return { directory, port: Number(port), replicas: replicas.split(',').map(Number) };
 }

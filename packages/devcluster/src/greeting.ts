@@ -3,8 +3,8 @@ import { developer } from './developer.ts';
 import type { Cluster } from './launch.ts';
 import type { Running } from './pids.ts';
 
-/** What somebody who has just started a cluster wants to know. */
-export function greeting(
+/** Printed when the cluster is ready: addresses, kubeconfigs and how to stop it. */
+export function formatGreeting(
   { home, pids, store, hasDeveloper }: Cluster,
   launcherPid: number,
   currentDirectory: string,
@@ -18,7 +18,7 @@ export function greeting(
     `The cluster is ready at ${pids.front.url}`,
     '',
     `  curl      curl --cacert ${near(home.ca)} -H "Authorization: Bearer $(cat ${near(home.adminToken)})" ${pids.front.url}/readyz`,
-    `  kubectl   kubectl --kubeconfig ${near(home.kubeconfig)} get serviceaccounts -A`,
+    `  kubectl   kubectl --kubeconfig ${near(home.formatKubeconfig)} get serviceaccounts -A`,
     ...(hasDeveloper
       ? [
           `  developer kubectl --kubeconfig ${near(home.developerKubeconfig)} get serviceaccounts (role ${developer.role}, namespace ${developer.namespace})`,

@@ -1,25 +1,25 @@
 import path from 'node:path';
 
-/** Where one cluster keeps what it has: the names below are what people and programs look for. */
+/** The files of one cluster. Users and programs rely on these names. */
 export interface Home {
   readonly directory: string;
-  readonly kubeconfig: string;
+  readonly formatKubeconfig: string;
   readonly adminToken: string;
-  /** For a user whose rights come from RBAC, unlike the administrator's. */
+  /** For the developer, whose permissions come from RBAC. */
   readonly developerKubeconfig: string;
   readonly developerToken: string;
-  /** The tokens of both in the form that the server reads. */
+  /** Static token file with the tokens of both. */
   readonly tokenFile: string;
   readonly ca: string;
   readonly pki: string;
   readonly serverCertificate: string;
   readonly serverKey: string;
-  /** What signs the tokens of service accounts. */
+  /** Signing key of service account tokens. */
   readonly signingKey: string;
-  /** What the replicas store by. */
+  /** EncryptionConfiguration of the replicas. */
   readonly encryption: string;
   readonly pids: string;
-  /** The same while the cluster starts and stops: for the next start, should this one be killed. */
+  /** The running processes, also during start and stop, so that the next start can end the leftovers of a killed one. */
   readonly children: string;
   readonly lock: string;
   readonly topology: string;
@@ -27,11 +27,11 @@ export interface Home {
   readonly data: string;
 }
 
-export function homeIn(directory: string): Home {
+export function getHome(directory: string): Home {
   const at = (...parts: string[]): string => path.resolve(directory, ...parts);
   return {
     directory: at(),
-    kubeconfig: at('kubeconfig'),
+    formatKubeconfig: at('kubeconfig'),
     adminToken: at('admin.token'),
     developerKubeconfig: at('developer.kubeconfig'),
     developerToken: at('developer.token'),

@@ -3,13 +3,13 @@ import type { Home } from './home.ts';
 import { forgetChildren, readChildren, type Running } from './pids.ts';
 import { commandLine, signal } from './processes.ts';
 
-/** Long enough for a replica to let its requests end; what is still there afterwards has nobody waiting for it. */
+/** Time for a replica to finish its requests, before it is killed. */
 const graceMs = 15_000;
 const pollMs = 50;
 
 /**
- * Ends what a launcher left behind that was killed before it could do so itself. A process id may have gone to a
- * stranger meanwhile: only what names our directory in its command line is ours.
+ * Ends processes left behind by a killed launcher. Process ids can be reused: only processes with the cluster directory in
+ * their command line are ended.
  */
 export async function endLeftovers(home: Home, self: number, clock: Clock): Promise<number> {
   const children = readChildren(home);

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { readIfThere } from './files.ts';
+import { readIfExists } from './files.ts';
 import { commandLine } from './processes.ts';
 
 export class AlreadyRunningError extends Error {
@@ -11,7 +11,7 @@ export class AlreadyRunningError extends Error {
   }
 }
 
-/** How a launcher can be told from a stranger that was given the id of a dead one. */
+/** Part of a launcher's command line, to detect reused process ids. */
 const launcherMark = 'devcluster';
 
 /** Makes this process the only launcher of the directory, until the returned function is called. */
@@ -23,7 +23,7 @@ export function lock(file: string, pid: number): () => void {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // file system errors carry a code
     }
-    const holder = Number(readIfThere(file));
+    const holder = Number(readIfExists(file));
     if (holder !== pid && commandLine(holder)?.includes(launcherMark)) throw new AlreadyRunningError(holder);
     fs.rmSync(file, { force: true });
   }

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** Every start begins new logs and keeps those of the start before it, so that they do not grow for ever. */
+/** Starts new logs and keeps those of the previous start, so that they do not grow without limit. */
 export function beginLogs(directory: string): void {
   fs.mkdirSync(directory, { recursive: true });
   for (const name of fs.readdirSync(directory).filter((file) => file.endsWith('.log'))) {

@@ -7,7 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { until } from '../../base/test/until.ts';
 import { builtLauncher } from '../test/built-launcher.ts';
-import { type Home, homeIn } from './home.ts';
+import { type Home, getHome } from './home.ts';
 import type { Pids } from './pids.ts';
 import { commandLine } from './processes.ts';
 
@@ -31,7 +31,7 @@ describe('a running cluster', () => {
     remove(home);
   }, slowTestMs);
 
-  test('says in about ten lines where it is, how to reach it and how to stop it', () => {
+  test('prints in about ten lines where it is, how to reach it and how to stop it', () => {
     const { front } = pidsOf(home);
     for (const part of [front.url, 'curl --cacert', 'kubectl --kubeconfig', 'logs', `kill ${cluster.child.pid}`]) {
       expect(cluster.output()).toContain(part);
@@ -39,13 +39,13 @@ describe('a running cluster', () => {
     expect(cluster.output().trim().split('\n').length).toBeLessThan(13);
   });
 
-  test('answers at its address to whoever trusts its authority, and at every replica', async () => {
+  test('answers clients that trust its CA, at its address and at every replica', async () => {
     const { front, replicas } = pidsOf(home);
     expect(replicas).toHaveLength(2);
     for (const { url } of [front, ...replicas]) expect(await statusOf(home, `${url}/readyz`)).toBe(200);
   });
 
-  test('starts its replicas as the first line of their program wants it', () => {
+  test('starts its replicas with the Node options of their shebang line', () => {
     for (const { pid } of pidsOf(home).replicas) {
       const [env, command] = ['environ', 'cmdline'].map((file) => fs.readFileSync(`/proc/${pid}/${file}`, 'utf8'));
       expect(env).toContain('MALLOC_MMAP_THRESHOLD_=65536');
@@ -53,7 +53,7 @@ describe('a running cluster', () => {
     }
   });
 
-  test('signs tokens of service accounts, which every replica believes', async () => {
+  test('signs service account tokens that every replica accepts', async () => {
     const { front, replicas } = pidsOf(home);
     const accounts = `${front.url}/api/v1/namespaces/team-a/serviceaccounts`;
     expect(await statusOf(home, accounts, { metadata: { name: 'signed-for' } })).toBe(201);
@@ -69,7 +69,7 @@ describe('a running cluster', () => {
     expect(JSON.parse(keys?.text ?? '')).toMatchObject({ jwks_uri: `${front.url}/openid/v1/jwks` });
   });
 
-  test('has a developer, who may change what is in the namespace default and see nothing else', async () => {
+  test('has a developer user with rights in the namespace default only', async () => {
     expect(cluster.output()).toContain(`kubectl --kubeconfig ${home.developerKubeconfig}`);
     const token = fs.readFileSync(home.developerToken, 'utf8');
     expect(fs.readFileSync(home.developerKubeconfig, 'utf8')).toContain(token);
@@ -89,7 +89,7 @@ describe('a running cluster', () => {
   });
 
   test.each(['replicas', 'etcd', 'front'] as const)(
-    'starts one of its %s again when it is killed, says why, and answers afterwards',
+    'restarts one of its %s when it is killed, logs why, and answers afterwards',
     async (role) => {
       const victim = [pidsOf(home)[role]].flat()[0]?.pid ?? 0;
       process.kill(victim, 'SIGKILL');
@@ -105,7 +105,7 @@ describe('a running cluster', () => {
   );
 });
 
-describe('from start to start', () => {
+describe('across starts', () => {
   let home: Home;
 
   beforeEach(() => {
@@ -115,7 +115,7 @@ describe('from start to start', () => {
   afterEach(() => remove(home));
 
   test(
-    'data, addresses and credentials stay, every process ends, and a fresh start forgets the data',
+    'data, addresses and credentials are kept, every process ends, and a fresh start discards the data',
     async () => {
       const first = await start(home);
       const before = pidsOf(home);
@@ -147,7 +147,7 @@ describe('from start to start', () => {
   );
 
   test(
-    'three members carry one replica, and another number of members is refused while their data is there',
+    'three members serve one replica, and another number of members is refused while their data exists',
     async () => {
       await stop(await start(home, ['--etcd-members', '3', '--replicas', '1']));
       const other = launch(home);
@@ -158,13 +158,13 @@ describe('from start to start', () => {
   );
 
   test(
-    'nobody outlives a launcher that is killed, and the next start works',
+    'no process outlives a killed launcher, and the next start works',
     async () => {
       const killed = await start(home);
       const pids = pidsOf(home);
       killed.child.kill('SIGKILL');
       await until(
-        'everybody to end',
+        'every process to end',
         () => processesOf(pids).filter(runsHere(home)).length === 0 || undefined,
         slowTestMs,
       );
@@ -174,7 +174,7 @@ describe('from start to start', () => {
   );
 
   test(
-    'what outlived both its launcher and the front is ended by the next start',
+    'processes that outlived both the launcher and the front are ended by the next start',
     async () => {
       const killed = await start(home);
       const pids = pidsOf(home);
@@ -191,7 +191,7 @@ describe('from start to start', () => {
   );
 
   test(
-    'a start that is interrupted leaves nobody behind',
+    'an interrupted start leaves no process behind',
     async () => {
       const launched = launch(home);
       await until('the first process', () => fs.existsSync(home.children) || undefined, slowTestMs);
@@ -204,7 +204,7 @@ describe('from start to start', () => {
   );
 
   test(
-    'a flag that the server refuses ends the start with the words of the server',
+    "a flag that the server refuses ends the start with the server's message",
     async () => {
       const refused = launch(home, ['--', '--no-such-flag=1']);
       expect(await refused.exit).toEqual({ code: 1, signal: null });
@@ -247,7 +247,7 @@ async function stop({ child, exit }: Launched): Promise<void> {
   expect(await exit).toEqual({ code: 0, signal: null });
 }
 
-const newHome = (): Home => homeIn(fs.mkdtempSync(path.join(os.tmpdir(), 'devcluster-')));
+const newHome = (): Home => getHome(fs.mkdtempSync(path.join(os.tmpdir(), 'devcluster-')));
 
 const remove = (home: Home): void => fs.rmSync(home.directory, { recursive: true, force: true });
 

@@ -1,10 +1,10 @@
 import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import fs from 'node:fs';
 import { openFront } from './front/front.ts';
-import { probe } from './front/readiness.ts';
-import { frontCommand, frontSettings } from './front-process.ts';
-import { greeting } from './greeting.ts';
-import { homeIn } from './home.ts';
+import { createProbe } from './front/readiness.ts';
+import { frontCommand, parseFrontSettings } from './front-process.ts';
+import { formatGreeting } from './greeting.ts';
+import { getHome } from './home.ts';
 import { launch } from './launch.ts';
 import { endLeftovers } from './leftovers.ts';
 import { AlreadyRunningError } from './lock.ts';
@@ -14,17 +14,17 @@ import { StartError } from './supervise.ts';
 // The launcher behind `npm start`, and the front that it starts as a process of its own.
 
 const { pid, env, execPath: node } = process;
-const say = (line: string): void => console.log(line);
+const print = (line: string): void => console.log(line);
 
-/** Aborts when somebody asks us to stop, or when whoever started us is gone. */
-const told = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => told.abort('asked'));
-process.on('disconnect', () => told.abort('alone'));
-// The terminal may be gone before us, and stopping in order matters more than what we would print there.
+/** Aborts on a stop signal, or when the parent process ends. */
+const stopRequested = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopRequested.abort('asked'));
+process.on('disconnect', () => stopRequested.abort('alone'));
+// The terminal may be closed already; an orderly stop is more important than its output.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 const [command, ...rest] = process.argv.slice(2);
-// Nothing of ours is left to wait for, and the channel to whoever started us would keep us alive.
+// Exit explicitly: the IPC channel to the parent process would keep this one alive.
 process.exit(command === frontCommand ? await front(rest) : await launcher(process.argv.slice(2)));
 
 async function launcher(args: readonly string[]): Promise<number> {
@@ -32,22 +32,22 @@ async function launcher(args: readonly string[]): Promise<number> {
   try {
     const options = parseOptions(args);
     if (options === undefined) {
-      say(usage());
+      print(usage());
       return 0;
     }
     const etcd = env['ETCD_BIN'] ?? 'etcd';
     const launching = launch(
       options,
-      { clock, random: systemRandom(), say, pid, env, node, etcd, signal: told.signal },
+      { clock, random: systemRandom(), print, pid, env, node, etcd, signal: stopRequested.signal },
       scope,
     );
-    const cluster = await Promise.race([launching, toldToStop()]);
+    const cluster = await Promise.race([launching, waitForStop()]);
     if (cluster) {
-      say(greeting(cluster, pid, process.cwd()));
+      print(formatGreeting(cluster, pid, process.cwd()));
       process.send?.('ready');
-      await toldToStop();
+      await waitForStop();
     }
-    say('Stopping: the replicas finish what they have begun.');
+    print('Stopping: the replicas finish what they have begun.');
     return 0;
   } catch (error) {
     report(error);
@@ -58,26 +58,26 @@ async function launcher(args: readonly string[]): Promise<number> {
 }
 
 async function front(args: readonly string[]): Promise<number> {
-  const { directory, port, replicas } = frontSettings(args);
-  const home = homeIn(directory);
-  const ask = probe(fs.readFileSync(home.ca, 'utf8'), fs.readFileSync(home.adminToken, 'utf8'));
-  const opened = await openFront(port, replicas, ask, clock, say);
-  await toldToStop();
+  const { directory, port, replicas } = parseFrontSettings(args);
+  const home = getHome(directory);
+  const probe = createProbe(fs.readFileSync(home.ca, 'utf8'), fs.readFileSync(home.adminToken, 'utf8'));
+  const opened = await openFront(port, replicas, probe, clock, print);
+  await waitForStop();
   const drained = opened.drain();
-  // Without its launcher nobody would end the cluster: the front is the one child that notices, so it does.
-  if (told.signal.reason === 'alone') await endLeftovers(home, pid, clock);
+  // If the launcher was killed, the front ends the cluster: it is the only child that detects this.
+  if (stopRequested.signal.reason === 'alone') await endLeftovers(home, pid, clock);
   else await drained;
   return 0;
 }
 
-function toldToStop(): Promise<undefined> {
+function waitForStop(): Promise<undefined> {
   return new Promise((resolve) => {
-    if (told.signal.aborted) resolve(undefined);
-    else told.signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    if (stopRequested.signal.aborted) resolve(undefined);
+    else stopRequested.signal.addEventListener('abort', () => resolve(undefined), { once: true });
   });
 }
 
-/** What a sentence explains is shown without a stack. */
+/** Prints known errors without a stack. */
 function report(error: unknown): void {
   const explained = [UsageError, StartError, AlreadyRunningError].some((family) => error instanceof family);
   console.error(explained ? (error as Error).message : error); // the families above are Errors

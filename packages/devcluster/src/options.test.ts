@@ -12,7 +12,7 @@ const defaults = {
   replicaFlags: [],
 };
 
-describe('what is understood', () => {
+describe('accepted options', () => {
   test.each([
     ['nothing', [], {}],
     ['a value behind a space', ['--replicas', '1'], { replicas: 1 }],
@@ -21,7 +21,7 @@ describe('what is understood', () => {
     ['a switch', ['--fresh'], { fresh: true }],
     ['directories', ['--data-dir', 'x', '--config-dir', 'y'], { dataDir: 'x', configDir: 'y' }],
     [
-      'flags of the replicas, left alone',
+      'flags of the replicas, unchanged',
       ['--fresh', '--', '--replicas=x', '--', '-v'],
       { fresh: true, replicaFlags: ['--replicas=x', '--', '-v'] },
     ],
@@ -30,7 +30,7 @@ describe('what is understood', () => {
     expect(parseOptions(args)).toEqual({ ...defaults, ...expected });
   });
 
-  test('help stands above everything else', () => {
+  test('help takes precedence over everything else', () => {
     expect(parseOptions(['--help'])).toBeUndefined();
     for (const name of [
       '--replicas N',
@@ -46,7 +46,7 @@ describe('what is understood', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('refused options', () => {
   test.each([
     [
       'an unknown name, with the nearest known one',

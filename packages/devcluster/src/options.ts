@@ -1,54 +1,58 @@
 import { nearestName } from '@cluster-apiserver/base';
 
-/** What `npm start --` can be told. */
+/** The options of `npm start --`. */
 export interface Options {
   readonly replicas: number;
   readonly etcdMembers: number;
-  /** A store that somebody else runs; no etcd is started then. */
+  /** An external etcd; then none is started. */
   readonly etcdServers: string | undefined;
-  /** The public port; 0 takes any free one. */
+  /** The public port; 0 for any free one. */
   readonly port: number;
   readonly dataDir: string;
   readonly fresh: boolean;
   readonly configDir: string | undefined;
-  /** What followed a second `--`: flags for every replica. */
+  /** Flags after a second `--`, passed to every replica. */
   readonly replicaFlags: readonly string[];
 }
 
-/** A mistake in the arguments; its message is for whoever typed them. */
+/** Invalid arguments; the message is for the user. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** More would only compete for the cores of one machine. */
+/** More replicas would only compete for CPU. */
 const replicasMax = 9;
 /** etcd itself advises against more than seven. */
 const etcdMembersMax = 7;
 
-const numberBetween = (min: number, max: number) => (value: string, name: string) => {
+const createNumberParser = (min: number, max: number) => (value: string, name: string) => {
   const number = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
   if (number >= min && number <= max) return number;
   throw new UsageError(`${name} takes a number from ${min} to ${max}, not "${value}"`);
 };
 
-const text = (value: string, name: string): string => {
+const parseText = (value: string, name: string): string => {
   if (value !== '') return value;
   throw new UsageError(`${name} needs a value`);
 };
 
-/** One line for every option; the parser, the check of names and the help are read from here. */
+/** All options. Parser, name check and help follow from this table. */
 const table = {
-  '--replicas': { value: 'N', parse: numberBetween(1, replicasMax), help: 'API servers behind the address (2)' },
-  '--etcd-members': { value: 'N', parse: numberBetween(1, etcdMembersMax), help: 'etcd members to start (1)' },
-  '--etcd-servers': { value: 'URLS', parse: text, help: 'use this etcd, comma separated, and start none' },
+  '--replicas': { value: 'N', parse: createNumberParser(1, replicasMax), help: 'API servers behind the address (2)' },
+  '--etcd-members': { value: 'N', parse: createNumberParser(1, etcdMembersMax), help: 'etcd members to start (1)' },
+  '--etcd-servers': { value: 'URLS', parse: parseText, help: 'use this etcd, comma separated, and start none' },
   '--port': {
     value: 'N',
-    parse: numberBetween(0, 65_535),
+    parse: createNumberParser(0, 65_535),
     help: 'public port on 127.0.0.1 (6443); 0 takes a free one',
   },
-  '--data-dir': { value: 'DIR', parse: text, help: 'where everything is kept (.cluster)' },
+  '--data-dir': { value: 'DIR', parse: parseText, help: 'where everything is kept (.cluster)' },
   '--fresh': { help: 'begin with an empty store' },
-  '--config-dir': { value: 'DIR', parse: text, help: 'DIR/NAME.EXT becomes --NAME=DIR/NAME.EXT for every replica' },
+  '--config-dir': {
+    value: 'DIR',
+    parse: parseText,
+    help: 'DIR/NAME.EXT becomes --NAME=DIR/NAME.EXT for every replica',
+  },
   '--help': { help: 'show this' },
 } as const;
 
@@ -60,8 +64,8 @@ export function parseOptions(args: readonly string[]): Options | undefined {
   const end = args.includes('--') ? args.indexOf('--') : args.length;
   const given = new Map<Name, string>();
   for (let i = 0; i < end; i += 1) {
-    const [typed, attached] = split(args[i] ?? '');
-    const name = known(typed);
+    const [typed, attached] = splitArgument(args[i] ?? '');
+    const name = requireKnown(typed);
     if (given.has(name)) throw new UsageError(`${name} is given twice`);
     if (!('value' in table[name])) {
       if (attached !== undefined) throw new UsageError(`${name} takes no value`);
@@ -75,7 +79,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     given.set(name, value);
   }
   if (given.has('--help')) return undefined;
-  return read(given, args.slice(end + 1));
+  return toOptions(given, args.slice(end + 1));
 }
 
 export function usage(): string {
@@ -88,7 +92,7 @@ export function usage(): string {
   ].join('\n');
 }
 
-function read(given: ReadonlyMap<Name, string>, replicaFlags: readonly string[]): Options {
+function toOptions(given: ReadonlyMap<Name, string>, replicaFlags: readonly string[]): Options {
   const valueOf = <T>(name: Name, parse: (value: string, name: string) => T): T | undefined => {
     const value = given.get(name);
     return value === undefined ? undefined : parse(value, name);
@@ -109,12 +113,12 @@ function read(given: ReadonlyMap<Name, string>, replicaFlags: readonly string[])
   };
 }
 
-function split(argument: string): [string, string | undefined] {
+function splitArgument(argument: string): [string, string | undefined] {
   const sign = argument.indexOf('=');
   return sign < 0 ? [argument, undefined] : [argument.slice(0, sign), argument.slice(sign + 1)];
 }
 
-function known(typed: string): Name {
+function requireKnown(typed: string): Name {
   const name = names.find((candidate) => candidate === typed);
   if (name) return name;
   const nearest = nearestName(typed, names);

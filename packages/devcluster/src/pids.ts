@@ -1,15 +1,15 @@
 import fs from 'node:fs';
-import { readIfThere, replaceFile } from './files.ts';
+import { readIfExists, replaceFile } from './files.ts';
 import type { Home } from './home.ts';
 
-/** Who runs where, for people and for programs that want to disturb somebody. Whoever waits for the file finds it complete. */
+/** The running processes, for users and fault tests. Written when the cluster is ready. */
 export interface Pids {
   readonly replicas: readonly Running[];
   readonly etcd: readonly Running[];
   readonly front: Running;
 }
 
-/** The same from the first process on, for the next start, should this one be killed. */
+/** The processes started so far, so that the next start can end the leftovers of a killed one. */
 export interface Children {
   readonly replicas: readonly Running[];
   readonly etcd: readonly Running[];
@@ -26,9 +26,9 @@ export const writePids = (home: Home, pids: Pids): void => replaceFile(home.pids
 export const writeChildren = (home: Home, children: Children): void =>
   replaceFile(home.children, JSON.stringify(children));
 
-/** The file is ours alone, so what it holds has the form that we wrote. */
+/** Only writeChildren writes the file, so its structure is known. */
 export function readChildren(home: Home): Children | undefined {
-  const text = readIfThere(home.children);
+  const text = readIfExists(home.children);
   return text === undefined ? undefined : (JSON.parse(text) as Children);
 }
 

@@ -1,22 +1,22 @@
 import fs from 'node:fs';
-import { flagsOfConfigDirectory } from './config-directory.ts';
+import { readConfigDirectory } from './config-directory.ts';
 import { writeCredentials } from './credentials.ts';
 import { writeEncryptionConfiguration } from './encryption.ts';
-import { clientUrl, etcdPrograms } from './etcd-process.ts';
-import { frontProgram } from './front-process.ts';
+import { clientUrl, createEtcdPrograms } from './etcd-process.ts';
+import { createFrontProgram } from './front-process.ts';
 import type { Home } from './home.ts';
 import type { Launcher } from './launch.ts';
 import { type Options, UsageError } from './options.ts';
-import { replicaPrograms, replicaUrl } from './replica-process.ts';
+import { createReplicaPrograms, replicaUrl } from './replica-process.ts';
 import type { Program } from './supervise.ts';
-import { forgetMembers, freePort, isFree, planTopology } from './topology.ts';
+import { forgetMembers, findFreePort, isFree, planTopology } from './topology.ts';
 
-/** Everything that will run, before any of it does. */
+/** All programs of the cluster, before they are started. */
 export interface Plan {
   readonly etcd: readonly Planned[];
   readonly replicas: readonly Planned[];
   readonly front: Planned;
-  /** What the replicas store into, in the form of their flag. */
+  /** Value of --etcd-servers. */
   readonly etcdServers: string;
 }
 
@@ -27,13 +27,13 @@ export interface Planned {
 
 export async function plan(options: Options, home: Home, launcher: Launcher): Promise<Plan> {
   const { node, env, clock, random } = launcher;
-  if (options.fresh) empty(home);
+  if (options.fresh) clearDirectory(home);
   const flags = [
-    ...(options.configDir === undefined ? [] : flagsOfConfigDirectory(options.configDir)),
+    ...(options.configDir === undefined ? [] : readConfigDirectory(options.configDir)),
     ...options.replicaFlags,
   ];
   const etcdMembers = options.etcdServers === undefined ? options.etcdMembers : 0;
-  const port = options.port === 0 ? await freePort(random) : options.port;
+  const port = options.port === 0 ? await findFreePort(random) : options.port;
   const topology = await planTopology(home, { etcdMembers, replicas: options.replicas, publicPort: port }, random);
   if (!(await isFree(port))) throw new UsageError(`port ${port} is taken by another program; choose one with --port`);
 
@@ -44,23 +44,23 @@ export async function plan(options: Options, home: Home, launcher: Launcher): Pr
   const etcdServers = options.etcdServers ?? etcdUrls.join(',');
   const encrypted = options.etcdServers === undefined;
   if (encrypted) writeEncryptionConfiguration(home, random);
-  const replicas = replicaPrograms(
+  const replicas = createReplicaPrograms(
     { node, ports: topology.replicas, address, etcdServers, encrypted, flags, env },
     home,
   );
-  const front = frontProgram(node, { directory: home.directory, port, replicas: topology.replicas }, home, env);
+  const front = createFrontProgram(node, { directory: home.directory, port, replicas: topology.replicas }, home, env);
   return {
-    etcd: planned(etcdPrograms(launcher.etcd, topology.etcd, home, env), etcdUrls),
-    replicas: planned(replicas, topology.replicas.map(replicaUrl)),
+    etcd: toPlanned(createEtcdPrograms(launcher.etcd, topology.etcd, home, env), etcdUrls),
+    replicas: toPlanned(replicas, topology.replicas.map(replicaUrl)),
     front: { program: front, url: address },
     etcdServers,
   };
 }
 
-const planned = (programs: readonly Program[], urls: readonly string[]): Planned[] =>
+const toPlanned = (programs: readonly Program[], urls: readonly string[]): Planned[] =>
   programs.map((program, i) => ({ program, url: urls[i] ?? '' }));
 
-function empty(home: Home): void {
+function clearDirectory(home: Home): void {
   fs.rmSync(home.data, { recursive: true, force: true });
   forgetMembers(home);
 }

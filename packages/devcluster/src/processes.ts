@@ -1,20 +1,20 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 
-/** How a running process was called, or undefined when there is none with this id. */
+/** The command line of a running process; undefined if there is none with this id. */
 export function commandLine(pid: number): string | undefined {
   try {
     if (fs.existsSync('/proc/self/cmdline')) {
-      // Empty for a process that has ended and was not buried yet.
+      // Empty for a zombie process.
       return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() || undefined;
     }
     return execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).trim() || undefined;
   } catch {
-    return undefined; // no such process is what both mean by failing
+    return undefined; // both fail only if there is no such process
   }
 }
 
-/** Sends a signal to a process that may have ended meanwhile. */
+/** Sends a signal; ignores that the process may have ended already. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

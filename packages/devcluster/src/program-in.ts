@@ -7,9 +7,9 @@ export interface NodeProgram {
   readonly file: string;
 }
 
-/** How Node starts the program of a room: as it is written where we were started so, else as it was built. */
-export function programIn(room: 'devcluster' | 'server'): NodeProgram {
-  const file = (...names: string[]): string => path.resolve(dirname, '..', '..', room, ...names);
+/** How to start the program of a package: from source if this process runs from source, else from the build. */
+export function findProgram(packageName: 'devcluster' | 'server'): NodeProgram {
+  const file = (...names: string[]): string => path.resolve(dirname, '..', '..', packageName, ...names);
   return filename.endsWith('.ts')
     ? { options: ['--conditions=source'], file: file('src', 'main.ts') }
     : { options: [], file: file('dist', 'main.js') };

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { Home } from './home.ts';
 import { UsageError } from './options.ts';
-import { programIn } from './program-in.ts';
+import { findProgram } from './program-in.ts';
 import type { Program } from './supervise.ts';
 
 export const replicaUrl = (port: number): string => `https://127.0.0.1:${port}`;
@@ -10,18 +10,18 @@ export const replicaUrl = (port: number): string => `https://127.0.0.1:${port}`;
 export interface ReplicaSettings {
   readonly node: string;
   readonly ports: readonly number[];
-  /** Where clients reach the cluster. */
+  /** URL of the cluster for clients. */
   readonly address: string;
   readonly etcdServers: string;
-  /** Not into an etcd of others, who could not read it. */
+  /** Disabled for an external etcd, whose other users could not read the objects. */
   readonly encrypted: boolean;
   /** Flags from the configuration directory and from the command line, the latter last. */
   readonly flags: readonly string[];
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** How a program wants to be started: its first line sets variables, and options of Node. */
-function firstLineOf(program: string): { readonly env: NodeJS.ProcessEnv; readonly options: readonly string[] } {
+/** Reads environment variables and Node options from the shebang line of a program. */
+function readShebang(program: string): { readonly env: NodeJS.ProcessEnv; readonly options: readonly string[] } {
   const [firstLine = ''] = fs.readFileSync(program, 'utf8').split('\n', 1);
   const words = firstLine.split(' ');
   return {
@@ -31,18 +31,18 @@ function firstLineOf(program: string): { readonly env: NodeJS.ProcessEnv; readon
 }
 
 /**
- * Between saying "not ready" and taking no more connections. The front looks every 200 ms, so nobody is sent to a
- * replica that no longer listens, with room for a machine that is busy.
+ * Time between failing /readyz and closing the port. The front polls every 200 ms, so it stops sending connections in time,
+ * even on a busy machine.
  */
 const shutdownDelay = '2s';
 
-/** How the replicas are called. Flags of the user come last, so they win over what is only a default of ours. */
-export function replicaPrograms(
+/** The programs of the replicas. Flags of the user override defaults. */
+export function createReplicaPrograms(
   { node, ports, address, etcdServers, encrypted, flags, env }: ReplicaSettings,
   home: Home,
 ): Program[] {
-  const server = programIn('server');
-  const firstLine = firstLineOf(server.file);
+  const server = findProgram('server');
+  const firstLine = readShebang(server.file);
   return ports.map((port, i) => {
     const name = `replica-${i + 1}`;
     const owned = {
@@ -65,8 +65,8 @@ export function replicaPrograms(
     return {
       name,
       command: node,
-      args: [...firstLine.options, ...server.options, server.file, ...merged(owned, defaults, flags)],
-      // What the user has set wins.
+      args: [...firstLine.options, ...server.options, server.file, ...mergeFlags(owned, defaults, flags)],
+      // Variables of the user take precedence.
       env: { ...firstLine.env, ...env },
       logFile: path.join(home.logs, `${name}.log`),
     };
@@ -75,7 +75,7 @@ export function replicaPrograms(
 
 type Flags = Readonly<Record<string, string | number>>;
 
-function merged(owned: Flags, defaults: Flags, flags: readonly string[]): string[] {
+function mergeFlags(owned: Flags, defaults: Flags, flags: readonly string[]): string[] {
   const given = new Set(flags.map((flag) => /^--([^=]+)/.exec(flag)?.[1]));
   const clash = Object.keys(owned).find((name) => given.has(name));
   if (clash) throw new UsageError(`--${clash} is set by the launcher and cannot be given to the replicas`);

@@ -6,16 +6,16 @@ import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { flagsOfConfigDirectory } from './config-directory.ts';
+import { readConfigDirectory } from './config-directory.ts';
 import { writeCredentials } from './credentials.ts';
-import { type Home, homeIn } from './home.ts';
+import { type Home, getHome } from './home.ts';
 import { endLeftovers } from './leftovers.ts';
 import { AlreadyRunningError, lock } from './lock.ts';
 import { UsageError } from './options.ts';
 import { writeChildren } from './pids.ts';
 import { commandLine } from './processes.ts';
 import { writeEncryptionConfiguration } from './encryption.ts';
-import { replicaPrograms } from './replica-process.ts';
+import { createReplicaPrograms } from './replica-process.ts';
 import { forgetMembers, planTopology } from './topology.ts';
 
 // What a start finds of the starts before it, and what it leaves for the next.
@@ -24,7 +24,7 @@ let home: Home;
 const children: ChildProcess[] = [];
 
 beforeEach(() => {
-  home = homeIn(fs.mkdtempSync(path.join(os.tmpdir(), 'devcluster-')));
+  home = getHome(fs.mkdtempSync(path.join(os.tmpdir(), 'devcluster-')));
 });
 
 afterEach(() => {
@@ -39,7 +39,7 @@ describe('the lock', () => {
     expect(() => lock(home.lock, process.pid)).toThrow(AlreadyRunningError);
   });
 
-  test('is free again when it was let go, when its holder is dead, and when its number went to a stranger', async () => {
+  test('is free again after release, when its holder is dead, and when its PID was reused', async () => {
     lock(home.lock, process.pid)();
     const stranger = await idle('something else');
     for (const holder of ['999999999', String(stranger.pid), 'nonsense', '']) {
@@ -50,8 +50,8 @@ describe('the lock', () => {
   });
 });
 
-describe('leftovers of a launcher that was killed', () => {
-  test('are ended when they run in our directory, and strangers with a number of ours are not', async () => {
+describe('leftovers of a killed launcher', () => {
+  test('are ended when they run in our directory, but not other processes with a reused PID', async () => {
     const ours = await idle(path.join(home.data, 'etcd-1'));
     const stranger = await idle('something else');
     const url = 'https://127.0.0.1:1';
@@ -73,20 +73,20 @@ describe('leftovers of a launcher that was killed', () => {
 describe('ports', () => {
   const wanted = { etcdMembers: 3, replicas: 2, publicPort: 6443 };
 
-  test('stay the same from start to start, also when a start in between runs less', async () => {
+  test('stay the same across starts, also when a start in between has fewer processes', async () => {
     const first = await planTopology(home, wanted, systemRandom());
     expect(await planTopology(home, wanted, systemRandom())).toEqual(first);
     await planTopology(home, { ...wanted, etcdMembers: 0 }, systemRandom());
     expect(await planTopology(home, wanted, systemRandom())).toEqual(first);
   });
 
-  test('are all different, even when chance repeats itself', async () => {
+  test('are all different, even when the random port repeats', async () => {
     const { etcd, replicas } = await planTopology(home, wanted, { ...seededRandom(1), below: counting() });
     const all = [...replicas, ...etcd.flatMap(({ client, peer }) => [client, peer])];
     expect(new Set(all).size).toBe(8);
   });
 
-  test('of a replica move when somebody took them; those of a member must be given back', async () => {
+  test('of a replica change when taken; a taken port of a member is an error', async () => {
     const first = await planTopology(home, wanted, systemRandom());
     const [replica = 0] = first.replicas;
     await whileTaken(replica, async () => {
@@ -99,14 +99,14 @@ describe('ports', () => {
     });
   });
 
-  test('of a replica make room for the public one', async () => {
+  test('of a replica move away from the public port', async () => {
     const [publicPort = 0, other] = (await planTopology(home, wanted, systemRandom())).replicas;
     const { replicas } = await planTopology(home, { ...wanted, publicPort }, systemRandom());
     expect(replicas[0]).not.toBe(publicPort);
     expect(replicas[1]).toBe(other);
   });
 
-  test('of a cluster with another number of members are refused, until its data is given up', async () => {
+  test('of a cluster with another number of members are refused until its data is discarded', async () => {
     await planTopology(home, wanted, systemRandom());
     const one = { ...wanted, etcdMembers: 1 };
     await expect(planTopology(home, one, systemRandom())).rejects.toThrow(/belongs to 3 etcd member\(s\)/);
@@ -116,7 +116,7 @@ describe('ports', () => {
 });
 
 describe('credentials', () => {
-  test('stay the same from start to start, and only their owner may read what is secret', async () => {
+  test('stay the same across starts, and secrets are readable by their owner only', async () => {
     await writeCredentials(home, 'https://127.0.0.1:1', systemClock, systemRandom());
     const [ca, token, key] = [home.ca, home.adminToken, home.signingKey].map((file) => fs.readFileSync(file, 'utf8'));
     await writeCredentials(home, 'https://127.0.0.1:2', systemClock, systemRandom());
@@ -124,11 +124,11 @@ describe('credentials', () => {
     expect(fs.readFileSync(home.adminToken, 'utf8')).toBe(token);
     expect(fs.readFileSync(home.signingKey, 'utf8')).toBe(key);
     expect(token).toMatch(/^[0-9a-f]{64}$/);
-    expect(fs.readFileSync(home.kubeconfig, 'utf8')).toContain('server: https://127.0.0.1:2\n');
+    expect(fs.readFileSync(home.formatKubeconfig, 'utf8')).toContain('server: https://127.0.0.1:2\n');
     for (const file of [
       home.adminToken,
       home.tokenFile,
-      home.kubeconfig,
+      home.formatKubeconfig,
       home.serverKey,
       path.join(home.pki, 'ca.key'),
       home.signingKey,
@@ -149,10 +149,10 @@ describe('flags of the replicas', () => {
       flags,
       env: {},
     };
-    return replicaPrograms(settings, home)[0]?.args ?? [];
+    return createReplicaPrograms(settings, home)[0]?.args ?? [];
   };
 
-  test('encrypt what is stored, with a key that is made once, unless etcd belongs to others or the user says so', () => {
+  test('encrypt stored resources with a key generated once, unless etcd is external or the user overrides it', () => {
     const flag = `--encryption-provider-config=${home.encryption}`;
     expect(flagsWith([])).toContain(flag);
     expect(flagsWith([], false)).not.toContain(flag);
@@ -165,7 +165,7 @@ describe('flags of the replicas', () => {
     expect(fs.readFileSync(home.encryption, 'utf8')).toBe(made);
   });
 
-  test('let the replicas sign tokens of service accounts with one key, as the address of the cluster', () => {
+  test('make the replicas sign service account tokens with one key, with the cluster address as issuer', () => {
     expect(flagsWith([])).toContain('--service-account-issuer=https://127.0.0.1:6443');
     expect(flagsWith([])).toContain(`--service-account-signing-key-file=${home.signingKey}`);
   });
@@ -177,22 +177,22 @@ describe('flags of the replicas', () => {
   });
 
   test.each(['--secure-port=1', '--etcd-servers', '--token-auth-file=x'])(
-    'may not take %s from the launcher',
+    'cannot override %s, which the launcher sets',
     (flag) => {
       expect(() => flagsWith([flag])).toThrow(UsageError);
     },
   );
 
-  test('come from the files of a configuration directory, which are named after them', () => {
+  test('come from the files of a configuration directory that are named after them', () => {
     for (const file of ['audit-policy-file.yaml', 'tracing-config-file.json', '.hidden', 'README.md', 'notes']) {
       fs.writeFileSync(path.join(home.directory, file), '');
     }
     fs.mkdirSync(path.join(home.directory, 'folder.d'));
-    expect(flagsOfConfigDirectory(home.directory)).toEqual([
+    expect(readConfigDirectory(home.directory)).toEqual([
       `--audit-policy-file=${home.directory}/audit-policy-file.yaml`,
       `--tracing-config-file=${home.directory}/tracing-config-file.json`,
     ]);
-    expect(() => flagsOfConfigDirectory(path.join(home.directory, 'absent'))).toThrow(UsageError);
+    expect(() => readConfigDirectory(path.join(home.directory, 'absent'))).toThrow(UsageError);
   });
 });
 

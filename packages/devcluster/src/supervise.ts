@@ -3,32 +3,32 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 
-/** A program that is to run as long as the cluster does. */
+/** A program that runs as long as the cluster. */
 export interface Program {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly logFile: string;
-  /** With a channel the program notices when the launcher is gone. */
+  /** With an IPC channel the program detects the end of the launcher. */
   readonly channel?: boolean;
 }
 
-export interface World {
+export interface SupervisorContext {
   readonly clock: Clock;
   readonly random: Random;
-  /** One line for whoever watches the launcher. */
-  readonly say: (line: string) => void;
+  /** Prints a line to the terminal. */
+  readonly print: (line: string) => void;
 }
 
 export interface Supervised {
-  /** The process of now, or the last one while the next is waited for. */
+  /** The current process, or the previous one until the next one starts. */
   readonly pid: number;
-  /** Asks until there is an answer and gives it. Throws when the process ends before, or takes too long. */
+  /** Polls `check` until it returns a value. Throws if the process ends, or takes too long. */
   ready<T>(check: () => Promise<T | undefined>): Promise<T>;
-  /** Asks it to stop, without waiting. It is not started again. */
-  askToStop(): void;
-  /** Resolves when it is gone; after the grace it is killed. */
+  /** Sends SIGTERM without waiting. The process is not restarted. */
+  requestStop(): void;
+  /** Resolves when the process has ended; kills it after the grace period. */
   stop(graceMs: number): Promise<void>;
 }
 
@@ -36,23 +36,27 @@ export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
-/** A crash is felt for a quarter of a second at first, and a crash loop does not keep a core busy. */
+/** Backoff of restarts: short after a first crash, and long enough that a crash loop does not occupy a core. */
 const restart = { firstMs: 250, maxMs: 10_000 };
-/** Whoever lived this long did not die of how it was started, but was killed or told to restart: the pause is short again. */
+/** After this uptime a crash is not considered a failed start, and the backoff is reset. */
 const provenMs = 5_000;
-/** Slow machines need several seconds to start Node; beyond this something is wrong. */
+/** Start timeout. Slow machines require several seconds to start Node. */
 const startTimeoutMs = 60_000;
 const readyPollMs = 50;
 const lastWordsLines = 8;
 
-/** Starts a program and, once it was ready, starts it again whenever it ends. `changed` is called for each new process. */
-export function supervise(program: Program, { clock, random, say }: World, changed: () => void): Supervised {
+/** Starts a program, and restarts it whenever it ends after it was ready. Calls `changed` for each new process. */
+export function supervise(
+  program: Program,
+  { clock, random, print }: SupervisorContext,
+  changed: () => void,
+): Supervised {
   const pauses = backoff(restart, random);
   const stopping = new AbortController();
   let proven = false;
   let started = clock.monotonicMs();
   let child = start(program);
-  let end = ending(child);
+  let end = waitForExit(child);
 
   const life = (async () => {
     for (;;) {
@@ -60,19 +64,19 @@ export function supervise(program: Program, { clock, random, say }: World, chang
       if (stopping.signal.aborted || !proven) return;
       if (clock.monotonicMs() - started > provenMs) pauses.reset();
       const pauseMs = pauses.nextMs();
-      say(
+      print(
         `${program.name} (pid ${child.pid}) ${how}; starting it again in ${(pauseMs / 1000).toFixed(1)} s, see ${program.logFile}`,
       );
-      await sleep(clock, pauseMs, stopping.signal).catch(() => {}); // stopped while waiting: seen on the next line
+      await sleep(clock, pauseMs, stopping.signal).catch(() => {}); // the next line handles the abort
       if (stopping.signal.aborted) return;
       started = clock.monotonicMs();
       child = start(program);
-      end = ending(child);
+      end = waitForExit(child);
       changed();
     }
   })();
 
-  const askToStop = (): void => {
+  const requestStop = (): void => {
     stopping.abort();
     child.kill('SIGTERM');
   };
@@ -80,7 +84,7 @@ export function supervise(program: Program, { clock, random, say }: World, chang
     get pid() {
       return child.pid ?? 0;
     },
-    askToStop,
+    requestStop,
     ready: async (check) => {
       const deadline = clock.monotonicMs() + startTimeoutMs;
       for (;;) {
@@ -90,18 +94,18 @@ export function supervise(program: Program, { clock, random, say }: World, chang
           return answer;
         }
         const how = await Promise.race([end, sleep(clock, readyPollMs)]);
-        if (how !== undefined) throw new StartError(`${program.name} ${how} while starting.\n${lastWords(program)}`);
+        if (how !== undefined) throw new StartError(`${program.name} ${how} while starting.\n${readLogTail(program)}`);
         if (clock.monotonicMs() > deadline) {
           throw new StartError(
-            `${program.name} was not ready after ${startTimeoutMs / 1000} s.\n${lastWords(program)}`,
+            `${program.name} was not ready after ${startTimeoutMs / 1000} s.\n${readLogTail(program)}`,
           );
         }
       }
     },
     stop: async (graceMs) => {
-      askToStop();
+      requestStop();
       const killed = clock.after(graceMs, () => {
-        say(`${program.name} (pid ${child.pid}) did not stop within ${graceMs / 1000} s and is killed`);
+        print(`${program.name} (pid ${child.pid}) did not stop within ${graceMs / 1000} s and is killed`);
         child.kill('SIGKILL');
       });
       await life;
@@ -116,16 +120,16 @@ function start({ command, args, env, logFile, channel }: Program): ChildProcess 
     return spawn(command, args, {
       env,
       stdio: channel ? ['ignore', log, log, 'ipc'] : ['ignore', log, log],
-      // A group of its own: Ctrl-C in a terminal reaches the launcher alone, which then stops everybody in order.
+      // A separate process group: Ctrl-C reaches only the launcher, which stops all processes in order.
       detached: true,
     });
   } finally {
-    fs.closeSync(log); // the child has its own
+    fs.closeSync(log); // the child has its own descriptor
   }
 }
 
-/** Says how it ended, when it does. */
-async function ending(child: ChildProcess): Promise<string> {
+/** Resolves with a description of how the process ended. */
+async function waitForExit(child: ChildProcess): Promise<string> {
   try {
     const [code, signal] = await once(child, 'exit');
     return signal ? `was killed by ${signal}` : `ended with code ${code}`;
@@ -134,7 +138,7 @@ async function ending(child: ChildProcess): Promise<string> {
   }
 }
 
-const lastWords = ({ logFile }: Program): string =>
+const readLogTail = ({ logFile }: Program): string =>
   [...fs.readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-lastWordsLines), `(${logFile})`]
     .map((line) => `  ${line}`)
     .join('\n');

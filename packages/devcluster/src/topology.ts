@@ -1,11 +1,11 @@
 import type { Random } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import net from 'node:net';
-import { readIfThere, replaceFile } from './files.ts';
+import { readIfExists, replaceFile } from './files.ts';
 import type { Home } from './home.ts';
 import { UsageError } from './options.ts';
 
-/** Who listens where. It is kept beside the data: a member's address is part of what etcd remembers. */
+/** The ports of all processes. Stored with the data, because etcd persists the addresses of its members. */
 export interface Topology {
   readonly etcd: readonly EtcdPorts[];
   readonly replicas: readonly number[];
@@ -16,16 +16,16 @@ export interface EtcdPorts {
   readonly peer: number;
 }
 
-/** Below the range that systems hand out to clients, so that no outgoing connection takes a port of a child that restarts. */
+/** Below the ephemeral range, so that no outgoing connection takes the port of a restarting process. */
 const ports = { first: 20_000, count: 10_000 };
 
-/** The topology of last time as far as it still fits, and free ports for what is new. */
+/** Reuses the ports of the previous start where possible, and finds free ports for new processes. */
 export async function planTopology(
   home: Home,
   wanted: { readonly etcdMembers: number; readonly replicas: number; readonly publicPort: number },
   random: Random,
 ): Promise<Topology> {
-  const before = remembered(home);
+  const before = readTopology(home);
   if (wanted.etcdMembers > 0 && before.etcd.length > 0 && before.etcd.length !== wanted.etcdMembers) {
     throw new UsageError(
       `the data in ${home.data} belongs to ${before.etcd.length} etcd member(s): start with --etcd-members ${before.etcd.length}, or with --fresh`,
@@ -37,15 +37,15 @@ export async function planTopology(
     ...before.etcd.flatMap(({ client, peer }) => [client, peer]),
   ]);
   const free = async (): Promise<number> => {
-    const port = await freePort(random, taken);
+    const port = await findFreePort(random, taken);
     taken.add(port);
     return port;
   };
-  const replicas = await inTurn(wanted.replicas, async (i) => {
+  const replicas = await runInSequence(wanted.replicas, async (i) => {
     const port = before.replicas[i];
     return port !== undefined && port !== wanted.publicPort && (await isFree(port)) ? port : free();
   });
-  const etcd = await inTurn(
+  const etcd = await runInSequence(
     wanted.etcdMembers,
     async (i) => before.etcd[i] ?? { client: await free(), peer: await free() },
   );
@@ -55,7 +55,7 @@ export async function planTopology(
         `port ${port} belongs to an etcd member of this cluster and is taken: free it, or start with --fresh`,
       );
   }
-  // A start without etcd of our own must not make us forget the members whose data lies here.
+  // A start with an external etcd must keep the ports of the local members, whose data is still stored.
   const topology = { etcd, replicas };
   replaceFile(
     home.topology,
@@ -64,9 +64,9 @@ export async function planTopology(
   return topology;
 }
 
-/** Forgets the members along with their data. */
+/** Removes the members, when their data is deleted. */
 export function forgetMembers(home: Home): void {
-  replaceFile(home.topology, JSON.stringify({ ...remembered(home), etcd: [] }));
+  replaceFile(home.topology, JSON.stringify({ ...readTopology(home), etcd: [] }));
 }
 
 export async function isFree(port: number): Promise<boolean> {
@@ -76,13 +76,13 @@ export async function isFree(port: number): Promise<boolean> {
     await once(probe, 'listening');
     return true;
   } catch {
-    return false; // taken, or not ours to take
+    return false; // in use, or not permitted
   } finally {
     probe.close();
   }
 }
 
-export async function freePort(random: Random, taken: ReadonlySet<number> = new Set()): Promise<number> {
+export async function findFreePort(random: Random, taken: ReadonlySet<number> = new Set()): Promise<number> {
   for (let tries = 0; tries < ports.count; tries += 1) {
     const port = ports.first + random.below(ports.count);
     if (!taken.has(port) && (await isFree(port))) return port;
@@ -90,12 +90,12 @@ export async function freePort(random: Random, taken: ReadonlySet<number> = new 
   throw new UsageError(`no free port from ${ports.first} to ${ports.first + ports.count - 1}`);
 }
 
-/** The file is ours alone, so what it holds has the form that we wrote. */
-const remembered = (home: Home): Topology =>
-  JSON.parse(readIfThere(home.topology) ?? '{"etcd":[],"replicas":[]}') as Topology;
+/** Only this file writes the topology, so its structure is known. */
+const readTopology = (home: Home): Topology =>
+  JSON.parse(readIfExists(home.topology) ?? '{"etcd":[],"replicas":[]}') as Topology;
 
-/** One after the other, because each choice of a port must know the ones before it. */
-async function inTurn<T>(count: number, make: (index: number) => Promise<T>): Promise<T[]> {
+/** Sequentially, because each choice of a port depends on the previous ones. */
+async function runInSequence<T>(count: number, make: (index: number) => Promise<T>): Promise<T[]> {
   const made: T[] = [];
   for (let i = 0; i < count; i += 1) made.push(await make(i));
   return made;

@@ -27,7 +27,7 @@ function faultsOf(text: string): readonly string[] {
   return 'faults' in compiled ? compiled.faults : [];
 }
 
-describe('before there are values', () => {
+describe('compilation', () => {
   test.each([
     ['claims.sub', 'dyn'],
     ['claims.sub == "a"', 'bool'],
@@ -60,7 +60,7 @@ describe('before there are values', () => {
     expect(faultsOf(text).join('\n')).toContain(fault);
   });
 
-  test('every fault is told, each with a line that points at it', () => {
+  test('every error is reported with a line that points at it', () => {
     expect(faultsOf('user.a == "x" ||\nuser.b')).toEqual([
       'ERROR: <input>:1:5: undefined field \'a\'\n | user.a == "x" ||\n | ....^',
       "ERROR: <input>:2:5: undefined field 'b'\n | user.b\n | ....^",
@@ -89,7 +89,7 @@ describe('claims', () => {
     expect(() => valueOf('claims.groups.length', { groups: ['a', 'b'] })).toThrow(EvaluationError);
   });
 
-  test('keep JSON’s numbers as doubles and its null as a value that is there', () => {
+  test('keep JSON numbers as doubles and null as a present value', () => {
     expect(
       valueOf('claims.n == 1.0 && claims.n == 1 && has(claims.none) && claims.none == null', { n: 1, none: null }),
     ).toBe(true);
@@ -126,7 +126,7 @@ describe('values of Kubernetes', () => {
     expect(valueOf(`quantity('${nines.slice(1)}').add(1) == quantity('1e299')`)).toBe(true);
   });
 
-  test('a name that escapes a character reads the property of that name', () => {
+  test('an escaped identifier reads the property of the original name', () => {
     expect(valueOf('claims.kubernetes__dot__io__slash__team', { 'kubernetes.io/team': 'a' })).toBe('a');
     expect(valueOf('claims.__proto__ == "p" && claims.a__b == 1', JSON.parse('{"__proto__":"p","a__b":1}'))).toBe(true);
   });
@@ -152,7 +152,7 @@ describe('Kubernetes’ functions', () => {
 });
 
 /** The names are those of the rows in the table of threats. */
-describe('CEL cost: whoever writes an expression to do harm', () => {
+describe('CEL cost: a malicious expression', () => {
   const thousand = { list: Array.from({ length: 1000 }, (_, index) => `${index}`), text: 'a'.repeat(100_000) };
 
   test.each([
@@ -201,7 +201,7 @@ describe('CEL cost: whoever writes an expression to do harm', () => {
     expect(typeof valueOf(short, thousand)).toBe('boolean');
   });
 
-  test('and hides it behind something that decides is stopped all the same', () => {
+  test('is stopped also behind a short-circuiting operator', () => {
     expect(() => valueOf('claims.list.all(a, claims.list.all(b, claims.list.all(c, true))) || true', thousand)).toThrow(
       BudgetExceededError,
     );
@@ -227,7 +227,7 @@ describe('CEL cost: whoever writes an expression to do harm', () => {
     );
   });
 
-  test('(deep nesting) claims that are nested without end are an error like others', () => {
+  test('(deep nesting) endlessly nested claims are an ordinary error', () => {
     const deep = JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`) as unknown;
     expect(() => valueOf('true', { deep })).toThrow(EvaluationError);
   });

@@ -2,7 +2,7 @@ import { check } from './check/check.ts';
 import { validateLiterals } from './check/literals.ts';
 import { formatTypeName, type Type } from './check/type.ts';
 import type { Environment } from './environment/environment.ts';
-import { patchTypeNamed } from './environment/patch-types.ts';
+import { findPatchType } from './environment/patch-types.ts';
 import { commonLibrary, mutationLibrary } from './library/index.ts';
 import { Budget } from './run/budget.ts';
 import { type Plan, Slots } from './run/frame.ts';
@@ -48,9 +48,9 @@ export function compileIn(environment: Environment, text: string): Compiled {
     variables: new Map(Object.entries(variables)),
     container: '',
     library,
-    ...(hasPatchTypes && { constructible: patchTypeNamed }),
+    ...(hasPatchTypes && { constructible: findPatchType }),
   };
-  const node = parsed(text);
+  const node = tryParse(text);
   if ('message' in node) return { faults: [describeFault(text, node)] };
   const checked = check(node, declared);
   const faults = [...checked.faults, ...validateLiterals(node, checked.typeOf, library)];
@@ -92,7 +92,7 @@ export function compileTyped(
   return { fault: `must evaluate to ${wanted} but got ${type}` };
 }
 
-function parsed(text: string): Node | Fault {
+function tryParse(text: string): Node | Fault {
   try {
     return parse(text);
   } catch (error) {

@@ -1,19 +1,24 @@
 export { formatType, formatTypeName, type ObjectType, type Type, types } from './check/type.ts';
 export { type Compiled, compile, compileIn, compileTyped, type Expression } from './compile.ts';
 export {
-  admissionEnvironment,
+  createAdmissionEnvironment,
   type AdmissionOptions,
   type AdmissionValues,
-  admissionValues,
+  createAdmissionValues,
 } from './environment/admission.ts';
 export { findApplyFault } from './environment/apply-configuration.ts';
 export { authorizationEnvironment } from './environment/authorization.ts';
 export type { Environment } from './environment/environment.ts';
-export { applyConfigurationFrom, jsonPatchFrom, type PatchOperation } from './environment/mutation.ts';
+export { toApplyConfiguration, toJsonPatch, type PatchOperation } from './environment/mutation.ts';
 export { applyConfigurationType, jsonPatchType } from './environment/patch-types.ts';
 export { isIdentifier, policyResults } from './environment/policy-results.ts';
 export { typeOfKind } from './environment/schema-type.ts';
-export { compileVariables, type VariableSet, withVariables, type WrittenVariable } from './environment/variables.ts';
+export {
+  compileVariables,
+  type VariableSet,
+  withVariables,
+  type VariableDeclaration,
+} from './environment/variables.ts';
 export { Budget, BudgetExceededError } from './run/budget.ts';
 export { Evaluation, requestStepsMax } from './run/evaluation.ts';
 export type { Authorize, CheckedResource } from './values/authorizer.ts';

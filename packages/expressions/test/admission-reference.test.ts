@@ -127,7 +127,7 @@ describe('expressions of admission policies are accepted, typed and evaluated as
     expect(answers.length).toBeGreaterThan(4000);
   });
 
-  test('all of them but those that are named here', () => {
+  test('all of them except those listed here', () => {
     const wrong = answers.filter((row) => !different.has(row.expr) && !isSame(row));
     expect(wrong.map((row) => [row, answerTo(row)])).toEqual([]);
   });
@@ -139,7 +139,7 @@ describe('expressions of admission policies are accepted, typed and evaluated as
     }
   });
 
-  test('what costs too much there costs too much here, and nothing that costs little', () => {
+  test('the same clear cases exceed the cost limit there and here', () => {
     const exceeded = 'operation cancelled: actual cost limit exceeded';
     const isExceeded = ({ error }: Partial<AdmissionAnswer>): boolean => error?.includes(exceeded) === true;
     const clear = answers.filter((row) => isExceeded(row) || (row.cost ?? 0) < 100_000);

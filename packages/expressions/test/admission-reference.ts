@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { runSync, type SyncTask, type Task } from '@cluster-apiserver/base';
 import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
 import {
-  admissionEnvironment,
-  admissionValues,
-  applyConfigurationFrom,
+  createAdmissionEnvironment,
+  createAdmissionValues,
+  toApplyConfiguration,
   authorizationEnvironment,
   Budget,
   compileIn,
@@ -14,7 +14,7 @@ import {
   EvaluationError,
   formatTypeName,
   fromApiJson,
-  jsonPatchFrom,
+  toJsonPatch,
   typeOfKind,
   type Value,
   withVariables,
@@ -57,10 +57,10 @@ export const { answers } = recorded;
 
 const kind = typeOfKind('Widget', widget.schema);
 const environments: Readonly<Record<Env, Environment>> = {
-  policy: admissionEnvironment({ hasParams: true, hasAuthorizer: true }),
-  message: admissionEnvironment({ hasParams: true }),
-  mutation: admissionEnvironment({ hasParams: true, hasAuthorizer: true, hasPatchTypes: true }),
-  typed: admissionEnvironment({ hasParams: true, hasAuthorizer: true, objectType: kind, paramsType: kind }),
+  policy: createAdmissionEnvironment({ hasParams: true, hasAuthorizer: true }),
+  message: createAdmissionEnvironment({ hasParams: true }),
+  mutation: createAdmissionEnvironment({ hasParams: true, hasAuthorizer: true, hasPatchTypes: true }),
+  typed: createAdmissionEnvironment({ hasParams: true, hasAuthorizer: true, objectType: kind, paramsType: kind }),
   authorization: authorizationEnvironment,
 };
 
@@ -127,7 +127,7 @@ const firstFault = (fault: string): string => /ERROR: <input>:(.*)/.exec(fault)?
 function valuesOf(env: Env, sample: (typeof samples)[string], answersLater: boolean): ReadonlyMap<string, Value> {
   const { object, oldObject, params, request, namespaceObject, review } = sample;
   if (env === 'authorization') return new Map([['request', fromApiJson(review)]]);
-  return admissionValues({
+  return createAdmissionValues({
     object,
     oldObject,
     params,
@@ -160,7 +160,7 @@ function authorize({ user, verb, path, resource }: AccessQuestion): AccessDecisi
 function mutationOf(value: Value): Pick<AdmissionAnswer, 'json' | 'jsonError'> {
   if (!Array.isArray(value) && !(value instanceof ConstructedObject)) return {};
   try {
-    return { json: Array.isArray(value) ? jsonPatchFrom(value) : applyConfigurationFrom(value) };
+    return { json: Array.isArray(value) ? toJsonPatch(value) : toApplyConfiguration(value) };
   } catch (error) {
     if (error instanceof EvaluationError) return { jsonError: error.message };
     throw error;

@@ -58,7 +58,7 @@ test.each(sections)('all public cases of %s hold, and there are %d', (section, c
   expect(different.filter((of) => failureOf(of) === undefined)).toEqual([]);
 });
 
-test('types are deduced as the public cases say, where they declare no functions of their own', () => {
+test('types are deduced as in the public conformance cases that declare no functions', () => {
   const own = cases.filter(
     (of) =>
       of.section === 'type_deductions' &&

@@ -71,7 +71,7 @@ describe('expressions are accepted, typed and evaluated as by kube-apiserver 1.3
     expect(new Set(recorded.map(nameOf)).size).toBe(recorded.length);
   });
 
-  test('all of them but those that are named here', () => {
+  test('all of them except those listed here', () => {
     const wrong = recorded.filter((row) => !different.has(row.expr) && !isSame(row));
     expect(wrong.map((row) => [withoutCost(row), answer(row)])).toEqual([]);
   });
@@ -83,7 +83,7 @@ describe('expressions are accepted, typed and evaluated as by kube-apiserver 1.3
     }
   });
 
-  test('nothing costs too much that costs little there', () => {
+  test('no expression that is cheap there is too expensive here', () => {
     const cheap = recorded.filter(({ cost = 0, fails }) => cost < 100_000 && fails !== 'cost');
     expect(cheap.length).toBeGreaterThan(1000);
     expect(cheap.filter((row) => answer(row).fails === 'cost').map(nameOf)).toEqual([]);

@@ -5,16 +5,16 @@
 import { callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { compile, types } from '@cluster-apiserver/expressions';
 import {
-  abac,
-  alwaysAllowedPaths,
+  createAbacAuthorizer,
+  createPathAuthorizer,
   alwaysAllow,
   type Authorizer,
-  firstToDecide,
-  instrumented,
+  uniteAuthorizers,
+  countDecisions,
   mastersGroup,
-  pathMatcher,
-  privilegedGroups,
-  webhookAuthorizer,
+  compilePathPatterns,
+  createGroupAuthorizer,
+  createWebhookAuthorizer,
 } from '../src/index.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
@@ -32,7 +32,7 @@ const body = JSON.stringify({
   status: { allowed: true },
 });
 const webhook = (texts: readonly string[]): Authorizer =>
-  webhookAuthorizer({
+  createWebhookAuthorizer({
     name: 'hook',
     authorizedTtlMs: 3_600_000,
     unauthorizedTtlMs: 3_600_000,
@@ -62,11 +62,11 @@ const webhook = (texts: readonly string[]): Authorizer =>
   });
 
 async function measured(what: string, count: number, configured: Authorizer): Promise<void> {
-  const paths = alwaysAllowedPaths(pathMatcher(['/healthz', '/readyz', '/livez']));
-  const authorizer = firstToDecide([
-    privilegedGroups([mastersGroup]),
+  const paths = createPathAuthorizer(compilePathPatterns(['/healthz', '/readyz', '/livez']));
+  const authorizer = uniteAuthorizers([
+    createGroupAuthorizer([mastersGroup]),
     paths,
-    firstToDecide([instrumented(configured, () => {})]),
+    uniteAuthorizers([countDecisions(configured, () => {})]),
   ]);
   const run = async (): Promise<void> => {
     for (let done = 0; done < count; done++) {
@@ -94,7 +94,7 @@ await measured('the chain around an authorizer that allows', 3_000_000, alwaysAl
 await measured(
   'ABAC, the last of 1,000 policies',
   300_000,
-  abac([...Array.from({ length: 1_000 }, (_, at) => ({ ...policy, resource: `r${at}` })), policy]),
+  createAbacAuthorizer([...Array.from({ length: 1_000 }, (_, at) => ({ ...policy, resource: `r${at}` })), policy]),
 );
 await measured('a decision of a webhook that is remembered', 300_000, webhook([]));
 await measured('the same with two conditions', 300_000, webhook(["user != 'bob'", "'c' in groups"]));

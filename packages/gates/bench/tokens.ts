@@ -4,14 +4,14 @@
 import { callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import {
-  bearerTokens,
-  cachedTokens,
-  firstToKnow,
-  firstToKnowToken,
+  createBearerTokenAuthenticator,
+  createTokenCache,
+  uniteAuthenticators,
+  uniteTokenAuthenticators,
   IssuerKeys,
-  jwtAuthenticator,
-  orAnonymous,
-  staticTokens,
+  createJwtAuthenticator,
+  withAnonymous,
+  createStaticTokenAuthenticator,
   type TokenAuthenticator,
 } from '../src/index.ts';
 import { bringing } from '../test/credentials.ts';
@@ -23,12 +23,12 @@ const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: 
 const published = { keys: [{ ...(await exportJWK(publicKey)), kid: 'a', alg: 'ES256', use: 'sig' }] };
 const keys = new IssuerKeys({
   address: { url, discoveryUrl: undefined },
-  get: async (place) => JSON.stringify(place.endsWith('keys') ? published : { issuer: url, jwks_uri: `${url}/keys` }),
+  fetch: async (place) => JSON.stringify(place.endsWith('keys') ? published : { issuer: url, jwks_uri: `${url}/keys` }),
   clock,
   signal: new AbortController().signal,
   failed: () => {},
 });
-const signed = jwtAuthenticator(
+const signed = createJwtAuthenticator(
   [
     {
       issuer: { url, audiences: ['cluster'] },
@@ -49,10 +49,13 @@ const token = await new SignJWT({ iss: url, aud: 'cluster', sub: 'al', groups: [
   .setProtectedHeader({ alg: 'ES256', kid: 'a' })
   .setExpirationTime('1h')
   .sign(privateKey);
-const file = staticTokens('secret,alice,u1');
+const file = createStaticTokenAuthenticator('secret,alice,u1');
 
 async function measured(what: string, count: number, tokens: TokenAuthenticator): Promise<void> {
-  const authenticator = orAnonymous(firstToKnow([bearerTokens(firstToKnowToken([file, tokens]))]), () => false);
+  const authenticator = withAnonymous(
+    uniteAuthenticators([createBearerTokenAuthenticator(uniteTokenAuthenticators([file, tokens]))]),
+    () => false,
+  );
   const credentials = {
     ...bringing({ authorization: `Bearer ${token}` }),
     path: '/api/v1/namespaces/a/serviceaccounts/b',
@@ -70,6 +73,6 @@ async function measured(what: string, count: number, tokens: TokenAuthenticator)
   console.log(`${what}: ${((user + system) / count).toFixed(2)} µs`);
 }
 
-const cache = { clock, random: seededRandom(1), asked: () => {} };
+const cache = { clock, random: seededRandom(1), countLookup: () => {} };
 await measured('a token that is seen for the first time', 5_000, signed);
-await measured('a token that is remembered', 300_000, cachedTokens(signed, { ...cache, ttlMs: 3_600_000 }));
+await measured('a token that is remembered', 300_000, createTokenCache(signed, { ...cache, ttlMs: 3_600_000 }));

@@ -2,7 +2,7 @@ export {
   type Admission,
   type AdmissionContext,
   type AdmissionPlugin,
-  admission,
+  createAdmission,
   nameOf,
   type OperationOptions,
   type Precondition,
@@ -12,90 +12,98 @@ export {
   type AdmissionPluginName,
   chooseAdmissionPlugins,
   deprecatedAdmissionPlugins,
-  problemOfPluginName,
+  describeUnknownPlugin,
 } from './admission/choose-plugins.ts';
-export { eventRateLimit } from './admission/event-rate-limit.ts';
-export { type AdmissionMeasures, measuredAdmission, type ObserveAdmission } from './admission/measured.ts';
-export { namespaceExists } from './admission/namespace-exists.ts';
+export { createEventRateLimit } from './admission/event-rate-limit.ts';
 export {
-  type KnownNamespace,
-  namespaceAutoProvision,
-  namespaceLifecycle,
+  type AdmissionMeasures,
+  createMeasuredAdmission,
+  type ObserveAdmission,
+} from './admission/measured-admission.ts';
+export { createNamespaceExists } from './admission/namespace-exists.ts';
+export {
+  type NamespaceState,
+  createNamespaceAutoProvision,
+  createNamespaceLifecycle,
   type Namespaces,
 } from './admission/namespaces.ts';
-export { ownerReferencesPermissionEnforcement } from './admission/owner-references.ts';
-export { paramRights, type ParamRightsOptions } from './admission/param-rights.ts';
-export { rbacEscalation } from './admission/rbac-escalation.ts';
+export { createOwnerReferencesPermissionEnforcement } from './admission/owner-references.ts';
+export { createParamRights, type ParamRightsOptions } from './admission/param-rights.ts';
+export { createRbacEscalation } from './admission/rbac-escalation.ts';
 export type { Authenticator, Credentials } from './authentication/authenticator.ts';
-export { orAnonymous } from './authentication/anonymous.ts';
-export { clientCertificates } from './authentication/certificate/client-certificates.ts';
-export { frontProxy, type FrontProxyHeaders } from './authentication/certificate/front-proxy.ts';
-export { cachedTokens } from './authentication/cached-tokens.ts';
+export { withAnonymous } from './authentication/anonymous.ts';
+export { createClientCertificateAuthenticator } from './authentication/certificate/client-certificates.ts';
+export { createFrontProxyAuthenticator, type FrontProxyHeaders } from './authentication/certificate/front-proxy.ts';
+export { createTokenCache } from './authentication/token-cache.ts';
 export { algorithmNames } from './authentication/oidc/algorithms.ts';
-export { issuerGet } from './authentication/oidc/issuer-get.ts';
+export { createDocumentFetcher } from './authentication/oidc/document-fetcher.ts';
 export { IssuerKeys } from './authentication/oidc/issuer-keys.ts';
-export { jwtAuthenticator, type JwtIssuer } from './authentication/oidc/jwt-authenticator.ts';
-export { bearerTokens } from './authentication/bearer-token.ts';
-export { issuerMetadata, keySet } from './authentication/service-account/discovery.ts';
+export { createJwtAuthenticator, type JwtIssuer } from './authentication/oidc/jwt-authenticator.ts';
+export { createBearerTokenAuthenticator } from './authentication/bearer-token.ts';
+export { createIssuerMetadata, createKeySet } from './authentication/service-account/discovery.ts';
 export {
   type ServiceAccountKeys,
-  serviceAccountKeys,
-  signingKeyIn,
+  createServiceAccountKeys,
+  parseSigningKey,
   UnusableKeyError,
-  verifyingKeysIn,
+  parseVerifyingKeys,
 } from './authentication/service-account/keys.ts';
-export { knownKeys } from './authentication/service-account/known-keys.ts';
+export { createKeyFinder } from './authentication/service-account/key-finder.ts';
 export {
   type AccountAnswer,
   type FindAccount,
   type FoundAccount,
-  ofLivingAccounts,
-  signedAccountTokens,
+  requireExistingAccounts,
+  createAccountTokenAuthenticator,
 } from './authentication/service-account/service-account-tokens.ts';
-export { tokenIssuer } from './authentication/service-account/token-issuer.ts';
-export { staticTokens, TokenFileError } from './authentication/static-tokens.ts';
+export { createTokenIssuer } from './authentication/service-account/token-issuer.ts';
+export { createStaticTokenAuthenticator, TokenFileError } from './authentication/static-tokens.ts';
 export type { TokenAnswer, TokenAuthenticator } from './authentication/token-authenticator.ts';
-export { TokenRejectedError } from './authentication/token-rejected.ts';
+export { TokenRejectedError } from './authentication/token-rejected-error.ts';
 export {
   type AuthenticationResult,
-  measuredAuthenticator,
+  createMeasuredAuthenticator,
   type ObserveAuthentication,
-} from './authentication/measured.ts';
-export { firstToKnow, firstToKnowToken } from './authentication/union.ts';
-export { abac } from './authorization/abac.ts';
+} from './authentication/measured-authenticator.ts';
+export { uniteAuthenticators, uniteTokenAuthenticators } from './authentication/union.ts';
+export { createAbacAuthorizer } from './authorization/abac.ts';
 export { alwaysAllow, alwaysDeny } from './authorization/always.ts';
-export { alwaysAllowedPaths, PathPatternError, pathMatcher } from './authorization/always-allowed-paths.ts';
+export { createPathAuthorizer, PathPatternError, compilePathPatterns } from './authorization/always-allowed-paths.ts';
 export type { Authorizer } from './authorization/authorizer.ts';
-export { instrumented } from './authorization/instrumented.ts';
-export { type AuthorizationResult, measuredAuthorizer, type ObserveAuthorization } from './authorization/measured.ts';
-export { mastersGroup, monitoringGroup, privilegedGroups } from './authorization/privileged-groups.ts';
-export { type IndexedBinding, type IndexedRole, PolicyIndex } from './authorization/rbac/policy-index.ts';
-export { missingRules } from './authorization/rbac/missing-rules.ts';
-export { type CurrentPolicy, rbacAuthorizer } from './authorization/rbac/rbac-authorizer.ts';
-export { RuleSet } from './authorization/rbac/rule-set.ts';
-export { firstToDecide } from './authorization/union.ts';
+export { countDecisions } from './authorization/count-decisions.ts';
 export {
-  webhookAuthorizer,
+  type AuthorizationResult,
+  createMeasuredAuthorizer,
+  type ObserveAuthorization,
+} from './authorization/measured-authorizer.ts';
+export { mastersGroup, monitoringGroup, createGroupAuthorizer } from './authorization/privileged-groups.ts';
+export { type IndexedBinding, type IndexedRole, PolicyIndex } from './authorization/rbac/policy-index.ts';
+export { findMissingRules } from './authorization/rbac/missing-rules.ts';
+export { type CurrentPolicy, createRbacAuthorizer } from './authorization/rbac/rbac-authorizer.ts';
+export { RuleSet } from './authorization/rbac/rule-set.ts';
+export { uniteAuthorizers } from './authorization/union.ts';
+export {
+  createWebhookAuthorizer,
   type WebhookAuthorizerOptions,
   type WebhookMeasures,
 } from './authorization/webhook/webhook-authorizer.ts';
-export { type Impersonation, type Impersonator, impersonator } from './impersonation/impersonator.ts';
+export { type Impersonation, type Impersonator, createImpersonator } from './impersonation/impersonator.ts';
 export {
   ImpersonationHeaderError,
   impersonationPrefix,
-  type WantedUser,
-  wantedUser,
-} from './impersonation/wanted-user.ts';
-export { sendToWebhook, type WebhookConnection } from './webhook/ask-webhook.ts';
-export { webhookTokens } from './authentication/webhook/webhook-tokens.ts';
-export { type ConnectProxy, type ProxyTls, throughProxy } from './https/connect-proxy.ts';
+  type ImpersonatedUser,
+  readImpersonatedUser,
+} from './impersonation/impersonated-user.ts';
+export { sendToWebhook, type WebhookConnection } from './webhook/send-to-webhook.ts';
+export { createTokenWebhook } from './authentication/webhook/webhook-tokens.ts';
+export { type ConnectProxy, type ProxyTls, createProxyDial } from './https/connect-proxy.ts';
 export {
   type Dial,
-  type HttpsAnswer,
+  type HttpsResponse,
   type HttpsClient,
   type HttpsClientOptions,
   HttpsError,
   HttpsTimeoutError,
-  httpsClient,
+  createHttpsClient,
 } from './https/https-client.ts';
-export { type RetirableClient, retirable } from './https/retirable-client.ts';
+export { type RetirableClient, makeRetirable } from './https/retirable-client.ts';

@@ -2,7 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
 import type { AccessDecision, AccessQuestion, UserInfo } from '@cluster-apiserver/model';
 import { handClock } from '../../base/test/hand-clock.ts';
-import { type Credentials, measuredAuthenticator, measuredAuthorizer, TokenRejectedError } from './index.ts';
+import {
+  type Credentials,
+  createMeasuredAuthenticator,
+  createMeasuredAuthorizer,
+  TokenRejectedError,
+} from './index.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const ann: UserInfo = { name: 'ann', groups: [] };
@@ -30,7 +35,7 @@ describe.each(['at once', 'later'])('what is known %s', (when) => {
         return given<UserInfo | undefined>(outcome);
       },
     };
-    const measured = measuredAuthenticator(inner, clock, (...all) => observed.push(all));
+    const measured = createMeasuredAuthenticator(inner, clock, (...all) => observed.push(all));
     const found = await Promise.resolve()
       .then(() => measured.authenticate({} as Credentials, call))
       .catch((error: unknown) => error);
@@ -54,7 +59,7 @@ describe.each(['at once', 'later'])('what is known %s', (when) => {
         return given<AccessDecision>(decision);
       },
     };
-    const measured = measuredAuthorizer(inner, clock, (...all) => observed.push(all));
+    const measured = createMeasuredAuthorizer(inner, clock, (...all) => observed.push(all));
     expect(await measured.authorize({} as AccessQuestion, call)).toBe(decision);
     expect(observed).toEqual([[result, 3]]);
   });
@@ -64,8 +69,8 @@ test('rules are asked of who has them, and nobody else', async () => {
   const rules = { resource: [], nonResource: [], incomplete: false } as never;
   const authorize = (): AccessDecision => ({ verdict: 'deny' });
   const clock = handClock();
-  expect(measuredAuthorizer({ authorize }, clock, () => {}).rulesOf).toBeUndefined();
-  expect(measuredAuthorizer({ authorize, rulesOf: () => rules }, clock, () => {}).rulesOf?.(ann, 'n', call)).toBe(
+  expect(createMeasuredAuthorizer({ authorize }, clock, () => {}).rulesOf).toBeUndefined();
+  expect(createMeasuredAuthorizer({ authorize, rulesOf: () => rules }, clock, () => {}).rulesOf?.(ann, 'n', call)).toBe(
     rules,
   );
 });

@@ -1,8 +1,8 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
-import { mayHaveSigned } from './authentication/oidc/algorithms.ts';
-import { accountIn } from './authentication/service-account/claims.ts';
-import { chooseAdmissionPlugins, PolicyIndex, staticTokens, wantedUser } from './index.ts';
+import { matchesKey } from './authentication/oidc/algorithms.ts';
+import { readAccount } from './authentication/service-account/claims.ts';
+import { chooseAdmissionPlugins, PolicyIndex, createStaticTokenAuthenticator, readImpersonatedUser } from './index.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const names = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf'];
@@ -32,17 +32,17 @@ describe.each(names)('A client that says %s', (name) => {
     expect(index.authorize(question)).toEqual({ verdict: 'noOpinion' });
   });
 
-  test('as a path is granted nothing', () => {
+  test('as a path is not allowed', () => {
     const question = { user: { name: 'a', groups: [] }, verb: 'get', path: name };
     expect(index.authorize(question)).toEqual({ verdict: 'noOpinion' });
   });
 
-  test('as a token is nobody', () => {
-    expect(staticTokens('secret,user,1').authenticateToken(name, call)).toBeUndefined();
+  test('as a token is not authenticated', () => {
+    expect(createStaticTokenAuthenticator('secret,user,1').authenticateToken(name, call)).toBeUndefined();
   });
 
   test('as an extra key keeps its values as data', () => {
-    const wanted = wantedUser([
+    const wanted = readImpersonatedUser([
       ['impersonate-user', 'bob'],
       [`impersonate-extra-${name.toLowerCase()}`, 'x'],
     ]);
@@ -50,11 +50,11 @@ describe.each(names)('A client that says %s', (name) => {
   });
 
   test('as an algorithm or a claim names no key and no account', () => {
-    expect(mayHaveSigned({ kty: 'RSA' }, { alg: name, kid: undefined })).toBe(false);
-    expect(accountIn(JSON.parse(`{"kubernetes.io":{"${name}":{}}}`) as Record<string, unknown>)).toBeUndefined();
+    expect(matchesKey({ kty: 'RSA' }, { alg: name, kid: undefined })).toBe(false);
+    expect(readAccount(JSON.parse(`{"kubernetes.io":{"${name}":{}}}`) as Record<string, unknown>)).toBeUndefined();
   });
 
-  test('as an admission plugin is told that there is none', () => {
+  test('as an admission plugin is reported as unknown', () => {
     expect(chooseAdmissionPlugins([name], []).faults).toHaveLength(1);
   });
 });

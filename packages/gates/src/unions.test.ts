@@ -4,10 +4,10 @@ import type { AccessDecision, UserInfo } from '@cluster-apiserver/model';
 import {
   type Authenticator,
   type Authorizer,
-  firstToDecide,
-  firstToKnow,
+  uniteAuthorizers,
+  uniteAuthenticators,
   mastersGroup,
-  privilegedGroups,
+  createGroupAuthorizer,
   TokenRejectedError,
 } from './index.ts';
 import { bringing } from '../test/credentials.ts';
@@ -18,70 +18,72 @@ const nobody = bringing();
 const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups });
 const knows = (found: UserInfo | undefined): Authenticator => ({ authenticate: () => found });
 const knowsLater = (found: UserInfo | undefined): Authenticator => ({ authenticate: async () => found });
-const rejects = (told: string): Authenticator => ({
+const rejects = (clientMessage: string): Authenticator => ({
   authenticate: () => {
-    throw new TokenRejectedError('refused', { told });
+    throw new TokenRejectedError('refused', { clientMessage });
   },
 });
-const rejectsLater = (told: string): Authenticator => ({
-  authenticate: async () => rejects(told).authenticate(nobody, call),
+const rejectsLater = (clientMessage: string): Authenticator => ({
+  authenticate: async () => rejects(clientMessage).authenticate(nobody, call),
 });
 const decides = (decision: AccessDecision): Authorizer => ({ authorize: () => decision });
 const decidesLater = (decision: AccessDecision): Authorizer => ({ authorize: async () => decision });
 const question = { user: user('a'), verb: 'get', path: '/x' };
 
-test('the first authenticator that knows is believed, whether it answers now or later', async () => {
-  expect(firstToKnow([knows(undefined), knows(user('b')), knows(user('c'))]).authenticate(nobody, call)).toEqual(
-    user('b'),
-  );
+test('the first authenticator that accepts decides, whether it answers synchronously or not', async () => {
   expect(
-    await firstToKnow([knowsLater(undefined), knows(undefined), knowsLater(user('b')), knows(user('c'))]).authenticate(
-      nobody,
-      call,
-    ),
+    uniteAuthenticators([knows(undefined), knows(user('b')), knows(user('c'))]).authenticate(nobody, call),
   ).toEqual(user('b'));
-  expect(firstToKnow([]).authenticate(nobody, call)).toBeUndefined();
+  expect(
+    await uniteAuthenticators([
+      knowsLater(undefined),
+      knows(undefined),
+      knowsLater(user('b')),
+      knows(user('c')),
+    ]).authenticate(nobody, call),
+  ).toEqual(user('b'));
+  expect(uniteAuthenticators([]).authenticate(nobody, call)).toBeUndefined();
 });
 
-test('a rejection counts when nobody else knows who it is, and the first one is told', async () => {
+test('a rejection counts when no other authenticator accepts, and the first one is reported', async () => {
   for (const rejecting of [rejects('a'), rejectsLater('a')]) {
-    expect(await firstToKnow([rejecting, knowsLater(user('b'))]).authenticate(nobody, call)).toEqual(user('b'));
-    expect(await firstToKnow([rejecting, knows(user('b'))]).authenticate(nobody, call)).toEqual(user('b'));
+    expect(await uniteAuthenticators([rejecting, knowsLater(user('b'))]).authenticate(nobody, call)).toEqual(user('b'));
+    expect(await uniteAuthenticators([rejecting, knows(user('b'))]).authenticate(nobody, call)).toEqual(user('b'));
     await expect(
-      (async () => firstToKnow([knows(undefined), rejecting, rejects('b')]).authenticate(nobody, call))(),
-    ).rejects.toMatchObject({ name: 'TokenRejectedError', told: 'a' });
+      (async () => uniteAuthenticators([knows(undefined), rejecting, rejects('b')]).authenticate(nobody, call))(),
+    ).rejects.toMatchObject({ name: 'TokenRejectedError', clientMessage: 'a' });
   }
 });
 
-test('a fault is no rejection: it ends the search', async () => {
+test('an error is not a rejection: it ends the search', async () => {
   const faulty: Authenticator = { authenticate: async () => Promise.reject(new Error('ours')) };
-  await expect(firstToKnow([faulty, knows(user('b'))]).authenticate(nobody, call)).rejects.toThrow('ours');
+  await expect(uniteAuthenticators([faulty, knows(user('b'))]).authenticate(nobody, call)).rejects.toThrow('ours');
 });
 
-test('the first authorizer with an opinion decides; without one nobody is allowed anything', async () => {
+test('the first authorizer with an opinion decides; without any opinion the request is denied', async () => {
   const none: AccessDecision = { verdict: 'noOpinion', reason: 'not mine' };
   expect(
-    firstToDecide([decides(none), decides({ verdict: 'deny' }), decides({ verdict: 'allow' })]).authorize(
+    uniteAuthorizers([decides(none), decides({ verdict: 'deny' }), decides({ verdict: 'allow' })]).authorize(
       question,
       call,
     ),
   ).toEqual({ verdict: 'deny' });
   expect(
-    await firstToDecide([
+    await uniteAuthorizers([
       decidesLater(none),
       decidesLater({ verdict: 'allow' }),
       decides({ verdict: 'deny' }),
     ]).authorize(question, call),
   ).toEqual({ verdict: 'allow' });
-  expect(await firstToDecide([decides(none), decidesLater(none)]).authorize(question, call)).toEqual({
+  expect(await uniteAuthorizers([decides(none), decidesLater(none)]).authorize(question, call)).toEqual({
     verdict: 'noOpinion',
     reason: 'not mine, not mine',
   });
-  expect(firstToDecide([]).authorize(question, call)).toEqual({ verdict: 'noOpinion', reason: undefined });
+  expect(uniteAuthorizers([]).authorize(question, call)).toEqual({ verdict: 'noOpinion', reason: undefined });
 });
 
-test('masters may do everything, and others are left to others', () => {
-  const authorizer = privilegedGroups([mastersGroup]);
+test('system:masters may do everything; there is no opinion on other users', () => {
+  const authorizer = createGroupAuthorizer([mastersGroup]);
   expect(
     authorizer.authorize({ ...question, user: user('a', 'system:authenticated', 'system:masters') }, call),
   ).toEqual({

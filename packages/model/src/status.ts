@@ -7,6 +7,8 @@ export class StatusError extends Error {
   readonly details: StatusDetails | undefined;
   /** Seconds after which another try may help; sent as a header too. */
   readonly retryAfterSeconds: number | undefined;
+  /** Whether the error was already logged where it occurred. */
+  readonly isLogged: boolean;
 
   /** The token with which an expired list may go on. */
   readonly #continue: string | undefined;
@@ -21,6 +23,7 @@ export class StatusError extends Error {
     this.#code = options?.code;
     this.#statedReason = options?.statedReason;
     this.retryAfterSeconds = details?.retryAfterSeconds;
+    this.isLogged = options?.isLogged ?? false;
   }
 
   /** The status code of the reason, unless the options have another one. */
@@ -48,6 +51,7 @@ interface StatusErrorOptions extends ErrorOptions {
   readonly code?: number;
   /** The reason that clients get instead, such as one that a webhook chose; empty for none. */
   readonly statedReason?: string;
+  readonly isLogged?: boolean;
 }
 
 export interface Status {

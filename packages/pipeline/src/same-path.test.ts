@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { admission, type Authorizer } from '@cluster-apiserver/gates';
+import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import { type AccessQuestion, defineKind, type Kind, pathSegmentNames } from '@cluster-apiserver/model';
 import { createHealth } from '@cluster-apiserver/telemetry';
 import * as fc from 'fast-check';
@@ -77,7 +77,7 @@ beforeAll(async () => {
     kinds,
     chain: { authorizer },
     routes: {
-      checks: { admission: admission([]), authorizer },
+      checks: { admission: createAdmission([]), authorizer },
       nonResourceRouter: createNonResourceRouter(Object.fromEntries(recorded)),
     },
   });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, systemClock, systemRandom } from '@cluster-apiserver/base';
-import { selfSigned } from '@cluster-apiserver/certificates';
+import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { expect } from '@jest/globals';
 import {
   type ApiRequest,
@@ -43,7 +43,7 @@ export interface RawClient {
 }
 
 export async function certificateFor(commonName: string): Promise<ServingCertificate> {
-  const { certificate, privateKey } = await selfSigned(
+  const { certificate, privateKey } = await createSelfSigned(
     { commonName, hosts: ['127.0.0.1'] },
     systemClock,
     systemRandom(),

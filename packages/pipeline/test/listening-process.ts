@@ -5,13 +5,17 @@
 import { TLSSocket } from 'node:tls';
 import { queryObjects } from 'node:v8';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
-import { selfSigned } from '@cluster-apiserver/certificates';
+import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { defaultStreamsMax } from '../src/listener/limits.ts';
 import { listen } from '../src/listener/listener.ts';
 import { noListenerMeasures } from '../src/listener/measures.ts';
 
 const random = systemRandom();
-const { certificate, privateKey } = await selfSigned({ commonName: 'test', hosts: ['127.0.0.1'] }, systemClock, random);
+const { certificate, privateKey } = await createSelfSigned(
+  { commonName: 'test', hosts: ['127.0.0.1'] },
+  systemClock,
+  random,
+);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const listener = await listen(
   {

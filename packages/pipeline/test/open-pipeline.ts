@@ -2,7 +2,7 @@
  * The whole pipeline without a socket, over a store in memory. All users are authorized unless a test says otherwise.
  */
 import { type Clock, type Random, seededRandom, systemClock } from '@cluster-apiserver/base';
-import { admission, type Authorizer } from '@cluster-apiserver/gates';
+import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import type { Kind } from '@cluster-apiserver/model';
 import { openRegistry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
@@ -84,7 +84,7 @@ export async function openPipeline({
     resources,
     reviews: [],
     clock,
-    checks: { admission: admission([]), authorizer },
+    checks: { admission: createAdmission([]), authorizer },
     deleteCollectionWorkers: 1,
     watchLimits: {
       clock,

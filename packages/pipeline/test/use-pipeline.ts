@@ -1,5 +1,5 @@
 /** The whole pipeline without a socket, over a store in memory, with users of different rights. */
-import { admission, type Authorizer } from '@cluster-apiserver/gates';
+import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import { afterEach, beforeEach } from '@jest/globals';
 import { type Call, seededRandom, systemClock, awaitWithin } from '@cluster-apiserver/base';
 import { type AccessQuestion } from '@cluster-apiserver/model';
@@ -149,7 +149,7 @@ export function usePipeline(): TestPipeline {
         resources: [...resources, ...views],
         reviews: [],
         clock,
-        checks: { admission: admission([]), authorizer },
+        checks: { admission: createAdmission([]), authorizer },
         deleteCollectionWorkers: 2,
         watchLimits: {
           clock,

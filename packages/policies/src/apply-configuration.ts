@@ -10,8 +10,8 @@ export class ConfigurationFault extends Error {
 }
 
 /**
- * The object with the fields that the configuration sets. Nothing is removed. Atomic lists and maps may not be set,
- * because that would remove the rest of them.
+ * Merges the fields that the configuration sets into the object. Removes nothing: atomic lists and maps may not be set,
+ * because that would replace them.
  */
 export function mergeConfiguration(schema: ObjectSchema, live: object, configuration: object): Record<string, unknown> {
   const fault = findApplyFault(schema, configuration as Values);

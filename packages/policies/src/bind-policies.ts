@@ -4,7 +4,7 @@ export interface ActivePolicy<Policy, Binding> {
   readonly bindings: readonly Binding[];
 }
 
-/** The policies that have bindings, with those. */
+/** Joins policies with their bindings; drops policies without any. */
 export function bindPolicies<Policy extends { readonly name: string }, Binding extends { readonly policyName: string }>(
   policies: readonly Policy[],
   bindings: readonly Binding[],

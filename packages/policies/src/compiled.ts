@@ -1,6 +1,6 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import {
-  admissionEnvironment,
+  createAdmissionEnvironment,
   type AdmissionOptions,
   compileIn,
   compileVariables,
@@ -11,7 +11,7 @@ import {
 } from '@cluster-apiserver/expressions';
 import type { BindingSpec, MatchCondition, PolicySpec } from '@cluster-apiserver/kinds';
 import { type KubeObject, matcherOfField } from '@cluster-apiserver/model';
-import { type Matches, matcherOf } from './matching.ts';
+import { type Matches, createMatcher } from './matching.ts';
 
 /** A policy, ready to be evaluated. */
 export interface CompiledPolicy<Policy, Parts> {
@@ -46,15 +46,15 @@ export function* compilePolicy<Policy extends KubeObject & { readonly spec: Poli
   compileParts: (policy: Policy, compile: CompileExpression) => SyncTask<Parts>,
 ): SyncTask<CompiledPolicy<Policy, Parts>> {
   const { spec, metadata } = policy;
-  const base = { name: metadata.name ?? '', policy, matches: matcherOf(spec.matchConstraints) };
+  const base = { name: metadata.name ?? '', policy, matches: createMatcher(spec.matchConstraints) };
   try {
     const hasParams = spec.paramKind !== undefined;
-    const environment = admissionEnvironment({ hasAuthorizer: true, hasParams });
+    const environment = createAdmissionEnvironment({ hasAuthorizer: true, hasParams });
     const { variables, faults } = yield* compileVariables(environment, spec.variables ?? []);
     for (const fault of faults.values()) throw new PolicyCompileError(fault);
     const compile: CompileExpression = (expression, options = { hasAuthorizer: true }) =>
       requireExpression(
-        compileIn(withVariables(admissionEnvironment({ ...options, hasParams }), variables), expression),
+        compileIn(withVariables(createAdmissionEnvironment({ ...options, hasParams }), variables), expression),
       );
     const conditions = yield* compileConditions(environment, spec.matchConditions ?? []);
     return { ...base, program: { variables, conditions, parts: yield* compileParts(policy, compile) } };
@@ -70,7 +70,7 @@ export const compileBinding = <Binding extends KubeObject & { readonly spec: Bin
   name: binding.metadata.name ?? '',
   policyName: binding.spec.policyName ?? '',
   binding,
-  matches: matcherOf(binding.spec.matchResources),
+  matches: createMatcher(binding.spec.matchResources),
   matchesParam: matcherOfField(binding.spec.paramRef?.selector ?? {}),
 });
 

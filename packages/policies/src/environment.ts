@@ -7,15 +7,15 @@ import { type CachedObject, getCached, type Resource } from '@cluster-apiserver/
 import { textOfItemKey } from '@cluster-apiserver/storage';
 import { ConfigurationError, type ParamObjects } from './params.ts';
 
-/** What policies and webhooks need to know of the server, all from memory. */
+/** What policies and webhooks read from the server, all from the watch cache. */
 export interface PolicyEnvironment {
   /** The resources that serve the same objects in other groups or versions. */
-  equivalentsOf(resource: ServedKind): readonly ServedKind[];
+  findEquivalents(resource: ServedKind): readonly ServedKind[];
   /** Converts a stored object to the version of this resource. */
   asServed(resource: ServedKind, object: KubeObject): KubeObject;
   /** Converts an object of this resource to the version in which it is stored. */
   asStored(resource: ServedKind, object: KubeObject): KubeObject;
-  /** As expressions see it: without managed fields and owner references. */
+  /** The namespace for expressions: without managed fields and owner references. */
   namespace(name: string): KubeObject | undefined;
   authorize(question: Parameters<Authorize>[0], call: Call): ReturnType<Authorize>;
   /** The objects of a kind; undefined if it is not served. */
@@ -24,13 +24,13 @@ export interface PolicyEnvironment {
 
 export interface PolicyEnvironmentOptions {
   readonly resources: readonly Resource[];
-  /** The same, as other groups and versions see them. */
+  /** The same resources in other groups and versions. */
   readonly views: readonly Resource[];
   readonly authorizer: Authorizer;
 }
 
-export function policyEnvironment({ resources, views, authorizer }: PolicyEnvironmentOptions): PolicyEnvironment {
-  /** Every write in a namespace reads it, and it hardly ever changes. */
+export function createPolicyEnvironment({ resources, views, authorizer }: PolicyEnvironmentOptions): PolicyEnvironment {
+  /** Cached, because every write in a namespace reads it. */
   const decodedNamespaces = new WeakMap<object, KubeObject>();
   const namespaces = resources.find(({ kind }) => kind === namespaceKind);
   const all = [...resources, ...views];
@@ -48,30 +48,30 @@ export function policyEnvironment({ resources, views, authorizer }: PolicyEnviro
       return own ? convert(own.served, object) : object;
     };
   return {
-    equivalentsOf: (resource) => equivalents.get(resource as Resource['served']) ?? [],
+    findEquivalents: (resource) => equivalents.get(resource as Resource['served']) ?? [],
     asServed: convertBy(toServed),
     asStored: convertBy(toStored),
     namespace: (name) => {
       const stored = namespaces && getCached(namespaces, undefined, name);
       if (!stored) return undefined;
-      const object = decodedNamespaces.get(stored) ?? withoutHidden(stored.object);
+      const object = decodedNamespaces.get(stored) ?? dropHiddenMetadata(stored.object);
       decodedNamespaces.set(stored, object);
       return object;
     },
     authorize: (question, call) => authorizer.authorize(question, call),
     params: ({ apiVersion, kind }) => {
       const found = all.find(({ served }) => served.apiVersion === apiVersion && served.kind === kind);
-      return found && paramObjects(found);
+      return found && createParamObjects(found);
     },
   };
 }
 
-function withoutHidden(namespace: KubeObject): KubeObject {
+function dropHiddenMetadata(namespace: KubeObject): KubeObject {
   const { managedFields: _, ownerReferences: __, ...metadata } = namespace.metadata;
   return { ...namespace, metadata };
 }
 
-function paramObjects(resource: Resource): ParamObjects {
+function createParamObjects(resource: Resource): ParamObjects {
   const { served, kind } = resource;
   return {
     namespaced: kind.namespaced,
@@ -85,7 +85,7 @@ function paramObjects(resource: Resource): ParamObjects {
 
 const itemsPerStep = 32;
 
-/** Throws a ConfigurationError for an object that cannot be read: nobody knows whether it would be selected. */
+/** Throws a ConfigurationError for an unreadable object: it is unknown whether the selector matches it. */
 function* selectObjects(
   { served, collection, kind }: Resource,
   namespace: string | undefined,

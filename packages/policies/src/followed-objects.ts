@@ -1,7 +1,7 @@
 /**
- * What writes have to obey, compiled from objects of the API as the watch cache has them. A change is compiled in the
- * background, in steps; what did not change is kept. A write waits for what is being compiled, and for the objects that
- * this replica has acknowledged: so an object is in force on the replica that wrote it as soon as its writer knows.
+ * Compiles policies and webhooks from the watch cache. Changes are compiled in the background, in steps; unchanged objects
+ * are kept. A write waits for pending compilations and for objects that this replica has acknowledged, so a policy is active
+ * on the replica that stored it as soon as its writer has the response.
  */
 import { type Call, type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { type KubeObject, StatusError } from '@cluster-apiserver/model';
@@ -9,39 +9,39 @@ import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { textOfItemKey } from '@cluster-apiserver/storage';
 
 export interface FollowOptions<Compiled> {
-  /** What an object is called in answers. */
-  readonly what: string;
+  /** Name of the objects in responses. */
+  readonly description: string;
   /** In the order in which they are compiled. All are in one watch cache. */
   readonly kinds: readonly [CompiledObjects<unknown>, ...CompiledObjects<unknown>[]];
-  /** What a write has to obey, as all kinds have been compiled. */
+  /** Combines the compiled objects of all kinds. */
   readonly combine: () => Compiled;
   readonly clock: Clock;
-  /** Compiling failed, by an internal error. It is tried again. */
+  /** Called for an internal error; compilation is retried. */
   readonly compileFailed: (error: unknown) => void;
 }
 
-export interface Followed<Compiled> {
-  /** Undefined, or resolves, when `current` has what a write has to obey. Throws while nothing is known. */
-  settle(call: Call): Promise<void> | undefined;
+export interface FollowedObjects<Compiled> {
+  /** Returns undefined, or resolves, when `current` is up to date for a write. Throws while a stored object is unreadable. */
+  waitUntilCurrent(call: Call): Promise<void> | undefined;
   readonly current: Compiled;
   close(): void;
 }
 
-/** Only an internal error keeps objects from being compiled, and it may be there again. */
+/** Only an internal error makes compilation fail, and it may repeat. */
 const retryDelayMs = 1_000;
 
 export function followObjects<Compiled>({
-  what,
+  description,
   kinds,
   combine,
   clock,
   compileFailed,
-}: FollowOptions<Compiled>): Followed<Compiled> {
+}: FollowOptions<Compiled>): FollowedObjects<Compiled> {
   const [{ collection: anyOfThem }] = kinds;
   const collections = kinds.map(({ collection }) => collection);
   let current = combine();
   let unreadable: string | undefined;
-  /** The changes that have come, and those that are compiled. */
+  /** Number of received changes, and of those that are compiled. */
   let [changes, compiledChanges] = [0, 0];
   let round: Promise<void> | undefined;
   let cancelRetry: (() => void) | undefined;
@@ -80,11 +80,11 @@ export function followObjects<Compiled>({
     if (unreadable === undefined) return;
     throw new StatusError(
       'ServiceUnavailable',
-      `no writes are admitted while a stored ${what} cannot be read; make it readable or delete it: ${unreadable}`,
+      `no writes are admitted while a stored ${description} cannot be read; make it readable or delete it: ${unreadable}`,
       { retryAfterSeconds: 1 },
     );
   };
-  const settleLater = async (call: Call): Promise<void> => {
+  const waitForChanges = async (call: Call): Promise<void> => {
     await anyOfThem.waitUntilFresh('any', call);
     const upTo = changes;
     while (compiledChanges < upTo && !isClosed) {
@@ -94,9 +94,9 @@ export function followObjects<Compiled>({
     requireReadable();
   };
   return {
-    settle: (call) => {
-      if (compiledChanges < changes) return settleLater(call);
-      for (const collection of collections) if (!collection.hasLocalWrites) return settleLater(call);
+    waitUntilCurrent: (call) => {
+      if (compiledChanges < changes) return waitForChanges(call);
+      for (const collection of collections) if (!collection.hasLocalWrites) return waitForChanges(call);
       requireReadable();
       return undefined;
     },
@@ -123,7 +123,7 @@ export class CompiledObjects<Compiled> {
   #byKey = new Map<string, Version<Compiled>>();
   /** In the order of their names. */
   current: readonly Compiled[] = [];
-  /** One that is stored and has not been read since this replica began, if there is one. */
+  /** A stored object that this replica has never been able to read, if there is one. */
   unreadable: string | undefined;
 
   constructor(resource: Resource, compile: (object: KubeObject) => SyncTask<Compiled>) {
@@ -142,7 +142,7 @@ export class CompiledObjects<Compiled> {
     let unreadable: string | undefined;
     for (const item of items) {
       const known = this.#byKey.get(item.key);
-      // What it said before holds until it can be read again: nobody escapes from a policy by a key that is lost.
+      // The last readable version stays active: an unreadable object must not disable a policy.
       if (known && (known.item === item || item.unreadable)) next.set(item.key, known);
       else if (item.unreadable) unreadable ??= `${this.#resource.kind.plural}/${textOfItemKey(item.key)}`;
       else next.set(item.key, { item, compiled: yield* this.#compile(item.object) });

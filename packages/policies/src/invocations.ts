@@ -4,15 +4,15 @@ import type { KubeObject, ServedKind } from '@cluster-apiserver/model';
 import type { CompiledBinding, CompiledPolicy } from './compiled.ts';
 import type { PolicyEnvironment } from './environment.ts';
 import type { ActivePolicy } from './bind-policies.ts';
-import { ConfigurationError, type ParamObjects, paramsOf, requireParams } from './params.ts';
+import { ConfigurationError, type ParamObjects, findParams, requireParams } from './params.ts';
 import type { PolicyRequest } from './request.ts';
 
-/** A policy that a request is evaluated by, with one binding and one parameter. */
+/** The evaluation of a policy for a request, with one binding and one parameter. */
 export interface Invocation<Policy, Binding> {
   readonly fault?: undefined;
   readonly policy: Policy;
   readonly binding: Binding;
-  /** The resource in whose version the policy sees the object. */
+  /** The policy sees the object in the version of this resource. */
   readonly matched: ServedKind;
   /** Undefined stands for null. */
   readonly param: KubeObject | undefined;
@@ -29,8 +29,8 @@ export interface Misconfiguration<Policy, Binding> {
 type AnyPolicy = CompiledPolicy<{ readonly spec: PolicySpec }, unknown>;
 type AnyBinding = CompiledBinding<{ readonly spec: { readonly paramRef?: ParamRef } }>;
 
-/** How a matching policy is evaluated for a request, binding by binding. */
-export function* invocationsOf<Policy extends AnyPolicy, Binding extends AnyBinding>(
+/** Collects the evaluations of a matching policy, binding by binding. */
+export function* collectInvocations<Policy extends AnyPolicy, Binding extends AnyBinding>(
   { policy, bindings }: ActivePolicy<Policy, Binding>,
   matched: ServedKind,
   request: PolicyRequest,
@@ -47,7 +47,7 @@ export function* invocationsOf<Policy extends AnyPolicy, Binding extends AnyBind
     if (!binding.matches(request)) continue;
     try {
       const { paramRef } = binding.binding.spec;
-      const params = yield* paramsOf(objects, paramRef, binding.matchesParam, request.namespace);
+      const params = yield* findParams(objects, paramRef, binding.matchesParam, request.namespace);
       for (const param of params) found.push({ policy, binding, matched, param });
     } catch (error) {
       found.push(toMisconfiguration(policy, binding, error));

@@ -2,11 +2,11 @@ import type { MatchResources, NamedRuleWithOperations } from '@cluster-apiserver
 import { type LabelSelectorField, matcherOfField, type ServedKind } from '@cluster-apiserver/model';
 import type { PolicyRequest } from './request.ts';
 
-/** The resource by which a request matches, whose form its objects then have; undefined if it does not match. */
+/** The resource by which a request matches; objects are converted to its version. Undefined if it does not match. */
 export type Matches = (request: PolicyRequest) => ServedKind | undefined;
 
-/** Compiles what selects requests. Without rules every request matches. */
-export function matcherOf(match: MatchResources | undefined): Matches {
+/** Compiles match criteria. Without rules every request matches. */
+export function createMatcher(match: MatchResources | undefined): Matches {
   if (!match) return (request) => request.context.resource;
   const { resourceRules = [], excludeResourceRules = [], matchPolicy } = match;
   const { namespaceSelector = {} } = match;
@@ -19,8 +19,8 @@ export function matcherOf(match: MatchResources | undefined): Matches {
   const isEquivalent = matchPolicy === 'Equivalent';
   return (request) => {
     const found =
-      resourceRules.length === 0 ? request.context.resource : matchedBy(resourceRules, isEquivalent, request);
-    if (!found || matchedBy(excludeResourceRules, isEquivalent, request)) return undefined;
+      resourceRules.length === 0 ? request.context.resource : findMatchedResource(resourceRules, isEquivalent, request);
+    if (!found || findMatchedResource(excludeResourceRules, isEquivalent, request)) return undefined;
     const namespaceLabels = selectsAllNamespaces ? undefined : request.namespaceLabels;
     if (namespaceLabels && !matchesNamespace(namespaceLabels)) return undefined;
     return selectsAll || request.objectLabels.some(matchesObject) ? found : undefined;
@@ -29,7 +29,7 @@ export function matcherOf(match: MatchResources | undefined): Matches {
 
 const isEmpty = ({ matchLabels, matchExpressions }: LabelSelectorField): boolean => !matchLabels && !matchExpressions;
 
-function matchedBy(
+function findMatchedResource(
   rules: readonly NamedRuleWithOperations[],
   isEquivalent: boolean,
   request: PolicyRequest,

@@ -2,7 +2,7 @@ import type { AdmissionContext } from '@cluster-apiserver/gates';
 
 type Operation = AdmissionContext['operation'];
 
-/** What is counted of match conditions, by the name of the policy or webhook that has them. */
+/** Metrics of match conditions, by name of the policy or webhook. */
 export interface ConditionMeasures {
   evaluated(name: string, operation: Operation, seconds: number): void;
   /** A condition was false. */
@@ -11,7 +11,7 @@ export interface ConditionMeasures {
   failed(name: string, operation: Operation): void;
 }
 
-/** What is counted of the policies of one type. */
+/** Metrics of the policies of one type. */
 export interface PolicyMeasures {
   readonly conditions: ConditionMeasures;
   /** An expression was evaluated. Validations that hold are not counted, as in kube-apiserver. */
@@ -21,10 +21,10 @@ export interface PolicyMeasures {
 /** Why an expression has no value. Named as in kube-apiserver. */
 export type CheckError = 'no_error' | 'compile_error' | 'invalid_error' | 'out_of_budget';
 
-/** What came of it for the request. Named as in kube-apiserver. */
+/** The effect on the request. Named as in kube-apiserver. */
 export type Enforcement = 'allow' | 'deny' | 'warn' | 'audit';
 
-/** What is counted of the webhooks of one type. */
+/** Metrics of the webhooks of one type. */
 export interface AdmissionWebhookMeasures {
   readonly conditions: ConditionMeasures;
   /** A webhook was called. The code is 0 for an internal error. */

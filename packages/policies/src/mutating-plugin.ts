@@ -1,15 +1,15 @@
 import { runTask } from '@cluster-apiserver/base';
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
 import { compileBinding, compilePolicy } from './compiled.ts';
-import { withInForce } from './in-force.ts';
+import { withActive } from './active.ts';
 import { compileMutations, mutateByPolicies } from './mutating.ts';
-import { type FollowingPlugin, type PolicyPluginOptions, policySources } from './policy-plugin.ts';
+import { type FollowingPlugin, type PolicyPluginOptions, openPolicySources } from './policy-plugin.ts';
 import { PolicyRequest } from './request.ts';
 
-/** Changes objects as the MutatingAdmissionPolicies in force want them. */
-export function mutatingAdmissionPolicy(options: PolicyPluginOptions): FollowingPlugin {
+/** Applies the active MutatingAdmissionPolicies. */
+export function createMutatingAdmissionPolicy(options: PolicyPluginOptions): FollowingPlugin {
   const { environment, clock } = options;
-  const sources = policySources(options, {
+  const sources = openPolicySources(options, {
     // Decoded by the schemas of their kinds.
     policy: (object) => compilePolicy(object as MutatingAdmissionPolicy, compileMutations),
     binding: (object) => compileBinding(object as MutatingAdmissionPolicyBinding),
@@ -17,7 +17,7 @@ export function mutatingAdmissionPolicy(options: PolicyPluginOptions): Following
   return {
     name: 'MutatingAdmissionPolicy',
     reinvocable: true,
-    mutate: withInForce(sources, (context, active) => {
+    mutate: withActive(sources, (context, active) => {
       if (active.length === 0 || !context.object) return context.object;
       const request = new PolicyRequest(context, environment);
       return runTask(clock, context.call, mutateByPolicies(active, request, options));

@@ -1,11 +1,11 @@
 import type { SyncTask, Task } from '@cluster-apiserver/base';
 import {
-  applyConfigurationFrom,
+  toApplyConfiguration,
   BudgetExceededError,
   Evaluation,
   EvaluationError,
   type Expression,
-  jsonPatchFrom,
+  toJsonPatch,
 } from '@cluster-apiserver/expressions';
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
 import {
@@ -24,9 +24,9 @@ import {
 import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts';
 import type { CompiledBinding, CompiledPolicy, CompileExpression } from './compiled.ts';
 import type { ActivePolicy } from './bind-policies.ts';
-import { type Invocation, invocationsOf } from './invocations.ts';
+import { type Invocation, collectInvocations } from './invocations.ts';
 import type { CheckError } from './measures.ts';
-import { meetsConditions, secondsSince, typeOf } from './outcomes.ts';
+import { evaluateConditions, secondsSince, getErrorType } from './evaluate.ts';
 import type { EvaluateOptions } from './policy-plugin.ts';
 import { nameOf, type PolicyRequest } from './request.ts';
 
@@ -75,7 +75,7 @@ export function* mutateByPolicies(
     yield;
     const matched = one.policy.matches(request);
     if (!matched) continue;
-    for (const invocation of yield* invocationsOf(one, matched, request, options.environment)) {
+    for (const invocation of yield* collectInvocations(one, matched, request, options.environment)) {
       const { policy, binding, fault } = invocation;
       if (fault !== undefined) failures.push({ policy, binding, message: fault, reason: 'Forbidden' });
       else if (isReinvocable(invocation) || !request.context.reinvocation) invocations.push(invocation);
@@ -84,22 +84,23 @@ export function* mutateByPolicies(
   let now = request;
   let lastChange = -1;
   for (const [index, invocation] of invocations.entries()) {
-    const after = yield* requestAfter(invocation, now, failures, options);
+    const after = yield* applyInvocation(invocation, now, failures, options);
     if (after !== now) lastChange = index;
     now = after;
   }
   for (const [index, invocation] of invocations.entries())
-    if (isReinvocable(invocation) && index < lastChange) now = yield* requestAfter(invocation, now, failures, options);
+    if (isReinvocable(invocation) && index < lastChange)
+      now = yield* applyInvocation(invocation, now, failures, options);
   const refused = failures.filter(({ policy }) => policy.policy.spec.failurePolicy !== 'Ignore');
-  if (refused.length > 0) throw refusalOf(request, refused);
+  if (refused.length > 0) throw createRefusal(request, refused);
   return now.object;
 }
 
 /** Whether the policy is applied again if others have changed the object after it. */
 const isReinvocable = ({ policy }: MutatingInvocation): boolean => policy.policy.spec.reinvocationPolicy === 'IfNeeded';
 
-/** The request with the object after one policy; the same request if nothing has changed. */
-function* requestAfter(
+/** Applies one policy. Returns the same request if nothing has changed. */
+function* applyInvocation(
   invocation: MutatingInvocation,
   request: PolicyRequest,
   failures: PolicyFailure[],
@@ -109,7 +110,7 @@ function* requestAfter(
   return object === request.object || sameJson(object, request.object) ? request : request.withObject(object);
 }
 
-/** The object after the mutations of one policy. What fails changes nothing. */
+/** The object after the mutations of one policy. A failed mutation changes nothing. */
 function* applyPolicy(
   { policy, binding, matched, param }: MutatingInvocation,
   request: PolicyRequest,
@@ -124,9 +125,9 @@ function* applyPolicy(
     return request.object;
   }
   const evaluationOver = (over: PolicyRequest): Evaluation =>
-    new Evaluation(over.valuesFor(matched, param), program.variables, over.budget);
+    new Evaluation(over.getValues(matched, param), program.variables, over.budget);
   const { operation } = request.context;
-  const met = yield* meetsConditions(evaluationOver(request), program.conditions, {
+  const met = yield* evaluateConditions(evaluationOver(request), program.conditions, {
     name,
     operation,
     measures: measures.conditions,
@@ -154,7 +155,7 @@ function* applyPolicy(
         counted('out_of_budget');
         break;
       }
-      counted(error instanceof EvaluationError ? typeOf(error) : 'invalid_error');
+      counted(error instanceof EvaluationError ? getErrorType(error) : 'invalid_error');
     }
   }
   return now.object;
@@ -168,11 +169,11 @@ function* applyMutation(
 ): Task<KubeObject> {
   const value = yield* evaluation.evaluate(compiled);
   if (patchType === 'ApplyConfiguration') {
-    const configuration = applyConfigurationFrom(value);
-    const merged = mergeConfiguration(request.schemaFor(matched), request.objectFor(matched), configuration);
-    return withoutOwnership(request.storedFrom(matched, merged));
+    const configuration = toApplyConfiguration(value);
+    const merged = mergeConfiguration(request.getSchema(matched), request.getObject(matched), configuration);
+    return dropManagedFields(request.decodePatched(matched, merged));
   }
-  const patch = readJsonPatch(jsonPatchFrom(value));
+  const patch = readJsonPatch(toJsonPatch(value));
   try {
     return yield* request.applyPatch(matched, patch);
   } catch (error) {
@@ -182,7 +183,7 @@ function* applyMutation(
 }
 
 /** As in kube-apiserver, an apply configuration leaves no managedFields: the owners of its fields are unknown. */
-function withoutOwnership(object: KubeObject): KubeObject {
+function dropManagedFields(object: KubeObject): KubeObject {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
@@ -198,7 +199,7 @@ function describeError({ compiled }: CompiledMutation, error: unknown): string {
   throw error;
 }
 
-function refusalOf({ context }: PolicyRequest, failures: readonly PolicyFailure[]): StatusError {
+function createRefusal({ context }: PolicyRequest, failures: readonly PolicyFailure[]): StatusError {
   const [first] = failures as [PolicyFailure, ...PolicyFailure[]];
   const message = describeFailure(first);
   const causes = failures.map((failure) => ({ message: describeFailure(failure) }));

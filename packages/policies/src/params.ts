@@ -32,7 +32,7 @@ export function requireParams(
 }
 
 /** The parameters of a binding, which is evaluated once with each; undefined stands for null. */
-export function* paramsOf(
+export function* findParams(
   objects: ParamObjects | undefined,
   ref: ParamRef | undefined,
   matches: (labels: Readonly<Record<string, string>>) => boolean,

@@ -4,11 +4,11 @@ import type { KubeObject } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import { type ActivePolicy, bindPolicies } from './bind-policies.ts';
 import type { PolicyEnvironment } from './environment.ts';
-import { obeysPolicies } from './exempt.ts';
+import { getPolicySources } from './applicable-sources.ts';
 import { CompiledObjects, followObjects } from './followed-objects.ts';
-import type { Sources } from './in-force.ts';
+import type { Sources } from './active.ts';
 import type { PolicyMeasures } from './measures.ts';
-import { compiledFromFiles, type StaticPolicies, type StaticSource } from './static-objects.ts';
+import { compileStaticObjects, type StaticPolicies, type StaticSource } from './static-objects.ts';
 
 /** What evaluating policies needs besides the request. */
 export interface EvaluateOptions {
@@ -17,13 +17,13 @@ export interface EvaluateOptions {
   readonly clock: Clock;
 }
 
-/** What both plugins of policies are opened with. */
+/** Options of both policy plugins. */
 export interface PolicyPluginOptions extends EvaluateOptions {
   readonly policies: Resource;
   readonly bindings: Resource;
-  /** Those that come from files; undefined if none do. */
+  /** Policies from static manifests; undefined if none are configured. */
   readonly staticObjects: StaticSource<StaticPolicies> | undefined;
-  /** Policies could not be compiled, by an internal error; they are compiled again. */
+  /** Called for an internal error; compilation is retried. */
   readonly compileFailed: (error: unknown) => void;
 }
 
@@ -38,7 +38,7 @@ interface Compile<Policy, Binding> {
 }
 
 /** The policies of one type that have bindings, from files and from the API. */
-export function policySources<
+export function openPolicySources<
   Policy extends { readonly name: string },
   Binding extends { readonly policyName: string },
 >(
@@ -48,10 +48,13 @@ export function policySources<
   const compiledPolicies = new CompiledObjects(policies, compile.policy);
   const compiledBindings = new CompiledObjects(bindings, toSyncTask(compile.binding));
   return {
-    obeys: obeysPolicies,
-    fromFiles: compiledFromFiles(staticObjects, (objects) => compileStatic(objects, compile), { clock, compileFailed }),
+    applicableSources: getPolicySources,
+    fromFiles: compileStaticObjects(staticObjects, (objects) => compileStatic(objects, compile), {
+      clock,
+      compileFailed,
+    }),
     fromApi: followObjects({
-      what: 'admission policy',
+      description: 'admission policy',
       kinds: [compiledPolicies, compiledBindings],
       combine: () => bindPolicies(compiledPolicies.current, compiledBindings.current),
       clock,

@@ -1,7 +1,7 @@
 import { invariant, type SyncTask } from '@cluster-apiserver/base';
 import {
   type AdmissionValues,
-  admissionValues,
+  createAdmissionValues,
   Budget,
   fromApiJson,
   requestStepsMax,
@@ -23,14 +23,14 @@ export { nameOf } from '@cluster-apiserver/gates';
 
 type Values = ReadonlyMap<string, Value>;
 
-/** A write as expressions and webhooks see it. What they read is computed when it is first read, and then kept. */
+/** A write as expressions and webhooks see it. Values are computed lazily and cached. */
 export class PolicyRequest {
   readonly context: AdmissionContext;
-  /** For the expressions of all policies together. */
+  /** Shared by the expressions of all policies. */
   readonly budget: Budget;
   readonly #environment: PolicyEnvironment;
   #namespace: KubeObject | undefined;
-  /** By the resource in whose form objects are, without parameters. */
+  /** By the resource of the version of the objects; without parameters. */
   #values: Map<ServedKind, Values> | undefined;
 
   constructor(context: AdmissionContext, environment: PolicyEnvironment, budget = new Budget(requestStepsMax)) {
@@ -44,7 +44,7 @@ export class PolicyRequest {
     return new PolicyRequest({ ...this.context, object }, this.#environment, this.budget);
   }
 
-  /** Of a write that is no deletion. */
+  /** Only for creations and updates. */
   get object(): KubeObject {
     const { object } = this.context;
     invariant(object, 'a deletion has no object that could be changed');
@@ -58,7 +58,7 @@ export class PolicyRequest {
   }
 
   get equivalents(): readonly ServedKind[] {
-    return this.#environment.equivalentsOf(this.context.resource);
+    return this.#environment.findEquivalents(this.context.resource);
   }
 
   /** Whether the object is a namespace; it is taken to be in itself. */
@@ -93,7 +93,7 @@ export class PolicyRequest {
   }
 
   /** The variables of an expression, with objects in the version of the resource by which the policy matched. */
-  valuesFor(matched: ServedKind, params: KubeObject | undefined): Values {
+  getValues(matched: ServedKind, params: KubeObject | undefined): Values {
     this.#values ??= new Map();
     const known = this.#values.get(matched) ?? this.#makeValues(matched);
     this.#values.set(matched, known);
@@ -104,9 +104,9 @@ export class PolicyRequest {
     const { context } = this;
     const { user, call } = context;
     const given: AdmissionValues = {
-      object: this.#formed(matched, context.object),
-      oldObject: this.#formed(matched, context.oldObject),
-      request: this.#asJson(matched),
+      object: this.#toServed(matched, context.object),
+      oldObject: this.#toServed(matched, context.oldObject),
+      request: this.#toJson(matched),
       namespaceObject: this.namespaceObject,
       authorizer: {
         user,
@@ -120,47 +120,47 @@ export class PolicyRequest {
         },
       },
     };
-    return admissionValues(given);
+    return createAdmissionValues(given);
   }
 
   /** The object in the version of the resource by which a policy matched. */
-  objectFor(matched: ServedKind): KubeObject {
-    return this.#formed(matched, this.object) ?? this.object;
+  getObject(matched: ServedKind): KubeObject {
+    return this.#toServed(matched, this.object) ?? this.object;
   }
 
-  schemaFor(matched: ServedKind): ObjectSchema {
+  getSchema(matched: ServedKind): ObjectSchema {
     return this.#isSubresource(matched) ? this.context.kind.schema : matched.schema;
   }
 
   /** The patched result of `objectFor`, decoded and in the version in which it is stored. Throws a WrongTypeError. */
-  storedFrom(matched: ServedKind, patched: unknown): KubeObject {
-    const object = decode(this.schemaFor(matched), patched, () => {}) as KubeObject;
-    const before = this.objectFor(matched);
+  decodePatched(matched: ServedKind, patched: unknown): KubeObject {
+    const object = decode(this.getSchema(matched), patched, () => {}) as KubeObject;
+    const before = this.getObject(matched);
     if (object.kind !== before.kind || object.apiVersion !== before.apiVersion)
       throw new WrongTypeError('', `kind and apiVersion must stay ${before.kind} of ${before.apiVersion}`);
-    return this.stored(matched, object);
+    return this.toStored(matched, object);
   }
 
   /** The object after a JSON patch to `objectFor`. Throws a PatchFailedError or a WrongTypeError. */
   *applyPatch(matched: ServedKind, patch: JsonPatch): SyncTask<KubeObject> {
-    return this.storedFrom(matched, yield* applyJsonPatch(this.objectFor(matched), patch));
+    return this.decodePatched(matched, yield* applyJsonPatch(this.getObject(matched), patch));
   }
 
   /** The request of an AdmissionReview for the resource by which a webhook matched. */
   reviewRequest(matched: ServedKind, uid: string): object {
     const { object, oldObject } = this.context;
     // Empty strings are omitted and absent objects are null, as in kube-apiserver.
-    const named = Object.entries(this.#asJson(matched)).filter(([, value]) => value !== '');
+    const named = Object.entries(this.#toJson(matched)).filter(([, value]) => value !== '');
     return {
       uid,
       ...Object.fromEntries(named),
-      object: this.#formed(matched, object) ?? null,
-      oldObject: this.#formed(matched, oldObject) ?? null,
+      object: this.#toServed(matched, object) ?? null,
+      oldObject: this.#toServed(matched, oldObject) ?? null,
     };
   }
 
   /** Converts an object of that resource to the version in which it is stored. */
-  stored(matched: ServedKind, object: KubeObject): KubeObject {
+  toStored(matched: ServedKind, object: KubeObject): KubeObject {
     return this.#isSubresource(matched) ? object : this.#environment.asStored(matched, object);
   }
 
@@ -170,21 +170,21 @@ export class PolicyRequest {
     return subresource !== undefined && kind.kind !== matched.kind;
   }
 
-  #formed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
+  #toServed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
     if (!object || this.#isSubresource(matched)) return object;
     return this.#environment.asServed(matched, object);
   }
 
-  #asJson(matched: ServedKind): object {
+  #toJson(matched: ServedKind): object {
     const { context } = this;
     const { resource, subresource = '', user, options } = context;
     const { kind: optionsKind, ...rest } = options;
     return {
-      kind: this.#kindIn(matched),
-      resource: resourceIn(matched),
+      kind: this.#getKind(matched),
+      resource: getResource(matched),
       subResource: subresource,
-      requestKind: this.#kindIn(resource),
-      requestResource: resourceIn(resource),
+      requestKind: this.#getKind(resource),
+      requestResource: getResource(resource),
       requestSubResource: subresource,
       name: context.name ?? '',
       namespace: context.namespace ?? (this.isNamespace ? (context.name ?? '') : ''),
@@ -196,20 +196,20 @@ export class PolicyRequest {
         ...(user.extra && { extra: user.extra }),
       },
       dryRun: context.dryRun,
-      options: { kind: optionsKind, apiVersion: 'meta.k8s.io/v1', ...withoutUndefined(rest) },
+      options: { kind: optionsKind, apiVersion: 'meta.k8s.io/v1', ...dropUndefined(rest) },
     };
   }
 
   /** The kind of a subresource if it has one of its own, else that of the resource. */
-  #kindIn(resource: ServedKind): object {
+  #getKind(resource: ServedKind): object {
     const { group, version, kind } = this.#isSubresource(resource) ? this.context.kind : resource;
     return { group, version, kind };
   }
 }
 
-const resourceIn = ({ group, version, plural }: ServedKind): object => ({ group, version, resource: plural });
+const getResource = ({ group, version, plural }: ServedKind): object => ({ group, version, resource: plural });
 
 const labelsOf = (object: KubeObject | undefined): Readonly<Record<string, string>> => object?.metadata.labels ?? {};
 
-const withoutUndefined = (options: object): object =>
+const dropUndefined = (options: object): object =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));

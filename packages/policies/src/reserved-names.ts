@@ -1,6 +1,6 @@
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { invalid, invalidValue } from '@cluster-apiserver/model';
-import { isOfAdmission } from './exempt.ts';
+import { configuresAdmission } from './applicable-sources.ts';
 import { staticSuffix } from './static-objects.ts';
 
 /** Rejects new objects that could be mistaken for those from files. It cannot be disabled. */
@@ -8,7 +8,7 @@ export const reservedNames: AdmissionPlugin = {
   name: 'ReservedNames',
   validate: ({ operation, resource, subresource, object }) => {
     const { name = '' } = object?.metadata ?? {};
-    if (operation !== 'CREATE' || subresource !== undefined || !isOfAdmission(resource)) return undefined;
+    if (operation !== 'CREATE' || subresource !== undefined || !configuresAdmission(resource)) return undefined;
     if (!name.endsWith(staticSuffix)) return undefined;
     const problem = `names ending with ${JSON.stringify(staticSuffix)} are reserved for static manifest-based configurations and cannot be managed via the API`;
     throw invalid(resource, name, [invalidValue('metadata.name', name, problem)]);

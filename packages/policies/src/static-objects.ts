@@ -1,26 +1,27 @@
 import { runSync, type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model';
 
-/** Ends the names of objects that come from files, and of no others. */
+/** Suffix of the names of objects from files, reserved for these. */
 export const staticSuffix = '.static.k8s.io';
 
-/** Policies of one type and their bindings, as files have them. Each change makes another object of it. */
+/** Policies of one type and their bindings, from files. Immutable: a change creates a new object. */
 export interface StaticPolicies {
   readonly policies: readonly KubeObject[];
   readonly bindings: readonly KubeObject[];
 }
 
-/** By the objects that have any. */
+/** Problems by object. */
 export type StaticProblems = ReadonlyMap<KubeObject, readonly string[]>;
 
-const forbidden = (field: string, why = 'not supported for static manifests'): string => `${field}: Forbidden: ${why}`;
+const describeForbidden = (field: string, why = 'not supported for static manifests'): string =>
+  `${field}: Forbidden: ${why}`;
 
-/** What policies from files cannot have: parameters are objects of the API, and so are the policies of its bindings. */
-export function problemsOfStaticPolicies({ policies, bindings }: StaticPolicies): StaticProblems {
+/** Policies from files must not have parameters, and their bindings must refer to policies from files. */
+export function findStaticPolicyProblems({ policies, bindings }: StaticPolicies): StaticProblems {
   const names = new Set(policies.map(({ metadata }) => metadata.name));
   return new Map([
-    ...policies.map((policy) => [policy, problemsOfPolicy(policy as PolicyOrBinding)] as const),
-    ...bindings.map((binding) => [binding, problemsOfBinding(binding as PolicyOrBinding, names)] as const),
+    ...policies.map((policy) => [policy, findPolicyProblems(policy as PolicyOrBinding)] as const),
+    ...bindings.map((binding) => [binding, findBindingProblems(binding as PolicyOrBinding, names)] as const),
   ]);
 }
 
@@ -28,14 +29,17 @@ type PolicyOrBinding = KubeObject & {
   readonly spec?: { readonly paramKind?: object; readonly paramRef?: object; readonly policyName?: string };
 };
 
-const problemsOfPolicy = ({ spec = {} }: PolicyOrBinding): readonly string[] =>
-  spec.paramKind ? [forbidden('spec.paramKind')] : [];
+const findPolicyProblems = ({ spec = {} }: PolicyOrBinding): readonly string[] =>
+  spec.paramKind ? [describeForbidden('spec.paramKind')] : [];
 
-function problemsOfBinding({ spec = {} }: PolicyOrBinding, names: ReadonlySet<string | undefined>): readonly string[] {
+function findBindingProblems(
+  { spec = {} }: PolicyOrBinding,
+  names: ReadonlySet<string | undefined>,
+): readonly string[] {
   const { paramRef, policyName = '' } = spec;
   const at = `spec.policyName: Invalid value: ${JSON.stringify(policyName)}`;
   return [
-    ...(paramRef ? [forbidden('spec.paramRef')] : []),
+    ...(paramRef ? [describeForbidden('spec.paramRef')] : []),
     ...(!policyName.endsWith(staticSuffix)
       ? [`${at}: must end with ${JSON.stringify(staticSuffix)}`]
       : names.has(policyName)
@@ -44,32 +48,32 @@ function problemsOfBinding({ spec = {} }: PolicyOrBinding, names: ReadonlySet<st
   ];
 }
 
-/** What webhooks from files cannot have, as in kube-apiserver: a service that the cluster may not have yet. */
-export const problemsOfStaticWebhooks = (configurations: readonly KubeObject[]): StaticProblems =>
-  new Map(configurations.map((one) => [one, problemsOfWebhooks(one as WebhooksOfFile)]));
+/** As in kube-apiserver, webhooks from files must not refer to services: these may not exist yet. */
+export const findStaticWebhookProblems = (configurations: readonly KubeObject[]): StaticProblems =>
+  new Map(configurations.map((one) => [one, findWebhookProblems(one as WebhooksOfFile)]));
 
 type WebhooksOfFile = KubeObject & {
   readonly webhooks?: readonly { readonly clientConfig?: { readonly service?: object } }[];
 };
 
-const problemsOfWebhooks = ({ webhooks = [] }: WebhooksOfFile): readonly string[] =>
+const findWebhookProblems = ({ webhooks = [] }: WebhooksOfFile): readonly string[] =>
   webhooks.flatMap(({ clientConfig }, index) =>
     clientConfig?.service
-      ? [forbidden(`webhooks[${index}].clientConfig.service`, 'not supported for static manifests; use url')]
+      ? [describeForbidden(`webhooks[${index}].clientConfig.service`, 'not supported for static manifests; use url')]
       : [],
   );
 
-/** Objects that files contain now. */
+/** The current objects of files. */
 export interface StaticSource<Objects> {
   readonly current: Objects;
   onChange(listener: () => void): void;
 }
 
 /**
- * The compiled objects of files: the first ones now, before the server serves; later ones in steps, in the background, and
- * the previous ones stay in force until then. There are none without a source.
+ * Compiles objects from files: the first ones synchronously, before the server starts to serve; later ones in steps in the
+ * background, while the previous ones stay active.
  */
-export function compiledFromFiles<Objects, One>(
+export function compileStaticObjects<Objects, One>(
   source: StaticSource<Objects> | undefined,
   compile: (objects: Objects) => SyncTask<readonly One[]>,
   { clock, compileFailed }: { readonly clock: Clock; readonly compileFailed: (error: unknown) => void },

@@ -9,9 +9,9 @@ import type {
 import { forbiddenResource, type Reason, StatusError } from '@cluster-apiserver/model';
 import type { CompiledBinding, CompiledPolicy, CompileExpression, Program } from './compiled.ts';
 import type { ActivePolicy } from './bind-policies.ts';
-import { type Invocation, invocationsOf } from './invocations.ts';
+import { type Invocation, collectInvocations } from './invocations.ts';
 import type { CheckError, Enforcement } from './measures.ts';
-import { type Failed, meetsConditions, outcomeOf, outOfBudget, secondsSince } from './outcomes.ts';
+import { type Failed, evaluateConditions, evaluateOutcome, toBudgetFailure, secondsSince } from './evaluate.ts';
 import type { EvaluateOptions } from './policy-plugin.ts';
 import { nameOf, type PolicyRequest } from './request.ts';
 
@@ -72,7 +72,7 @@ export function* validateByPolicies(
     const matched = one.policy.matches(request);
     if (!matched) continue;
     const annotations = new Annotations();
-    for (const invocation of yield* invocationsOf(one, matched, request, options.environment)) {
+    for (const invocation of yield* collectInvocations(one, matched, request, options.environment)) {
       const { policy, binding, fault } = invocation;
       if (fault === undefined) {
         const denial = yield* enforce(invocation, request, annotations, options);
@@ -82,7 +82,7 @@ export function* validateByPolicies(
     }
     annotations.publish(one.policy.name, request);
   }
-  if (first) throw refusalOf(request, first);
+  if (first) throw createRefusal(request, first);
 }
 
 const failsOnErrors = ({ policy }: CompiledValidatingPolicy): boolean => policy.spec.failurePolicy !== 'Ignore';
@@ -97,16 +97,16 @@ interface Failure {
   readonly seconds: number;
 }
 
-/** Does what the binding says about failures, and gives the first that denies. */
+/** Applies the validation actions of the binding to failures. Returns the first denial. */
 function* enforce(
   { policy, binding, matched, param }: ValidatingInvocation,
   request: PolicyRequest,
   annotations: Annotations,
   options: EvaluateOptions,
 ): Task<Denial | undefined> {
-  const evaluator = new Evaluator(policy, request, request.valuesFor(matched, param), options);
+  const evaluator = new Evaluator(policy, request, request.getValues(matched, param), options);
   const actions = binding.binding.spec.validationActions ?? [];
-  const { validations, auditAnnotations } = yield* failuresOf(evaluator, annotations);
+  const { validations, auditAnnotations } = yield* findFailures(evaluator, annotations);
   const { warn, annotate } = request.context;
   const counted = ({ error, seconds }: Failure, action: Enforcement): void =>
     options.measures.checked(policy.name, binding.name, error, action, seconds);
@@ -154,9 +154,9 @@ class Evaluator {
   readonly policy: CompiledValidatingPolicy;
   readonly request: PolicyRequest;
   readonly options: EvaluateOptions;
-  readonly deciding: Evaluation;
+  readonly evaluation: Evaluation;
   readonly #values: ReadonlyMap<string, Value>;
-  #describing: Evaluation | undefined;
+  #messageEvaluation: Evaluation | undefined;
 
   constructor(
     policy: CompiledValidatingPolicy,
@@ -168,16 +168,18 @@ class Evaluator {
     this.request = request;
     this.options = options;
     this.#values = values;
-    this.deciding = this.#over(values);
+    this.evaluation = this.#createEvaluation(values);
   }
 
-  /** Messages and audit annotations cannot ask for rights, not even by a variable. */
-  get describing(): Evaluation {
-    this.#describing ??= this.#over(new Map([...this.#values].filter(([name]) => !name.startsWith('authorizer'))));
-    return this.#describing;
+  /** Messages and audit annotations cannot use the authorizer, not even by a variable. */
+  get messageEvaluation(): Evaluation {
+    this.#messageEvaluation ??= this.#createEvaluation(
+      new Map([...this.#values].filter(([name]) => !name.startsWith('authorizer'))),
+    );
+    return this.#messageEvaluation;
   }
 
-  #over(values: ReadonlyMap<string, Value>): Evaluation {
+  #createEvaluation(values: ReadonlyMap<string, Value>): Evaluation {
     const { program } = this.policy;
     return new Evaluation(values, program.fault === undefined ? program.variables : undefined, this.request.budget);
   }
@@ -185,36 +187,36 @@ class Evaluator {
 
 interface Failures {
   readonly validations: readonly Failure[];
-  /** They deny whatever the binding says. */
+  /** They deny regardless of the validation actions. */
   readonly auditAnnotations: readonly Failure[];
 }
 
 const none: Failures = { validations: [], auditAnnotations: [] };
 
-function* failuresOf(evaluator: Evaluator, annotations: Annotations): Task<Failures> {
-  const { policy, deciding, request, options } = evaluator;
+function* findFailures(evaluator: Evaluator, annotations: Annotations): Task<Failures> {
+  const { policy, evaluation, request, options } = evaluator;
   const { name, program } = policy;
-  if (program.fault !== undefined) return ofAll({ error: program.fault, type: 'compile_error' });
+  if (program.fault !== undefined) return failAll({ error: program.fault, type: 'compile_error' });
   const { operation } = request.context;
   const { measures, clock } = options;
-  const met = yield* meetsConditions(deciding, program.conditions, {
+  const met = yield* evaluateConditions(evaluation, program.conditions, {
     name,
     operation,
     measures: measures.conditions,
     clock,
   });
-  if (met.error !== undefined) return ofAll(met);
+  if (met.error !== undefined) return failAll(met);
   if (!met.value) return none;
   try {
-    const validations = yield* failedValidations(evaluator, program);
+    const validations = yield* evaluateValidations(evaluator, program);
     return { validations, auditAnnotations: yield* collectAnnotations(evaluator, program, annotations) };
   } catch (error) {
-    if (error instanceof BudgetExceededError) return ofAll(outOfBudget(error));
+    if (error instanceof BudgetExceededError) return failAll(toBudgetFailure(error));
     throw error;
   }
 }
 
-const failureOf = ({ error, type }: Failed, index: number, seconds: number): Failure => ({
+const toFailure = ({ error, type }: Failed, index: number, seconds: number): Failure => ({
   index,
   message: error,
   reason: invalid,
@@ -223,21 +225,21 @@ const failureOf = ({ error, type }: Failed, index: number, seconds: number): Fai
 });
 
 /** An error that keeps the whole policy from being evaluated. */
-const ofAll = (failed: Failed): Failures => ({ ...none, validations: [failureOf(failed, 0, 0)] });
+const failAll = (failed: Failed): Failures => ({ ...none, validations: [toFailure(failed, 0, 0)] });
 
-function* failedValidations(evaluator: Evaluator, { parts }: Program<ValidatingParts>): Task<readonly Failure[]> {
-  const { deciding, options } = evaluator;
+function* evaluateValidations(evaluator: Evaluator, { parts }: Program<ValidatingParts>): Task<readonly Failure[]> {
+  const { evaluation, options } = evaluator;
   const failures: Failure[] = [];
   for (const [index, validation] of parts.validations.entries()) {
     const startMs = options.clock.monotonicMs();
-    const outcome = yield* outcomeOf(deciding, validation.compiled, (value) => value === true);
+    const outcome = yield* evaluateOutcome(evaluation, validation.compiled, (value) => value === true);
     if (outcome.error === undefined && outcome.value) continue;
     const seconds = secondsSince(startMs, options.clock);
-    if (outcome.error !== undefined) failures.push(failureOf(outcome, index, seconds));
+    if (outcome.error !== undefined) failures.push(toFailure(outcome, index, seconds));
     else
       failures.push({
         index,
-        message: yield* messageOf(validation, evaluator),
+        message: yield* evaluateMessage(validation, evaluator),
         reason: (validation.reason as Reason | undefined) ?? invalid, // validation knows no others
         error: 'no_error',
         seconds,
@@ -246,22 +248,22 @@ function* failedValidations(evaluator: Evaluator, { parts }: Program<ValidatingP
   return failures;
 }
 
-/** Of the value of messageExpression; message takes the place of a longer one. */
+/** Maximum size of the value of messageExpression; `message` replaces a longer one. */
 const messageBytesMax = 5 * 1024;
 
-function* messageOf(
+function* evaluateMessage(
   { compiledMessage, message = '', expression }: CompiledValidation,
   evaluator: Evaluator,
 ): Task<string> {
   if (compiledMessage) {
-    const outcome = yield* outcomeOf(evaluator.describing, compiledMessage, trim);
+    const outcome = yield* evaluateOutcome(evaluator.messageEvaluation, compiledMessage, trim);
     const made = outcome.error === undefined ? outcome.value : '';
     if (made !== '' && !made.includes('\n') && Buffer.byteLength(made) <= messageBytesMax) return made;
   }
   return message.trim() || `failed expression: ${expression.trim()}`;
 }
 
-/** Of one annotation. */
+/** Maximum size of one annotation. */
 const annotationBytesMax = 10 * 1024;
 
 /** The audit annotations of one policy: different values of one key, by several bindings or parameters, are joined. */
@@ -271,7 +273,7 @@ class Annotations {
   add(key: string, value: string): void {
     this.#values ??= new Map();
     const values = this.#values.get(key) ?? new Set();
-    this.#values.set(key, values.add(firstBytesOf(value, annotationBytesMax)));
+    this.#values.set(key, values.add(truncate(value, annotationBytesMax)));
   }
 
   publish(policyName: string, { context }: PolicyRequest): void {
@@ -279,10 +281,10 @@ class Annotations {
   }
 }
 
-const firstBytesOf = (text: string, bytes: number): string =>
+const truncate = (text: string, bytes: number): string =>
   Buffer.byteLength(text) <= bytes ? text : Buffer.from(text).subarray(0, bytes).toString();
 
-/** Adds the audit annotations of a policy, and gives those that could not be evaluated. */
+/** Adds the audit annotations of a policy. Returns the failed ones. */
 function* collectAnnotations(
   evaluator: Evaluator,
   { parts }: Program<ValidatingParts>,
@@ -292,19 +294,19 @@ function* collectAnnotations(
   const failures: Failure[] = [];
   for (const { key, compiled } of parts.auditAnnotations) {
     const startMs = clock.monotonicMs();
-    const outcome = yield* outcomeOf(evaluator.describing, compiled, trim);
-    if (outcome.error !== undefined) failures.push(failureOf(outcome, 0, secondsSince(startMs, clock)));
+    const outcome = yield* evaluateOutcome(evaluator.messageEvaluation, compiled, trim);
+    if (outcome.error !== undefined) failures.push(toFailure(outcome, 0, secondsSince(startMs, clock)));
     else if (outcome.value !== '') annotations.add(key, outcome.value);
   }
   return failures;
 }
 
-/** Empty for what is no text. */
+/** Empty for other types than string. */
 const trim = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
 
 const invalid: Reason = 'Invalid';
 
-function refusalOf({ context }: PolicyRequest, { policy, binding, message, reason }: Denial): StatusError {
+function createRefusal({ context }: PolicyRequest, { policy, binding, message, reason }: Denial): StatusError {
   const by = binding === undefined ? '' : ` with binding '${binding}'`;
   const text = `ValidatingAdmissionPolicy '${policy}'${by} denied request: ${message}`;
   const refusal = forbiddenResource(context.resource, nameOf(context), text, [{ message: text }]);

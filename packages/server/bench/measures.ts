@@ -5,14 +5,14 @@
  */
 import process from 'node:process';
 import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
-import { measuredAuthenticator, measuredAuthorizer } from '@cluster-apiserver/gates';
+import { createMeasuredAuthenticator, createMeasuredAuthorizer } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type ApiRequest, buildHandlerChain, type Handler } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { authenticationMeasures, authorizationAttemptMeasures } from '../src/wiring/identity-measures.ts';
-import { inFlightMeasures } from '../src/wiring/measures.ts';
-import { requestMeasures } from '../src/wiring/request-measures.ts';
-import { readMeasures } from '../src/wiring/watch-cache-measures.ts';
+import { createAuthenticationMeasures, createAuthorizationAttemptMeasures } from '../src/wiring/identity-measures.ts';
+import { createInFlightMeasures } from '../src/wiring/in-flight-measures.ts';
+import { createRequestMeasures } from '../src/wiring/request-measures.ts';
+import { createReadMeasures } from '../src/wiring/watch-cache-measures.ts';
 
 const turns = 100;
 const requestsPerTurn = 2_000;
@@ -26,7 +26,7 @@ const authorizer = { authorize: () => ({ verdict: 'allow' }) as const };
 const response = { status: 200, headers: {}, body: Buffer.alloc(1_200) };
 const account = served.find(({ plural }) => plural === 'serviceaccounts');
 if (!account) throw new Error('there are no service accounts');
-const read = readMeasures(metrics)(account);
+const read = createReadMeasures(metrics)(account);
 
 const common = {
   clock,
@@ -41,10 +41,10 @@ const common = {
 const counting = buildHandlerChain(
   {
     ...common,
-    authenticator: measuredAuthenticator(authenticator, clock, authenticationMeasures(metrics)),
-    authorizer: measuredAuthorizer(authorizer, clock, authorizationAttemptMeasures(metrics)),
-    inFlightMeasures: inFlightMeasures(metrics, served, clock, scope),
-    measures: requestMeasures(metrics, served, clock),
+    authenticator: createMeasuredAuthenticator(authenticator, clock, createAuthenticationMeasures(metrics)),
+    authorizer: createMeasuredAuthorizer(authorizer, clock, createAuthorizationAttemptMeasures(metrics)),
+    inFlightMeasures: createInFlightMeasures(metrics, served, clock, scope),
+    measures: createRequestMeasures(metrics, served, clock),
   },
   () => {
     read.consistent(0.2, true);

@@ -1,2 +1,2 @@
-/** Anything may be thrown; the log prints errors. */
+/** Wraps thrown values that are not errors. */
 export const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));

@@ -5,12 +5,12 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { LogFile, LogFiles } from '@cluster-apiserver/audit';
 
-/** The audit log holds what users do, and is for its owner alone. */
+/** The audit log records what users do, so only the owner may read it. */
 const fileMode = 0o600;
 const folderMode = 0o700;
 const stdout = 1;
 
-/** The files of the audit log, on the machine. All work is done beside the event loop. */
+/** Audit log files on the local disk. All calls are asynchronous. */
 export const auditFiles: LogFiles = {
   open: async (file) => {
     await mkdir(path.dirname(file), { recursive: true, mode: folderMode });
@@ -35,7 +35,7 @@ export const auditFiles: LogFiles = {
   list: (directory) => readdir(directory),
   rename,
   remove: (file) => rm(file, { force: true }),
-  // Whole or not there: a file that was written in part is written again after the next rotation.
+  // Atomic: a partial file keeps its suffix, and is compressed again after the next rotation.
   compress: async (from, to) => {
     const part = `${to}.part`;
     await pipeline(fs.createReadStream(from), createGzip(), fs.createWriteStream(part, { mode: fileMode }));

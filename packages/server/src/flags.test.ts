@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { FlagError, flagHelp, parseFlags } from './flags.ts';
 
-test('nothing written means the defaults', () => {
+test('without arguments all flags have their defaults', () => {
   expect(parseFlags([])).toMatchObject({
     'secure-port': 6443,
     'event-ttl': 3_600_000,
@@ -11,7 +11,7 @@ test('nothing written means the defaults', () => {
   });
 });
 
-test('values are read in both forms, and the last of several counts', () => {
+test('values are parsed in both forms, and the last one wins', () => {
   const flags = parseFlags([
     '--secure-port',
     '1',
@@ -34,7 +34,7 @@ test('values are read in both forms, and the last of several counts', () => {
   expect(flags.help).toBe(true);
 });
 
-test('several lists are one list, and several pairs stand side by side', () => {
+test('repeated lists and pairs are concatenated', () => {
   const flags = parseFlags([
     '--etcd-servers=http://a:1',
     '--etcd-servers=http://b:2,http://c:3',
@@ -59,11 +59,11 @@ test.each([
   [[], 'unset'],
   [['--anonymous-auth'], true],
   [['--anonymous-auth=false'], false],
-])('a switch can be left alone: %j', (args, value) => {
+])('an optional switch can be unset: %j', (args, value) => {
   expect(parseFlags(args)['anonymous-auth']).toBe(value);
 });
 
-test('everything wrong is told at once, with the nearest known name', () => {
+test('all problems are reported at once, with the nearest known name', () => {
   const read = (): unknown =>
     parseFlags([
       '--secure-prot=1',
@@ -86,7 +86,7 @@ test('everything wrong is told at once, with the nearest known name', () => {
   );
 });
 
-test('a name that every object has is no flag', () => {
+test('names of Object.prototype are not flags', () => {
   expect(() => parseFlags(['--constructor=1'])).toThrow('unknown flag: --constructor');
 });
 

@@ -1,4 +1,4 @@
-import { type Flag, FlagError, type FlagValues, flagSwitch } from './flag.ts';
+import { type Flag, FlagError, type FlagValues, boolean } from './flag.ts';
 import { parseFlagsOf } from './parse-flags.ts';
 import { admissionFlags } from './wiring/admission-flags.ts';
 import { auditFlags } from './wiring/audit-flags.ts';
@@ -16,11 +16,11 @@ import { tracingFlags } from './wiring/tracing-flags.ts';
 export { FlagError };
 
 const globalFlags = {
-  help: flagSwitch({ help: 'Print this help.' }),
-  version: flagSwitch({ help: 'Print the version.' }),
+  help: boolean({ help: 'Print this help.' }),
+  version: boolean({ help: 'Print the version.' }),
 };
 
-/** The flags of the server in the order of the help. They have upstream's names wherever upstream has the thing. */
+/** The flags of the server in the order of the help, with the names of kube-apiserver wherever it has such a flag. */
 const groups = {
   'Generic flags': genericFlags,
   'Etcd flags': etcdFlags,
@@ -42,23 +42,23 @@ type Intersection<Union> = (Union extends unknown ? (one: Union) => void : never
 type Flags = Intersection<(typeof groups)[keyof typeof groups]>;
 export type ServerFlags = FlagValues<Flags>;
 
-const flags = Object.assign({}, ...Object.values(groups)) as Flags; // of all groups
+const flags = Object.assign({}, ...Object.values(groups)) as Flags; // Flags is the intersection of all groups
 
 export const parseFlags = (args: readonly string[]): ServerFlags => parseFlagsOf(flags, args);
 
-/** The flags with their titles, in the order of the help. */
+/** The groups with their titles, in the order of the help. */
 export const flagGroups: readonly (readonly [title: string, flags: Readonly<Record<string, Flag<unknown>>>])[] =
   Object.entries(groups);
 
-/** The help, by groups. */
+/** The text of `--help`. */
 export function flagHelp(): string {
   const lines = ['cluster-apiserver serves the API of a cluster from etcd.', ''];
   for (const [title, members] of flagGroups) {
     lines.push(`${title}:`, '');
-    for (const [name, { placeholder, fallback, help }] of Object.entries(members)) {
+    for (const [name, { placeholder, default: defaultValue, help }] of Object.entries(members)) {
       lines.push(
         `      --${name}${placeholder ? ` ${placeholder}` : ''}`,
-        `                ${help}${fallback && fallback !== 'false' ? ` (default ${fallback})` : ''}`,
+        `                ${help}${defaultValue && defaultValue !== 'false' ? ` (default ${defaultValue})` : ''}`,
       );
     }
     lines.push('');

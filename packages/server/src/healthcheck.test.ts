@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
-import { selfSigned } from '@cluster-apiserver/certificates';
+import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import https from 'node:https';
@@ -12,7 +12,7 @@ const program = path.join(import.meta.dirname, 'healthcheck.ts');
 let server: https.Server;
 
 beforeAll(async () => {
-  const { certificate, privateKey } = await selfSigned(
+  const { certificate, privateKey } = await createSelfSigned(
     { commonName: 'test', hosts: ['127.0.0.1'] },
     systemClock,
     systemRandom(),
@@ -37,17 +37,17 @@ const run = async (url: string): Promise<{ code: number | null; error: string }>
 };
 const urlOf = (rest: string): string => `https://127.0.0.1:${(server.address() as AddressInfo).port}${rest}`;
 
-test('the health check succeeds if the server answers 200, whoever signed its certificate', async () => {
+test('the health check succeeds if the server responds with 200, with any certificate', async () => {
   expect(await run(urlOf('/readyz'))).toEqual({ code: 0, error: '' });
 });
 
-test('the health check fails with the status and the body of any other answer', async () => {
+test('the health check fails with the status and the body of any other response', async () => {
   const { code, error } = await run(urlOf('/down'));
   expect(code).toBe(1);
   expect(error).toContain('503 [-]etcd failed');
 });
 
-test('the health check fails with the reason if nobody listens', async () => {
+test('the health check fails with the reason if the port is closed', async () => {
   const { code, error } = await run('https://127.0.0.1:1/readyz');
   expect(code).toBe(1);
   expect(error).toContain('ECONNREFUSED');

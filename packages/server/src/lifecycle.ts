@@ -2,7 +2,7 @@ import { type Clock, sleep } from '@cluster-apiserver/base';
 import type { Log } from '@cluster-apiserver/telemetry';
 import type { Server } from './assemble.ts';
 
-/** How a server comes to its end: load balancers notice first, clients leave next, and then everything closes. */
+/** Graceful shutdown: /readyz fails first so that load balancers react, then connections drain, then everything closes. */
 export async function stop(
   server: Server,
   options: { readonly clock: Clock; readonly log: Log; readonly shutdownDelayMs: number },

@@ -14,20 +14,20 @@ import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags.ts';
 import { stop } from './lifecycle.ts';
 import { openStderr } from './stderr.ts';
 import { storageCommand, storageHelp } from './storage-command/storage-command.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { Environment } from './environment.ts';
 import { version } from './version.ts';
 
 /**
- * The entry: the only file that knows the arguments, the signals and the machine's clock. Its first line bounds memory:
- * that for young objects would grow to 128 MiB on a large machine; old ones would be looked through only when there are
- * up to four times as many; and Node's pools for Buffers lie in pieces of 64 KiB, which glibc gives back to the system
- * when they are mapped one by one, and seldom otherwise. What each costs and saves stands in docs/performance.md.
+ * The entry point: the only file that reads arguments, signals and the system clock. The first line bounds memory:
+ * `--max-semi-space-size` keeps the young generation from growing to 128 MiB on large machines, and `--heap-growing-percent`
+ * collects the old generation before it quadruples. MALLOC_MMAP_THRESHOLD_ lets glibc return Node's 64 KiB buffer pools to
+ * the system. See docs/performance.md for what each costs and saves.
  */
 
 const logOutput = createLogOutput(openStderr(), systemClock);
 process.on('exit', logOutput.flushSync);
 
-const surroundings: Surroundings = {
+const environment: Environment = {
   clock: systemClock,
   random: systemRandom(),
   files: {
@@ -58,33 +58,33 @@ const openLog = (format: ServerFlags['logging-format'], verbosity: number): Log 
     format,
     verbosity,
     pid: process.pid,
-    clock: surroundings.clock,
-    write: surroundings.write,
+    clock: environment.clock,
+    write: environment.write,
     writeLater: logOutput.writeLater,
     lostLines: () => logOutput.lostLines,
   });
 
 async function serve(flags: ServerFlags): Promise<void> {
-  const { clock } = surroundings;
+  const { clock } = environment;
   const log = openLog(flags['logging-format'], flags.v);
   const die = (what: string) => (error: unknown) => {
     log.error(what, { error: asError(error), stack: asError(error).stack });
     process.exit(1);
   };
-  // The state is unknown then, and the replica starts anew. Nothing that a client sends leads here: callbacks of its
-  // connections run in a guard that ends the connection instead (pipeline/src/listener/callback-guard.ts).
+  // The state is unknown after such an error, so the process exits. Clients cannot cause one: callbacks of their
+  // connections run in a guard that closes the connection instead (pipeline/src/listener/callback-guard.ts).
   process.on('uncaughtException', die('uncaught exception; exiting'));
   process.on('unhandledRejection', die('unhandled promise rejection; exiting'));
-  // Node would print its warnings, without where they come from, between the lines of the log.
+  // By default Node prints its warnings to stderr, unformatted and without a stack.
   process.removeAllListeners('warning');
   process.on('warning', (warning) => log.warn('warning of Node.js', { error: warning, stack: warning.stack }));
 
-  const server = await assemble(flags, surroundings, log);
+  const server = await assemble(flags, environment, log);
   log.info('serving', { version, address: flags['bind-address'], port: server.port });
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      // Whoever says it twice does not want to wait.
+      // A second signal skips the graceful shutdown.
       if (stopping) process.exit(1);
       stopping = true;
       stop(server, { clock, log, shutdownDelayMs: flags['shutdown-delay-duration'] }).then(
@@ -97,18 +97,18 @@ async function serve(flags: ServerFlags): Promise<void> {
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-async function workOnStorage(args: readonly string[]): Promise<void> {
+async function runStorageCommand(args: readonly string[]): Promise<void> {
   const log = openLog('text', 0);
   const stopping = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stopping.abort());
-  process.exit(await storageCommand(args, surroundings, log, print, stopping.signal));
+  process.exit(await storageCommand(args, environment, log, print, stopping.signal));
 }
 
 try {
   const [command, ...args] = process.argv.slice(2);
-  if (command === 'storage') await workOnStorage(args);
+  if (command === 'storage') await runStorageCommand(args);
   if (command === 'config')
-    process.exit(await configCommand(args, surroundings, print, (line) => void process.stderr.write(`${line}\n`)));
+    process.exit(await configCommand(args, environment, print, (line) => void process.stderr.write(`${line}\n`)));
   const flags = parseFlags(process.argv.slice(2));
   if (flags.help) process.stdout.write(`${flagHelp()}${configHelp}${storageHelp}`);
   else if (flags.version) process.stdout.write(`cluster-apiserver ${version}\n`);

@@ -3,38 +3,37 @@ import net from 'node:net';
 import type { ByteOutput } from '@cluster-apiserver/telemetry';
 
 const stderr = 2;
-/** Linux opens the pipe or terminal behind it once more; the flags of the new opening are its own. */
+/** Opening this path on Linux creates a new file description with its own flags for the same pipe or terminal. */
 const stderrPath = '/proc/self/fd/2';
-/** Until a reader has taken some of a full pipe, and how long the end of the process waits for that. */
+/** Pause between writes to a full pipe, and how many of them the end of the process waits for. */
 const fullPauseMs = 5;
 const fullPausesMax = 40;
 
 /**
- * Standard error as the output of the log, never waited for: a write that waits for a pipe that nobody reads holds a
- * thread of Node's pool, and the process could not even end, because it waits for its threads.
+ * Standard error in non-blocking mode. A blocking write to a pipe without a reader would occupy a thread of Node's pool, and
+ * the process could not exit, because it waits for its threads.
  */
 export function openStderr(): ByteOutput {
   const about = fs.fstatSync(stderr);
-  // Reading a file is nobody's business, and writing one ends.
-  if (about.isFile()) return fileOutput(stderr);
+  // Writes to a regular file do not block.
+  if (about.isFile()) return createFileOutput(stderr);
   try {
     const { O_WRONLY, O_NONBLOCK, O_APPEND } = fs.constants;
-    return fileOutput(fs.openSync(stderrPath, O_WRONLY | O_NONBLOCK | O_APPEND));
+    return createFileOutput(fs.openSync(stderrPath, O_WRONLY | O_NONBLOCK | O_APPEND));
   } catch {
-    // A socket cannot be opened so, nor what belongs to another user. Node makes the opening at hand non-blocking, also
-    // for those who share it.
-    return about.isSocket() || about.isFIFO() ? socketOutput() : fileOutput(stderr);
+    // Sockets, and files of other users, cannot be reopened. Node then makes the shared file description non-blocking.
+    return about.isSocket() || about.isFIFO() ? createSocketOutput() : createFileOutput(stderr);
   }
 }
 
-const fileOutput = (descriptor: number): ByteOutput => ({
+const createFileOutput = (descriptor: number): ByteOutput => ({
   write: (bytes, done) => fs.write(descriptor, bytes, done),
   writeSync: (bytes) => writeSync(descriptor, bytes),
 });
 
-function socketOutput(): ByteOutput {
+function createSocketOutput(): ByteOutput {
   const socket = new net.Socket({ fd: stderr, readable: false, writable: true });
-  // Each write is told by itself that nobody reads.
+  // The callback of each write receives the error.
   socket.on('error', () => {});
   socket.unref();
   return {
@@ -43,7 +42,7 @@ function socketOutput(): ByteOutput {
   };
 }
 
-/** Gives a reader who is slower than us a moment. Throws when he does not read at all. */
+/** Waits briefly for a slow reader. Throws if nothing is read. */
 function writeSync(descriptor: number, bytes: Buffer): number {
   for (let pauses = 0; ; pauses++) {
     try {

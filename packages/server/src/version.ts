@@ -1,18 +1,18 @@
 import type { VersionInfo } from '@cluster-apiserver/pipeline';
-import type { Runtime } from './surroundings.ts';
+import type { Runtime } from './environment.ts';
 
-/** The version of this server; the changelog says what each one brought. */
+/** The version of this server; see CHANGELOG.md. */
 export const version = '0.1.0';
 
-/** The Kubernetes whose answers are ours. Clients decide by it what they may ask for. */
-const answersAs = { major: '1', minor: '36', patch: '2' };
+/** The version of Kubernetes whose API is served. Clients choose API features by it. */
+const kubernetesVersion = { major: '1', minor: '36', patch: '2' };
 
-/** What `/version` tells. Clients parse gitVersion, where whatever follows the plus does not count. */
-export const versionInfo = ({ version: ofNode, platform, arch }: Runtime): VersionInfo => ({
-  major: answersAs.major,
-  minor: answersAs.minor,
-  gitVersion: `v${answersAs.major}.${answersAs.minor}.${answersAs.patch}+platform.${version}`,
-  // We run from sources as they lie there: no build has marked them.
+/** The content of `/version`. Clients parse gitVersion and ignore what follows the plus sign. */
+export const getVersionInfo = ({ version: ofNode, platform, arch }: Runtime): VersionInfo => ({
+  major: kubernetesVersion.major,
+  minor: kubernetesVersion.minor,
+  gitVersion: `v${kubernetesVersion.major}.${kubernetesVersion.minor}.${kubernetesVersion.patch}+platform.${version}`,
+  // The build does not record the commit.
   gitCommit: 'unknown',
   gitTreeState: 'unknown',
   buildDate: '1970-01-01T00:00:00Z',

@@ -4,18 +4,18 @@ export interface ExemplarTrace {
   readonly spanId: string;
 }
 
-/** A value that stands for all others of its bucket. */
+/** An example value of a bucket. */
 export interface Exemplar extends ExemplarTrace {
   readonly value: number;
   readonly atSeconds: number;
 }
 
-/** How many values are in each bucket, and not in a smaller one. The last bucket has no upper bound. */
+/** Number of values per bucket, not cumulative. The last bucket has no upper bound. */
 export class Distribution {
   readonly bounds: readonly number[];
   readonly counts: number[];
   sum = 0;
-  /** The latest of each bucket; made with the first one, because most servers trace nothing. */
+  /** The latest of each bucket; allocated with the first one, because most servers do not trace. */
   exemplars: (Exemplar | undefined)[] | undefined;
 
   constructor(bounds: readonly number[]) {
@@ -34,7 +34,7 @@ export class Distribution {
     this.#count(sum / count, count);
   }
 
-  observeIn(trace: ExemplarTrace, value: number, atSeconds: number): void {
+  observeWithTrace(trace: ExemplarTrace, value: number, atSeconds: number): void {
     this.sum += value;
     const at = this.#count(value, 1);
     const { traceId, spanId } = trace;

@@ -4,7 +4,7 @@ import { createMetrics } from './index.ts';
 
 const sampleLines = (text: string): string[] => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
-test('labels and helps are escaped as each format asks', async () => {
+test('labels and help texts are escaped as each format requires', async () => {
   const metrics = createMetrics({ ofProcess: false });
   const help = 'A "quote",\na line\\.';
   metrics.counter({ name: 'words_total', help, labels: { word: 'any' } }).add({ word: 'a"b\nc\\' });
@@ -16,14 +16,14 @@ test('labels and helps are escaped as each format asks', async () => {
   );
 });
 
-test('a counter that is not named like one keeps its name, and has no type in OpenMetrics', async () => {
+test('a counter without the suffix _total keeps its name and is of type unknown in OpenMetrics', async () => {
   const metrics = createMetrics({ ofProcess: false });
   metrics.counter({ name: 'attempts', help: 'Attempts.' }).add({});
   expect(await exposed(metrics)).toContain('# TYPE attempts counter\nattempts 1\n');
   expect(await exposed(metrics, 'openmetrics')).toContain('# TYPE attempts unknown\nattempts 1\n');
 });
 
-test('values that are no numbers are written as Prometheus reads them', async () => {
+test('NaN and infinities are written in the syntax of Prometheus', async () => {
   const metrics = createMetrics({ ofProcess: false });
   const values = { a: Number.NaN, b: Number.POSITIVE_INFINITY, c: Number.NEGATIVE_INFINITY, d: 1e21 };
   metrics.readAtScrape('gauge', { name: 'odd', help: 'Odd.', labels: ['of'] }, () =>
@@ -37,7 +37,7 @@ test('values that are no numbers are written as Prometheus reads them', async ()
   ]);
 });
 
-test('an exemplar is the latest value of its bucket, in OpenMetrics alone', async () => {
+test('an exemplar is the latest value of its bucket, only in OpenMetrics', async () => {
   const metrics = createMetrics({ ofProcess: false });
   const observe = metrics.histogram({ name: 'seconds', help: 'Seconds.', buckets: [1, 2] }).series({});
   const trace = (digit: string) => ({ traceId: digit.repeat(32), spanId: digit.repeat(16) });
@@ -55,7 +55,7 @@ test('an exemplar is the latest value of its bucket, in OpenMetrics alone', asyn
   expect(await exposed(metrics)).not.toContain(' # {');
 });
 
-test('values that are known by their sum count as their mean', async () => {
+test('values of which only the sum is known count as their mean', async () => {
   const metrics = createMetrics({ ofProcess: false });
   const observe = metrics.histogram({ name: 'bytes', help: 'Bytes.', buckets: [10, 100] }).means({});
   observe(120, 3);
@@ -69,7 +69,7 @@ test('values that are known by their sum count as their mean', async () => {
   ]);
 });
 
-test('a long exposition comes in pieces that begin and end with whole lines', async () => {
+test('a long exposition is split into pieces of whole lines', async () => {
   const metrics = createMetrics({ ofProcess: false });
   const total = metrics.counter({ name: 'long_total', help: 'Long.', labels: { of: 'any' } });
   for (let index = 0; index < 10_000; index++) total.add({ of: `series-${index}` });
@@ -79,7 +79,7 @@ test('a long exposition comes in pieces that begin and end with whole lines', as
   expect(sampleLines(pieces.join(''))).toHaveLength(10_000);
 });
 
-test('two metrics of one name are a mistake of ours', () => {
+test('declaring two metrics with one name is an internal error', () => {
   const metrics = createMetrics({ ofProcess: true });
   expect(() => metrics.counter({ name: 'process_open_fds', help: 'Twice.' })).toThrow('two metrics');
 });

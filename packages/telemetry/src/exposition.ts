@@ -1,10 +1,10 @@
 import type { Distribution, Exemplar } from './distribution.ts';
-import { labelsText } from './series.ts';
+import { formatLabels } from './series.ts';
 
-/** `text` is Prometheus's own format, which everybody reads; `openmetrics` has exemplars as well. */
+/** `text` is the Prometheus text format; `openmetrics` also has exemplars. */
 export type ExpositionFormat = 'text' | 'openmetrics';
 
-/** No name of ours needs an escape: this is what kube-apiserver says, too. */
+/** As in kube-apiserver; no metric name requires escaping. */
 const escaping = 'escaping=underscores';
 
 export const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
@@ -14,7 +14,7 @@ export const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
 
 export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary';
 
-/** A metric with all of its series, as they are now. */
+/** A metric with the current values of its series. */
 export interface MetricFamily {
   readonly name: string;
   readonly help: string;
@@ -22,12 +22,12 @@ export interface MetricFamily {
   samples(): Iterable<Sample>;
 }
 
-/** `labels` are written down as labelsText does. */
+/** `labels` are formatted by formatLabels. */
 export type Sample =
   | { readonly labels: string; readonly value: number; readonly suffix?: string }
   | { readonly labels: string; readonly distribution: Distribution };
 
-/** A piece is about as long as this: the client takes it before the next one is made. */
+/** Approximate size of a piece. The next piece is created when the client has read the previous one. */
 const pieceCharacters = 64 * 1024;
 
 /** All metrics in one of the formats, piece by piece. */
@@ -35,16 +35,16 @@ export function* expose(families: readonly MetricFamily[], format: ExpositionFor
   let piece = '';
   for (const family of families) {
     const { name, help } = family;
-    const type = typeIn(format, family);
-    // OpenMetrics calls a counter by its name without the suffix that its samples have.
+    const type = getExposedType(format, family);
+    // In OpenMetrics the name of a counter lacks the suffix of its samples.
     const title = type === 'counter' && format === 'openmetrics' ? name.slice(0, -counterSuffix.length) : name;
-    const escapedHelp = format === 'openmetrics' ? escapedLine(help).replaceAll('"', '\\"') : escapedLine(help);
+    const escapedHelp = format === 'openmetrics' ? escapeLine(help).replaceAll('"', '\\"') : escapeLine(help);
     piece += `# HELP ${title} ${escapedHelp}\n# TYPE ${title} ${type}\n`;
     for (const sample of family.samples()) {
       piece +=
         'distribution' in sample
-          ? histogramLines(name, sample.labels, sample.distribution, format)
-          : `${name}${sample.suffix ?? ''}${sample.labels && `{${sample.labels}}`} ${numberText(sample.value)}\n`;
+          ? formatHistogram(name, sample.labels, sample.distribution, format)
+          : `${name}${sample.suffix ?? ''}${sample.labels && `{${sample.labels}}`} ${formatNumber(sample.value)}\n`;
       if (piece.length < pieceCharacters) continue;
       yield piece;
       piece = '';
@@ -56,16 +56,16 @@ export function* expose(families: readonly MetricFamily[], format: ExpositionFor
 const counterSuffix = '_total';
 
 /**
- * OpenMetrics wants samples of counters to end in `_total`. Some of upstream's do not, and keep their names in both
- * formats all the same: a query must not depend on what the scraper prefers.
+ * OpenMetrics requires samples of counters to end with `_total`. Some of kube-apiserver do not. They keep their names in both
+ * formats, so that queries do not depend on the format.
  */
-const typeIn = (format: ExpositionFormat, { name, type }: MetricFamily): MetricType | 'unknown' =>
+const getExposedType = (format: ExpositionFormat, { name, type }: MetricFamily): MetricType | 'unknown' =>
   format === 'openmetrics' && type === 'counter' && !name.endsWith(counterSuffix) ? 'unknown' : type;
 
-const escapedLine = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+const escapeLine = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
 
-/** Each bucket counts what is in the smaller ones too. */
-function histogramLines(
+/** Exposed buckets are cumulative. */
+function formatHistogram(
   name: string,
   labels: string,
   { bounds, counts, sum, exemplars }: Distribution,
@@ -78,19 +78,19 @@ function histogramLines(
   let count = 0;
   for (let at = 0; at < counts.length; at++) {
     count += counts[at] as number;
-    const bound = at < bounds.length ? numberText(bounds[at] as number) : '+Inf';
-    lines += `${name}_bucket{le="${bound}"${more}} ${count}${exemplarText(shown?.[at])}\n`;
+    const bound = at < bounds.length ? formatNumber(bounds[at] as number) : '+Inf';
+    lines += `${name}_bucket{le="${bound}"${more}} ${count}${formatExemplar(shown?.[at])}\n`;
   }
-  return `${lines}${name}_sum${all} ${numberText(sum)}\n${name}_count${all} ${count}\n`;
+  return `${lines}${name}_sum${all} ${formatNumber(sum)}\n${name}_count${all} ${count}\n`;
 }
 
-function exemplarText(exemplar: Exemplar | undefined): string {
+function formatExemplar(exemplar: Exemplar | undefined): string {
   if (!exemplar) return '';
   const { traceId, spanId, value, atSeconds } = exemplar;
-  return ` # {${labelsText({ trace_id: traceId, span_id: spanId })}} ${numberText(value)} ${atSeconds.toFixed(3)}`;
+  return ` # {${formatLabels({ trace_id: traceId, span_id: spanId })}} ${formatNumber(value)} ${atSeconds.toFixed(3)}`;
 }
 
-function numberText(value: number): string {
+function formatNumber(value: number): string {
   if (Number.isFinite(value)) return String(value);
   if (Number.isNaN(value)) return 'NaN';
   return value > 0 ? '+Inf' : '-Inf';

@@ -1,16 +1,16 @@
 import type { Clock } from '@cluster-apiserver/base';
 
-/** Three questions an operator's machinery asks: restart it? send it requests? and the old one that meant both. */
+/** Liveness, readiness, and the deprecated endpoint that combined both. */
 export type Endpoint = 'livez' | 'readyz' | 'healthz';
 
 export interface HealthCheck {
   readonly name: string;
   readonly endpoints: readonly Endpoint[];
-  /** Throws or rejects when something is wrong. The reason goes to our log and not to the caller, who may be anybody. */
+  /** Throws or rejects if the check fails. The reason is logged and not sent to the client, which may be anonymous. */
   check(): void | Promise<void>;
 }
 
-export interface HealthAnswer {
+export interface HealthResponse {
   readonly status: 200 | 404 | 500;
   readonly text: string;
 }
@@ -22,10 +22,10 @@ export interface HealthQuery {
 
 export interface Health {
   add(check: HealthCheck): void;
-  /** All checks of an endpoint: `verbose` lists them when they pass too. */
-  answer(endpoint: Endpoint, query: HealthQuery): Promise<HealthAnswer>;
-  /** One check by its name. */
-  answerOne(endpoint: Endpoint, name: string): Promise<HealthAnswer>;
+  /** Runs all checks of an endpoint. `verbose` lists them even if they pass. */
+  checkAll(endpoint: Endpoint, query: HealthQuery): Promise<HealthResponse>;
+  /** Runs one check by name. */
+  checkOne(endpoint: Endpoint, name: string): Promise<HealthResponse>;
 }
 
 export interface HealthOptions {
@@ -35,14 +35,14 @@ export interface HealthOptions {
   failed(endpoint: Endpoint, check: string, error: unknown): void;
 }
 
-/** A check that has not answered by then has: probes wait for a second by default, and ask again soon. */
+/** Timeout of a check: less than the default probe timeout of a second. */
 const checkTimeoutMs = 800;
 
 export function createHealth({ clock, checked, failed }: HealthOptions): Health {
   const checks: HealthCheck[] = [{ name: 'ping', endpoints: ['livez', 'readyz', 'healthz'], check: () => {} }];
   const passes = async (endpoint: Endpoint, check: HealthCheck): Promise<boolean> => {
     try {
-      await inTime(check, clock);
+      await checkInTime(check, clock);
       checked?.(endpoint, check.name, true);
       return true;
     } catch (error) {
@@ -51,7 +51,7 @@ export function createHealth({ clock, checked, failed }: HealthOptions): Health 
       return false;
     }
   };
-  const result = async (
+  const runCheck = async (
     endpoint: Endpoint,
     check: HealthCheck,
     excluded: boolean,
@@ -62,20 +62,22 @@ export function createHealth({ clock, checked, failed }: HealthOptions): Health 
   };
   return {
     add: (check) => void checks.push(check),
-    answer: async (endpoint, { verbose, exclude }) => {
-      const asked = checks.filter(({ endpoints }) => endpoints.includes(endpoint));
-      const results = await Promise.all(asked.map((check) => result(endpoint, check, exclude.includes(check.name))));
+    checkAll: async (endpoint, { verbose, exclude }) => {
+      const selected = checks.filter(({ endpoints }) => endpoints.includes(endpoint));
+      const results = await Promise.all(
+        selected.map((check) => runCheck(endpoint, check, exclude.includes(check.name))),
+      );
       const passed = results.every((one) => one.passed);
       if (passed && !verbose) return { status: 200, text: 'ok' };
-      const unknown = exclude.filter((name) => !asked.some((check) => check.name === name));
+      const unknown = exclude.filter((name) => !selected.some((check) => check.name === name));
       const lines = [
         ...results.map(({ line }) => line),
-        ...(unknown.length > 0 ? [warningOf(unknown)] : []),
+        ...(unknown.length > 0 ? [describeUnknown(unknown)] : []),
         `${endpoint} check ${passed ? 'passed' : 'failed'}`,
       ];
       return { status: passed ? 200 : 500, text: `${lines.join('\n')}\n` };
     },
-    answerOne: async (endpoint, name) => {
+    checkOne: async (endpoint, name) => {
       const check = checks.find((candidate) => candidate.name === name && candidate.endpoints.includes(endpoint));
       if (!check) return { status: 404, text: '404 page not found\n' };
       return (await passes(endpoint, check))
@@ -85,10 +87,10 @@ export function createHealth({ clock, checked, failed }: HealthOptions): Health 
   };
 }
 
-const warningOf = (unknown: readonly string[]): string =>
+const describeUnknown = (unknown: readonly string[]): string =>
   `warn: some health checks cannot be excluded: no matches for ${unknown.map((name) => JSON.stringify(name)).join(',')}`;
 
-function inTime({ check }: HealthCheck, clock: Clock): Promise<void> {
+function checkInTime({ check }: HealthCheck, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(checkTimeoutMs, () => reject(new Error(`no answer within ${checkTimeoutMs} ms`)));
     Promise.resolve().then(check).then(resolve, reject).finally(cancel);

@@ -6,7 +6,7 @@ export type { ExpositionFormat } from './exposition.ts';
 export {
   createMetrics,
   type DeclaredMetric,
-  doublingBuckets,
+  createDoublingBuckets,
   type Exposition,
   type Metrics,
   type Observe,

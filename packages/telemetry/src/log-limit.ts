@@ -1,12 +1,12 @@
 import type { Clock } from '@cluster-apiserver/base';
 
-/** As many lines with one message are written at once, */
+/** Lines with the same message that are written at once, */
 const burst = 100;
-/** and one more each time this has passed. */
+/** and the interval for each further one. */
 const refillMs = 1_000;
-/** Lines that were suppressed are reported after this time, also when no other line follows. */
+/** Suppressed lines are reported after this time, even if no other line follows. */
 const reportMs = 10_000;
-/** Messages do not vary, so there are few. Those beyond this share one bucket. */
+/** Messages are literals, so there are few. Further ones share one bucket. */
 const messagesMax = 256;
 
 interface Bucket {
@@ -16,20 +16,20 @@ interface Bucket {
 }
 
 /**
- * Whether a line may be written: how many with its message were suppressed since the last one, or undefined to suppress
- * this one, too. `report` is called later with those that no line has reported.
+ * Returns the number of suppressed lines with this message since the last written one, or undefined to suppress this line.
+ * `report` is called later with the number of lines that no further line has reported.
  */
 export type LogLimit = (message: string, report: (suppressed: number) => void) => number | undefined;
 
 /** A token bucket for each message. */
 export function createLogLimit(clock: Clock): LogLimit {
   const buckets = new Map<string, Bucket>();
-  const others = newBucket(clock);
+  const others = createBucket(clock);
   const bucketOf = (message: string): Bucket => {
     const known = buckets.get(message);
     if (known) return known;
     if (buckets.size >= messagesMax) return others;
-    const bucket = newBucket(clock);
+    const bucket = createBucket(clock);
     buckets.set(message, bucket);
     return bucket;
   };
@@ -49,7 +49,7 @@ export function createLogLimit(clock: Clock): LogLimit {
   };
 }
 
-const newBucket = (clock: Clock): Bucket => ({ tokens: burst, filledAtMs: clock.monotonicMs(), suppressed: 0 });
+const createBucket = (clock: Clock): Bucket => ({ tokens: burst, filledAtMs: clock.monotonicMs(), suppressed: 0 });
 
 function refill(bucket: Bucket, nowMs: number): void {
   const earned = Math.floor((nowMs - bucket.filledAtMs) / refillMs);

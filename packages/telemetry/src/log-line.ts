@@ -1,10 +1,10 @@
 /**
- * One entry as a line: in the form of klog's structured lines, or as JSON with the members that kube-apiserver's JSON
- * has. Nothing in a value can end its field or its line, or reach the terminal of whoever reads it.
+ * Formats an entry in the structured format of klog, or as JSON with the fields of kube-apiserver. Values are escaped, so that
+ * they cannot end a field or a line, or send control sequences to a terminal.
  */
 export interface Entry {
   readonly severity: Severity;
-  /** The verbosity from which on it is written. */
+  /** The verbosity that writes it. */
   readonly level: number;
   readonly component: string;
   readonly message: string;
@@ -16,11 +16,11 @@ export type LogFields = Readonly<Record<string, LogValue>>;
 export type LogValue = string | number | boolean | undefined | Error;
 
 /** `I1122 18:00:00.123000    4711 etcd] "etcd reachable again" afterMs=12` */
-export function textLine(pid: number): (entry: Entry, timeMs: number) => string {
+export function createTextFormatter(pid: number): (entry: Entry, timeMs: number) => string {
   const process = String(pid).padStart(pidWidth);
-  const time = secondsOnce((at) => `${at.slice(5, 7)}${at.slice(8, 10)} ${at.slice(11, 19)}`);
+  const time = cacheSeconds((at) => `${at.slice(5, 7)}${at.slice(8, 10)} ${at.slice(11, 19)}`);
   return ({ severity, component, message, fields }, timeMs) => {
-    let line = `${letters[severity]}${time(timeMs)}.${digits(timeMs)}000 ${process} ${component}] ${formatValue(message)}`;
+    let line = `${letters[severity]}${time(timeMs)}.${formatMilliseconds(timeMs)}000 ${process} ${component}] ${formatValue(message)}`;
     for (const name in fields) {
       const value = fields[name];
       if (value !== undefined) line += textNames.of(name) + formatValue(value);
@@ -30,7 +30,7 @@ export function textLine(pid: number): (entry: Entry, timeMs: number) => string 
 }
 
 /** `{"ts":1763834400123,"level":"info","logger":"etcd","msg":"etcd reachable again","v":0,"afterMs":12}` */
-export function jsonLine({ severity, level, component, message, fields }: Entry, timeMs: number): string {
+export function formatJsonLine({ severity, level, component, message, fields }: Entry, timeMs: number): string {
   let line = `{"ts":${timeMs},"level":"${severity}","logger":"${component}","msg":${formatValue(message)},"v":${level}`;
   for (const name in fields) {
     const value = fields[name];
@@ -41,13 +41,13 @@ export function jsonLine({ severity, level, component, message, fields }: Entry,
 
 const letters: Readonly<Record<Severity, string>> = { info: 'I', warning: 'W', error: 'E' };
 
-/** As wide as klog prints it. */
+/** Width of the PID in klog. */
 const pidWidth = 7;
 
 const msPerSecond = 1000;
 
-/** What a time reads like up to its seconds, in UTC. Most lines fall into the second of the line before. */
-function secondsOnce(read: (iso: string) => string): (timeMs: number) => string {
+/** Formats a time up to its seconds in UTC. Cached, because most lines are in the same second as the previous one. */
+function cacheSeconds(read: (iso: string) => string): (timeMs: number) => string {
   let second: number | undefined;
   let text = '';
   return (timeMs) => {
@@ -60,9 +60,9 @@ function secondsOnce(read: (iso: string) => string): (timeMs: number) => string 
   };
 }
 
-const digits = (timeMs: number): string => String(Math.floor(timeMs) % msPerSecond).padStart(3, '0');
+const formatMilliseconds = (timeMs: number): string => String(Math.floor(timeMs) % msPerSecond).padStart(3, '0');
 
-/** What stands before the values of fields. Their names are ours and few, and a request has twenty. */
+/** Caches the formatted names of fields: there are few, and a request line has twenty. */
 class FieldNames {
   readonly #known = new Map<string, string>();
   readonly #form: (name: string) => string;
@@ -73,7 +73,7 @@ class FieldNames {
 
   of(name: string): string {
     let text = this.#known.get(name);
-    // `err` is klog's name for the error of a line.
+    // klog names the field of an error `err`.
     if (text === undefined) this.#known.set(name, (text = this.#form(name === 'error' ? 'err' : name)));
     return text;
   }
@@ -84,15 +84,15 @@ const jsonNames = new FieldNames((name) => `,"${name}":`);
 
 function formatValue(value: Exclude<LogValue, undefined>): string {
   if (typeof value === 'string') return quote(value);
-  if (value instanceof Error) return quote(withCauses(value));
+  if (value instanceof Error) return quote(describeWithCauses(value));
   return typeof value === 'number' && !Number.isFinite(value) ? `"${value}"` : String(value);
 }
 
-/** A chain of causes longer than this is a circle. */
+/** Bounds cyclic chains of causes. */
 const causesMax = 10;
 
-/** `reading the key: etcd 10.0.0.1: connection refused`. A cause whose words the message repeats is not said twice. */
-function withCauses(error: unknown): string {
+/** `reading the key: etcd 10.0.0.1: connection refused`. Causes that a message already contains are omitted. */
+function describeWithCauses(error: unknown): string {
   const said: string[] = [];
   let count = 0;
   for (
@@ -100,36 +100,36 @@ function withCauses(error: unknown): string {
     cause !== undefined && count < causesMax;
     cause = cause instanceof Error ? cause.cause : undefined
   ) {
-    const text = cause instanceof Error ? nameAndMessage(cause) : String(cause);
+    const text = cause instanceof Error ? describeError(cause) : String(cause);
     if (!said.some((earlier) => earlier.includes(text))) said.push(text);
     count++;
   }
   return said.join(': ');
 }
 
-const nameAndMessage = ({ name, message }: Error): string =>
+const describeError = ({ name, message }: Error): string =>
   name === 'Error' || name === '' ? message : `${name}: ${message}`;
 
-/** A value longer than this is somebody's body, not a fact about it. */
+/** Longer values are truncated. */
 const valueLengthMax = 2_000;
 
-/** Between quotes. Most texts are printable ASCII and hold nothing that looks like a credential: one look is enough. */
+/** Quotes a string. One test suffices for most: printable ASCII without anything that looks like a credential. */
 function quote(text: string): string {
-  if (text.length <= valueLengthMax && !needsCare.test(text)) return `"${text}"`;
+  if (text.length <= valueLengthMax && !needsEscaping.test(text)) return `"${text}"`;
   const short = text.length > valueLengthMax ? `${text.slice(0, valueLengthMax)}…` : text;
-  // Both JSON and, for what is written here, what Go prints with %q.
-  return JSON.stringify(short.replace(credentials, '[hidden]')).replace(invisible, escaped);
+  // Valid JSON and equal to Go's %q for these strings.
+  return JSON.stringify(short.replace(credentials, '[hidden]')).replace(invisible, escapeCharacter);
 }
 
-/** Credentials that came along inside other text: a header that was quoted, a JWT, a key, a URL with a password. */
+/** Credentials inside other text: quoted headers, JWTs, private keys, URLs with passwords. */
 const credentials =
   /\b(Bearer|Basic)\s+[\w.~+/=-]+|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(-----END [A-Z ]*PRIVATE KEY-----|$)|(?<=:\/\/[^\s:/@]{0,100}:)[^\s/@]+(?=@)/g;
-/** What is not printable ASCII or means something between quotes, and what each credential has. */
-const needsCare = /[^ !#-[\]-~]|Bea|Bas|eyJ|PRIVATE|:\/\//;
-/** Controls, what changes the direction of text, separators of lines, blanks that look like a space, halves of characters. */
+/** Matches characters that require escaping, and the start of each kind of credential. */
+const needsEscaping = /[^ !#-[\]-~]|Bea|Bas|eyJ|PRIVATE|:\/\//;
+/** Control characters, bidirectional marks, line separators, unusual spaces and lone surrogates. */
 const invisible = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu;
 
-const escaped = (character: string): string =>
+const escapeCharacter = (character: string): string =>
   Array.from(
     { length: character.length },
     (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,

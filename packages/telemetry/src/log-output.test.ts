@@ -43,7 +43,7 @@ const open = (writeSync = (bytes: Buffer): number => ((written += bytes.toString
 const failure = (code: string): NodeJS.ErrnoException => Object.assign(new Error(code), { code });
 
 describe('The output of a log', () => {
-  test('writes one piece at a time, and what comes meanwhile together', () => {
+  test('runs one write at a time, and writes lines that arrive meanwhile together', () => {
     const output = open();
     output.write('a\n');
     output.write('b\n');
@@ -61,7 +61,7 @@ describe('The output of a log', () => {
     expect(writes.map(({ text }) => text)).toEqual(['a\nb\n', 'c\nd\ne\n']);
   });
 
-  test('writes a line after a pause as soon as it can', () => {
+  test('writes a line after a pause without delay', () => {
     const output = open();
     output.write('a\n');
     turn();
@@ -72,7 +72,7 @@ describe('The output of a log', () => {
     expect(writes.map(({ text }) => text)).toEqual(['a\n', 'b\n']);
   });
 
-  test('formats what may wait when it is written, in its place', () => {
+  test('formats deferred lines when they are written, in order', () => {
     const output = open();
     let formatted = 0;
     output.write('a\n');
@@ -83,7 +83,7 @@ describe('The output of a log', () => {
     expect(writes.map(({ text }) => text)).toEqual(['a\nb1\nc\n']);
   });
 
-  test('does not gather more than there is room for', () => {
+  test('does not collect more than the queue can hold', () => {
     const output = open();
     output.write('a\n');
     turn();
@@ -95,7 +95,7 @@ describe('The output of a log', () => {
     expect(writes).toHaveLength(2);
   });
 
-  test('goes on after a part, and after a pause where a pipe is full', () => {
+  test('continues after a partial write, and after a pause if a pipe is full', () => {
     const output = open();
     output.write('abcd');
     turn();
@@ -106,7 +106,7 @@ describe('The output of a log', () => {
     expect(writes.map(({ text }) => text)).toEqual(['abcd', 'bcd', 'bcd']);
   });
 
-  test('goes on without what nobody reads', () => {
+  test('continues after a failed write and drops its lines', () => {
     const output = open();
     output.write('a');
     turn();
@@ -119,7 +119,7 @@ describe('The output of a log', () => {
     expect(output.lostLines).toBe(1);
   });
 
-  test('drops what a slow reader leaves no room for', () => {
+  test('drops lines if a slow reader leaves no space', () => {
     const output = open();
     output.write('first');
     turn();

@@ -2,74 +2,73 @@ import type { Clock } from '@cluster-apiserver/base';
 
 /** Where bytes go, such as a file descriptor. */
 export interface ByteOutput {
-  /** Writes some of the bytes beside everything else, and calls back with how many. */
+  /** Writes some of the bytes asynchronously, and calls back with how many. */
   write(bytes: Buffer, done: (error: NodeJS.ErrnoException | null, written: number) => void): void;
-  /** Writes some of the bytes at once. */
+  /** Writes some of the bytes synchronously. */
   writeSync(bytes: Buffer): number;
 }
 
 export interface LogOutput {
-  /** Queues a line and returns at once. False when there is no room for it: whoever reads the log is too slow. */
+  /** Queues a line without blocking. Returns false if the queue is full because the reader is too slow. */
   write(line: string): boolean;
-  /** The same for a line that is formatted when it is written. */
+  /** Queues a line that is formatted when it is written. */
   writeLater(format: () => string): boolean;
-  /** Writes what is queued before the process ends. Gives up on a reader that does not read. */
+  /** Flushes the queue before the process exits. Gives up if the reader does not read. */
   flushSync(): void;
-  /** Lines that were taken and could not be written. */
+  /** Accepted lines that could not be written. */
   readonly lostLines: number;
 }
 
-/** Some thousand lines. A reader that is further behind than this loses lines. */
+/** Some thousand lines. A slower reader loses lines. */
 const backlogCharactersMax = 1024 * 1024;
 /**
- * Under load lines gather for so long: each write costs as much as many lines, and lines that are formatted one after
- * the other cost a fraction of what each costs in the middle of a request.
+ * Time to collect lines under load: a write costs as much as many lines, and formatting lines together costs a fraction of
+ * formatting each during a request.
  */
 const gatherMs = 50;
-/** More does not gather, so that there is room for what comes while it is written. */
+/** Maximum size to collect, so that the queue has space while it is written. */
 const gatherCharactersMax = backlogCharactersMax / 4;
-/** What a line counts before it is formatted: a request with usual names. */
+/** Assumed size of an unformatted line. */
 const unformattedCharacters = 512;
-/** A pipe in non-blocking mode is full: time for its reader to read. */
+/** Pause before the next write to a full pipe. */
 const fullPauseMs = 20;
-/** A write that takes longer waits for a reader that does not read, and so would a process that wants to end. */
+/** A write that takes longer waits for a reader that does not read; the process must not wait for it at exit. */
 const stuckMs = 200;
 
 /**
- * Log lines on their way out. Writing to a pipe blocks while it is full, so it is done beside the event loop, one write
- * at a time; the lines that come meanwhile, and for a moment after it, leave together with the next one. A write is
- * whole lines, so that several processes can share an output.
+ * Writes log lines asynchronously, one write at a time, because a full pipe blocks. Lines that arrive during a write, and
+ * shortly after it, are written together. Each write has whole lines, so that several processes can share an output.
  */
 export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
   let queue: (string | (() => string))[] = [];
   let queuedCharacters = 0;
-  /** What is being written, and since when. */
+  /** The running write. */
   let current: { rest: Buffer; readonly lines: number; readonly sinceMs: number } | undefined;
   let scheduled: 'soon' | 'later' | undefined;
   let writtenMs = Number.NEGATIVE_INFINITY;
   let lostLines = 0;
 
-  const take = (): Buffer => {
+  const drainQueue = (): Buffer => {
     const bytes = Buffer.from(queue.map((line) => (typeof line === 'string' ? line : line())).join(''));
     queue = [];
     queuedCharacters = 0;
     return bytes;
   };
-  const next = (): void => {
+  const startWrite = (): void => {
     scheduled = undefined;
     if (current || queue.length === 0) return;
     const lines = queue.length;
     writtenMs = clock.monotonicMs();
-    current = { rest: take(), lines, sinceMs: writtenMs };
+    current = { rest: drainQueue(), lines, sinceMs: writtenMs };
     writeRest();
   };
-  /** A line after a pause leaves as soon as the event loop gets to it. */
+  /** After a pause, a line is written in the next iteration of the event loop. */
   const schedule = (): void => {
     if (scheduled === 'soon' || (scheduled === 'later' && queuedCharacters < gatherCharactersMax)) return;
     const sinceMs = clock.monotonicMs() - writtenMs;
     scheduled = sinceMs >= gatherMs || queuedCharacters >= gatherCharactersMax ? 'soon' : 'later';
-    if (scheduled === 'soon') clock.soon(next);
-    else clock.after(gatherMs - sinceMs, next);
+    if (scheduled === 'soon') clock.soon(startWrite);
+    else clock.after(gatherMs - sinceMs, startWrite);
   };
   const writeRest = (): void => {
     if (!current) return;
@@ -77,7 +76,7 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
       if (!current) return;
       if (error?.code === 'EAGAIN') return void clock.after(fullPauseMs, writeRest);
       if (error) lostLines += current.lines;
-      // Nobody reads any more: what goes on is more important than its log.
+      // Without a reader, lines are dropped: serving is more important than its log.
       current.rest = error ? Buffer.alloc(0) : current.rest.subarray(written);
       if (current.rest.length > 0) return writeRest();
       current = undefined;
@@ -88,7 +87,7 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
     if (queuedCharacters + characters > backlogCharactersMax) return false;
     queue.push(line);
     queuedCharacters += characters;
-    // What is logged right before the process ends is thereby still here when it does.
+    // Not written synchronously, so that flushSync still finds the lines logged right before the process exits.
     if (!current) schedule();
     return true;
   };
@@ -97,13 +96,13 @@ export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
     writeLater: (format) => add(format, unformattedCharacters),
     flushSync: () => {
       if (current && clock.monotonicMs() - current.sinceMs > stuckMs) return;
-      // What is being written may then be written twice, which is better than not at all.
-      let rest = Buffer.concat([current?.rest ?? Buffer.alloc(0), take()]);
+      // The running write may be repeated, which is better than losing it.
+      let rest = Buffer.concat([current?.rest ?? Buffer.alloc(0), drainQueue()]);
       current = undefined;
       try {
         while (rest.length > 0) rest = rest.subarray(output.writeSync(rest));
       } catch {
-        // There is nobody left to tell.
+        // The process exits: there is no way left to report it.
       }
     },
     get lostLines() {

@@ -67,14 +67,14 @@ describe('A line', () => {
     ]);
   });
 
-  test('of a level is written from its verbosity on', () => {
+  test('of a level is written if the verbosity reaches it', () => {
     const log = open({ verbosity: 2 });
     log.debug(2, 'shown');
     log.debug(3, 'hidden');
     expect(lines).toHaveLength(1);
   });
 
-  test('that is formatted later is of the time at which it was logged', () => {
+  test('that is formatted later has the time at which it was logged', () => {
     const later: (() => string)[] = [];
     const log = open({ verbosity: 2, writeLater: (format) => later.push(format) });
     log.debug(2, 'HTTP', () => ({ resp: 200 }));
@@ -82,7 +82,7 @@ describe('A line', () => {
     expect(later.map((format) => format())).toEqual(['I0101 00:00:00.000000    4711 server] "HTTP" resp=200\n']);
   });
 
-  test('is of the time at which it was written, also when the clock goes back', () => {
+  test('has the time at which it was written, even if the clock goes back', () => {
     const log = open();
     for (const at of [999, 1_000, 500]) {
       nowMs = at;
@@ -92,7 +92,7 @@ describe('A line', () => {
   });
 });
 
-describe.each(['text', 'json'] as const)('A text from outside, as %s,', (format) => {
+describe.each(['text', 'json'] as const)('Untrusted text in the format %s', (format) => {
   const logged = (text: string): string => {
     const log = open({ format });
     log.info('found', { agent: text });
@@ -122,11 +122,11 @@ describe.each(['text', 'json'] as const)('A text from outside, as %s,', (format)
     expect(JSON.parse(value)).toMatchObject({ agent: text });
   });
 
-  test('stays readable in every script', () => {
+  test('keeps letters of every script readable', () => {
     expect(logged('Zoë 名前 😀')).toContain('"Zoë 名前 😀"');
   });
 
-  test('is cut where it is long', () => {
+  test('is truncated', () => {
     expect(logged('x'.repeat(10_000)).length).toBeLessThan(2_200);
   });
 
@@ -149,7 +149,7 @@ test('credentials inside messages and errors are hidden', () => {
 });
 
 describe('A log that clients can fill', () => {
-  test('holds a hundred lines with one message at once, then one in a second, and how many are missing', () => {
+  test('writes a hundred lines with one message at once, then one per second with the number of suppressed lines', () => {
     const log = open();
     for (let count = 0; count < 1_000; count++) log.warn('authentication failed', { count });
     expect(lines).toHaveLength(100);
@@ -161,7 +161,7 @@ describe('A log that clients can fill', () => {
     expect(lines.at(-1)).toContain('"authentication failed" count=1000 suppressed=900');
   });
 
-  test('reports what is missing also when nothing follows', () => {
+  test('reports suppressed lines even if no line follows', () => {
     const log = open();
     for (let count = 0; count < 150; count++) log.warn('authentication failed');
     move(10_000);
@@ -169,7 +169,7 @@ describe('A log that clients can fill', () => {
     expect(timers).toEqual([]);
   });
 
-  test('holds other messages, those of other components, and details that were asked for', () => {
+  test('does not limit other messages, other components and debug lines', () => {
     const log = open({ verbosity: 1 });
     for (let count = 0; count < 200; count++) log.warn('request failed');
     log.error('etcd unreachable');
@@ -180,7 +180,7 @@ describe('A log that clients can fill', () => {
     expect(lines.filter((line) => line.includes('detail'))).toHaveLength(200);
   });
 
-  test('remembers no more messages than there can be, whatever stands in them', () => {
+  test('bounds the number of messages that it tracks', () => {
     const log = open();
     for (let count = 0; count < 1_000; count++) log.warn(`message ${count}`);
     expect(lines).toHaveLength(256 + 100);
@@ -190,7 +190,7 @@ describe('A log that clients can fill', () => {
 describe('A log that could not write some lines', () => {
   const texts = (): string[] => lines.map((line) => line.slice(line.indexOf(']') + 2).trim());
 
-  test('says how many its reader was too slow for', () => {
+  test('reports how many lines were dropped because the reader was too slow', () => {
     let full = true;
     const log = open({ write: (line) => !full && lines.push(line) > 0 });
     for (let count = 0; count < 3; count++) log.info(`lost ${count}`);
@@ -200,7 +200,7 @@ describe('A log that could not write some lines', () => {
     expect(log.omitted).toMatchObject({ backlog: 3 });
   });
 
-  test('says how many were lost on their way out, once', () => {
+  test('reports once how many accepted lines were lost', () => {
     let lost = 0;
     const log = open({ lostLines: () => lost });
     log.info('first');

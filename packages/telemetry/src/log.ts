@@ -1,31 +1,29 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { createLogLimit } from './log-limit.ts';
-import { type Entry, jsonLine, type LogFields, type Severity, textLine } from './log-line.ts';
+import { type Entry, formatJsonLine, type LogFields, type Severity, createTextFormatter } from './log-line.ts';
 
 /**
- * Whoever runs the server reads these lines, and so do machines: a message that never varies, and fields that do.
- * See docs/decisions/0050-logs.md.
+ * Structured log: constant messages, and fields for what varies. See docs/decisions/0050-logs.md.
  */
 export interface Log {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
-  /** An error among the fields is printed with its causes, outermost first. */
+  /** Errors in fields are printed with their causes, outermost first. */
   error(message: string, fields?: LogFields): void;
   /**
-   * For whoever looks for a fault: written only when the verbosity reaches the level. Fields of what is logged often
-   * may be found out later, when many lines are formatted together.
+   * Written only if the verbosity reaches the level. A function for `fields` defers their computation until many lines are
+   * formatted together.
    */
   debug(level: number, message: string, fields?: LogFields | (() => LogFields)): void;
   readonly verbosity: number;
-  /** The same log for one component, which stands in its lines where klog has file and line. */
+  /** The log of a component; its name replaces klog's file and line. */
   withName(component: string): Log;
-  /** Lines that were not written so far. */
+  /** Number of lines not written. */
   readonly omitted: Readonly<Record<Omission, number>>;
 }
 
 /**
- * Why a line was not written: too many with its message, a reader of the log who is too slow, or an output that fails,
- * as a pipe does that nobody reads any more.
+ * Why a line was not written: too many with its message, a slow reader, or a failing output, such as a closed pipe.
  */
 export type Omission = 'rate_limit' | 'backlog' | 'output_error';
 
@@ -34,18 +32,18 @@ export interface LogOptions {
   readonly verbosity: number;
   readonly pid: number;
   readonly clock: Clock;
-  /** Must not block. Returns false for a line that it had to drop. */
+  /** Must not block. Returns false for a dropped line. */
   readonly write: (line: string) => unknown;
-  /** The same for a line that may be formatted when it is written, many together. Without it they are at once. */
+  /** Accepts a line that is formatted when it is written. By default lines are formatted at once. */
   readonly writeLater?: (format: () => string) => unknown;
-  /** How many lines it had taken and could not write after all. */
+  /** Number of accepted lines that could not be written. */
   readonly lostLines?: () => number;
 }
 
-/** Of lines that no component has written. */
+/** Component of lines without a name. */
 const wholeServer = 'server';
 
-const droppedLines = (count: number): Entry => ({
+const createDroppedEntry = (count: number): Entry => ({
   severity: 'warning',
   level: 0,
   component: 'log',
@@ -56,23 +54,23 @@ const droppedLines = (count: number): Entry => ({
 export function createLog(options: LogOptions): Log {
   const { clock, format, verbosity, pid, write, lostLines = () => 0 } = options;
   const { writeLater = (line) => write(line()) } = options;
-  const lineOf = format === 'json' ? jsonLine : textLine(pid);
+  const formatLine = format === 'json' ? formatJsonLine : createTextFormatter(pid);
   const limit = createLogLimit(clock);
   const omitted = { rate_limit: 0, backlog: 0, output_error: 0 };
   let reported = 0;
 
-  const emit = (entry: Entry): boolean => write(lineOf(entry, clock.now())) !== false;
-  /** Says first how many lines are missing before this one. */
+  const emit = (entry: Entry): boolean => write(formatLine(entry, clock.now())) !== false;
+  /** Logs how many lines are missing before the next one. */
   const reportMissing = (): void => {
     omitted.output_error = lostLines();
     const missing = omitted.backlog + omitted.output_error;
-    if (missing > reported && emit(droppedLines(missing - reported))) reported = missing;
+    if (missing > reported && emit(createDroppedEntry(missing - reported))) reported = missing;
   };
   const logLine = (severity: Severity, level: number, component: string, message: string, fields: LogFields): void => {
     reportMissing();
     if (!emit({ severity, level, component, message, fields })) omitted.backlog++;
   };
-  /** Clients can cause these lines, so there are never more of one than an operator can read. */
+  /** Clients can cause these lines, so their rate is limited by message. */
   const logLimited = (severity: Severity, component: string, message: string, fields: LogFields = {}): void => {
     const suppressed = limit(`${component} ${message}`, (count) =>
       logLine(severity, 0, component, message, { suppressed: count }),
@@ -84,14 +82,15 @@ export function createLog(options: LogOptions): Log {
     info: (message, fields) => logLimited('info', component, message, fields),
     warn: (message, fields) => logLimited('warning', component, message, fields),
     error: (message, fields) => logLimited('error', component, message, fields),
-    // Whoever sets the verbosity wants to see them all.
+    // Not rate-limited: operators enable these lines explicitly.
     debug: (level, message, fields = {}) => {
       if (level > verbosity) return;
       if (typeof fields !== 'function') return logLine('info', level, component, message, fields);
       reportMissing();
       const timeMs = clock.now();
-      const format = (): string => lineOf({ severity: 'info', level, component, message, fields: fields() }, timeMs);
-      if (writeLater(format) === false) omitted.backlog++;
+      const formatLater = (): string =>
+        formatLine({ severity: 'info', level, component, message, fields: fields() }, timeMs);
+      if (writeLater(formatLater) === false) omitted.backlog++;
     },
     verbosity,
     withName,

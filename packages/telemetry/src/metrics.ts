@@ -8,13 +8,13 @@ import {
   type MetricType,
   type Sample,
 } from './exposition.ts';
-import { processMetrics } from './process-metrics.ts';
-import { type Labels, labelsText, SeriesOf } from './series.ts';
+import { collectProcessMetrics } from './process-metrics.ts';
+import { type Labels, formatLabels, SeriesOf } from './series.ts';
 
 /**
- * Numbers for Prometheus, under upstream's names where upstream counts the same. Each is declared beside the code that
- * moves it, with the values its labels may have where a client has a say in them: whatever else comes is counted as
- * `other`, so that nobody can grow the series from outside. See docs/decisions/0021-metrics.md and 0048.
+ * Metrics for Prometheus, under the names of kube-apiserver where it has them. Labels that clients can influence declare their
+ * values; other values are counted as `other`, so that clients cannot create series. See docs/decisions/0021-metrics.md and
+ * 0048.
  */
 export interface Metrics {
   counter<Label extends string = never>(declaration: Declaration<Label>): Counter<Label>;
@@ -22,24 +22,24 @@ export interface Metrics {
   histogram<Label extends string = never>(
     declaration: Declaration<Label> & { readonly buckets: readonly number[] },
   ): Histogram<Label>;
-  /** Read at each scrape: for what is counted elsewhere, or changes by itself as an age does. */
+  /** Calls `read` at each scrape: for values that are counted elsewhere, or change with time. */
   readAtScrape<Label extends string = never>(
     type: 'counter' | 'gauge',
     declaration: Omit<Declaration<Label>, 'labels'> & { readonly labels?: readonly Label[] },
     read: () => readonly { readonly labels: LabelValues<Label>; readonly value: number }[],
   ): void;
-  /** What there is, sorted by name. */
+  /** All declared metrics, sorted by name. */
   readonly declared: readonly DeclaredMetric[];
   exposition(format: ExpositionFormat): Promise<Exposition>;
 }
 
-/** All metrics as a scraper reads them. The pieces are made when they are taken. */
+/** All metrics for a scraper. Pieces are created lazily. */
 export interface Exposition {
   readonly contentType: string;
   readonly pieces: Iterable<string>;
 }
 
-/** A metric as documentation shows it. */
+/** The declaration of a metric, for documentation. */
 export interface DeclaredMetric {
   readonly name: string;
   readonly help: string;
@@ -58,7 +58,7 @@ type LabelValues<Label extends string> = Readonly<Record<Label, string>>;
 
 export interface Counter<Label extends string> {
   add(labels: LabelValues<Label>, difference?: number): void;
-  /** Adds to the series with these labels. For who counts the same often: the series is looked up once. */
+  /** Looks up the series once, for frequent additions. */
   series(labels: LabelValues<Label>): (difference?: number) => void;
 }
 
@@ -68,29 +68,29 @@ export interface Gauge<Label extends string> extends Counter<Label> {
 
 export interface Histogram<Label extends string> {
   observe(labels: LabelValues<Label>, value: number): void;
-  /** Observes values with these labels. For who observes the same ones often: the series is looked up once. */
+  /** Looks up the series once, for frequent observations. */
   series(labels: LabelValues<Label>): Observe;
-  /** Observes so many values at once that are known by their sum alone, each as their mean. */
+  /** Observes `count` values of which only the sum is known, each as their mean. */
   means(labels: LabelValues<Label>): (sum: number, count: number) => void;
 }
 
 /** Observes a value; with a trace it becomes the exemplar of its bucket. */
 export type Observe = (value: number, exemplar?: Readonly<{ trace: ExemplarTrace; atSeconds: number }>) => void;
 
-/** What a metric without its own buckets for seconds would wish for: from a cached read to the request timeout. */
+/** Default buckets for seconds: from a cached read to the request timeout. */
 export const secondsBuckets = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
 
-/** For what may last very differently long: each bucket is twice as wide as the one before. */
-export const doublingBuckets = (first: number, count: number): readonly number[] =>
+/** Exponential buckets, each twice as wide as the previous one. */
+export const createDoublingBuckets = (first: number, count: number): readonly number[] =>
   Array.from({ length: count }, (_, at) => first * 2 ** at);
 
-/** With the metrics of the process itself (memory, CPU, event loop) where `ofProcess` says so; a test needs none of them. */
+/** `ofProcess` adds the metrics of the process itself: memory, CPU and event loop. */
 export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): Metrics {
   const families: MetricFamily[] = [];
   const declared: DeclaredMetric[] = [];
-  const ofThisProcess = ofProcess ? processMetrics() : undefined;
+  const ofThisProcess = ofProcess ? collectProcessMetrics() : undefined;
   const names = new Set(ofThisProcess?.declared.map(({ name }) => name));
   const publish = (metric: DeclaredMetric, samples: () => Iterable<Sample>): void => {
     const { name, help, type } = metric;
@@ -106,12 +106,12 @@ export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): M
     labels: Object.keys(labels),
     buckets: [],
   });
-  const numbers = (type: MetricType, declaration: Declaration<string>): SeriesOf<{ value: number }> => {
+  const createSeries = (type: MetricType, declaration: Declaration<string>): SeriesOf<{ value: number }> => {
     const series = new SeriesOf(declaration.labels ?? {}, () => ({ value: 0 }));
     publish(declare(type, declaration), () => series.all.map(({ labels, series: { value } }) => ({ labels, value })));
     return series;
   };
-  const counterOf = (series: SeriesOf<{ value: number }>): Counter<string> => ({
+  const createCounter = (series: SeriesOf<{ value: number }>): Counter<string> => ({
     add: (labels, difference = 1) => {
       series.of(labels).value += difference;
     },
@@ -123,11 +123,11 @@ export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): M
     },
   });
   return {
-    counter: (declaration) => counterOf(numbers('counter', declaration)),
+    counter: (declaration) => createCounter(createSeries('counter', declaration)),
     gauge: (declaration) => {
-      const series = numbers('gauge', declaration);
+      const series = createSeries('gauge', declaration);
       return {
-        ...counterOf(series),
+        ...createCounter(series),
         set: (labels, value) => {
           series.of(labels).value = value;
         },
@@ -144,7 +144,7 @@ export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): M
         series: (labels) => {
           const found = series.of(labels);
           return (value, exemplar) =>
-            exemplar ? found.observeIn(exemplar.trace, value, exemplar.atSeconds) : found.observe(value);
+            exemplar ? found.observeWithTrace(exemplar.trace, value, exemplar.atSeconds) : found.observe(value);
         },
         means: (labels) => {
           const found = series.of(labels);
@@ -154,7 +154,7 @@ export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): M
     },
     readAtScrape: (type, { labels = [], ...declaration }, read) =>
       publish({ ...declare(type, declaration), labels }, () =>
-        read().map((sample) => ({ labels: labelsText(sample.labels), value: sample.value })),
+        read().map((sample) => ({ labels: formatLabels(sample.labels), value: sample.value })),
       ),
     get declared() {
       return [...declared, ...(ofThisProcess?.declared ?? [])].sort((one, other) => (one.name < other.name ? -1 : 1));

@@ -1,4 +1,4 @@
-/** The only file that knows OpenTelemetry's SDK. Its globals are left alone: spans are handed on, not looked up. */
+/** The only file that uses the OpenTelemetry SDK. Its globals are not used: spans are passed as arguments. */
 import {
   createTraceState,
   type HrTime,
@@ -22,21 +22,21 @@ import {
   type SpanOptions,
   type TraceContext,
 } from '@cluster-apiserver/base';
-import { boundedProcessor } from './bounded-spans.ts';
+import { createBoundedProcessor } from './bounded-processor.ts';
 import type { OpenTracer, RequestSpan, TracerOptions } from './tracer.ts';
 
 const million = 1_000_000;
 
-/** What the receiver may take for a batch. */
+/** Timeout of the export of a batch. */
 const exportTimeoutMs = 10_000;
 
-/** A stopping server sends what it has for so long, and no longer. */
+/** Maximum time to flush at shutdown. */
 const closeMsMax = 2_000;
 
-/** A client chooses some values, such as paths; what is longer is cut. */
+/** Clients choose some values, such as paths; longer ones are truncated. */
 const attributeCharactersMax = 512;
 
-export function openTelemetry(options: TracerOptions): OpenTracer {
+export function openTelemetryTracer(options: TracerOptions): OpenTracer {
   const { address, samplingRatePerMillion, resource, clock, random, measures, exported } = options;
   const exporter = new OTLPTraceExporter({
     url: address.includes('://') ? address : `http://${address}`,
@@ -45,11 +45,11 @@ export function openTelemetry(options: TracerOptions): OpenTracer {
   });
   const provider = new TracerProvider({
     resource: resourceFromAttributes(resource),
-    // What is not sampled never comes here.
+    // Only sampled requests create spans.
     sampler: new AlwaysOnSampler(),
-    idGenerator: idsFrom(random),
+    idGenerator: createIdGenerator(random),
     spanLimits: { attributeValueLengthLimit: attributeCharactersMax },
-    spanProcessors: [boundedProcessor(exporter, measures, exported)],
+    spanProcessors: [createBoundedProcessor(exporter, measures, exported)],
   });
   const tracer = provider.getTracer('cluster-apiserver');
   return {
@@ -73,28 +73,28 @@ export function openTelemetry(options: TracerOptions): OpenTracer {
 const traceIdBytes = 16;
 const spanIdBytes = 8;
 
-const idsFrom = (random: Random) => ({
+const createIdGenerator = (random: Random) => ({
   generateTraceId: () => random.bytes(traceIdBytes).toString('hex'),
   generateSpanId: () => random.bytes(spanIdBytes).toString('hex'),
 });
 
 function beginRequest(tracer: SdkTracer, clock: Clock, { name, startMs, attributes, parent, link }: RequestSpan): Span {
-  const context = parent ? trace.setSpanContext(ROOT_CONTEXT, sdkContext(parent)) : ROOT_CONTEXT;
+  const context = parent ? trace.setSpanContext(ROOT_CONTEXT, toSdkContext(parent)) : ROOT_CONTEXT;
   const times = { clock, epochMs: clock.now() - clock.monotonicMs() };
   const span = tracer.startSpan(
     name,
     {
       kind: SpanKind.SERVER,
-      startTime: timeAt(times, startMs),
+      startTime: toHrTime(times, startMs),
       attributes,
-      ...(link && { links: [{ context: sdkContext(link) }] }),
+      ...(link && { links: [{ context: toSdkContext(link) }] }),
     },
     context,
   );
   return new RecordedSpan(tracer, times, span, parent?.state);
 }
 
-const sdkContext = ({ traceId, spanId, flags, state }: TraceContext): SpanContext => ({
+const toSdkContext = ({ traceId, spanId, flags, state }: TraceContext): SpanContext => ({
   traceId,
   spanId,
   traceFlags: flags,
@@ -111,7 +111,7 @@ interface Times {
 
 const nanosPerMs = 1_000_000;
 
-function timeAt({ epochMs }: Times, monotonicMs: number): HrTime {
+function toHrTime({ epochMs }: Times, monotonicMs: number): HrTime {
   const ms = epochMs + monotonicMs;
   const seconds = Math.floor(ms / 1000);
   return [seconds, Math.floor((ms - seconds * 1000) * nanosPerMs)];
@@ -141,7 +141,7 @@ class RecordedSpan implements Span {
       name,
       {
         kind: kind === 'client' ? SpanKind.CLIENT : SpanKind.INTERNAL,
-        startTime: timeAt(this.#times, startMs ?? this.#times.clock.monotonicMs()),
+        startTime: toHrTime(this.#times, startMs ?? this.#times.clock.monotonicMs()),
         ...(attributes && { attributes }),
       },
       trace.setSpan(ROOT_CONTEXT, this.#span),
@@ -163,6 +163,6 @@ class RecordedSpan implements Span {
     if (this.#hasEnded) return;
     if (error !== undefined) this.fail(error instanceof Error ? error.name : typeof error);
     this.#hasEnded = true;
-    this.#span.end(timeAt(this.#times, this.#times.clock.monotonicMs()));
+    this.#span.end(toHrTime(this.#times, this.#times.clock.monotonicMs()));
   }
 }

@@ -1,9 +1,9 @@
 import { collectDefaultMetrics, type MetricObject, Registry } from 'prom-client';
 import type { MetricFamily, MetricType, Sample } from './exposition.ts';
 import type { DeclaredMetric } from './metrics.ts';
-import { labelsText } from './series.ts';
+import { formatLabels } from './series.ts';
 
-/** Gauges whose names end like those of counters, which no tool understands; their sums over types say the same. */
+/** Gauges with names of counters, which confuse tools; the sums over their types are equivalent. */
 const unused: ReadonlySet<string> = new Set([
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
@@ -16,12 +16,12 @@ export interface ProcessMetrics {
   read(): Promise<readonly MetricFamily[]>;
 }
 
-export function processMetrics(): ProcessMetrics {
+export function collectProcessMetrics(): ProcessMetrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
   for (const name of unused) register.removeSingleMetric(name);
   return {
-    declared: (register.getMetricsAsArray() as readonly object[] as readonly Kept[]).map(
+    declared: (register.getMetricsAsArray() as readonly object[] as readonly PromClientMetric[]).map(
       ({ name, help, type, labelNames, upperBounds }) => ({
         name,
         help,
@@ -30,12 +30,12 @@ export function processMetrics(): ProcessMetrics {
         buckets: upperBounds ?? [],
       }),
     ),
-    read: async () => (await register.getMetricsAsJSON()).map(family),
+    read: async () => (await register.getMetricsAsJSON()).map(toFamily),
   };
 }
 
-/** What prom-client keeps of each; its types declare only what is needed to make one. */
-interface Kept {
+/** The metric of prom-client; its types only declare the constructor options. */
+interface PromClientMetric {
   readonly name: string;
   readonly help: string;
   readonly type: string;
@@ -43,11 +43,11 @@ interface Kept {
   readonly upperBounds?: readonly number[];
 }
 
-const family = (metric: MetricObject): MetricFamily => {
+const toFamily = (metric: MetricObject): MetricFamily => {
   const { name, help, values = [] } = metric as MetricObject & { readonly values?: readonly Value[] };
   const samples = values.map(
     ({ labels, value, metricName = name }): Sample => ({
-      labels: labelsText(labels),
+      labels: formatLabels(labels),
       value,
       suffix: metricName.slice(name.length),
     }),

@@ -1,28 +1,28 @@
-/** For each label the values it may have, or `any` where only we choose them and they are few. */
+/** The allowed values of each label; `any` if the server chooses them and they are few. */
 export type Labels = Readonly<Record<string, readonly string[] | 'any'>>;
 
-/** What a value of a label stands for that is not in its list. */
-const stranger = 'other';
+/** Replaces values that are not allowed. */
+const otherValue = 'other';
 
 interface Level {
   readonly name: string;
   readonly known: ReadonlySet<string> | 'any';
 }
 
-/** What is behind the values of one label: branches of the next one, or the series behind the last. */
+/** By value of one label: the branches of the next label, or the series for the last one. */
 type Branch = Map<string, unknown>;
 
 type LabelValues = Readonly<Record<string, string>>;
 
 /**
- * The series of one metric, one for each combination of labels that was met. They are found value by value, so that to
- * count something makes neither a text nor an object: it is done several times for each request.
+ * The series of one metric, by label values. Nested maps find a series without allocating a string or an object: that
+ * happens several times per request.
  */
 export class SeriesOf<Series> {
   readonly #levels: readonly Level[];
   readonly #begin: () => Series;
   readonly #all: { readonly labels: string; readonly series: Series }[] = [];
-  /** The branches of the first label; without labels the one series that there is, from the beginning. */
+  /** The branches of the first label; without labels the only series. */
   readonly #root: unknown;
 
   constructor(labels: Labels, begin: () => Series) {
@@ -31,10 +31,10 @@ export class SeriesOf<Series> {
       known: values === 'any' ? 'any' : new Set(values),
     }));
     this.#begin = begin;
-    this.#root = this.#levels.length === 0 ? this.#added({}) : new Map();
+    this.#root = this.#levels.length === 0 ? this.#add({}) : new Map();
   }
 
-  /** Each with its labels as they are exposed, without braces: they are written down once, and read at each scrape. */
+  /** All series with their formatted labels, without braces. */
   get all(): readonly { readonly labels: string; readonly series: Series }[] {
     return this.#all;
   }
@@ -42,40 +42,40 @@ export class SeriesOf<Series> {
   of(labels: LabelValues): Series {
     let at = this.#root;
     for (const { name } of this.#levels) {
-      // There is a branch on each level but behind the last.
+      // All levels but the last have branches.
       at = (at as Branch).get(labels[name] as string);
-      if (at === undefined) return this.#found(labels);
+      if (at === undefined) return this.#findOrCreate(labels);
     }
     return at as Series;
   }
 
-  /** Strangers come here each time, lest they be remembered one by one. */
-  #found(given: LabelValues): Series {
+  /** Values that are not allowed always take this path, because they are not stored. */
+  #findOrCreate(given: LabelValues): Series {
     const labels: Record<string, string> = {};
     let at = this.#root as Branch;
     this.#levels.forEach(({ name, known }, depth) => {
       const value = String(given[name]);
-      const counted = known === 'any' || known.has(value) ? value : stranger;
+      const counted = known === 'any' || known.has(value) ? value : otherValue;
       labels[name] = counted;
       const isLast = depth === this.#levels.length - 1;
-      if (!at.has(counted)) at.set(counted, isLast ? this.#added(labels) : new Map());
+      if (!at.has(counted)) at.set(counted, isLast ? this.#add(labels) : new Map());
       at = at.get(counted) as Branch;
     });
     return at as Series;
   }
 
-  #added(labels: LabelValues): Series {
+  #add(labels: LabelValues): Series {
     const series = this.#begin();
-    this.#all.push({ labels: labelsText(labels), series });
+    this.#all.push({ labels: formatLabels(labels), series });
     return series;
   }
 }
 
 /** `verb="GET",code="200"` */
-export const labelsText = (labels: Readonly<Record<string, string | number>>): string =>
+export const formatLabels = (labels: Readonly<Record<string, string | number>>): string =>
   Object.entries(labels)
-    .map(([name, value]) => `${name}="${escapedValue(String(value))}"`)
+    .map(([name, value]) => `${name}="${escapeValue(String(value))}"`)
     .join(',');
 
-const escapedValue = (value: string): string =>
+const escapeValue = (value: string): string =>
   value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { createHealth, createMetrics, type Endpoint } from './index.ts';
 import { exposed } from '../test/exposed.ts';
 
-test('a bucket counts what lies below it, its bound included, and the last one everything', async () => {
+test('a bucket counts values up to its inclusive bound, and the last one all values', async () => {
   const metrics = createMetrics({ ofProcess: false });
   const histogram = metrics.histogram({ name: 'bytes', help: 'Sizes.', labels: { of: 'any' }, buckets: [1, 2, 4] });
   for (const value of [0.5, 1, 2, 3, 100]) histogram.observe({ of: 'this' }, value);
@@ -21,7 +21,7 @@ test('a bucket counts what lies below it, its bound included, and the last one e
   expect(text).toContain('bytes_bucket{le="4",of="that"} 1\n');
 });
 
-test('series of several labels are told apart, and strangers on each level are counted as one', async () => {
+test('series are distinguished by labels, and unknown values of each label are counted as other', async () => {
   const metrics = createMetrics({ ofProcess: false });
   const total = metrics.counter({ name: 'calls', help: 'Calls.', labels: { verb: ['GET', 'PUT'], code: ['200'] } });
   for (const [verb, code] of [
@@ -60,54 +60,54 @@ describe('health', () => {
     check: () => Promise.reject(new Error('the secret reason')),
   };
 
-  test('all well says ok, and each by its name when asked', async () => {
-    expect(await health().answer('readyz', { verbose: false, exclude: [] })).toEqual({ status: 200, text: 'ok' });
-    expect(await health().answer('readyz', { verbose: true, exclude: [] })).toEqual({
+  test('passing checks return ok, and are listed if verbose', async () => {
+    expect(await health().checkAll('readyz', { verbose: false, exclude: [] })).toEqual({ status: 200, text: 'ok' });
+    expect(await health().checkAll('readyz', { verbose: true, exclude: [] })).toEqual({
       status: 200,
       text: '[+]ping ok\nreadyz check passed\n',
     });
   });
 
-  test('a failed check fails its endpoints, names itself and keeps its reason for the log', async () => {
+  test('a failed check fails its endpoints with its name, and its reason is only logged', async () => {
     const with1 = health();
     with1.add(broken);
-    expect(await with1.answer('readyz', { verbose: false, exclude: [] })).toEqual({
+    expect(await with1.checkAll('readyz', { verbose: false, exclude: [] })).toEqual({
       status: 500,
       text: '[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n',
     });
-    expect((await with1.answer('livez', { verbose: false, exclude: [] })).status).toBe(200);
+    expect((await with1.checkAll('livez', { verbose: false, exclude: [] })).status).toBe(200);
     expect(failures).toEqual(['readyz/etcd']);
   });
 
-  test('an excluded check is not asked; one that does not exist is told', async () => {
+  test('an excluded check is not run; an unknown exclusion causes a warning', async () => {
     const with1 = health();
     with1.add(broken);
-    expect(await with1.answer('readyz', { verbose: true, exclude: ['etcd', 'moon'] })).toEqual({
+    expect(await with1.checkAll('readyz', { verbose: true, exclude: ['etcd', 'moon'] })).toEqual({
       status: 200,
       text: '[+]ping ok\n[+]etcd excluded: ok\nwarn: some health checks cannot be excluded: no matches for "moon"\nreadyz check passed\n',
     });
   });
 
-  test('one check alone is asked by its name', async () => {
+  test('a single check can be requested by name', async () => {
     const with1 = health();
     with1.add(broken);
-    expect((await with1.answerOne('readyz', 'ping')).status).toBe(200);
-    expect((await with1.answerOne('readyz', 'etcd')).status).toBe(500);
-    expect((await with1.answerOne('livez', 'etcd')).status).toBe(404);
+    expect((await with1.checkOne('readyz', 'ping')).status).toBe(200);
+    expect((await with1.checkOne('readyz', 'etcd')).status).toBe(500);
+    expect((await with1.checkOne('livez', 'etcd')).status).toBe(404);
   });
 
-  test('a check that never answers has failed after a while', async () => {
+  test('a check that never resolves fails after its timeout', async () => {
     const impatient: Clock = {
       ...systemClock,
       after: (_, callback) => (queueMicrotask(() => queueMicrotask(callback)), () => {}),
     };
     const silent = health(impatient);
     silent.add({ name: 'silent', endpoints: everywhere, check: () => new Promise(() => {}) });
-    expect((await silent.answer('livez', { verbose: false, exclude: [] })).status).toBe(500);
+    expect((await silent.checkAll('livez', { verbose: false, exclude: [] })).status).toBe(500);
   });
 });
 
-test('what was counted stands in the exposition, and a label from outside has few values', async () => {
+test('counts appear in the exposition, and labels of clients have bounded values', async () => {
   const metrics = createMetrics({ ofProcess: true });
   const total = metrics.counter({ name: 'requests_total', help: 'Requests.', labels: { verb: ['GET'], code: 'any' } });
   total.add({ verb: 'GET', code: '200' });

@@ -48,7 +48,7 @@ const record = (by: OpenTracer, spans: number): void => {
   for (let span = 0; span < spans; span++) begin(by).end();
 };
 
-describe('A receiver is reached', () => {
+describe('A collector is reached', () => {
   const socket = path.join(os.tmpdir(), `otlp-${process.pid}.sock`);
   test.each<[string, string, string]>([
     ['by its port', '127.0.0.1:0', ''],
@@ -77,8 +77,8 @@ describe('A receiver is reached', () => {
   });
 });
 
-describe('A receiver that', () => {
-  test('refuses costs what was sent, and a report', async () => {
+describe('A collector that', () => {
+  test('rejects spans: they are dropped and reported', async () => {
     receiver = await startReceiver();
     receiver.refusing = true;
     const by = await open(receiver.address);
@@ -91,7 +91,7 @@ describe('A receiver that', () => {
     expect([exported, dropped, reports]).toEqual([2, { export_failed: 3 }, ['failed', undefined]]);
   });
 
-  test('is away costs what was sent', async () => {
+  test('is unreachable: spans are dropped', async () => {
     receiver = await startReceiver();
     const { address } = receiver;
     await receiver.stop();
@@ -100,7 +100,7 @@ describe('A receiver that', () => {
     expect(dropped).toEqual({ export_failed: 3 });
   });
 
-  test('does not answer costs memory for a bounded number of spans', async () => {
+  test('does not respond: the memory for spans is bounded', async () => {
     const answer = Promise.withResolvers<void>();
     receiver = await startReceiver();
     receiver.ready = answer.promise;
@@ -119,7 +119,7 @@ describe('A receiver that', () => {
   });
 });
 
-test('what has ended is sent when the server stops', async () => {
+test('ended spans are exported when the server stops', async () => {
   receiver = await startReceiver();
   const by = await open(receiver.address);
   record(by, 600);
@@ -131,7 +131,7 @@ test.each([
   [0, 0],
   [250_000, 250],
   [million, 1_000],
-])('of a million requests %i are sampled, as chance has it', async (samplingRatePerMillion, expected) => {
+])('samples %i of a million requests at random', async (samplingRatePerMillion, expected) => {
   const by = await open('127.0.0.1:1', { samplingRatePerMillion });
   const sampled = Array.from({ length: 1_000 }, () => by.samples()).filter(Boolean).length;
   expect(Math.abs(sampled - expected)).toBeLessThanOrEqual(40);

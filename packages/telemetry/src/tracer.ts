@@ -1,34 +1,34 @@
 import type { Clock, Random, Span, SpanAttributes, TraceContext } from '@cluster-apiserver/base';
 
-/** What begins the spans of requests that are sampled. */
+/** Starts the spans of sampled requests. */
 export interface Tracer {
-  /** Draws whether to sample a request that has no parent. */
+  /** Decides at random whether to sample a request without a parent span. */
   samples(): boolean;
   begin(request: RequestSpan): Span;
 }
 
 export interface RequestSpan {
   readonly name: string;
-  /** When it began, on the monotonic clock. */
+  /** Start on the monotonic clock. */
   readonly startMs: number;
   readonly attributes: SpanAttributes;
-  /** The span of a trusted caller; the request becomes a part of that trace. */
+  /** The span of a trusted client; the request becomes a part of its trace. */
   readonly parent?: TraceContext | undefined;
-  /** The span of any other caller: linked from a trace of our own. */
+  /** The span of any other client: linked from a new trace. */
   readonly link?: TraceContext | undefined;
 }
 
 export interface TracerOptions {
-  /** An address of gRPC: `host:port`, or `unix://` and a socket. */
+  /** A gRPC address: `host:port`, or `unix://` and a socket. */
   readonly address: string;
-  /** Of a million requests. */
+  /** Sampled requests per million. */
   readonly samplingRatePerMillion: number;
   /** Attributes of this process, such as `service.name`. */
   readonly resource: SpanAttributes;
   readonly clock: Clock;
   readonly random: Random;
   readonly measures: TracerMeasures;
-  /** The receiver gave no answer or a bad one; undefined when it takes spans again. */
+  /** Called after each export, with the error if it failed. */
   readonly exported: (error: Error | undefined) => void;
 }
 
@@ -39,11 +39,11 @@ export interface TracerMeasures {
   dropped(reason: DropReason, spans: number): void;
 }
 
-/** Sends what has ended, and closes. */
+/** `close` exports the ended spans first. */
 export interface OpenTracer extends Tracer {
   close(): Promise<void>;
 }
 
-/** OpenTelemetry is loaded where there is something to trace, and nowhere else: it takes memory and time. */
+/** Loads OpenTelemetry only if tracing is configured: it takes memory and time. */
 export const openTracer = async (options: TracerOptions): Promise<OpenTracer> =>
-  (await import('./open-telemetry.ts')).openTelemetry(options);
+  (await import('./open-telemetry.ts')).openTelemetryTracer(options);

@@ -12,7 +12,7 @@ import path from 'node:path';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
-import { selfSigned } from '@cluster-apiserver/certificates';
+import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { startEtcd } from '../../storage/test/real-etcd.ts';
 import { http1Client } from '../test/fault/client.ts';
 import {
@@ -132,7 +132,7 @@ async function fillWithRoles({ url, ca }: BenchServer): Promise<string> {
 
 /** An authorization webhook that allows everything. */
 async function startWebhook() {
-  const { certificate, privateKey } = await selfSigned(
+  const { certificate, privateKey } = await createSelfSigned(
     { commonName: 'webhook', hosts: ['127.0.0.1'] },
     systemClock,
     systemRandom(),

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { CleanupStack, systemClock, systemRandom } from '@cluster-apiserver/base';
-import { selfSigned } from '@cluster-apiserver/certificates';
+import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
@@ -46,7 +46,7 @@ const requests = (over: 'h2' | 'http/1.1', count: number): number[] => {
 };
 
 async function run(handle: Handle, numbers: readonly number[], signal = new AbortController().signal): Promise<Run> {
-  const { certificate, privateKey } = await selfSigned(
+  const { certificate, privateKey } = await createSelfSigned(
     { commonName: 'fake', hosts: ['127.0.0.1'] },
     systemClock,
     systemRandom(),

@@ -8,7 +8,7 @@ import { mastersGroup } from '@cluster-apiserver/gates';
 import type { KindServices } from '@cluster-apiserver/kinds';
 import type { Kind, KubeObject } from '@cluster-apiserver/model';
 import { listen } from '@cluster-apiserver/pipeline';
-import { assemble, auditFiles, parseFlags, type Server, type Surroundings } from '@cluster-apiserver/server';
+import { assemble, auditFiles, parseFlags, type Server, type Environment } from '@cluster-apiserver/server';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
 import { until } from '../../base/test/until.ts';
@@ -68,7 +68,7 @@ export async function serveKinds(
   const files = filesInMemory({ ...given, tokens: `${token},admin,1,"${mastersGroup}"` });
   const write = (line: string): void => console.error(line);
   const runtime = { version: 'v24.0.0', platform: 'linux', arch: 'x64' };
-  const surroundings: Surroundings = {
+  const environment: Environment = {
     clock,
     random: systemRandom(),
     files,
@@ -99,7 +99,7 @@ export async function serveKinds(
       if (line.startsWith('E') && !errorsExpected && !isWaiting) write(line);
     },
   });
-  const server = await assemble(flags, surroundings, quiet, kinds).catch(async (error: unknown) => {
+  const server = await assemble(flags, environment, quiet, kinds).catch(async (error: unknown) => {
     await scope.close();
     throw error;
   });
@@ -157,7 +157,7 @@ export async function serveKinds(
 }
 
 /** The server's files in memory, so that nothing needs to be cleaned up. */
-function filesInMemory(initial: Readonly<Record<string, string>>): Surroundings['files'] {
+function filesInMemory(initial: Readonly<Record<string, string>>): Environment['files'] {
   const contents = new Map(Object.entries(initial));
   return {
     read: async (path) => {

@@ -1,6 +1,6 @@
 import { declareKind } from '../load.ts';
 import { int32, list, object, string } from '../schema.ts';
-import type { Written } from '../written.ts';
+import type { ConfigNode } from '../config-node.ts';
 
 export interface EventRateLimitConfiguration {
   /** At least one. */
@@ -12,7 +12,7 @@ export interface EventLimit {
   /** Events per second that are admitted once the burst is used up. */
   readonly qps: number;
   readonly burst: number;
-  /** How many buckets are kept; a bucket that was dropped starts full again. */
+  /** Maximum number of buckets; an evicted bucket starts full again. */
   readonly cacheSize: number;
 }
 
@@ -51,34 +51,34 @@ export const eventRateLimitKind = declareKind({
 export const readEventRateLimit = ({
   limits,
 }: {
-  readonly limits: Written<typeof limitsSchema>;
+  readonly limits: ConfigNode<typeof limitsSchema>;
 }): EventRateLimitConfiguration => ({ limits: readLimits(limits) });
 
-function readLimits(written: Written<typeof limitsSchema>): readonly EventLimit[] {
-  const items = written.items();
-  if (items.length === 0) written.invalid([], 'must not be empty');
+function readLimits(node: ConfigNode<typeof limitsSchema>): readonly EventLimit[] {
+  const items = node.items();
+  if (items.length === 0) node.addInvalid([], 'must not be empty');
   return items.flatMap((item) => {
     const fields = item.fields();
     const type = readType(fields.type);
     const [burst, qps] = [readPositive(fields.burst), readPositive(fields.qps)];
     const cacheSize = fields.cacheSize.int32() ?? 0;
-    if (cacheSize < 0 && type !== 'Server') fields.cacheSize.invalid(cacheSize, 'must not be negative');
+    if (cacheSize < 0 && type !== 'Server') fields.cacheSize.addInvalid(cacheSize, 'must not be negative');
     return type ? [{ type, qps, burst, cacheSize: cacheSize || defaultCacheSize }] : [];
   });
 }
 
-function readType(written: Written): EventLimitType | undefined {
-  const text = written.text() ?? '';
+function readType(node: ConfigNode): EventLimitType | undefined {
+  const text = node.string() ?? '';
   const type = types.find((one) => one === text);
   if (!type) {
     const supported = types.map((one) => JSON.stringify(one)).join(', ');
-    written.wrong(`Unsupported value: ${JSON.stringify(text)}: supported values: ${supported}`);
+    node.addProblem(`Unsupported value: ${JSON.stringify(text)}: supported values: ${supported}`);
   }
   return type;
 }
 
-function readPositive(written: Written): number {
-  const number = written.int32() ?? 0;
-  if (number <= 0) written.invalid(number, 'must be positive');
+function readPositive(node: ConfigNode): number {
+  const number = node.int32() ?? 0;
+  if (number <= 0) node.addInvalid(number, 'must be positive');
   return number;
 }

@@ -1,14 +1,14 @@
 import path from 'node:path';
 import { declareKind } from '../load.ts';
 import { string } from '../schema.ts';
-import type { Written, WrittenFields } from '../written.ts';
+import type { ConfigNode, ConfigNodeFields } from '../config-node.ts';
 
 export interface StaticManifestsConfiguration {
   /** A directory; undefined for none. */
   readonly staticManifestsDir: string | undefined;
 }
 
-/** Configures a plugin whose objects come from files, too. */
+/** Declares the configuration of a plugin that also loads policies from static manifests. */
 export const staticManifestsKind = (kind: string) =>
   declareKind({
     kind,
@@ -21,7 +21,7 @@ export const staticManifestsKind = (kind: string) =>
     },
   });
 
-/** Configures a plugin that calls webhooks. Its kubeconfig would hold credentials, which are sent to no webhook here. */
+/** Configures a plugin that calls webhooks. Its kubeconfig is refused: this server sends no credentials to webhooks. */
 export const webhookAdmissionKind = declareKind({
   kind: 'WebhookAdmissionConfiguration',
   versions: ['v1'],
@@ -36,21 +36,21 @@ export const webhookAdmissionKind = declareKind({
 
 export const readStaticManifests = ({
   staticManifestsDir,
-}: WrittenFields<ReturnType<typeof staticManifestsKind>['schema']['properties']>): StaticManifestsConfiguration => ({
+}: ConfigNodeFields<ReturnType<typeof staticManifestsKind>['schema']['properties']>): StaticManifestsConfiguration => ({
   staticManifestsDir: readDirectory(staticManifestsDir),
 });
 
 export function readWebhookAdmission({
   kubeConfigFile,
   staticManifestsDir,
-}: WrittenFields<(typeof webhookAdmissionKind)['schema']['properties']>): StaticManifestsConfiguration {
-  if (kubeConfigFile.text()) kubeConfigFile.wrong('Forbidden: no credentials are sent to admission webhooks');
+}: ConfigNodeFields<(typeof webhookAdmissionKind)['schema']['properties']>): StaticManifestsConfiguration {
+  if (kubeConfigFile.string()) kubeConfigFile.addProblem('Forbidden: no credentials are sent to admission webhooks');
   return { staticManifestsDir: readDirectory(staticManifestsDir) };
 }
 
-function readDirectory(written: Written): string | undefined {
-  const directory = written.text() || undefined;
+function readDirectory(node: ConfigNode): string | undefined {
+  const directory = node.string() || undefined;
   if (directory !== undefined && !path.isAbsolute(directory))
-    written.invalid(directory, 'must be an absolute file path');
+    node.addInvalid(directory, 'must be an absolute file path');
   return directory;
 }

@@ -1,10 +1,10 @@
 import type { Expression } from '@cluster-apiserver/expressions';
 import { subdomainNames } from '@cluster-apiserver/model';
-import { claimText, claimTexts } from './expression.ts';
+import { compileClaimString, compileClaimStrings } from './expression.ts';
 import { list, object, string } from '../schema.ts';
-import type { Written } from '../written.ts';
+import type { ConfigNode } from '../config-node.ts';
 
-/** Which claims, or what made of them, tell who somebody is. */
+/** How the claims of a token map to the attributes of a user. */
 export interface ClaimMappings {
   readonly username: ClaimMapping;
   readonly groups: ClaimMapping | undefined;
@@ -16,7 +16,7 @@ export type ClaimMapping =
   | { readonly from: 'claim'; readonly claim: string; readonly prefix: string }
   | { readonly from: 'expression'; readonly expression: Expression };
 
-const prefixed = (description: string, expression: string) =>
+const prefixedMapping = (description: string, expression: string) =>
   object(description, {
     claim: string('Name of the claim. Excludes `expression`.'),
     prefix: string('Prefix of the value of the claim; required with `claim`, and empty for none.'),
@@ -26,8 +26,11 @@ const prefixed = (description: string, expression: string) =>
 export const claimMappingsSchema = object(
   'How the claims of a token become a user.',
   {
-    username: prefixed('Name of the user.', 'CEL expression over `claims` that gives a string.'),
-    groups: prefixed('Groups of the user.', 'CEL expression over `claims` that gives a string or a list of strings.'),
+    username: prefixedMapping('Name of the user.', 'CEL expression over `claims` that gives a string.'),
+    groups: prefixedMapping(
+      'Groups of the user.',
+      'CEL expression over `claims` that gives a string or a list of strings.',
+    ),
     uid: object('UID of the user.', {
       claim: string('Name of the claim. Excludes `expression`.'),
       expression: string('CEL expression over `claims` that gives a string.'),
@@ -50,45 +53,45 @@ export const claimMappingsSchema = object(
 );
 
 export function readClaimMappings(
-  written: Written<typeof claimMappingsSchema>,
+  node: ConfigNode<typeof claimMappingsSchema>,
   rules: readonly Expression[],
 ): ClaimMappings {
-  const fields = written.fields();
-  const username = readPrefixed(fields.username, claimText, true);
+  const fields = node.fields();
+  const username = readPrefixed(fields.username, compileClaimString, true);
   const extra = readExtra(fields.extra);
   checkEmail(fields.username, username, [...rules, ...extra.map(({ expression }) => expression)]);
   return {
-    // A file with a fault is refused as a whole, so what stands in for a name that is not there is never used.
+    // Never used: a file with problems is rejected as a whole.
     username: username ?? { from: 'claim', claim: '', prefix: '' },
-    groups: readPrefixed(fields.groups, claimTexts, false),
+    groups: readPrefixed(fields.groups, compileClaimStrings, false),
     uid: readUid(fields.uid),
     extra,
   };
 }
 
 function readPrefixed(
-  written: Written<ReturnType<typeof prefixed>>,
-  read: (written: Written) => Expression | undefined,
+  node: ConfigNode<ReturnType<typeof prefixedMapping>>,
+  read: (node: ConfigNode) => Expression | undefined,
   needed: boolean,
 ): ClaimMapping | undefined {
-  const fields = written.fields();
-  const [claim, prefix, text] = [fields.claim.text() ?? '', fields.prefix.text(), fields.expression.text() ?? ''];
+  const fields = node.fields();
+  const [claim, prefix, text] = [fields.claim.string() ?? '', fields.prefix.string(), fields.expression.string() ?? ''];
   if (claim !== '' && text !== '') {
-    written.invalid('', "claim and expression can't both be set");
+    node.addInvalid('', "claim and expression can't both be set");
     return undefined;
   }
   if (claim === '' && text === '') {
-    if (needed) written.required('claim or expression is required');
-    else if (prefix !== undefined) fields.prefix.invalid(prefix, 'prefix can only be set when claim is set');
+    if (needed) node.addRequired('claim or expression is required');
+    else if (prefix !== undefined) fields.prefix.addInvalid(prefix, 'prefix can only be set when claim is set');
     return undefined;
   }
   if (text !== '') {
-    if (prefix !== undefined) fields.prefix.invalid(prefix, "prefix can't be set when expression is set");
+    if (prefix !== undefined) fields.prefix.addInvalid(prefix, "prefix can't be set when expression is set");
     const expression = read(fields.expression);
     return expression && { from: 'expression', expression };
   }
   if (prefix === undefined)
-    fields.prefix.required(
+    fields.prefix.addRequired(
       'prefix is required when claim is set. It can be set to an empty string to disable prefixing',
     );
   return { from: 'claim', claim, prefix: prefix ?? '' };
@@ -96,63 +99,63 @@ function readPrefixed(
 
 type Declared = (typeof claimMappingsSchema)['properties'];
 
-function readUid(written: Written<Declared['uid']>): ClaimMapping | undefined {
-  const fields = written.fields();
-  const [claim, text] = [fields.claim.text() ?? '', fields.expression.text() ?? ''];
-  if (claim !== '' && text !== '') written.invalid('', "claim and expression can't both be set");
+function readUid(node: ConfigNode<Declared['uid']>): ClaimMapping | undefined {
+  const fields = node.fields();
+  const [claim, text] = [fields.claim.string() ?? '', fields.expression.string() ?? ''];
+  if (claim !== '' && text !== '') node.addInvalid('', "claim and expression can't both be set");
   if (claim !== '') return { from: 'claim', claim, prefix: '' };
-  const expression = claimText(fields.expression);
+  const expression = compileClaimString(fields.expression);
   return expression && { from: 'expression', expression };
 }
 
-/** An address that nobody has verified is a name that anybody can take. */
+/** An unverified email address can be claimed by anyone, so it must not become a user name unchecked. */
 function checkEmail(
-  written: Written<Declared['username']>,
+  node: ConfigNode<Declared['username']>,
   username: ClaimMapping | undefined,
   others: readonly Expression[],
 ): void {
   if (username?.from !== 'expression' || !username.expression.readsField('claims', 'email')) return;
   if ([username.expression, ...others].some((expression) => expression.readsField('claims', 'email_verified'))) return;
-  written
+  node
     .fields()
-    .expression.invalid(
+    .expression.addInvalid(
       username.expression.text,
       'claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression',
     );
 }
 
-function readExtra(written: Written<Declared['extra']>): ClaimMappings['extra'] {
+function readExtra(node: ConfigNode<Declared['extra']>): ClaimMappings['extra'] {
   const taken = new Set<string>();
-  return written.items().flatMap((item) => {
+  return node.items().flatMap((item) => {
     const fields = item.fields();
     const key = readKey(fields.key, taken);
-    if ((fields.valueExpression.text() ?? '') === '') fields.valueExpression.required();
-    const expression = claimTexts(fields.valueExpression);
+    if ((fields.valueExpression.string() ?? '') === '') fields.valueExpression.addRequired();
+    const expression = compileClaimStrings(fields.valueExpression);
     return expression ? [{ key, expression }] : [];
   });
 }
 
-/** Domains under which the meaning of a key is not an operator's to choose. */
+/** Domains whose keys Kubernetes and this server define. */
 const reservedDomains = ['k8s.io', 'kubernetes.io', 'platform.io'];
 
-function readKey(written: Written, taken: Set<string>): string {
-  const key = written.text() ?? '';
+function readKey(node: ConfigNode, taken: Set<string>): string {
+  const key = node.string() ?? '';
   if (key === '') {
-    written.required();
+    node.addRequired();
     return key;
   }
   const [domain = '', ...path] = key.split('/');
   if (path.length === 0 || domain === '' || path.join('/') === '')
-    written.invalid(key, 'must be a domain-prefixed path (such as "acme.io/foo")');
+    node.addInvalid(key, 'must be a domain-prefixed path (such as "acme.io/foo")');
   else {
-    for (const problem of subdomainNames.whole(domain)) written.invalid(domain, problem);
+    for (const problem of subdomainNames.whole(domain)) node.addInvalid(domain, problem);
     if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:@]+$/.test(path.join('/')))
-      written.invalid(key, 'what follows the first slash must be valid characters of a path, as RFC 3986 has them');
+      node.addInvalid(key, 'what follows the first slash must be valid characters of a path, as RFC 3986 has them');
   }
-  if (key !== key.toLowerCase()) written.invalid(key, 'must be lowercase');
+  if (key !== key.toLowerCase()) node.addInvalid(key, 'must be lowercase');
   if (reservedDomains.some((reserved) => domain === reserved || domain.endsWith(`.${reserved}`)))
-    written.invalid(key, `${reservedDomains.join(', ')} and their subdomains are reserved`);
-  if (taken.has(key)) written.wrong(`Duplicate value: ${JSON.stringify(key)}`);
+    node.addInvalid(key, `${reservedDomains.join(', ')} and their subdomains are reserved`);
+  if (taken.has(key)) node.addProblem(`Duplicate value: ${JSON.stringify(key)}`);
   taken.add(key);
   return key;
 }

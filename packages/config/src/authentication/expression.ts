@@ -1,5 +1,5 @@
 import { compile, type Expression, formatType, type Type, types } from '@cluster-apiserver/expressions';
-import type { Written } from '../written.ts';
+import type { ConfigNode } from '../config-node.ts';
 
 const claims: Readonly<Record<string, Type>> = { claims: types.map(types.string, types.dyn) };
 const user: Readonly<Record<string, Type>> = {
@@ -11,38 +11,40 @@ const user: Readonly<Record<string, Type>> = {
   }),
 };
 
-export const claimRule = (written: Written): Expression | undefined => read(written, claims, isBool, toBool);
-export const userRule = (written: Written): Expression | undefined => read(written, user, isBool, toBool);
-/** One text. */
-export const claimText = (written: Written): Expression | undefined =>
-  read(written, claims, isText, 'must evaluate to a string');
-/** One text or several. */
-export const claimTexts = (written: Written): Expression | undefined =>
-  read(written, claims, isTexts, 'must evaluate to a string or a list of strings');
+export const compileClaimRule = (node: ConfigNode): Expression | undefined =>
+  compileNode(node, claims, isBool, boolWanted);
+export const compileUserRule = (node: ConfigNode): Expression | undefined =>
+  compileNode(node, user, isBool, boolWanted);
+/** For an expression that must evaluate to a string. */
+export const compileClaimString = (node: ConfigNode): Expression | undefined =>
+  compileNode(node, claims, isString, 'must evaluate to a string');
+/** For an expression that must evaluate to a string or a list of strings. */
+export const compileClaimStrings = (node: ConfigNode): Expression | undefined =>
+  compileNode(node, claims, isStringOrList, 'must evaluate to a string or a list of strings');
 
-// A claim can be of any type, so an answer that is one unchanged is no bool yet: `== true` says what is meant.
+// A claim has any type (`dyn`), so an expression that returns a claim must compare it: `claims.x == true`.
 const isBool = ({ kind }: Type): boolean => kind === 'bool';
-const toBool = 'must evaluate to bool';
-const isText = ({ kind }: Type): boolean => kind === 'string' || kind === 'dyn';
-const isTexts = (type: Type): boolean =>
-  isText(type) || type.kind === 'null' || (type.kind === 'list' && isText(type.of));
+const boolWanted = 'must evaluate to bool';
+const isString = ({ kind }: Type): boolean => kind === 'string' || kind === 'dyn';
+const isStringOrList = (type: Type): boolean =>
+  isString(type) || type.kind === 'null' || (type.kind === 'list' && isString(type.of));
 
-/** Undefined when nothing is written or it cannot work, which is then noted. */
-function read(
-  written: Written,
+/** Undefined if the node is absent, or if the expression has problems, which are added to the findings. */
+function compileNode(
+  node: ConfigNode,
   variables: Readonly<Record<string, Type>>,
   fits: (type: Type) => boolean,
   wanted: string,
 ): Expression | undefined {
-  const text = written.text();
+  const text = node.string();
   if (text === undefined || text === '') return undefined;
   const compiled = compile(text, variables);
   if ('faults' in compiled) {
-    for (const fault of compiled.faults) written.invalid(text, `compilation failed: ${fault}`);
+    for (const fault of compiled.faults) node.addInvalid(text, `compilation failed: ${fault}`);
     return undefined;
   }
   const { expression } = compiled;
   if (fits(expression.type)) return expression;
-  written.invalid(text, `${wanted}, and this is of type ${formatType(expression.type)}`);
+  node.addInvalid(text, `${wanted}, and this is of type ${formatType(expression.type)}`);
   return undefined;
 }

@@ -1,27 +1,27 @@
 import { holdsCertificates } from '../certificates.ts';
 import { type ListSchema, list, object, string } from '../schema.ts';
-import type { Written } from '../written.ts';
+import type { ConfigNode } from '../config-node.ts';
 
-/** Who signs tokens, and how to reach it. */
+/** A token issuer, and how to reach it. */
 export interface Issuer {
   readonly url: string;
   readonly discoveryUrl: string | undefined;
-  /** Certificates in PEM; without them those of the system are trusted. */
+  /** CA bundle in PEM; the CAs of the system if undefined. */
   readonly certificateAuthority: string | undefined;
-  /** A token is taken when it is meant for one of them. */
+  /** A token must be for at least one of them. */
   readonly audiences: readonly string[];
   readonly egressSelector: EgressSelector | undefined;
 }
 
 export type EgressSelector = 'controlplane' | 'cluster';
 
-/** What other issuers of the file have taken already, and what the flags say. */
-export interface Neighbours {
+/** What validating one issuer needs to know of the other issuers of the file, and of the flags. */
+export interface IssuerContext {
   readonly urls: Set<string>;
   readonly discoveryUrls: Set<string>;
   /** Issuers whose tokens are authenticated in another way, such as the server's own. */
   readonly disallowedIssuers: readonly string[];
-  /** The selectors of which a file says where they lead. */
+  /** Selectors that --egress-selector-config-file configures. */
   readonly egressSelectors: readonly string[];
 }
 
@@ -51,97 +51,97 @@ export const issuerSchema = object(
   { required: ['url', 'audiences'] },
 );
 
-export function readIssuer(written: Written<typeof issuerSchema>, neighbours: Neighbours): Issuer {
-  const fields = written.fields();
+export function readIssuer(node: ConfigNode<typeof issuerSchema>, context: IssuerContext): Issuer {
+  const fields = node.fields();
   const audiences = readAudiences(fields.audiences, fields.audienceMatchPolicy);
-  const url = readIssuerUrl(fields.url, neighbours);
+  const url = readIssuerUrl(fields.url, context);
   return {
     url,
-    discoveryUrl: readDiscoveryUrl(fields.discoveryURL, url, neighbours.discoveryUrls),
+    discoveryUrl: readDiscoveryUrl(fields.discoveryURL, url, context.discoveryUrls),
     certificateAuthority: readCertificateAuthority(fields.certificateAuthority),
     audiences,
-    egressSelector: readEgressSelector(fields.egressSelectorType, neighbours.egressSelectors),
+    egressSelector: readEgressSelector(fields.egressSelectorType, context.egressSelectors),
   };
 }
 
-function readIssuerUrl(written: Written, { urls, disallowedIssuers }: Neighbours): string {
-  const url = written.text() ?? '';
+function readIssuerUrl(node: ConfigNode, { urls, disallowedIssuers }: IssuerContext): string {
+  const url = node.string() ?? '';
   if (url === '') {
-    written.required('URL is required');
+    node.addRequired('URL is required');
     return url;
   }
-  if (!checkUrl(written, url)) return url;
+  if (!checkUrl(node, url)) return url;
   if (disallowedIssuers.includes(url))
-    written.invalid(url, `URL must not overlap with disallowed issuers: [${disallowedIssuers.join(' ')}]`);
-  unique(written, url, urls);
+    node.addInvalid(url, `URL must not overlap with disallowed issuers: [${disallowedIssuers.join(' ')}]`);
+  requireUnique(node, url, urls);
   return url;
 }
 
-function readDiscoveryUrl(written: Written, issuerUrl: string, taken: Set<string>): string | undefined {
-  const url = written.text();
+function readDiscoveryUrl(node: ConfigNode, issuerUrl: string, taken: Set<string>): string | undefined {
+  const url = node.string();
   if (url === undefined || url === '') return undefined;
-  if (!checkUrl(written, url)) return url;
+  if (!checkUrl(node, url)) return url;
   const plain = (text: string): string => text.replace(/\/$/, '');
-  if (plain(url) === plain(issuerUrl)) written.invalid(url, 'discoveryURL must be different from URL');
-  unique(written, url, taken);
+  if (plain(url) === plain(issuerUrl)) node.addInvalid(url, 'discoveryURL must be different from URL');
+  requireUnique(node, url, taken);
   return url;
 }
 
-/** Notes all that is wrong with a URL. False if it holds credentials: nothing more is said of it that would show it. */
-function checkUrl(written: Written, text: string): boolean {
+/** Adds the problems of a URL. Returns false if it contains credentials: later problems must not repeat the URL. */
+function checkUrl(node: ConfigNode, text: string): boolean {
   const url = URL.parse(text);
   if (!url) {
-    written.invalid(text, 'must be a URL such as https://host/path');
+    node.addInvalid(text, 'must be a URL such as https://host/path');
     return true;
   }
   const hasCredentials = url.username !== '' || url.password !== '';
   const shown = hasCredentials ? '<omitted>' : text;
-  if (url.protocol !== 'https:') written.invalid(shown, 'URL scheme must be https');
-  if (hasCredentials) written.invalid(shown, 'URL must not contain a username or password');
-  if (url.search !== '' || text.includes('?')) written.invalid(shown, 'URL must not contain a query');
-  if (url.hash !== '' || text.includes('#')) written.invalid(shown, 'URL must not contain a fragment');
+  if (url.protocol !== 'https:') node.addInvalid(shown, 'URL scheme must be https');
+  if (hasCredentials) node.addInvalid(shown, 'URL must not contain a username or password');
+  if (url.search !== '' || text.includes('?')) node.addInvalid(shown, 'URL must not contain a query');
+  if (url.hash !== '' || text.includes('#')) node.addInvalid(shown, 'URL must not contain a fragment');
   return !hasCredentials;
 }
 
-function unique(written: Written, value: string, taken: Set<string>): void {
-  if (taken.has(value)) written.wrong(`Duplicate value: ${JSON.stringify(value)}`);
+function requireUnique(node: ConfigNode, value: string, taken: Set<string>): void {
+  if (taken.has(value)) node.addProblem(`Duplicate value: ${JSON.stringify(value)}`);
   taken.add(value);
 }
 
-function readAudiences(written: Written<ListSchema>, policy: Written): readonly string[] {
+function readAudiences(node: ConfigNode<ListSchema>, policy: ConfigNode): readonly string[] {
   const taken = new Set<string>();
-  const audiences = written.items().map((item) => {
-    const audience = item.text() ?? '';
-    if (audience === '') item.required('audience can not be empty');
-    else unique(item, audience, taken);
+  const audiences = node.items().map((item) => {
+    const audience = item.string() ?? '';
+    if (audience === '') item.addRequired('audience can not be empty');
+    else requireUnique(item, audience, taken);
     return audience;
   });
-  if (audiences.length === 0) written.required(`at least one ${written.path} is required`);
-  const match = policy.text() ?? '';
+  if (audiences.length === 0) node.addRequired(`at least one ${node.path} is required`);
+  const match = policy.string() ?? '';
   if (audiences.length > 1 && match !== 'MatchAny')
-    policy.invalid(match, 'audienceMatchPolicy must be MatchAny for multiple audiences');
+    policy.addInvalid(match, 'audienceMatchPolicy must be MatchAny for multiple audiences');
   if (audiences.length <= 1 && match !== 'MatchAny' && match !== '')
-    policy.invalid(match, 'audienceMatchPolicy must be empty or MatchAny for single audience');
+    policy.addInvalid(match, 'audienceMatchPolicy must be empty or MatchAny for single audience');
   return audiences;
 }
 
-function readCertificateAuthority(written: Written): string | undefined {
-  const pem = written.text();
+function readCertificateAuthority(node: ConfigNode): string | undefined {
+  const pem = node.string();
   if (pem === undefined || pem === '') return undefined;
-  if (holdsCertificates(pem)) written.findings.addCertificates(written.path, pem);
-  else written.wrong('Invalid value: "<omitted>": data does not contain any valid certificates in PEM');
+  if (holdsCertificates(pem)) node.findings.addCertificates(node.path, pem);
+  else node.addProblem('Invalid value: "<omitted>": data does not contain any valid certificates in PEM');
   return pem;
 }
 
-function readEgressSelector(written: Written, configured: readonly string[]): EgressSelector | undefined {
-  const selector = written.text() ?? '';
+function readEgressSelector(node: ConfigNode, configured: readonly string[]): EgressSelector | undefined {
+  const selector = node.string() ?? '';
   if (selector === '') return undefined;
   if (selector !== 'controlplane' && selector !== 'cluster') {
-    written.invalid(selector, 'egress selector must be either controlplane or cluster');
+    node.addInvalid(selector, 'egress selector must be either controlplane or cluster');
     return undefined;
   }
-  // Without a way of its own the traffic would go where the operator did not want it.
+  // An unconfigured selector would silently connect directly, on a network that the operator excluded.
   if (!configured.includes(selector))
-    written.invalid(selector, 'needs the flag --egress-selector-config-file, with a file that says where it leads');
+    node.addInvalid(selector, 'needs the flag --egress-selector-config-file, with a file that says where it leads');
   return selector;
 }

@@ -1,9 +1,9 @@
 import type { Expression } from '@cluster-apiserver/expressions';
-import { claimRule, userRule } from './expression.ts';
+import { compileClaimRule, compileUserRule } from './expression.ts';
 import { list, object, string } from '../schema.ts';
-import type { Written } from '../written.ts';
+import type { ConfigNode } from '../config-node.ts';
 
-/** What must hold of a token's claims. */
+/** A condition that the claims of a token must satisfy. */
 export type ClaimRule =
   | { readonly by: 'claim'; readonly claim: string; readonly requiredValue: string }
   | ExpressionRule;
@@ -11,7 +11,7 @@ export type ClaimRule =
 export interface ExpressionRule {
   readonly by: 'expression';
   readonly expression: Expression;
-  /** What whoever is refused is told. */
+  /** Sent to the client if the rule rejects its token. */
   readonly message: string | undefined;
 }
 
@@ -39,37 +39,38 @@ export const userRulesSchema = list(
   ),
 );
 
-export function readClaimRules(written: Written<typeof claimRulesSchema>): readonly ClaimRule[] {
+export function readClaimRules(node: ConfigNode<typeof claimRulesSchema>): readonly ClaimRule[] {
   const taken = new Set<string>();
-  return written.items().flatMap((item): readonly ClaimRule[] => {
+  return node.items().flatMap((item): readonly ClaimRule[] => {
     const fields = item.fields();
-    const [claim, value] = [fields.claim.text() ?? '', fields.requiredValue.text() ?? ''];
-    const [text, message] = [fields.expression.text() ?? '', fields.message.text() ?? ''];
-    if (claim !== '' && text !== '') item.invalid(claim, "claim and expression can't both be set");
-    if (claim === '' && text === '') item.required('claim or expression is required');
-    if (claim !== '' && message !== '') fields.message.invalid(message, 'may not be specified when claim is set');
-    if (text !== '' && value !== '') fields.requiredValue.invalid(value, 'may not be specified when expression is set');
-    once(claim === '' ? fields.expression : fields.claim, claim || text, taken);
+    const [claim, value] = [fields.claim.string() ?? '', fields.requiredValue.string() ?? ''];
+    const [text, message] = [fields.expression.string() ?? '', fields.message.string() ?? ''];
+    if (claim !== '' && text !== '') item.addInvalid(claim, "claim and expression can't both be set");
+    if (claim === '' && text === '') item.addRequired('claim or expression is required');
+    if (claim !== '' && message !== '') fields.message.addInvalid(message, 'may not be specified when claim is set');
+    if (text !== '' && value !== '')
+      fields.requiredValue.addInvalid(value, 'may not be specified when expression is set');
+    requireUnique(claim === '' ? fields.expression : fields.claim, claim || text, taken);
     if (claim !== '') return [{ by: 'claim', claim, requiredValue: value }];
-    return ruleOf(claimRule(fields.expression), message);
+    return ruleOf(compileClaimRule(fields.expression), message);
   });
 }
 
-export function readUserRules(written: Written<typeof userRulesSchema>): readonly ExpressionRule[] {
+export function readUserRules(node: ConfigNode<typeof userRulesSchema>): readonly ExpressionRule[] {
   const taken = new Set<string>();
-  return written.items().flatMap((item) => {
+  return node.items().flatMap((item) => {
     const fields = item.fields();
-    const text = fields.expression.text() ?? '';
-    if (text === '') fields.expression.required();
-    once(fields.expression, text, taken);
-    return ruleOf(userRule(fields.expression), fields.message.text() ?? '');
+    const text = fields.expression.string() ?? '';
+    if (text === '') fields.expression.addRequired();
+    requireUnique(fields.expression, text, taken);
+    return ruleOf(compileUserRule(fields.expression), fields.message.string() ?? '');
   });
 }
 
 const ruleOf = (expression: Expression | undefined, message: string): ExpressionRule[] =>
   expression ? [{ by: 'expression', expression, message: message || undefined }] : [];
 
-function once(written: Written, text: string, taken: Set<string>): void {
-  if (text !== '' && taken.has(text)) written.wrong(`Duplicate value: ${JSON.stringify(text)}`);
+function requireUnique(node: ConfigNode, text: string, taken: Set<string>): void {
+  if (text !== '' && taken.has(text)) node.addProblem(`Duplicate value: ${JSON.stringify(text)}`);
   taken.add(text);
 }

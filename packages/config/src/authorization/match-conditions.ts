@@ -1,10 +1,10 @@
 import { compile, type Expression, formatType, type Type, types } from '@cluster-apiserver/expressions';
 import { list, object, string } from '../schema.ts';
-import type { Written } from '../written.ts';
+import type { ConfigNode } from '../config-node.ts';
 
 const matchConditionsMax = 64;
 
-const selector = (kind: string): Type =>
+const selectorType = (kind: string): Type =>
   types.object(`kubernetes.${kind}SelectorAttributes`, {
     rawSelector: types.string,
     requirements: types.list(
@@ -26,8 +26,8 @@ const review: Readonly<Record<string, Type>> = {
     resource: types.string,
     subresource: types.string,
     name: types.string,
-    fieldSelector: selector('Field'),
-    labelSelector: selector('Label'),
+    fieldSelector: selectorType('Field'),
+    labelSelector: selectorType('Label'),
   }),
   nonResourceAttributes: types.object('kubernetes.NonResourceAttributes', { path: types.string, verb: types.string }),
   user: types.string,
@@ -36,7 +36,7 @@ const review: Readonly<Record<string, Type>> = {
   uid: types.string,
 };
 
-/** Bare as in our documentation, and below `request` as in kube-apiserver's. */
+/** Bare variables as in the documentation of this server, and below `request` as in kube-apiserver's. */
 const variables = { ...review, request: types.object('kubernetes.SubjectAccessReviewSpec', review) };
 
 export const matchConditionsSchema = list(
@@ -54,35 +54,35 @@ export const matchConditionsSchema = list(
 );
 
 /** An empty list matches every request. */
-export function readMatchConditions(written: Written<typeof matchConditionsSchema>): readonly Expression[] {
-  const items = written.items();
+export function readMatchConditions(node: ConfigNode<typeof matchConditionsSchema>): readonly Expression[] {
+  const items = node.items();
   if (items.length > matchConditionsMax)
-    written.wrong(`Too many: ${items.length}: must have at most ${matchConditionsMax} items`);
+    node.addProblem(`Too many: ${items.length}: must have at most ${matchConditionsMax} items`);
   const taken = new Set<string>();
   return items.flatMap((item) => {
     const { expression } = item.fields();
-    const text = expression.text() ?? '';
+    const text = expression.string() ?? '';
     if (text === '') {
-      expression.required();
+      expression.addRequired();
       return [];
     }
     if (taken.has(text)) {
-      expression.wrong(`Duplicate value: ${JSON.stringify(text)}`);
+      expression.addProblem(`Duplicate value: ${JSON.stringify(text)}`);
       return [];
     }
     taken.add(text);
-    return compiled(expression, text);
+    return compileCondition(expression, text);
   });
 }
 
-function compiled(written: Written, text: string): readonly Expression[] {
+function compileCondition(node: ConfigNode, text: string): readonly Expression[] {
   const result = compile(text, variables);
   if ('faults' in result) {
-    for (const fault of result.faults) written.invalid(text, `compilation failed: ${fault}`);
+    for (const fault of result.faults) node.addInvalid(text, `compilation failed: ${fault}`);
     return [];
   }
   const { expression } = result;
   if (expression.type.kind === 'bool') return [expression];
-  written.invalid(text, `must evaluate to bool, and this is of type ${formatType(expression.type)}`);
+  node.addInvalid(text, `must evaluate to bool, and this is of type ${formatType(expression.type)}`);
   return [];
 }

@@ -1,16 +1,16 @@
 import path from 'node:path';
 import type { Expression } from '@cluster-apiserver/expressions';
 import { boolean, duration, object, string } from '../schema.ts';
-import type { Written } from '../written.ts';
+import type { ConfigNode } from '../config-node.ts';
 import { matchConditionsSchema, readMatchConditions } from './match-conditions.ts';
 
 export interface WebhookSettings {
-  /** How long answers are cached; 0 for not at all. */
+  /** Time to cache responses; 0 disables the cache for them. */
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
   readonly timeoutMs: number;
   readonly subjectAccessReviewVersion: 'v1' | 'v1beta1';
-  /** The decision when there is no answer that can be used. */
+  /** The decision if the webhook returns no usable response. */
   readonly failurePolicy: 'NoOpinion' | 'Deny';
   /** Absolute. */
   readonly connectionFile: string;
@@ -21,9 +21,9 @@ const authorizedTtlMs = 5 * 60_000;
 const unauthorizedTtlMs = 30_000;
 const timeoutMsMax = 30_000;
 
-/** A file, and the place that names it, for faults in that file. */
+/** A file, and the node that names it, to report the problems of the file. */
 export interface NamedFile {
-  readonly place: Written;
+  readonly place: ConfigNode;
   readonly file: string;
 }
 
@@ -59,22 +59,22 @@ export const webhookSchema = object(
   { required: ['timeout', 'subjectAccessReviewVersion', 'failurePolicy', 'connectionInfo'] },
 );
 
-/** Each of them is undefined if it has faults. */
-export function readWebhook(written: Written<typeof webhookSchema>): {
+/** Each is undefined if it has problems. */
+export function readWebhook(node: ConfigNode<typeof webhookSchema>): {
   readonly settings: WebhookSettings | undefined;
   readonly connectionFile: NamedFile | undefined;
 } {
-  const fields = written.fields();
+  const fields = node.fields();
   const ofAuthorized = readTtl(fields.authorizedTTL, fields.cacheAuthorizedRequests, authorizedTtlMs);
   const ofUnauthorized = readTtl(fields.unauthorizedTTL, fields.cacheUnauthorizedRequests, unauthorizedTtlMs);
   const timeoutMs = readTimeout(fields.timeout);
   const version = readOneOf(fields.subjectAccessReviewVersion, ['v1', 'v1beta1']);
   const failurePolicy = readOneOf(fields.failurePolicy, ['NoOpinion', 'Deny']);
   const matchConditions = readMatchConditions(fields.matchConditions);
-  if (!fields.matchConditionSubjectAccessReviewVersion.absent)
+  if (!fields.matchConditionSubjectAccessReviewVersion.isAbsent)
     readOneOf(fields.matchConditionSubjectAccessReviewVersion, ['v1']);
   else if (fields.matchConditions.items().length > 0)
-    fields.matchConditionSubjectAccessReviewVersion.required('required if match conditions are specified');
+    fields.matchConditionSubjectAccessReviewVersion.addRequired('required if match conditions are specified');
   const connectionFile = readConnectionInfo(fields.connectionInfo);
   const settings = version &&
     failurePolicy &&
@@ -90,53 +90,53 @@ export function readWebhook(written: Written<typeof webhookSchema>): {
   return { settings, connectionFile };
 }
 
-/** None, as kube-apiserver has it, means the default: what is not to be cached is switched off by the field for that. */
-function readTtl(written: Written, cached: Written, fallbackMs: number): number {
-  const ttlMs = written.durationMs() || fallbackMs;
-  if (ttlMs < 0) written.invalid(written.text(), 'must be > 0s');
-  return (cached.fact() ?? true) ? ttlMs : 0;
+/** As in kube-apiserver, 0 means the default; `cacheAuthorizedRequests` and its sibling disable the cache. */
+function readTtl(node: ConfigNode, cached: ConfigNode, fallbackMs: number): number {
+  const ttlMs = node.durationMs() || fallbackMs;
+  if (ttlMs < 0) node.addInvalid(node.string(), 'must be > 0s');
+  return (cached.boolean() ?? true) ? ttlMs : 0;
 }
 
-function readTimeout(written: Written): number {
-  const timeoutMs = written.durationMs();
-  if (written.absent) written.required();
+function readTimeout(node: ConfigNode): number {
+  const timeoutMs = node.durationMs();
+  if (node.isAbsent) node.addRequired();
   else if (timeoutMs !== undefined && (timeoutMs <= 0 || timeoutMs > timeoutMsMax))
-    written.invalid(written.text(), `must be > 0s and <= ${timeoutMsMax / 1000}s`);
+    node.addInvalid(node.string(), `must be > 0s and <= ${timeoutMsMax / 1000}s`);
   return timeoutMs ?? timeoutMsMax;
 }
 
-function readOneOf<T extends string>(written: Written, values: readonly T[]): T | undefined {
-  const text = written.text() ?? '';
+function readOneOf<T extends string>(node: ConfigNode, values: readonly T[]): T | undefined {
+  const text = node.string() ?? '';
   const value = values.find((one) => one === text);
-  if (text === '') written.required();
-  else if (value === undefined) written.wrong(unsupported(text, values));
+  if (text === '') node.addRequired();
+  else if (value === undefined) node.addProblem(describeUnsupported(text, values));
   return value;
 }
 
-const unsupported = (text: string, values: readonly string[]): string =>
+const describeUnsupported = (text: string, values: readonly string[]): string =>
   `Unsupported value: ${JSON.stringify(text)}: supported values: ${values.map((one) => JSON.stringify(one)).join(', ')}`;
 
-/** By type, the field that names the file: the names of our documentation, and those that kube-apiserver has. */
+/** The field that names the file, by type: the name in the documentation of this server, and that of kube-apiserver. */
 const fileFields = { PlatformConfigFile: 'platformConfigFile', KubeConfigFile: 'kubeConfigFile' } as const;
 
-function readConnectionInfo(written: Written<typeof connectionInfoSchema>): NamedFile | undefined {
-  const fields = written.fields();
-  const type = fields.type.text() ?? '';
+function readConnectionInfo(node: ConfigNode<typeof connectionInfoSchema>): NamedFile | undefined {
+  const fields = node.fields();
+  const type = fields.type.string() ?? '';
   const known = (Object.keys(fileFields) as (keyof typeof fileFields)[]).find((one) => one === type);
   if (known === undefined) {
-    if (written.absent || type === '') fields.type.required();
+    if (node.isAbsent || type === '') fields.type.addRequired();
     else if (type === 'InClusterConfig')
-      fields.type.invalid(type, 'the API server cannot ask itself; use PlatformConfigFile');
-    else fields.type.wrong(unsupported(type, Object.keys(fileFields)));
+      fields.type.addInvalid(type, 'the API server cannot call itself; use PlatformConfigFile');
+    else fields.type.addProblem(describeUnsupported(type, Object.keys(fileFields)));
     return undefined;
   }
   const place = fields[fileFields[known]];
   for (const other of Object.values(fileFields))
-    if (other !== fileFields[known] && !fields[other].absent)
-      fields[other].wrong(`Forbidden: may not be specified when type=${known}`);
-  const file = place.text() ?? '';
+    if (other !== fileFields[known] && !fields[other].isAbsent)
+      fields[other].addProblem(`Forbidden: may not be specified when type=${known}`);
+  const file = place.string() ?? '';
   if (path.isAbsolute(file)) return { file, place };
-  if (file === '') place.required(`required when type=${known}`);
-  else place.invalid(file, 'must be an absolute path');
+  if (file === '') place.addRequired(`required when type=${known}`);
+  else place.addInvalid(file, 'must be an absolute path');
   return undefined;
 }

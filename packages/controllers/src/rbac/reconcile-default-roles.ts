@@ -1,5 +1,5 @@
 import { runSync, toSyncTask } from '@cluster-apiserver/base';
-import { missingRules, RuleSet } from '@cluster-apiserver/gates';
+import { findMissingRules, RuleSet } from '@cluster-apiserver/gates';
 import type { AggregationRule, ClusterRole, ClusterRoleBinding } from '@cluster-apiserver/kinds';
 import {
   decode,
@@ -165,7 +165,7 @@ function mergeRole(stored: KubeObject, expected: KubeObject): KubeObject {
     return { ...merged, aggregationRule: mergeAggregation(role.aggregationRule, wanted.aggregationRule) };
   const rules: readonly PolicyRule[] = role.rules ?? [];
   const held = [new RuleSet(rules)];
-  const missing = (wanted.rules ?? []).filter((rule) => runSync(missingRules([rule], held)).missing.length > 0);
+  const missing = (wanted.rules ?? []).filter((rule) => runSync(findMissingRules([rule], held)).missing.length > 0);
   return missing.length === 0 ? merged : { ...merged, rules: [...rules, ...missing] };
 }
 

@@ -4,7 +4,7 @@
  */
 import type { SyncTask } from '@cluster-apiserver/base';
 import {
-  admissionEnvironment,
+  createAdmissionEnvironment,
   compileIn,
   compileVariables,
   type Environment,
@@ -38,7 +38,7 @@ export function* checkTypes(
   const paramsType = typeOfParams(paramKind, served);
   const typed: TypedEnvironment[] = [];
   for (const kind of kindsMatched(policy, served)) {
-    const environment = admissionEnvironment({
+    const environment = createAdmissionEnvironment({
       hasAuthorizer: true,
       hasParams: paramKind !== undefined,
       objectType: typeOfKind(kind.kind, kind.schema),

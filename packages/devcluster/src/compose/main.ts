@@ -1,7 +1,7 @@
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
-import { ownerOf, setUp } from './set-up.ts';
+import { getOwner, setUp } from './set-up.ts';
 
-// The one-shot service `setup` of docker-compose.yml. It runs as root there, because fresh volumes belong to root.
+// The one-shot service `setup` of docker-compose.yml. It runs as root, because new volumes belong to root.
 
 const [directory = '/setup', address = 'https://127.0.0.1:6443'] = process.argv.slice(2);
 
@@ -11,10 +11,10 @@ try {
   const { kubeconfig } = await setUp({
     directory,
     address,
-    // The uid of our image, which the other services run as too.
+    // The uid of the image, which the other services use, too.
     service: isRoot ? { uid: 65_532, gid: 65_532 } : undefined,
-    // Credentials on the host belong to whoever owns the checkout.
-    user: isRoot ? ownerOf(`${directory}/credentials`) : undefined,
+    // Credentials on the host belong to the owner of the checkout.
+    user: isRoot ? getOwner(`${directory}/credentials`) : undefined,
     clock: systemClock,
     random: systemRandom(),
   });

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => fs.rmSync(directory, { recursive: true, force: true }));
 
-test('every leaf certificate is signed by its authority, and etcd has another one than clients', () => {
+test('every leaf certificate is signed by its CA, and etcd has a different CA than clients', () => {
   const authority = (name: string) => new X509Certificate(read('authorities', `${name}-ca.crt`)).publicKey;
   const isSigned = (name: string, ...file: string[]) => new X509Certificate(read(...file)).verify(authority(name));
   expect(isSigned('etcd', 'etcd', 'etcd-2.crt')).toBe(true);
@@ -42,7 +42,7 @@ test('the kubeconfig names the address on the host and the client certificate', 
   expect(new X509Certificate(Buffer.from(data, 'base64')).subject).toBe('O=system:masters\nCN=admin');
 });
 
-test('values take the place of their names in configuration, whole lines with their indentation', () => {
+test('placeholders in configuration are replaced by their values, whole lines with their indentation', () => {
   const [secret = '', , ...lines] = read('apiserver', 'example.yaml').trimEnd().split('\n');
   expect(Buffer.from(secret.slice('secret: '.length), 'base64')).toHaveLength(32);
   expect(lines.at(-1)).toBe('other: ${OTHER}');
@@ -61,7 +61,7 @@ test('private keys and configuration with secrets are readable by their owner on
   expect(files.map((file) => modeOf(file))).toEqual(files.map(() => 0o600));
 });
 
-test('another run keeps authorities and keys, and issues new certificates', async () => {
+test('another run keeps CAs and keys and issues new certificates', async () => {
   const kept = [
     'authorities/etcd-ca.crt',
     'apiserver/ca.crt',

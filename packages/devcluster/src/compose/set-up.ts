@@ -3,26 +3,26 @@ import {
   type CertificateAuthority,
   createAuthority,
   type Credentials,
-  newPrivateKey,
+  generatePrivateKey,
   openAuthority,
 } from '@cluster-apiserver/certificates';
 import fs from 'node:fs';
 import path from 'node:path';
-import { readIfThere, replaceFile } from '../files.ts';
+import { readIfExists, replaceFile } from '../files.ts';
 
 /**
- * Credentials and configuration for docker-compose.yml. Each service sees only the folder that it needs, as a volume of
- * its own. Authorities, the signing key and the encryption key are created once and kept; the certificates that they
- * sign are issued at each start, so they never expire in a cluster that is started now and then.
+ * Creates credentials and configuration for docker-compose.yml. Each service mounts only the directory that it requires. CAs,
+ * the signing key and the encryption key are created once; leaf certificates are issued at each start, so that they do not
+ * expire in a cluster that is started now and then.
  */
-export interface SetUp {
-  /** The volumes are mounted below it. */
+export interface SetUpOptions {
+  /** Directory below which the volumes are mounted. */
   readonly directory: string;
-  /** Where clients on the host reach the load balancer. */
+  /** Address of the load balancer for clients on the host. */
   readonly address: string;
-  /** Who the services run as; undefined leaves all files to who runs this. */
+  /** User of the services; undefined keeps the current user as the owner of all files. */
   readonly service: Owner | undefined;
-  /** Who uses the credentials on the host. */
+  /** Owner of the credentials on the host. */
   readonly user: Owner | undefined;
   readonly clock: Clock;
   readonly random: Random;
@@ -35,23 +35,23 @@ interface Owner {
 
 const etcdMembers = ['etcd-1', 'etcd-2', 'etcd-3'];
 const replicas = ['apiserver-1', 'apiserver-2', 'apiserver-3'];
-/** The load balancer passes TLS through, so the replicas are called by its names too. */
+/** The load balancer passes TLS through, so the certificates of the replicas also contain its names. */
 const loadBalancer = ['load-balancer', 'localhost', '127.0.0.1', '::1'];
-/** Volumes that services write into; fresh ones belong to root. */
-const writtenByServices = ['kms', ...[...etcdMembers, 'prometheus', 'grafana'].map((name) => path.join('data', name))];
+/** Volumes that services write to; new ones belong to root. */
+const serviceDirectories = ['kms', ...[...etcdMembers, 'prometheus', 'grafana'].map((name) => path.join('data', name))];
 const encryptionKeyBytes = 32;
 const readable = 0o644;
 const secret = 0o600;
 
-export async function setUp(options: SetUp): Promise<{ readonly kubeconfig: string }> {
+export async function setUp(options: SetUpOptions): Promise<{ readonly kubeconfig: string }> {
   const { address, service, user, clock, random } = options;
   const at = (...names: string[]): string => path.join(options.directory, ...names);
   const kept = at('authorities');
   fs.mkdirSync(kept, { recursive: true, mode: 0o700 });
-  const cluster = await authority(kept, 'cluster', clock, random);
-  const etcd = await authority(kept, 'etcd', clock, random);
+  const cluster = await openOrCreateAuthority(kept, 'cluster', clock, random);
+  const etcd = await openOrCreateAuthority(kept, 'etcd', clock, random);
 
-  const write = writerFor(service);
+  const write = createWriter(service);
   write(at('etcd', 'ca.crt'), etcd.certificate);
   for (const member of etcdMembers) {
     const hosts = [member, 'localhost', '127.0.0.1'];
@@ -67,7 +67,7 @@ export async function setUp(options: SetUp): Promise<{ readonly kubeconfig: stri
   );
   const hosts = [...replicas, ...loadBalancer];
   writePair(write, at('apiserver', 'server'), await cluster.issueForServer({ commonName: 'cluster-apiserver', hosts }));
-  const signingKey = await readOrCreate(path.join(kept, 'service-accounts.key'), newPrivateKey);
+  const signingKey = await readOrCreate(path.join(kept, 'service-accounts.key'), generatePrivateKey);
   write(at('apiserver', 'service-accounts.key'), signingKey, secret);
   write(at('load-balancer', 'ca.crt'), cluster.certificate);
   const dexHosts = ['dex', 'dex.localhost', 'localhost', '127.0.0.1'];
@@ -75,17 +75,17 @@ export async function setUp(options: SetUp): Promise<{ readonly kubeconfig: stri
   write(at('prometheus-credentials', 'ca.crt'), cluster.certificate);
   const prometheus = await cluster.issueForClient({ user: 'prometheus', groups: ['system:monitoring'] });
   writePair(write, at('prometheus-credentials', 'prometheus'), prometheus);
-  for (const folder of writtenByServices) own(at(folder), service);
+  for (const folder of serviceDirectories) changeOwner(at(folder), service);
 
   const encryptionKey = await readOrCreate(path.join(kept, 'encryption.key'), async () =>
     random.bytes(encryptionKeyBytes).toString('base64'),
   );
   const values = { ENCRYPTION_KEY: encryptionKey, CERTIFICATE_AUTHORITY: cluster.certificate };
   for (const name of fs.readdirSync(at('config')).filter((name) => name.endsWith('.yaml'))) {
-    write(at('apiserver', name), withValues(fs.readFileSync(at('config', name), 'utf8'), values), secret);
+    write(at('apiserver', name), fillTemplate(fs.readFileSync(at('config', name), 'utf8'), values), secret);
   }
 
-  const writeForUser = writerFor(user);
+  const writeForUser = createWriter(user);
   const kubeconfigs = [
     { user: 'admin', groups: ['system:masters'], file: 'kubeconfig' },
     { user: 'developer', groups: ['developers'], file: 'developer.kubeconfig' },
@@ -99,11 +99,16 @@ export async function setUp(options: SetUp): Promise<{ readonly kubeconfig: stri
   return { kubeconfig: at('credentials', 'kubeconfig') };
 }
 
-export const ownerOf = (file: string): Owner => fs.statSync(file);
+export const getOwner = (file: string): Owner => fs.statSync(file);
 
-async function authority(directory: string, name: string, clock: Clock, random: Random): Promise<CertificateAuthority> {
+async function openOrCreateAuthority(
+  directory: string,
+  name: string,
+  clock: Clock,
+  random: Random,
+): Promise<CertificateAuthority> {
   const [certificateFile, keyFile] = [path.join(directory, `${name}-ca.crt`), path.join(directory, `${name}-ca.key`)];
-  const [certificate, privateKey] = [readIfThere(certificateFile), readIfThere(keyFile)];
+  const [certificate, privateKey] = [readIfExists(certificateFile), readIfExists(keyFile)];
   if (certificate && privateKey) return openAuthority({ certificate, privateKey }, clock, random);
   const created = await createAuthority(`cluster-apiserver compose ${name} authority`, clock, random);
   replaceFile(keyFile, created.privateKey, secret);
@@ -111,20 +116,20 @@ async function authority(directory: string, name: string, clock: Clock, random: 
   return created;
 }
 
-/** What the file holds, or what is created and written into it now. */
+/** Reads a file, or creates it if it does not exist. */
 async function readOrCreate(file: string, create: () => Promise<string>): Promise<string> {
-  const content = readIfThere(file) ?? (await create());
+  const content = readIfExists(file) ?? (await create());
   replaceFile(file, content, secret);
   return content;
 }
 
 type Write = (file: string, content: string, mode?: number) => void;
 
-/** Readers see a file only when it is theirs. */
-const writerFor =
+/** Sets the owner before the file gets its final name, so that its reader never sees it without permission. */
+const createWriter =
   (owner: Owner | undefined): Write =>
   (file, content, mode = readable) => {
-    own(path.dirname(file), owner);
+    changeOwner(path.dirname(file), owner);
     const next = `${file}.next`;
     fs.writeFileSync(next, content, { mode });
     if (owner) fs.chownSync(next, owner.uid, owner.gid);
@@ -136,14 +141,14 @@ function writePair(write: Write, name: string, { certificate, privateKey }: Cred
   write(`${name}.crt`, certificate);
 }
 
-function own(directory: string, owner: Owner | undefined): void {
+function changeOwner(directory: string, owner: Owner | undefined): void {
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
   if (owner) fs.chownSync(directory, owner.uid, owner.gid);
   fs.chmodSync(directory, 0o700);
 }
 
-/** Puts a value in place of `${NAME}`; each of its lines gets the indentation of the first. */
-function withValues(template: string, values: Readonly<Record<string, string>>): string {
+/** Replaces `${NAME}` by its value; each line of the value gets the indentation of the first. */
+function fillTemplate(template: string, values: Readonly<Record<string, string>>): string {
   return template.replaceAll(/^( *)(.*)\$\{([A-Z_]+)\}/gm, (whole, indent: string, before: string, name: string) => {
     const value = values[name];
     return value === undefined ? whole : indent + before + value.trimEnd().replaceAll('\n', `\n${indent}`);

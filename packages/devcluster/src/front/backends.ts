@@ -1,20 +1,20 @@
-/** The replicas as the front sees them: who is asked next, and who is left out for now. */
+/** The replicas, and whether they are ready. */
 export interface Backends {
-  /** Everybody once, in the order to try: those that are ready take turns, the others come last. */
-  inTurn(): number[];
-  /** True when this is news. */
+  /** All replicas in the order to try: ready ones in rotation, then the others. */
+  order(): number[];
+  /** Returns whether the state has changed. */
   setReady(port: number, ready: boolean): boolean;
 }
 
 /**
- * A replica that is not ready is still tried when nobody better is there: one that drains, or that has lost its
- * store, gives its clients an answer they understand, and a refused connection gives them none.
+ * An unready replica is still tried if no ready one accepts: a draining one, or one without etcd, responds with an error that
+ * clients understand, unlike a refused connection.
  */
-export function backends(ports: readonly number[]): Backends {
+export function createBackends(ports: readonly number[]): Backends {
   const ready = new Set<number>();
   let turn = 0;
   return {
-    inTurn: () => {
+    order: () => {
       turn = (turn + 1) % ports.length;
       const rotated = [...ports.slice(turn), ...ports.slice(0, turn)];
       return [...rotated.filter((port) => ready.has(port)), ...rotated.filter((port) => !ready.has(port))];

@@ -14,7 +14,7 @@ afterEach(async () => {
   scope = new CleanupStack();
 });
 
-describe('who gets a new connection', () => {
+describe('a new connection goes to', () => {
   test('the ready replicas, in turn', async () => {
     const { dial } = await frontOf([await speaker('a'), await speaker('b')]);
     const answers = [await dial(), await dial(), await dial(), await dial()];
@@ -22,12 +22,12 @@ describe('who gets a new connection', () => {
     expect(answers.filter((answer) => answer === 'b')).toHaveLength(2);
   });
 
-  test('nobody learns of a replica that refuses: the next one is tried', async () => {
+  test('the next replica when one refuses, without the client noticing', async () => {
     const { dial } = await frontOf([await refusing(), await speaker('b')]);
     for (let i = 0; i < 6; i += 1) expect(await dial()).toBe('b');
   });
 
-  test('not a replica that says it is not ready, and again when it is', async () => {
+  test('no replica that is not ready, until it is ready again', async () => {
     const [a, b] = [await speaker('a'), await speaker('b')];
     const { dial, ready, said } = await frontOf([a, b]);
     ready.delete(a.port);
@@ -38,7 +38,7 @@ describe('who gets a new connection', () => {
     expect(new Set([await dial(), await dial()])).toEqual(new Set(['a', 'b']));
   });
 
-  test('one that is not ready, when nobody is: it can say why', async () => {
+  test('a replica that is not ready when none is, so that it can say why', async () => {
     const a = await speaker('a');
     const { dial, ready, said } = await frontOf([await refusing(), a]);
     ready.clear();
@@ -46,7 +46,7 @@ describe('who gets a new connection', () => {
     expect(await dial()).toBe('a');
   });
 
-  test('with no replica at all the client is refused at once, by a reset', async () => {
+  test('no replica when there is none: the client gets a reset at once', async () => {
     const { open } = await frontOf([await refusing(), await refusing()]);
     const [error] = await once(open(), 'error');
     expect(error).toMatchObject({ code: 'ECONNRESET' });
@@ -67,7 +67,7 @@ describe('an open connection', () => {
     client.destroy();
   });
 
-  test('is answered after the client has said all it had to say', async () => {
+  test('is answered after the client has half-closed', async () => {
     const counting = await listener(
       (socket) => void buffer(socket).then((bytes) => socket.end(`${bytes.length} bytes`)),
     );
@@ -77,7 +77,7 @@ describe('an open connection', () => {
     expect(String(await buffer(client))).toBe('300000 bytes');
   });
 
-  test('can still send when the replica has said all it had to say', async () => {
+  test('can still send after the replica has half-closed', async () => {
     const { promise: received, resolve } = Promise.withResolvers<Buffer>();
     const early = await listener((socket) => {
       socket.end('goodbye');
@@ -90,7 +90,7 @@ describe('an open connection', () => {
     expect(await received).toHaveLength(100_000);
   });
 
-  test('that a replica breaks off is broken for the client, and does not look like an end', async () => {
+  test('that a replica resets is reset for the client, not ended', async () => {
     const breaking = await listener((socket) => socket.once('data', () => socket.resetAndDestroy()));
     const { open } = await frontOf([breaking]);
     const client = open();
@@ -99,7 +99,7 @@ describe('an open connection', () => {
     expect(error).toMatchObject({ code: 'ECONNRESET' });
   });
 
-  test('that a client breaks off is broken for the replica', async () => {
+  test('that a client resets is reset for the replica', async () => {
     const { promise: broken, resolve } = Promise.withResolvers<NodeJS.ErrnoException>();
     const waiting = await listener((socket) => {
       socket.on('error', resolve);
@@ -112,7 +112,7 @@ describe('an open connection', () => {
     expect(await broken).toMatchObject({ code: 'ECONNRESET' });
   });
 
-  test('makes a fast replica wait for a slow reader instead of filling our memory', async () => {
+  test('applies backpressure to a fast replica with a slow reader', async () => {
     const { promise: filled, resolve } = Promise.withResolvers<number>();
     const manyBytes = 256 * 1024 * 1024;
     const flooding = await listener((socket) => {
@@ -133,7 +133,7 @@ describe('an open connection', () => {
   });
 });
 
-test('draining ends nothing that is open, takes nothing new, and is over when the last connection is', async () => {
+test('draining keeps open connections, accepts no new ones, and completes with the last connection', async () => {
   const echo = await listener((socket) => socket.pipe(socket));
   const { open, front } = await frontOf([echo]);
   const client = open();

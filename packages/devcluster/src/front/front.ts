@@ -1,15 +1,15 @@
 import { type Clock, CleanupStack } from '@cluster-apiserver/base';
 import { once } from 'node:events';
-import { backends } from './backends.ts';
-import { proxy } from './proxy.ts';
+import { createBackends } from './backends.ts';
+import { createProxy } from './proxy.ts';
 import { type Probe, watchReadiness } from './readiness.ts';
 
 export interface Front {
-  /** Takes no new connections; resolves when the last one has ended. */
+  /** Stops accepting connections; resolves when the last one has ended. */
   drain(): Promise<void>;
 }
 
-/** The one public address in front of the replicas. */
+/** Opens the public address, which distributes connections to the replicas. */
 export async function openFront(
   port: number,
   replicas: readonly number[],
@@ -17,12 +17,12 @@ export async function openFront(
   clock: Clock,
   say: (line: string) => void,
 ): Promise<Front> {
-  const known = backends(replicas);
+  const known = createBackends(replicas);
   const report = (replica: number, ready: boolean, why: string): void => {
     if (known.setReady(replica, ready))
       say(`127.0.0.1:${replica} ${ready ? 'takes' : 'gets no'} new connections: ${why}`);
   };
-  const server = proxy(known, clock, (replica) => report(replica, false, 'it refused one'));
+  const server = createProxy(known, clock, (replica) => report(replica, false, 'it refused one'));
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const scope = new CleanupStack();

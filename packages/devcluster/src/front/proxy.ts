@@ -2,32 +2,32 @@ import type { Clock } from '@cluster-apiserver/base';
 import net from 'node:net';
 import type { Backends } from './backends.ts';
 
-/** Each connection takes two file descriptors, and systems give a process a little more than a thousand to begin with. */
+/** Each connection uses two file descriptors, and the default limit of a process is 1024. */
 const connectionsMax = 5_000;
-/** On one machine a connection stands within a millisecond; a replica that needs longer is not taking any. */
+/** Local connections are established within a millisecond; a slower replica is not accepting. */
 const connectTimeoutMs = 1_000;
 
 /**
- * Passes bytes on without looking at them, so TLS, HTTP/2 and client certificates reach from the client to the
- * replica. A connection stays where it began; only new ones are distributed.
+ * Forwards bytes unmodified, so that TLS, HTTP/2 and client certificates work end to end. Only new connections are
+ * distributed; open ones stay with their replica.
  */
-export function proxy(backends: Backends, clock: Clock, refused: (port: number) => void): net.Server {
+export function createProxy(backends: Backends, clock: Clock, refused: (port: number) => void): net.Server {
   const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-    // Until a replica is found nobody else listens for errors, and an unheard one would end the process.
+    // Without a listener an error before a replica is found would end the process.
     client.on('error', () => client.destroy());
-    void carry(client, backends, clock, refused);
+    void forward(client, backends, clock, refused);
   });
   server.maxConnections = connectionsMax;
   return server;
 }
 
-async function carry(
+async function forward(
   client: net.Socket,
   backends: Backends,
   clock: Clock,
   refused: (port: number) => void,
 ): Promise<void> {
-  for (const port of backends.inTurn()) {
+  for (const port of backends.order()) {
     const replica = await connect(port, clock);
     if (client.destroyed) {
       replica?.destroy();
@@ -50,7 +50,7 @@ function connect(port: number, clock: Clock): Promise<net.Socket | undefined> {
     const failed = (): void => settle(undefined);
     const timeOut = clock.after(connectTimeoutMs, () => {
       settle(undefined);
-      socket.on('error', () => {}); // nobody waits for this connection any more
+      socket.on('error', () => {}); // the connection is abandoned
       socket.destroy();
     });
     socket.once('error', failed);
@@ -59,8 +59,8 @@ function connect(port: number, clock: Clock): Promise<net.Socket | undefined> {
 }
 
 /**
- * `pipe` waits for a slow reader and hands on the end of each direction by itself. What it does not hand on is a
- * connection that broke: the other side learns of it as a reset, not as an end that looks intended.
+ * `pipe` handles backpressure and forwards the end of each direction. It does not forward errors: a broken connection is
+ * passed on as a reset, not as a regular end.
  */
 function join(client: net.Socket, replica: net.Socket): void {
   for (const [from, to] of [

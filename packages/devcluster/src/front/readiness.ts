@@ -6,13 +6,13 @@ export interface Probe {
   close(): void;
 }
 
-/** A replica that needs longer to say that it is ready is not. */
+/** Timeout of a readiness request; a slower replica counts as unready. */
 const answerTimeoutMs = 1_000;
 
-/** Asks replicas whether they are ready, over connections that are kept: five handshakes a second would cost a replica more than the answers. */
-export function probe(ca: string, token: string): Probe {
+/** Requests /readyz over kept-alive connections: five TLS handshakes a second would cost more than the responses. */
+export function createProbe(ca: string, token: string): Probe {
   const agent = new https.Agent({ ca, keepAlive: true, maxSockets: 1 });
-  const ask = (port: number, again: boolean): Promise<boolean> =>
+  const probe = (port: number, again: boolean): Promise<boolean> =>
     new Promise((resolve) => {
       const request = https.get(
         {
@@ -30,16 +30,16 @@ export function probe(ca: string, token: string): Probe {
         },
       );
       request.on('timeout', () => request.destroy());
-      // A kept connection may have been closed a moment ago, which says nothing about the replica: a new one decides.
-      request.on('error', () => (request.reusedSocket && !again ? resolve(ask(port, true)) : resolve(false)));
+      // A kept-alive connection may just have been closed by the replica: retry on a new one.
+      request.on('error', () => (request.reusedSocket && !again ? resolve(probe(port, true)) : resolve(false)));
     });
-  return { ready: (port) => ask(port, false), close: () => agent.destroy() };
+  return { ready: (port) => probe(port, false), close: () => agent.destroy() };
 }
 
-/** How soon a replica that stops being ready gets no new connections. */
+/** Maximum delay until an unready replica gets no new connections. */
 const intervalMs = 200;
 
-/** Asks again and again, until the returned function is called. */
+/** Polls until the returned function is called. */
 export function watchReadiness(
   port: number,
   { ready }: Probe,

@@ -3,7 +3,7 @@ import { Uint, type Value } from '../values/value.ts';
 import type { Fault } from '../syntax/fault.ts';
 import type { Fold, Node } from '../syntax/node.ts';
 import { Inference } from './inference.ts';
-import { type Declarations, type Locals, referenceOf, withLocal } from './names.ts';
+import { type Declarations, type Locals, resolveReference, withLocal } from './names.ts';
 import { fieldOf, formatType, type Type, types } from './type.ts';
 
 /** The type of an expression's value, and all that cannot work in it. */
@@ -21,9 +21,9 @@ export function check(node: Node, declared: Declarations): Checked {
 export interface Checked {
   readonly type: Type;
   readonly faults: readonly Fault[];
-  /** The type of a part of what was checked. */
+  /** The type of a part of the checked expression. */
   readonly typeOf: (node: Node) => Type;
-  /** What a call can mean by the types of its arguments. */
+  /** The overloads of a call that fit the argument types. */
   readonly overloadsOf: OverloadsOf;
 }
 
@@ -88,7 +88,7 @@ class Checker {
   }
 
   #reference(node: Node, locals: Locals | undefined): Type | undefined {
-    const found = referenceOf(node, this.#declared, locals);
+    const found = resolveReference(node, this.#declared, locals);
     return found?.kind === 'local' ? found.local.type : found?.type;
   }
 
@@ -126,13 +126,14 @@ class Checker {
     let gives: Type | undefined;
     const fitting: Overload[] = [];
     for (const overload of overloads) {
-      if (overload.method !== method) continue;
+      if (overload.isMethod !== method) continue;
       const [result, ...takes] = this.inference.instance(overload.gives, ...overload.takes) as [Type, ...Type[]];
       if (!this.inference.assign(given, takes)) continue;
       fitting.push(overload);
       // Arguments of unknown types may mean several functions; what they have in common is all that is known.
       if (gives === undefined) gives = result;
-      else if (formatType(this.inference.known(gives)) !== formatType(this.inference.known(result))) gives = dyn;
+      else if (formatType(this.inference.substitute(gives)) !== formatType(this.inference.substitute(result)))
+        gives = dyn;
     }
     this.overloads.set(node, fitting);
     return (
@@ -257,7 +258,7 @@ class Checker {
       this.#fault(node, `expected type '${formatType(wanted)}' but found '${this.#format(type)}'`);
   }
 
-  /** After a fault anything goes, so that one mistake is told once. */
+  /** The type after an error is dynamic, so that one mistake is reported once. */
   #fault({ at }: Node, message: string): Type {
     this.faults.push({ at, message });
     return dyn;

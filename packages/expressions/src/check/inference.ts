@@ -13,9 +13,9 @@ export class Inference {
     const mine = new Map<string, Type>();
     const renamed = (type: Type): Type => {
       if (type.kind !== 'parameter') return withParts(type, renamed);
-      const known = mine.get(type.name) ?? this.fresh();
-      mine.set(type.name, known);
-      return known;
+      const substitute = mine.get(type.name) ?? this.fresh();
+      mine.set(type.name, substitute);
+      return substitute;
     };
     return declared.map(renamed);
   }
@@ -24,7 +24,7 @@ export class Inference {
     return types.parameter(`_${this.#parameters++}`);
   }
 
-  /** Whether values of these types can be given where those are asked for; if so, what that says is remembered. */
+  /** Whether values of these types are assignable to those; if so, binds their type parameters. */
   assign(given: readonly Type[], wanted: readonly Type[]): boolean {
     const before = this.#bound.names.length;
     const fits =
@@ -33,20 +33,20 @@ export class Inference {
     return fits;
   }
 
-  /** What is known of a type. What nothing is known of can be anything. */
+  /** Replaces bound type parameters. Unbound ones become dynamic. */
   resolve(type: Type): Type {
-    const known = found(this.#bound, type);
+    const known = findBinding(this.#bound, type);
     return known.kind === 'parameter' ? types.dyn : withParts(known, (part) => this.resolve(part));
   }
 
   /** The same, with parameters that stand for nothing yet. */
-  known(type: Type): Type {
-    return withParts(found(this.#bound, type), (part) => this.known(part));
+  substitute(type: Type): Type {
+    return withParts(findBinding(this.#bound, type), (part) => this.substitute(part));
   }
 
   /** As far as it is known, with parameters left to be found. */
   shallow(type: Type): Type {
-    return found(this.#bound, type);
+    return findBinding(this.#bound, type);
   }
 
   /** The type of a place where either may stand. */
@@ -72,7 +72,7 @@ interface Bound {
   readonly names: string[];
 }
 
-function found({ types: bound }: Bound, type: Type): Type {
+function findBinding({ types: bound }: Bound, type: Type): Type {
   let known = type;
   while (known.kind === 'parameter') {
     const next = bound.get(known.name);
@@ -83,8 +83,8 @@ function found({ types: bound }: Bound, type: Type): Type {
 }
 
 function unify(bound: Bound, given: Type, wanted: Type): boolean {
-  const one = found(bound, given);
-  const other = found(bound, wanted);
+  const one = findBinding(bound, given);
+  const other = findBinding(bound, wanted);
   if (one.kind === 'parameter' && other.kind === 'parameter' && one.name === other.name) return true;
   if (other.kind === 'parameter') return bind(bound, other.name, one);
   if (one.kind === 'parameter') return bind(bound, one.name, other);
@@ -103,7 +103,7 @@ const nullable: ReadonlySet<Type['kind']> = new Set(['null', 'object', 'optional
 /** Nothing can be a list of itself. */
 function bind(bound: Bound, name: string, type: Type): boolean {
   const within = (part: Type): boolean => {
-    const known = found(bound, part);
+    const known = findBinding(bound, part);
     return known.kind === 'parameter' ? known.name === name : partsOf(known).some(within);
   };
   if (within(type)) return false;

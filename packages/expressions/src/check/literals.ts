@@ -1,7 +1,7 @@
 import { validateFormat } from '../library/format.ts';
 import type { Library } from '../library/index.ts';
 import { accepts, call } from '../library/overload.ts';
-import { patternFault } from '../library/regular-expressions.ts';
+import { findPatternFault } from '../library/regular-expressions.ts';
 import { Budget } from '../run/budget.ts';
 import type { Fault } from '../syntax/fault.ts';
 import { childrenOf, type Node } from '../syntax/node.ts';
@@ -61,7 +61,7 @@ function validateCall(
     case 'matches':
     case 'find':
     case 'findAll':
-      return second ? patternFault(second) : [];
+      return second ? findPatternFault(second) : [];
     case 'int':
     case 'uint':
     case 'double':

@@ -3,11 +3,11 @@ import { TypeValue, type Value } from '../values/value.ts';
 import { type Node, qualifiedName } from '../syntax/node.ts';
 import { formatType, type Type, types } from './type.ts';
 
-/** What an expression may speak of. */
+/** The names that an expression can use. */
 export interface Declarations {
   /** Names may have dots: `a.b` is then a variable and no field. */
   readonly variables: ReadonlyMap<string, Type>;
-  /** Names are looked for in here first, then in what it stands in. */
+  /** Names are resolved in this container first, then in the enclosing ones. */
   readonly container: string;
   readonly library: Library;
   /** Types that an expression may make objects of, by their names. */
@@ -34,8 +34,12 @@ type Reference =
   | { readonly kind: 'variable'; readonly name: string; readonly type: Type }
   | { readonly kind: 'type'; readonly type: Type; readonly value: Value };
 
-/** What a name, or names joined by dots, stand for as a whole; undefined when they do not. */
-export function referenceOf(node: Node, declared: Declarations, locals: Locals | undefined): Reference | undefined {
+/** Resolves a name or a qualified name; undefined if it is unknown. */
+export function resolveReference(
+  node: Node,
+  declared: Declarations,
+  locals: Locals | undefined,
+): Reference | undefined {
   const name = qualifiedName(node);
   if (name === undefined) return undefined;
   const root = name.split('.', 1)[0] as string;

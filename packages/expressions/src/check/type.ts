@@ -1,4 +1,4 @@
-/** What a value may be, as far as it is known before there is one. */
+/** The static type of an expression. */
 export type Type =
   | {
       readonly kind:
@@ -81,7 +81,7 @@ const typeNames: Readonly<Record<string, string>> = {
   duration: 'google.protobuf.Duration',
 };
 
-/** What a field of an object is; undefined when it has none of this name. */
+/** The type of a field of an object; undefined if it has no such field. */
 export function fieldOf({ fields, isOpen }: ObjectType, name: string): Type | undefined {
   if (Object.hasOwn(fields, name)) return fields[name];
   return isOpen ? types.dyn : undefined;

@@ -82,8 +82,8 @@ export interface AdmissionOptions {
   readonly paramsType?: Type;
 }
 
-/** What the expressions of policies and of match conditions of webhooks may use. */
-export function admissionEnvironment(options: AdmissionOptions): Environment {
+/** The environment of policy expressions and of webhook match conditions. */
+export function createAdmissionEnvironment(options: AdmissionOptions): Environment {
   const { objectType = types.dyn, paramsType = types.dyn } = options;
   return {
     variables: {
@@ -110,7 +110,7 @@ export interface AdmissionValues {
   /** The `request` of an AdmissionReview, with options and without objects. */
   readonly request: object;
   readonly namespaceObject: object | null | undefined;
-  /** Whose rights `authorizer` asks for, and of which resource the request is. */
+  /** The user and the resource of the request, for `authorizer`. */
   readonly authorizer?: {
     readonly authorize: Authorize;
     readonly user: UserInfo;
@@ -119,7 +119,7 @@ export interface AdmissionValues {
 }
 
 /** The values of those variables for one request. The objects may not change while they are used. */
-export function admissionValues(given: AdmissionValues): ReadonlyMap<string, Value> {
+export function createAdmissionValues(given: AdmissionValues): ReadonlyMap<string, Value> {
   const { authorizer } = given;
   const values = new Map<string, Value>();
   for (const name of ['object', 'oldObject', 'params', 'request', 'namespaceObject'] as const)

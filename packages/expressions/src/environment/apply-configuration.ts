@@ -5,17 +5,17 @@ type ListSchema = Extract<Schema, { readonly type: 'list' }>;
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Why what an ApplyConfiguration gives cannot be merged into objects of a kind, in the words of kube-apiserver;
- * undefined when it can. What is atomic would replace what the policy does not know of, so it is refused.
+ * Why an apply configuration cannot be merged into objects of a kind, in the words of kube-apiserver; undefined if it can.
+ * Atomic fields are refused: they would replace values that the policy does not know.
  */
 export function findApplyFault(schema: ObjectSchema, configuration: Json): string | undefined {
-  const faults = typeFaults(schema, configuration, '');
+  const faults = findTypeFaults(schema, configuration, '');
   const [only] = faults;
   if (only !== undefined) {
-    const told = faults.length === 1 ? only : ['errors:', ...faults.map((fault) => `  ${fault}`)].join('\n');
-    return `failed to convert patch object to typed object: ${told}`;
+    const message = faults.length === 1 ? only : ['errors:', ...faults.map((fault) => `  ${fault}`)].join('\n');
+    return `failed to convert patch object to typed object: ${message}`;
   }
-  const atomics = atomicPaths(schema, configuration, '');
+  const atomics = findAtomicPaths(schema, configuration, '');
   return atomics.length === 0
     ? undefined
     : `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`;
@@ -24,7 +24,7 @@ export function findApplyFault(schema: ObjectSchema, configuration: Json): strin
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-function typeFaults(schema: Schema, value: unknown, path: string): string[] {
+function findTypeFaults(schema: Schema, value: unknown, path: string): string[] {
   if (value === null || value === undefined) return [];
   const wrong = (problem: string): string[] => [`${path}: ${problem}`];
   switch (schema.type) {
@@ -34,46 +34,46 @@ function typeFaults(schema: Schema, value: unknown, path: string): string[] {
     case 'bytes':
       return typeof value === 'string'
         ? []
-        : wrong(`expected string, got &value.valueUnstructured{Value:${goText(value)}}`);
+        : wrong(`expected string, got &value.valueUnstructured{Value:${formatAsGo(value)}}`);
     case 'boolean':
-      return typeof value === 'boolean' ? [] : wrong(`expected boolean, got &{${goText(value)}}`);
+      return typeof value === 'boolean' ? [] : wrong(`expected boolean, got &{${formatAsGo(value)}}`);
     case 'int32':
     case 'int64':
-      return typeof value === 'number' ? [] : wrong(`expected numeric (int or float), got ${goType(value)}`);
+      return typeof value === 'number' ? [] : wrong(`expected numeric (int or float), got ${getGoType(value)}`);
     case 'time':
     case 'microTime':
-      return typeof value === 'object' ? wrong(`expected any scalar, got &{${goText(value)}}`) : [];
+      return typeof value === 'object' ? wrong(`expected any scalar, got &{${formatAsGo(value)}}`) : [];
     case 'map':
-      if (!isObject(value)) return wrong(`expected map, got &{${goText(value)}}`);
-      return Object.entries(value).flatMap(([key, held]) => typeFaults(schema.values, held, `${path}.${key}`));
+      if (!isObject(value)) return wrong(`expected map, got &{${formatAsGo(value)}}`);
+      return Object.entries(value).flatMap(([key, held]) => findTypeFaults(schema.values, held, `${path}.${key}`));
     case 'object':
-      if (!isObject(value)) return wrong(`expected map, got &{${goText(value)}}`);
+      if (!isObject(value)) return wrong(`expected map, got &{${formatAsGo(value)}}`);
       return Object.entries(value).flatMap(([name, held]) => {
         const field = schema.fields.get(name);
         return field
-          ? typeFaults(field.schema, held, `${path}.${name}`)
+          ? findTypeFaults(field.schema, held, `${path}.${name}`)
           : [`${path}.${name}: field not declared in schema`];
       });
     case 'list':
-      if (!Array.isArray(value)) return wrong(`expected list, got &{${goText(value)}}`);
-      return listFaults(schema, value, path);
+      if (!Array.isArray(value)) return wrong(`expected list, got &{${formatAsGo(value)}}`);
+      return findListFaults(schema, value, path);
   }
 }
 
-function listFaults(schema: ListSchema, list: readonly unknown[], path: string): string[] {
+function findListFaults(schema: ListSchema, list: readonly unknown[], path: string): string[] {
   const taken = new Set<string>();
   return list.flatMap((element, index) => {
     const step = stepOf(schema, element, index);
     if (step === undefined)
-      return [`${path}: element ${index}: associative list with keys ${keyProblem(schema, element)}`];
+      return [`${path}: element ${index}: associative list with keys ${findKeyProblem(schema, element)}`];
     const repeated =
       schema.sharing !== 'atomic' && taken.has(step) ? [`${path}: duplicate entries for key ${step}`] : [];
     taken.add(step);
-    return [...repeated, ...typeFaults(schema.items, element, path + step)];
+    return [...repeated, ...findTypeFaults(schema.items, element, path + step)];
   });
 }
 
-function keyProblem(schema: ListSchema, element: unknown): string {
+function findKeyProblem(schema: ListSchema, element: unknown): string {
   if (!isObject(element)) return `may not have ${element === null ? 'a null element' : 'non-map elements'}`;
   return `has an element that omits all key fields ["${keyOf(schema)}"] (and doesn't have default values for any key fields)`;
 }
@@ -88,32 +88,32 @@ function stepOf({ sharing }: ListSchema, element: unknown, index: number): strin
   return key === undefined ? undefined : `[${sharing.key}=${JSON.stringify(key)}]`;
 }
 
-function atomicPaths(schema: Schema, value: unknown, path: string): string[] {
+function findAtomicPaths(schema: Schema, value: unknown, path: string): string[] {
   if (schema.type === 'object' && isObject(value))
     return [
       ...(schema.atomic ? [path] : []),
       ...Object.entries(value).flatMap(([name, held]) => {
         const field = schema.fields.get(name);
-        return field ? atomicPaths(field.schema, held, `${path}.${name}`) : [];
+        return field ? findAtomicPaths(field.schema, held, `${path}.${name}`) : [];
       }),
     ];
   if (schema.type === 'list' && Array.isArray(value))
     return [
       ...(schema.sharing === 'atomic' ? [path] : []),
-      ...value.flatMap((element, index) => atomicPaths(schema.items, element, `${path}[${index}]`)),
+      ...value.flatMap((element, index) => findAtomicPaths(schema.items, element, `${path}[${index}]`)),
     ];
   return [];
 }
 
 /** As Go prints a value. */
-function goText(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`;
+function formatAsGo(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(formatAsGo).join(' ')}]`;
   if (!isObject(value)) return String(value);
   const names = Object.keys(value).sort();
-  return `map[${names.map((name) => `${name}:${goText(value[name])}`).join(' ')}]`;
+  return `map[${names.map((name) => `${name}:${formatAsGo(value[name])}`).join(' ')}]`;
 }
 
-function goType(value: unknown): string {
+function getGoType(value: unknown): string {
   if (Array.isArray(value)) return '[]interface {}';
   if (typeof value === 'boolean') return 'bool';
   return typeof value === 'string' ? 'string' : 'map[string]interface {}';

@@ -11,7 +11,7 @@ const selector = (name: string) =>
     ),
   });
 
-/** What the match conditions of an authorization webhook may use: `request`, the spec of a SubjectAccessReview. */
+/** The environment of match conditions of an authorization webhook: `request`, the spec of a SubjectAccessReview. */
 export const authorizationEnvironment: Environment = {
   variables: {
     request: object('kubernetes.SubjectAccessReviewSpec', {

@@ -1,6 +1,6 @@
 import type { Type } from '../check/type.ts';
 
-/** What an expression may use besides what every expression may. */
+/** Variables and functions that an expression can use in addition to the common ones. */
 export interface Environment {
   /** By name, which may have dots: `authorizer.requestResource` is a variable of its own. */
   readonly variables: Readonly<Record<string, Type>>;

@@ -2,27 +2,27 @@ import { runSync, type SyncTask } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { widget } from '../../test/widget.ts';
 import {
-  admissionEnvironment,
-  admissionValues,
-  applyConfigurationFrom,
+  createAdmissionEnvironment,
+  createAdmissionValues,
+  toApplyConfiguration,
   applyConfigurationType,
   compileTyped,
   Evaluation,
   EvaluationError,
   findApplyFault,
-  jsonPatchFrom,
+  toJsonPatch,
   jsonPatchType,
   types,
   type Value,
 } from '../index.ts';
 
-const environment = admissionEnvironment({ hasPatchTypes: true });
+const environment = createAdmissionEnvironment({ hasPatchTypes: true });
 const object = { metadata: { name: 'a' }, spec: { size: 3, ports: [{ name: 'http', number: 80 }] } };
 
 function valueOf(text: string): Value {
   const compiled = compileTyped(environment, text, [applyConfigurationType, types.list(jsonPatchType)]);
   if ('fault' in compiled) throw new Error(compiled.fault);
-  const values = admissionValues({ object, oldObject: null, request: {}, namespaceObject: null });
+  const values = createAdmissionValues({ object, oldObject: null, request: {}, namespaceObject: null });
   return runSync(new Evaluation(values).evaluate(compiled.expression) as SyncTask<Value>);
 }
 
@@ -40,7 +40,7 @@ describe('an apply configuration', () => {
       JSON.parse('{"metadata":{"annotations":{"__proto__":"x"}}}'),
     ],
   ])('%s is JSON of what it names', (text, json) => {
-    expect(JSON.stringify(applyConfigurationFrom(valueOf(text)))).toBe(JSON.stringify(json));
+    expect(JSON.stringify(toApplyConfiguration(valueOf(text)))).toBe(JSON.stringify(json));
   });
 
   test.each([
@@ -49,8 +49,8 @@ describe('an apply configuration', () => {
     ['Object{a: {1: 2}}', 'keys that are no strings'],
     ['Object{a: quantity("1")}', 'kubernetes.Quantity is no JSON'],
   ])('%s is an error of the expression: %s', (text, message) => {
-    expect(() => applyConfigurationFrom(valueOf(text))).toThrow(EvaluationError);
-    expect(() => applyConfigurationFrom(valueOf(text))).toThrow(message);
+    expect(() => toApplyConfiguration(valueOf(text))).toThrow(EvaluationError);
+    expect(() => toApplyConfiguration(valueOf(text))).toThrow(message);
   });
 
   test.each([
@@ -109,10 +109,10 @@ describe('an apply configuration', () => {
 });
 
 describe('a JSON patch', () => {
-  test('has what its operations were given, and nothing else', () => {
+  test('has exactly what its operations were given', () => {
     const text =
       '[JSONPatch{op: "add", path: "/a", value: {"b": [dyn(1), dyn(null), dyn(1.5), object.spec.ports]}}, JSONPatch{op: "move", from: "/a", path: "/b"}, JSONPatch{op: "remove", path: "/c"}]';
-    expect(jsonPatchFrom(valueOf(text))).toEqual([
+    expect(toJsonPatch(valueOf(text))).toEqual([
       { op: 'add', path: '/a', value: { b: [1, null, 1.5, [{ name: 'http', number: 80 }]] } },
       { op: 'move', from: '/a', path: '/b' },
       { op: 'remove', path: '/c' },
@@ -120,13 +120,13 @@ describe('a JSON patch', () => {
   });
 
   test('may add typed objects, also in lists', () => {
-    expect(jsonPatchFrom(valueOf('[JSONPatch{op: "add", path: "/a", value: [Object.spec.ports{name: "x"}]}]'))).toEqual(
-      [{ op: 'add', path: '/a', value: [{ name: 'x' }] }],
-    );
+    expect(toJsonPatch(valueOf('[JSONPatch{op: "add", path: "/a", value: [Object.spec.ports{name: "x"}]}]'))).toEqual([
+      { op: 'add', path: '/a', value: [{ name: 'x' }] },
+    ]);
   });
 
-  test('keeps the digits of a large number', () => {
-    const patch = jsonPatchFrom(valueOf('[JSONPatch{op: "add", path: "/a", value: 9007199254740993}]'));
+  test('keeps the precision of large integers', () => {
+    const patch = toJsonPatch(valueOf('[JSONPatch{op: "add", path: "/a", value: 9007199254740993}]'));
     expect(JSON.stringify(patch)).toContain('9007199254740993');
   });
 });

@@ -7,7 +7,7 @@ import { EvaluationError, type Value } from '../values/value.ts';
  * What an ApplyConfiguration gives, as JSON: only the fields that it names. Whether the kind has them, with these types,
  * is for the decoder of the kind to say.
  */
-export function applyConfigurationFrom(value: Value): Record<string, unknown> {
+export function toApplyConfiguration(value: Value): Record<string, unknown> {
   if (!(value instanceof ConstructedObject)) throw new EvaluationError('an apply configuration is made by Object{…}');
   requirePathNames(value);
   return toJson(value) as Record<string, unknown>; // Fields by their names.
@@ -21,7 +21,7 @@ export interface PatchOperation {
   readonly value?: unknown;
 }
 
-export function jsonPatchFrom(value: Value): readonly PatchOperation[] {
+export function toJsonPatch(value: Value): readonly PatchOperation[] {
   if (!Array.isArray(value)) throw new EvaluationError('a JSON patch is a list of JSONPatch{…}');
   return value.map((operation: Value) => {
     if (!(operation instanceof JsonPatchOperation))
@@ -32,20 +32,20 @@ export function jsonPatchFrom(value: Value): readonly PatchOperation[] {
   });
 }
 
-/** `Object.spec{…}` can only stand in the field `spec`: what else it were named for, it is a mistake. */
+/** `Object.spec{…}` is only valid as the value of the field `spec`. */
 function requirePathNames(object: ConstructedObject): void {
-  const faults = wrongNames(object, object.typeName);
+  const faults = findWrongNames(object, object.typeName);
   if (faults.length > 0) throw new EvaluationError(`type mismatch: ${faults.join('\n')}`);
 }
 
-function wrongNames(value: Value, path: string): string[] {
-  if (Array.isArray(value)) return value.flatMap((element: Value) => wrongNames(element, path));
-  if (value instanceof MapValue) return Array.from(value.entries()).flatMap(([, held]) => wrongNames(held, path));
+function findWrongNames(value: Value, path: string): string[] {
+  if (Array.isArray(value)) return value.flatMap((element: Value) => findWrongNames(element, path));
+  if (value instanceof MapValue) return Array.from(value.entries()).flatMap(([, held]) => findWrongNames(held, path));
   if (!(value instanceof ConstructedObject)) return [];
   const { typeName, fields } = value;
   const own =
     typeName === path
       ? []
       : [`unexpected type name "${typeName}", expected "${path}", which matches field name path from root Object type`];
-  return [...own, ...Array.from(fields).flatMap(([name, held]) => wrongNames(held, `${path}.${name}`))];
+  return [...own, ...Array.from(fields).flatMap(([name, held]) => findWrongNames(held, `${path}.${name}`))];
 }

@@ -11,7 +11,7 @@ export const jsonPatchType = types.object('JSONPatch', {
 export const applyConfigurationType = types.openObject('Object');
 
 /** Types by their names: the name of an object inside of one is its path, such as `Object.metadata`. */
-export function patchTypeNamed(name: string): Type | undefined {
+export function findPatchType(name: string): Type | undefined {
   if (name === jsonPatchType.name) return jsonPatchType;
   return name === 'Object' || name.startsWith('Object.') ? types.openObject(name) : undefined;
 }

@@ -2,7 +2,7 @@ import { runSync } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { widget } from '../../test/widget.ts';
 import {
-  admissionEnvironment,
+  createAdmissionEnvironment,
   compileIn,
   compileTyped,
   compileVariables,
@@ -11,12 +11,12 @@ import {
   policyResults,
   typeOfKind,
   withVariables,
-  type WrittenVariable,
+  type VariableDeclaration,
 } from '../index.ts';
 
-const policy = admissionEnvironment({ hasParams: true, hasAuthorizer: true });
-const message = admissionEnvironment({ hasParams: true });
-const mutation = admissionEnvironment({ hasAuthorizer: true, hasPatchTypes: true });
+const policy = createAdmissionEnvironment({ hasParams: true, hasAuthorizer: true });
+const message = createAdmissionEnvironment({ hasParams: true });
+const mutation = createAdmissionEnvironment({ hasAuthorizer: true, hasPatchTypes: true });
 
 function faultOf(environment: Environment, text: string, result: keyof typeof policyResults): string | undefined {
   const compiled = compileTyped(environment, text, policyResults[result]);
@@ -61,12 +61,12 @@ describe('an expression of a policy', () => {
     [message, 'authorizer.path("/x").check("get").reason()', 'message'],
     [policy, 'Object{} == null', 'condition'],
     [policy, 'jsonpatch.escapeKey("a") == "a"', 'condition'],
-    [admissionEnvironment({}), 'params == null', 'condition'],
+    [createAdmissionEnvironment({}), 'params == null', 'condition'],
   ] as const)('%#: cannot use what its environment does not have: %s %s', (environment, text, result) => {
     expect(faultOf(environment, text, result)).toContain('undeclared reference');
   });
 
-  test('is not refused for the loops in it', () => {
+  test('is not refused for its comprehensions', () => {
     const tens = '[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]';
     const loops = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].reduceRight(
       (body, name) => `${tens}.all(${name}, ${body})`,
@@ -77,9 +77,9 @@ describe('an expression of a policy', () => {
 });
 
 describe('variables', () => {
-  const compiled = (written: readonly WrittenVariable[]) => runSync(compileVariables(policy, written));
+  const compiled = (written: readonly VariableDeclaration[]) => runSync(compileVariables(policy, written));
 
-  test('have the types of their expressions, and can be read by those behind them', () => {
+  test('have the types of their expressions and can be read by later ones', () => {
     const { variables, faults } = compiled([
       { name: 'l', expression: '["a"]' },
       { name: 'n', expression: 'variables.l.size()' },
@@ -94,7 +94,7 @@ describe('variables', () => {
     expect(faultOf(withVariables(policy, variables), 'variables.m == 1', 'condition')).toContain("undefined field 'm'");
   });
 
-  test('that do not compile are told with their index, and do not make others wrong', () => {
+  test('that do not compile are reported with their index and cause no further errors', () => {
     const { faults } = compiled([
       { name: 'a', expression: '1 +' },
       { name: 'b', expression: 'variables.a + 1' },
@@ -118,7 +118,7 @@ describe('variables', () => {
 });
 
 test('a check over one kind finds fields that it does not have', () => {
-  const typed = admissionEnvironment({ objectType: typeOfKind('Widget', widget.schema) });
+  const typed = createAdmissionEnvironment({ objectType: typeOfKind('Widget', widget.schema) });
   const compiled = compileIn(typed, 'object.spec.size > 1 && object.spec.colour == "red" && object.metadata.name == 1');
   expect('faults' in compiled && compiled.faults.map((fault) => fault.split('\n')[0])).toEqual([
     "ERROR: <input>:1:36: undefined field 'colour'",

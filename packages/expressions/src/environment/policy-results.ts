@@ -2,7 +2,7 @@ import { reservedWords } from '../values/escaped-name.ts';
 import { types } from '../check/type.ts';
 import { applyConfigurationType, jsonPatchType } from './patch-types.ts';
 
-/** What the expressions of policies have to give, for `compileTyped`. A variable may be anything. */
+/** The required result types of policy expressions, for `compileTyped`. Variables may have any type. */
 export const policyResults = {
   /** A validation or a match condition. */
   condition: [types.bool],

@@ -3,12 +3,12 @@ import { type ObjectType, type Type, types } from '../check/type.ts';
 import { compileIn, type Expression } from '../compile.ts';
 import type { Environment } from './environment.ts';
 
-export interface WrittenVariable {
+export interface VariableDeclaration {
   readonly name: string;
   readonly expression: string;
 }
 
-/** The variables of a policy: each may read those before it, and what follows them may read all of them. */
+/** The variables of a policy. Each can read the previous ones; other expressions can read all of them. */
 export class VariableSet {
   readonly type: ObjectType;
   readonly #expressions: ReadonlyMap<string, Expression>;
@@ -42,7 +42,7 @@ export interface CompiledVariables {
  */
 export function* compileVariables(
   environment: Environment,
-  written: readonly WrittenVariable[],
+  written: readonly VariableDeclaration[],
 ): SyncTask<CompiledVariables> {
   const expressions = new Map<string, Expression>();
   const faults = new Map<number, string>();
@@ -77,7 +77,7 @@ const kept: ReadonlySet<Type['kind']> = new Set([
   'uint',
 ]);
 
-/** As in kube-apiserver, what is neither simple nor a list or map of it is known only when it is there. */
+/** As in kube-apiserver, types other than simple ones, and lists and maps of these, are dynamic. */
 function typeOfVariable(type: Type): Type {
   switch (type.kind) {
     case 'list':

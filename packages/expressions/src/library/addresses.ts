@@ -1,6 +1,6 @@
 import { type Cidr, Ip, parseCidr, parseIp } from '../values/ip.ts';
 import type { Value } from '../values/value.ts';
-import { fn, method, type Overload, withCost } from './overload.ts';
+import { defineFunction, defineMethod, type Overload, withCost } from './overload.ts';
 import { succeeds } from './succeeds.ts';
 
 /** An address is read group by group. */
@@ -8,16 +8,16 @@ const steps = 12;
 
 /** Kubernetes' functions for IP addresses and their ranges. */
 export const addresses: readonly Overload[] = [
-  fn('ip(string) -> net.IP', withCost(steps, parseIp)),
-  fn(
+  defineFunction('ip(string) -> net.IP', withCost(steps, parseIp)),
+  defineFunction(
     'isIP(string) -> bool',
     withCost(steps, (text: string) => succeeds(() => parseIp(text))),
   ),
-  fn(
+  defineFunction(
     'ip.isCanonical(string) -> bool',
     withCost(steps, (text: string) => parseIp(text).toString() === text),
   ),
-  fn('string(net.IP) -> string', withCost(steps, String)),
+  defineFunction('string(net.IP) -> string', withCost(steps, String)),
   ipMethod('family() -> int', ({ bits }) => (bits === 32 ? 4n : 6n)),
   ipMethod('isUnspecified() -> bool', ({ value }) => value === 0n),
   ipMethod('isLoopback() -> bool', isLoopback),
@@ -33,23 +33,23 @@ export const addresses: readonly Overload[] = [
       !isLinkLocalUnicast(ip),
   ),
 
-  fn('cidr(string) -> net.CIDR', withCost(steps, parseCidr)),
-  fn(
+  defineFunction('cidr(string) -> net.CIDR', withCost(steps, parseCidr)),
+  defineFunction(
     'isCIDR(string) -> bool',
     withCost(steps, (text: string) => succeeds(() => parseCidr(text))),
   ),
-  fn('string(net.CIDR) -> string', withCost(steps, String)),
+  defineFunction('string(net.CIDR) -> string', withCost(steps, String)),
   cidrMethod('ip() -> net.IP', ({ address }) => address),
   cidrMethod('prefixLength() -> int', ({ length }) => BigInt(length)),
   cidrMethod('masked() -> net.CIDR', (cidr) => cidr.mask()),
-  method('net.CIDR', 'containsIP(net.IP) -> bool', containsIp),
-  method(
+  defineMethod('net.CIDR', 'containsIP(net.IP) -> bool', containsIp),
+  defineMethod(
     'net.CIDR',
     'containsIP(string) -> bool',
     withCost(steps, (cidr: Cidr, text: string) => containsIp(cidr, parseIp(text))),
   ),
-  method('net.CIDR', 'containsCIDR(net.CIDR) -> bool', containsCidr),
-  method(
+  defineMethod('net.CIDR', 'containsCIDR(net.CIDR) -> bool', containsCidr),
+  defineMethod(
     'net.CIDR',
     'containsCIDR(string) -> bool',
     withCost(steps, (cidr: Cidr, text: string) => containsCidr(cidr, parseCidr(text))),
@@ -57,11 +57,11 @@ export const addresses: readonly Overload[] = [
 ];
 
 function ipMethod(signature: string, run: (ip: Ip) => Value): Overload {
-  return method('net.IP', signature, run);
+  return defineMethod('net.IP', signature, run);
 }
 
 function cidrMethod(signature: string, run: (cidr: Cidr) => Value): Overload {
-  return method('net.CIDR', signature, run);
+  return defineMethod('net.CIDR', signature, run);
 }
 
 function isWithinAny(ip: Ip, networks: readonly Cidr[]): boolean {

@@ -9,7 +9,7 @@ import {
 } from '../values/authorizer.ts';
 import { type Budget, expressionStepsMax } from '../run/budget.ts';
 import { EvaluationError } from '../values/value.ts';
-import { method, type Overload } from './overload.ts';
+import { defineMethod, type Overload } from './overload.ts';
 
 /** As in kube-apiserver, two checks are all that an expression is granted. */
 const checkSteps = Math.floor(expressionStepsMax * 0.35);
@@ -24,35 +24,39 @@ const [authorizer, pathCheck, groupCheck, resourceCheck, decision] = [
 
 /** Whether users may do something: `authorizer.group('').resource('pods').namespace('a').check('get').allowed()`. */
 export const authorizers: readonly Overload[] = [
-  method(authorizer, `path(string) -> ${pathCheck}`, (of: AuthorizerValue, path: string) => {
+  defineMethod(authorizer, `path(string) -> ${pathCheck}`, (of: AuthorizerValue, path: string) => {
     if (path.trim() === '') throw new EvaluationError('path must not be empty');
     return new PathCheck(of, path);
   }),
-  method(
+  defineMethod(
     authorizer,
     `group(string) -> ${groupCheck}`,
     (of: AuthorizerValue, group: string) => new GroupCheck(of, group),
   ),
-  method(authorizer, `serviceAccount(string, string) -> ${authorizer}`, asServiceAccount),
-  method(groupCheck, `resource(string) -> ${resourceCheck}`, (of: GroupCheck, resource: string) => {
+  defineMethod(authorizer, `serviceAccount(string, string) -> ${authorizer}`, asServiceAccount),
+  defineMethod(groupCheck, `resource(string) -> ${resourceCheck}`, (of: GroupCheck, resource: string) => {
     if (resource.trim() === '') throw new EvaluationError('resource must not be empty');
     return new ResourceCheck(of.authorizer, { group: of.group, resource });
   }),
   ...(['subresource', 'namespace', 'name', 'fieldSelector', 'labelSelector'] as const).map((part) =>
-    method(resourceCheck, `${part}(string) -> ${resourceCheck}`, (of: ResourceCheck, value: string) =>
+    defineMethod(resourceCheck, `${part}(string) -> ${resourceCheck}`, (of: ResourceCheck, value: string) =>
       of.with({ [part]: value } satisfies Partial<CheckedResource>),
     ),
   ),
   ...[pathCheck, resourceCheck].map((type) =>
-    method(type, `check(string) -> ${decision}`, (of: PathCheck | ResourceCheck, verb: string, budget: Budget) => {
-      budget.chargeElsewhere(checkSteps);
-      return of.check(verb);
-    }),
+    defineMethod(
+      type,
+      `check(string) -> ${decision}`,
+      (of: PathCheck | ResourceCheck, verb: string, budget: Budget) => {
+        budget.chargeElsewhere(checkSteps);
+        return of.check(verb);
+      },
+    ),
   ),
-  method(decision, 'allowed() -> bool', (of: DecisionValue) => of.decision.verdict === 'allow'),
-  method(decision, 'reason() -> string', (of: DecisionValue) => of.decision.reason ?? ''),
-  method(decision, 'errored() -> bool', (of: DecisionValue) => of.decision.error !== undefined),
-  method(decision, 'error() -> string', (of: DecisionValue) => of.decision.error?.message ?? ''),
+  defineMethod(decision, 'allowed() -> bool', (of: DecisionValue) => of.decision.verdict === 'allow'),
+  defineMethod(decision, 'reason() -> string', (of: DecisionValue) => of.decision.reason ?? ''),
+  defineMethod(decision, 'errored() -> bool', (of: DecisionValue) => of.decision.error !== undefined),
+  defineMethod(decision, 'error() -> string', (of: DecisionValue) => of.decision.error?.message ?? ''),
 ];
 
 function asServiceAccount({ questions }: AuthorizerValue, namespace: string, name: string): AuthorizerValue {

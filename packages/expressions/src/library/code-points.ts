@@ -11,11 +11,11 @@ export function lengthOf(text: string, budget: Budget): number {
 }
 
 /** Something that can be indexed and sliced by code points. */
-export function pointsOf(text: string, budget: Budget): string | readonly string[] {
+export function splitCodePoints(text: string, budget: Budget): string | readonly string[] {
   return chargeFor(text, budget) ? Array.from(text) : text;
 }
 
-/** Whether it has halves: each of its characters becomes a text of its own then, which takes longer. */
+/** Whether the text has surrogates: then it must be split into code points, which takes longer. */
 function chargeFor(text: string, budget: Budget): boolean {
   budget.charge(text.length >> 4);
   if (!halves.test(text)) return false;
@@ -23,10 +23,10 @@ function chargeFor(text: string, budget: Budget): boolean {
   return true;
 }
 
-/** Where a unit of the text stands in code points. */
-export const pointAt = (text: string, unit: number): number =>
+/** Converts an index of UTF-16 code units to code points. */
+export const toCodePointIndex = (text: string, unit: number): number =>
   unit <= 0 ? unit : Array.from(text.slice(0, unit)).length;
 
 /** And back. */
-export const unitAt = (text: string, point: number): number =>
+export const toCodeUnitIndex = (text: string, point: number): number =>
   halves.test(text) ? Array.from(text).slice(0, point).join('').length : point;

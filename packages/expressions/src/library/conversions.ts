@@ -7,79 +7,79 @@ import {
   parseDuration,
   parseTimestamp,
   perSecond,
-  timestamp,
+  createTimestamp,
 } from '../values/time.ts';
 import { Duration, EvaluationError, type Timestamp, TypeValue, type Uint, type Value } from '../values/value.ts';
 import { typeNameOf } from '../values/type-name.ts';
-import { int, uint } from '../values/whole.ts';
-import { fn, method, type Overload, withCost } from './overload.ts';
+import { requireInt, requireUint } from '../values/whole.ts';
+import { defineFunction, defineMethod, type Overload, withCost } from './overload.ts';
 import { lengthOf } from './code-points.ts';
 
 const same = <T extends Value>(value: T): T => value;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 export const conversions: readonly Overload[] = [
-  fn('dyn(A) -> dyn', same),
-  fn('type(A) -> type(A)', (value: Value) => new TypeValue(typeNameOf(value))),
+  defineFunction('dyn(A) -> dyn', same),
+  defineFunction('type(A) -> type(A)', (value: Value) => new TypeValue(typeNameOf(value))),
 
-  fn('bool(bool) -> bool', same),
-  fn('bool(string) -> bool', (text: string) => {
+  defineFunction('bool(bool) -> bool', same),
+  defineFunction('bool(string) -> bool', (text: string) => {
     if (['1', 't', 'true', 'TRUE', 'True'].includes(text)) return true;
     if (['0', 'f', 'false', 'FALSE', 'False'].includes(text)) return false;
     throw new EvaluationError("type conversion error from 'string' to 'bool'");
   }),
 
-  fn('int(int) -> int', same),
-  fn('int(uint) -> int', ({ value }: Uint) => int(value)),
-  fn('int(double) -> int', (value: number) => {
+  defineFunction('int(int) -> int', same),
+  defineFunction('int(uint) -> int', ({ value }: Uint) => requireInt(value)),
+  defineFunction('int(double) -> int', (value: number) => {
     // The outermost doubles round to bounds that an int does not have.
     if (!(Math.abs(value) < 2 ** 63)) throw new EvaluationError('integer overflow');
-    return int(BigInt(Math.trunc(value)));
+    return requireInt(BigInt(Math.trunc(value)));
   }),
-  fn('int(string) -> int', (text: string) => int(wholeIn(text, 'int'))),
-  fn('int(timestamp) -> int', ({ nanoseconds }: Timestamp) => {
+  defineFunction('int(string) -> int', (text: string) => requireInt(wholeIn(text, 'int'))),
+  defineFunction('int(timestamp) -> int', ({ nanoseconds }: Timestamp) => {
     const seconds = nanoseconds / perSecond;
     return nanoseconds % perSecond < 0n ? seconds - 1n : seconds;
   }),
-  fn('int(duration) -> int', ({ nanoseconds }: Duration) => nanoseconds),
+  defineFunction('int(duration) -> int', ({ nanoseconds }: Duration) => nanoseconds),
 
-  fn('uint(uint) -> uint', same),
-  fn('uint(int) -> uint', uint),
-  fn('uint(double) -> uint', (value: number) => {
+  defineFunction('uint(uint) -> uint', same),
+  defineFunction('uint(int) -> uint', requireUint),
+  defineFunction('uint(double) -> uint', (value: number) => {
     if (!(value > -1 && value < 2 ** 64)) throw new EvaluationError('unsigned integer overflow');
-    return uint(BigInt(Math.trunc(value)));
+    return requireUint(BigInt(Math.trunc(value)));
   }),
-  fn('uint(string) -> uint', (text: string) => uint(wholeIn(text, 'uint'))),
+  defineFunction('uint(string) -> uint', (text: string) => requireUint(wholeIn(text, 'uint'))),
 
-  fn('double(double) -> double', same),
-  fn('double(int) -> double', Number),
-  fn('double(uint) -> double', ({ value }: Uint) => Number(value)),
-  fn('double(string) -> double', doubleIn),
+  defineFunction('double(double) -> double', same),
+  defineFunction('double(int) -> double', Number),
+  defineFunction('double(uint) -> double', ({ value }: Uint) => Number(value)),
+  defineFunction('double(string) -> double', doubleIn),
 
-  fn('string(string) -> string', same),
-  fn('string(bool) -> string', String),
-  fn('string(int) -> string', String),
-  fn('string(uint) -> string', ({ value }: Uint) => String(value)),
-  fn('string(double) -> string', withCost(4, formatDouble)),
-  fn('string(bytes) -> string', (bytes: Uint8Array) => {
+  defineFunction('string(string) -> string', same),
+  defineFunction('string(bool) -> string', String),
+  defineFunction('string(int) -> string', String),
+  defineFunction('string(uint) -> string', ({ value }: Uint) => String(value)),
+  defineFunction('string(double) -> string', withCost(4, formatDouble)),
+  defineFunction('string(bytes) -> string', (bytes: Uint8Array) => {
     try {
       return utf8.decode(bytes);
     } catch (cause) {
       throw new EvaluationError('invalid UTF-8 in bytes, cannot convert to string', { cause });
     }
   }),
-  fn('string(timestamp) -> string', formatTimestamp),
-  fn('string(duration) -> string', formatDuration),
+  defineFunction('string(timestamp) -> string', formatTimestamp),
+  defineFunction('string(duration) -> string', formatDuration),
 
-  fn('bytes(bytes) -> bytes', same),
-  fn('bytes(string) -> bytes', (text: string) => Buffer.from(text)),
+  defineFunction('bytes(bytes) -> bytes', same),
+  defineFunction('bytes(string) -> bytes', (text: string) => Buffer.from(text)),
 
-  fn('timestamp(timestamp) -> timestamp', same),
-  fn('timestamp(string) -> timestamp', parseTimestamp),
-  fn('timestamp(int) -> timestamp', (seconds: bigint) => timestamp(seconds * perSecond)),
-  fn('duration(duration) -> duration', same),
-  fn('duration(string) -> duration', parseDuration),
-  fn('duration(int) -> duration', (nanoseconds: bigint) => new Duration(nanoseconds)),
+  defineFunction('timestamp(timestamp) -> timestamp', same),
+  defineFunction('timestamp(string) -> timestamp', parseTimestamp),
+  defineFunction('timestamp(int) -> timestamp', (seconds: bigint) => createTimestamp(seconds * perSecond)),
+  defineFunction('duration(duration) -> duration', same),
+  defineFunction('duration(string) -> duration', parseDuration),
+  defineFunction('duration(int) -> duration', (nanoseconds: bigint) => new Duration(nanoseconds)),
 
   ...sizes('string', (text: string, budget: Budget) => lengthOf(text, budget)),
   ...sizes('bytes', (bytes: Uint8Array) => bytes.length),
@@ -89,16 +89,16 @@ export const conversions: readonly Overload[] = [
 
 function sizes(type: string, count: (value: never, budget: Budget) => number): Overload[] {
   const run = (value: never, budget: Budget): bigint => BigInt(count(value, budget));
-  return [fn(`size(${type}) -> int`, run), method(type, 'size() -> int', run)];
+  return [defineFunction(`size(${type}) -> int`, run), defineMethod(type, 'size() -> int', run)];
 }
 
 function wholeIn(text: string, type: string): bigint {
   // A text is as long as its sender likes, and reading digits takes more than linear time.
-  if (!/^[-+]?\d{1,100}$/.test(text)) throw notConvertible(type);
+  if (!/^[-+]?\d{1,100}$/.test(text)) throw createConversionError(type);
   return BigInt(text.replace(/^\+/, ''));
 }
 
-const notConvertible = (type: string): EvaluationError =>
+const createConversionError = (type: string): EvaluationError =>
   new EvaluationError(`type conversion error from 'string' to '${type}'`);
 
 function doubleIn(text: string): number {
@@ -107,6 +107,6 @@ function doubleIn(text: string): number {
     return Number(text);
   }
   const [, sign, name] = /^([-+]?)(nan|inf|infinity)$/i.exec(text) ?? [];
-  if (name === undefined) throw notConvertible('double');
+  if (name === undefined) throw createConversionError('double');
   return name.toLowerCase() === 'nan' ? Number.NaN : (sign === '-' ? -1 : 1) * Number.POSITIVE_INFINITY;
 }

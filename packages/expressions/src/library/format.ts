@@ -6,11 +6,11 @@ import { formatDouble } from '../values/double.ts';
 import { MapValue } from '../values/map-value.ts';
 import { formatDuration, formatTimestamp } from '../values/time.ts';
 import { Duration, EvaluationError, Timestamp, TypeValue, Uint, type Value } from '../values/value.ts';
-import { method, type Overload } from './overload.ts';
+import { defineMethod, type Overload } from './overload.ts';
 
 /** `'%s has %d'.format(['a', 1])`, with numbers as in English: Kubernetes keeps an early version of this function. */
 export const format: readonly Overload[] = [
-  method('string', 'format(list(dyn)) -> string', (pattern: string, values: readonly Value[], budget: Budget) =>
+  defineMethod('string', 'format(list(dyn)) -> string', (pattern: string, values: readonly Value[], budget: Budget) =>
     piecesOf(pattern, values.length)
       .map((piece) => {
         if (typeof piece === 'string') return piece;
@@ -22,7 +22,7 @@ export const format: readonly Overload[] = [
   ),
 ];
 
-/** What is wrong with a format and the list after it when both are written in the expression. */
+/** Validates a format and its arguments if both are literals. */
 export function validateFormat(pattern: Node, list: Node, at: number, typeOf: (node: Node) => Type): Fault[] {
   if (pattern.kind !== 'literal' || typeof pattern.value !== 'string' || list.kind !== 'list') return [];
   try {

@@ -61,8 +61,8 @@ const common = [
   authorizers,
 ];
 
-/** What every environment of kube-apiserver 1.36 has. */
+/** The functions of all environments of kube-apiserver 1.36. */
 export const commonLibrary = new Library(...common);
 
-/** What mutations have besides. */
+/** Additional functions of mutations. */
 export const mutationLibrary = new Library(...common, jsonPatches);

@@ -1,60 +1,62 @@
 import type { Budget } from '../run/budget.ts';
 import { compare, equal } from '../values/equal.ts';
-import { duration } from '../values/time.ts';
+import { createDuration } from '../values/time.ts';
 import { Duration, EvaluationError, Optional, Uint, type Value } from '../values/value.ts';
-import { int, uint } from '../values/whole.ts';
-import { fn, method, type Overload } from './overload.ts';
+import { requireInt, requireUint } from '../values/whole.ts';
+import { defineFunction, defineMethod, type Overload } from './overload.ts';
 
 type List = readonly Value[];
 
 /** Kubernetes' functions for lists, and for lists as sets. */
 export const lists: readonly Overload[] = [
   ...['int', 'uint', 'double', 'bool', 'string', 'bytes', 'timestamp', 'duration'].flatMap((type) => [
-    method(`list(${type})`, 'isSorted() -> bool', (list: List, budget: Budget) => {
+    defineMethod(`list(${type})`, 'isSorted() -> bool', (list: List, budget: Budget) => {
       budget.charge(list.length);
       return list.every((element, index) => index === 0 || order(list[index - 1] as Value, element, budget) <= 0);
     }),
-    method(`list(${type})`, `sort() -> list(${type})`, (list: List, budget: Budget) => sortByKeys(list, list, budget)),
-    method(`list(${type})`, `min() -> ${type}`, (list: List, budget: Budget) => outermost(list, -1, budget)),
-    method(`list(${type})`, `max() -> ${type}`, (list: List, budget: Budget) => outermost(list, 1, budget)),
+    defineMethod(`list(${type})`, `sort() -> list(${type})`, (list: List, budget: Budget) =>
+      sortByKeys(list, list, budget),
+    ),
+    defineMethod(`list(${type})`, `min() -> ${type}`, (list: List, budget: Budget) => outermost(list, -1, budget)),
+    defineMethod(`list(${type})`, `max() -> ${type}`, (list: List, budget: Budget) => outermost(list, 1, budget)),
   ]),
   ...(['int', 'uint', 'double', 'duration'] as const).map((type) =>
-    method(`list(${type})`, `sum() -> ${type}`, (list: List, budget: Budget) => {
+    defineMethod(`list(${type})`, `sum() -> ${type}`, (list: List, budget: Budget) => {
       budget.charge(list.length);
       return list.length === 0 ? zeros[type] : list.reduce(addNumbers);
     }),
   ),
-  method('list(A)', 'indexOf(A) -> int', (list: List, wanted: Value, budget: Budget) => {
+  defineMethod('list(A)', 'indexOf(A) -> int', (list: List, wanted: Value, budget: Budget) => {
     budget.charge(list.length);
     return BigInt(list.findIndex((element) => equal(element, wanted, budget)));
   }),
-  method('list(A)', 'lastIndexOf(A) -> int', (list: List, wanted: Value, budget: Budget) => {
+  defineMethod('list(A)', 'lastIndexOf(A) -> int', (list: List, wanted: Value, budget: Budget) => {
     budget.charge(list.length);
     return BigInt(list.findLastIndex((element) => equal(element, wanted, budget)));
   }),
-  method('list(A)', 'slice(int, int) -> list(A)', slice),
-  method('list(list(A))', 'flatten() -> list(A)', (list: List, budget: Budget) => flatten(list, 1n, budget)),
-  method('list(dyn)', 'flatten(int) -> list(dyn)', flatten),
-  method('list(A)', 'reverse() -> list(A)', (list: List, budget: Budget) => {
+  defineMethod('list(A)', 'slice(int, int) -> list(A)', slice),
+  defineMethod('list(list(A))', 'flatten() -> list(A)', (list: List, budget: Budget) => flatten(list, 1n, budget)),
+  defineMethod('list(dyn)', 'flatten(int) -> list(dyn)', flatten),
+  defineMethod('list(A)', 'reverse() -> list(A)', (list: List, budget: Budget) => {
     budget.charge(list.length);
     return list.toReversed();
   }),
-  method('list(A)', 'distinct() -> list(A)', removeDuplicates),
-  method('list(A)', 'first() -> optional(A)', (list: List) => new Optional(list[0])),
-  method('list(A)', 'last() -> optional(A)', (list: List) => new Optional(list.at(-1))),
-  fn('lists.range(int) -> list(int)', (length: bigint, budget: Budget) => {
+  defineMethod('list(A)', 'distinct() -> list(A)', removeDuplicates),
+  defineMethod('list(A)', 'first() -> optional(A)', (list: List) => new Optional(list[0])),
+  defineMethod('list(A)', 'last() -> optional(A)', (list: List) => new Optional(list.at(-1))),
+  defineFunction('lists.range(int) -> list(int)', (length: bigint, budget: Budget) => {
     const count = Math.max(Number(length), 0);
     budget.charge(2 * count);
     return Array.from({ length: count }, (_, index) => BigInt(index));
   }),
-  fn('sets.contains(list(A), list(A)) -> bool', (list: List, part: List, budget: Budget) =>
+  defineFunction('sets.contains(list(A), list(A)) -> bool', (list: List, part: List, budget: Budget) =>
     holdsAll(list, part, budget),
   ),
-  fn(
+  defineFunction(
     'sets.equivalent(list(A), list(A)) -> bool',
     (one: List, other: List, budget: Budget) => holdsAll(one, other, budget) && holdsAll(other, one, budget),
   ),
-  fn('sets.intersects(list(A), list(A)) -> bool', (one: List, other: List, budget: Budget) =>
+  defineFunction('sets.intersects(list(A), list(A)) -> bool', (one: List, other: List, budget: Budget) =>
     one.some((element) => holds(other, element, budget)),
   ),
 ];
@@ -109,14 +111,14 @@ function outermost(list: List, direction: 1 | -1, budget: Budget): Value {
   return list.reduce((best, element) => (order(element, best, budget) * direction > 0 ? element : best));
 }
 
-const zeros = { int: 0n, uint: uint(0n), double: 0, duration: duration(0n) } as const;
+const zeros = { int: 0n, uint: requireUint(0n), double: 0, duration: createDuration(0n) } as const;
 
 /** A list of unknown values may hold any of these, and each only with its like. */
 function addNumbers(sum: Value, next: Value): Value {
-  if (typeof sum === 'bigint' && typeof next === 'bigint') return int(sum + next);
+  if (typeof sum === 'bigint' && typeof next === 'bigint') return requireInt(sum + next);
   if (typeof sum === 'number' && typeof next === 'number') return sum + next;
-  if (sum instanceof Uint && next instanceof Uint) return uint(sum.value + next.value);
-  if (sum instanceof Duration && next instanceof Duration) return duration(sum.nanoseconds + next.nanoseconds);
+  if (sum instanceof Uint && next instanceof Uint) return requireUint(sum.value + next.value);
+  if (sum instanceof Duration && next instanceof Duration) return createDuration(sum.nanoseconds + next.nanoseconds);
   throw new EvaluationError('no such overload');
 }
 

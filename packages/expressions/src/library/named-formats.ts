@@ -1,7 +1,7 @@
 import { labelNames, labelValueRule, type NameRule, qualifiedName, subdomainNames } from '@cluster-apiserver/model';
 import { parseUrl } from '../values/url.ts';
 import { Opaque, Optional } from '../values/value.ts';
-import { fn, method, type Overload } from './overload.ts';
+import { defineFunction, defineMethod, type Overload } from './overload.ts';
 import { succeeds } from './succeeds.ts';
 
 /** A rule for texts that has a name: `format.dns1123Label()`. */
@@ -41,9 +41,14 @@ const formats: ReadonlyMap<string, NamedFormat> = new Map(
 
 /** Kubernetes' formats. Those of names say the same as the validation of objects does. */
 export const namedFormats: readonly Overload[] = [
-  ...Array.from(formats, ([name, format]) => fn(`format.${name}() -> kubernetes.NamedFormat`, () => format)),
-  fn('format.named(string) -> optional(kubernetes.NamedFormat)', (name: string) => new Optional(formats.get(name))),
-  method(
+  ...Array.from(formats, ([name, format]) =>
+    defineFunction(`format.${name}() -> kubernetes.NamedFormat`, () => format),
+  ),
+  defineFunction(
+    'format.named(string) -> optional(kubernetes.NamedFormat)',
+    (name: string) => new Optional(formats.get(name)),
+  ),
+  defineMethod(
     'kubernetes.NamedFormat',
     'validate(string) -> optional(list(string))',
     (format: NamedFormat, text: string) => {

@@ -1,28 +1,28 @@
 import type { Budget } from '../run/budget.ts';
 import { compare, equal } from '../values/equal.ts';
 import type { MapValue } from '../values/map-value.ts';
-import { duration, timestamp } from '../values/time.ts';
+import { createDuration, createTimestamp } from '../values/time.ts';
 import { type Duration, EvaluationError, type Timestamp, type Uint, type Value } from '../values/value.ts';
-import { int, uint } from '../values/whole.ts';
-import { fn, type Overload } from './overload.ts';
+import { requireInt, requireUint } from '../values/whole.ts';
+import { defineFunction, type Overload } from './overload.ts';
 
 export const operators: readonly Overload[] = [
   // Looked up and compared without dispatch; what stands here for them is their types.
-  fn('_==_(A, A) -> bool', equal),
-  fn('_!=_(A, A) -> bool', (left: Value, right: Value, budget: Budget) => !equal(left, right, budget)),
+  defineFunction('_==_(A, A) -> bool', equal),
+  defineFunction('_!=_(A, A) -> bool', (left: Value, right: Value, budget: Budget) => !equal(left, right, budget)),
   ...['_[_]', '_[?_]'].flatMap((name) => {
     const gives = name === '_[_]' ? 'A' : 'optional(A)';
     return [
-      fn(`${name}(list(A), int) -> ${gives}`, unplanned),
-      fn(`${name}(map(B, A), B) -> ${gives}`, unplanned),
-      fn(`${name}(optional(list(A)), int) -> optional(A)`, unplanned),
-      fn(`${name}(optional(map(B, A)), B) -> optional(A)`, unplanned),
+      defineFunction(`${name}(list(A), int) -> ${gives}`, createUnplanned),
+      defineFunction(`${name}(map(B, A), B) -> ${gives}`, createUnplanned),
+      defineFunction(`${name}(optional(list(A)), int) -> optional(A)`, createUnplanned),
+      defineFunction(`${name}(optional(map(B, A)), B) -> optional(A)`, createUnplanned),
     ];
   }),
 
-  fn('!_(bool) -> bool', (value: boolean) => !value),
-  fn('-_(int) -> int', (value: bigint) => int(-value)),
-  fn('-_(double) -> double', (value: number) => -value),
+  defineFunction('!_(bool) -> bool', (value: boolean) => !value),
+  defineFunction('-_(int) -> int', (value: bigint) => requireInt(-value)),
+  defineFunction('-_(double) -> double', (value: number) => -value),
 
   ...arithmetic(
     '_+_',
@@ -46,32 +46,44 @@ export const operators: readonly Overload[] = [
   ),
   ...arithmetic('_%_', (a, b) => a % nonZero(b, 'modulus')),
 
-  fn('_+_(string, string) -> string', (a: string, b: string) => a + b),
-  fn('_+_(bytes, bytes) -> bytes', (a: Uint8Array, b: Uint8Array) => Buffer.concat([a, b])),
-  fn('_+_(list(A), list(A)) -> list(A)', (a: readonly Value[], b: readonly Value[], budget: Budget) => {
+  defineFunction('_+_(string, string) -> string', (a: string, b: string) => a + b),
+  defineFunction('_+_(bytes, bytes) -> bytes', (a: Uint8Array, b: Uint8Array) => Buffer.concat([a, b])),
+  defineFunction('_+_(list(A), list(A)) -> list(A)', (a: readonly Value[], b: readonly Value[], budget: Budget) => {
     budget.charge(a.length + b.length);
     return [...a, ...b];
   }),
-  fn('_+_(timestamp, duration) -> timestamp', (a: Timestamp, b: Duration) => timestamp(a.nanoseconds + b.nanoseconds)),
-  fn('_+_(duration, timestamp) -> timestamp', (a: Duration, b: Timestamp) => timestamp(a.nanoseconds + b.nanoseconds)),
-  fn('_+_(duration, duration) -> duration', (a: Duration, b: Duration) => duration(a.nanoseconds + b.nanoseconds)),
-  fn('_-_(timestamp, timestamp) -> duration', (a: Timestamp, b: Timestamp) => duration(a.nanoseconds - b.nanoseconds)),
-  fn('_-_(timestamp, duration) -> timestamp', (a: Timestamp, b: Duration) => timestamp(a.nanoseconds - b.nanoseconds)),
-  fn('_-_(duration, duration) -> duration', (a: Duration, b: Duration) => duration(a.nanoseconds - b.nanoseconds)),
+  defineFunction('_+_(timestamp, duration) -> timestamp', (a: Timestamp, b: Duration) =>
+    createTimestamp(a.nanoseconds + b.nanoseconds),
+  ),
+  defineFunction('_+_(duration, timestamp) -> timestamp', (a: Duration, b: Timestamp) =>
+    createTimestamp(a.nanoseconds + b.nanoseconds),
+  ),
+  defineFunction('_+_(duration, duration) -> duration', (a: Duration, b: Duration) =>
+    createDuration(a.nanoseconds + b.nanoseconds),
+  ),
+  defineFunction('_-_(timestamp, timestamp) -> duration', (a: Timestamp, b: Timestamp) =>
+    createDuration(a.nanoseconds - b.nanoseconds),
+  ),
+  defineFunction('_-_(timestamp, duration) -> timestamp', (a: Timestamp, b: Duration) =>
+    createTimestamp(a.nanoseconds - b.nanoseconds),
+  ),
+  defineFunction('_-_(duration, duration) -> duration', (a: Duration, b: Duration) =>
+    createDuration(a.nanoseconds - b.nanoseconds),
+  ),
 
   ...ordering('_<_', (order) => order < 0),
   ...ordering('_<=_', (order) => order <= 0),
   ...ordering('_>_', (order) => order > 0),
   ...ordering('_>=_', (order) => order >= 0),
 
-  fn('@in(A, list(A)) -> bool', (wanted: Value, list: readonly Value[], budget: Budget) => {
+  defineFunction('@in(A, list(A)) -> bool', (wanted: Value, list: readonly Value[], budget: Budget) => {
     budget.charge(list.length);
     return list.some((element) => equal(wanted, element, budget));
   }),
-  fn('@in(A, map(A, B)) -> bool', (key: Value, map: MapValue) => map.get(key) !== undefined),
+  defineFunction('@in(A, map(A, B)) -> bool', (key: Value, map: MapValue) => map.get(key) !== undefined),
 ];
 
-function unplanned(): never {
+function createUnplanned(): never {
   throw new EvaluationError('no such overload');
 }
 
@@ -81,9 +93,11 @@ function arithmetic(
   double?: (left: number, right: number) => number,
 ): Overload[] {
   return [
-    fn(`${name}(int, int) -> int`, (left: bigint, right: bigint) => int(whole(left, right))),
-    fn(`${name}(uint, uint) -> uint`, (left: Uint, right: Uint) => uint(whole(left.value, right.value))),
-    ...(double ? [fn(`${name}(double, double) -> double`, double)] : []),
+    defineFunction(`${name}(int, int) -> int`, (left: bigint, right: bigint) => requireInt(whole(left, right))),
+    defineFunction(`${name}(uint, uint) -> uint`, (left: Uint, right: Uint) =>
+      requireUint(whole(left.value, right.value)),
+    ),
+    ...(double ? [defineFunction(`${name}(double, double) -> double`, double)] : []),
   ];
 }
 
@@ -100,7 +114,7 @@ function ordering(name: string, holds: (order: number) => boolean): Overload[] {
     ...['bool', 'string', 'bytes', 'timestamp', 'duration'].map((type) => `${type}, ${type}`),
   ];
   return pairs.map((pair) =>
-    fn(`${name}(${pair}) -> bool`, (left: Value, right: Value) => {
+    defineFunction(`${name}(${pair}) -> bool`, (left: Value, right: Value) => {
       const order = compare(left, right);
       // Nothing is less than NaN, nor is it less than anything.
       return order !== undefined && holds(order);

@@ -2,25 +2,25 @@ import type { Budget } from '../run/budget.ts';
 import { ConstructedObject } from '../values/constructed.ts';
 import { MapValue } from '../values/map-value.ts';
 import { Duration, EvaluationError, Optional, Uint, type Value } from '../values/value.ts';
-import { fn, method, type Overload } from './overload.ts';
+import { defineFunction, defineMethod, type Overload } from './overload.ts';
 
 export const optionals: readonly Overload[] = [
-  fn('optional.of(A) -> optional(A)', (value: Value) => new Optional(value)),
-  fn('optional.ofNonZeroValue(A) -> optional(A)', (value: Value) =>
+  defineFunction('optional.of(A) -> optional(A)', (value: Value) => new Optional(value)),
+  defineFunction('optional.ofNonZeroValue(A) -> optional(A)', (value: Value) =>
     isZero(value) ? new Optional() : new Optional(value),
   ),
-  fn('optional.none() -> optional(A)', () => new Optional()),
-  method('optional(A)', 'hasValue() -> bool', ({ value }: Optional) => value !== undefined),
-  method('optional(A)', 'value() -> A', ({ value }: Optional) => {
+  defineFunction('optional.none() -> optional(A)', () => new Optional()),
+  defineMethod('optional(A)', 'hasValue() -> bool', ({ value }: Optional) => value !== undefined),
+  defineMethod('optional(A)', 'value() -> A', ({ value }: Optional) => {
     if (value === undefined) throw new EvaluationError('optional.none() dereference');
     return value;
   }),
-  method('optional(A)', 'or(optional(A)) -> optional(A)', (one: Optional, other: Optional) =>
+  defineMethod('optional(A)', 'or(optional(A)) -> optional(A)', (one: Optional, other: Optional) =>
     one.value === undefined ? other : one,
   ),
-  fn('optional.unwrap(list(optional(A))) -> list(A)', unwrap),
-  method('list(optional(A))', 'unwrapOpt() -> list(A)', unwrap),
-  method(
+  defineFunction('optional.unwrap(list(optional(A))) -> list(A)', unwrap),
+  defineMethod('list(optional(A))', 'unwrapOpt() -> list(A)', unwrap),
+  defineMethod(
     'optional(A)',
     'orValue(A) -> A',
     ({ value }: Optional, other: Value) => value ?? (value === null ? null : other),
@@ -35,7 +35,7 @@ function unwrap(list: readonly Value[], budget: Budget): Value[] {
   });
 }
 
-/** What a field holds when nobody set it. */
+/** Whether a value is the zero value of its type. */
 function isZero(value: Value): boolean {
   if (value === null || value === false || value === '' || value === 0 || value === 0n) return true;
   if (value instanceof Uint) return value.value === 0n;

@@ -3,49 +3,51 @@ import type { Budget } from '../run/budget.ts';
 import { MapValue } from '../values/map-value.ts';
 import { Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from '../values/value.ts';
 
-/** One meaning of a function: what it takes, what it gives and what it does. */
+/** One overload of a function: parameter types, result type and implementation. */
 export interface Overload {
   readonly name: string;
   /** Called as `target.name(…)`; the target is then the first of `takes`. */
-  readonly method: boolean;
+  readonly isMethod: boolean;
   readonly takes: readonly Type[];
   readonly gives: Type;
   readonly run: Run;
 }
 
 /**
- * The values come in the order of the signature, then the budget for work that grows faster than its input. `never`
- * lets a meaning name the types that its signature promises; `call` is the one place that relies on it.
+ * Receives the arguments in the order of the signature, then the budget for work that grows faster than its input. `never`
+ * lets an implementation declare the types of its signature; only `call` relies on it.
  */
 export type Run = (...args: never[]) => Value;
 
 /** `size(string) -> int` */
-export const fn = (signature: string, run: Run): Overload => overload(signature, [], run);
+export const defineFunction = (signature: string, run: Run): Overload => overload(signature, [], run);
 
 /** `string`, `startsWith(string) -> bool` */
-export const method = (target: string, signature: string, run: Run): Overload =>
+export const defineMethod = (target: string, signature: string, run: Run): Overload =>
   overload(signature, [typeIn(target)], run);
 
-/** The same function where its own work is worth more than one step, whatever it is given. */
+/** The budget, which `call` appends to the arguments. */
+export const getBudget = (args: readonly never[]): Budget => args.at(-1) as unknown as Budget; // never fits every type
+
+/** Charges a constant cost for a function whose work is more than one step. */
 export const withCost =
   (steps: number, run: Run): Run =>
   (...args) => {
-    const budget: Budget = args.at(-1) as unknown as Budget; // It comes last, after what the signature names.
-    budget.charge(steps);
+    getBudget(args).charge(steps);
     return run(...args);
   };
 
 function overload(signature: string, target: readonly Type[], run: Run): Overload {
   const [, name = '', args = '', gives = ''] = /^([^(]+)\((.*)\) -> (.+)$/.exec(signature) ?? [];
-  return { name, method: target.length > 0, takes: [...target, ...listIn(args)], gives: typeIn(gives), run };
+  return { name, isMethod: target.length > 0, takes: [...target, ...listIn(args)], gives: typeIn(gives), run };
 }
 
 export function call({ run }: Overload, args: readonly Value[], budget: Budget): Value {
-  // Sound, since whoever calls has asked `accepts` first and every run takes what its signature says.
+  // Sound: callers check `accepts` first, and each implementation takes the types of its signature.
   return run(...([...args, budget] as never[]));
 }
 
-/** Whether these values are of the types that are taken, as far as can be seen from outside: lists are not looked into. */
+/** Whether the arguments have the parameter types. Elements of lists are not checked. */
 export const accepts = ({ takes }: Overload, args: readonly Value[]): boolean =>
   takes.length === args.length && takes.every((type, index) => isOf(type, args[index] as Value));
 

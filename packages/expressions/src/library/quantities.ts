@@ -1,6 +1,6 @@
 import { parseQuantity, type Quantity, quantityOfInt, requireQuantity } from '../values/quantity.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
-import { fn, method, type Overload, withCost } from './overload.ts';
+import { defineFunction, defineMethod, type Overload, withCost } from './overload.ts';
 
 const zero = quantityOfInt(0n);
 
@@ -9,12 +9,12 @@ const steps = 8;
 
 /** Kubernetes' functions for quantities such as `500m` and `1.5Gi`. */
 export const quantities: readonly Overload[] = [
-  fn('quantity(string) -> kubernetes.Quantity', withCost(steps, requireQuantity)),
-  fn(
+  defineFunction('quantity(string) -> kubernetes.Quantity', withCost(steps, requireQuantity)),
+  defineFunction(
     'isQuantity(string) -> bool',
     withCost(steps, (text: string) => parseQuantity(text) !== undefined),
   ),
-  fn('sign(kubernetes.Quantity) -> int', (quantity: Quantity) => BigInt(quantity.compare(zero))),
+  defineFunction('sign(kubernetes.Quantity) -> int', (quantity: Quantity) => BigInt(quantity.compare(zero))),
   quantityMethod('isInteger() -> bool', (quantity: Quantity) => quantity.toInt() !== undefined),
   quantityMethod('asInteger() -> int', (quantity: Quantity) => {
     const value = quantity.toInt();
@@ -32,7 +32,7 @@ export const quantities: readonly Overload[] = [
 ];
 
 function quantityMethod(signature: string, run: Overload['run']): Overload {
-  return method('kubernetes.Quantity', signature, withCost(steps, run));
+  return defineMethod('kubernetes.Quantity', signature, withCost(steps, run));
 }
 
 function pairMethod(signature: string, run: (one: Quantity, other: Quantity) => Value): Overload {

@@ -3,23 +3,26 @@ import { type Budget, BudgetExceededError } from '../run/budget.ts';
 import type { Fault } from '../syntax/fault.ts';
 import type { Node } from '../syntax/node.ts';
 import { EvaluationError } from '../values/value.ts';
-import { fn, method, type Overload } from './overload.ts';
+import { defineFunction, defineMethod, type Overload } from './overload.ts';
 
 /**
  * Regular expressions of RE2: their time grows with the text and not with its powers. JavaScript's own would let 30
  * characters of a claim hold up the server for minutes.
  */
 export const regularExpressions: readonly Overload[] = [
-  ...[fn('matches(string, string) -> bool', matches), method('string', 'matches(string) -> bool', matches)],
-  method(
+  ...[
+    defineFunction('matches(string, string) -> bool', matches),
+    defineMethod('string', 'matches(string) -> bool', matches),
+  ],
+  defineMethod(
     'string',
     'find(string) -> string',
     (text: string, pattern: string, budget: Budget) => found(text, pattern, budget, 1)[0] ?? '',
   ),
-  method('string', 'findAll(string) -> list(string)', (text: string, pattern: string, budget: Budget) =>
+  defineMethod('string', 'findAll(string) -> list(string)', (text: string, pattern: string, budget: Budget) =>
     found(text, pattern, budget),
   ),
-  method(
+  defineMethod(
     'string',
     'findAll(string, int) -> list(string)',
     (text: string, pattern: string, limit: bigint, budget: Budget) =>
@@ -27,26 +30,26 @@ export const regularExpressions: readonly Overload[] = [
   ),
 ];
 
-/** Finds while an expression is checked that a pattern written in it is none. */
-export function patternFault(pattern: Node): Fault[] {
+/** Reports an invalid literal pattern when the expression is checked. */
+export function findPatternFault(pattern: Node): Fault[] {
   if (pattern.kind !== 'literal' || typeof pattern.value !== 'string') return [];
   try {
-    compiled(pattern.value);
+    compilePattern(pattern.value);
     return [];
   } catch (error) {
     return [{ at: pattern.at, message: `invalid regular expression: ${(error as Error).message}` }];
   }
 }
 
-/** A pattern becomes a program, and repeats within repeats write out a long one. */
+/** Maximum size of a compiled pattern: nested repetitions compile to long programs. */
 const patternLengthMax = 1000;
 const programLengthMax = 10_000;
 
-/** Patterns are mostly written in the configuration, so there are few; those made of claims push each other out. */
+/** Maximum number of cached patterns. Most are literals, so there are few; computed ones evict each other. */
 const compiledMax = 256;
 const known = new Map<string, RE2JS>();
 
-function compiled(pattern: string): RE2JS {
+function compilePattern(pattern: string): RE2JS {
   const before = known.get(pattern);
   if (before) return before;
   if (pattern.length > patternLengthMax) throw new Error(`it has more than ${patternLengthMax} characters`);
@@ -57,17 +60,17 @@ function compiled(pattern: string): RE2JS {
   return program;
 }
 
-function prepared(text: string, pattern: string, budget: Budget): RE2JS {
+function preparePattern(text: string, pattern: string, budget: Budget): RE2JS {
   if (!known.has(pattern)) budget.charge(patternLengthMax);
   try {
-    const program = compiled(pattern);
+    const program = compilePattern(pattern);
     const cost = costOf(program, text.length);
     budget.charge(cost);
     requireOneTurn(cost);
     return program;
   } catch (error) {
     if (error instanceof BudgetExceededError || error instanceof EvaluationError) throw error;
-    // The pattern may be made of a claim, so nobody is told what is wrong with it.
+    // The message must not quote the pattern: it may contain a claim.
     throw new EvaluationError('invalid regular expression');
   }
 }
@@ -88,11 +91,11 @@ function requireOneTurn(steps: number): void {
 }
 
 function matches(text: string, pattern: string, budget: Budget): boolean {
-  return prepared(text, pattern, budget).matcher(text).find();
+  return preparePattern(text, pattern, budget).matcher(text).find();
 }
 
 function found(text: string, pattern: string, budget: Budget, limit = Number.POSITIVE_INFINITY): string[] {
-  const program = prepared(text, pattern, budget);
+  const program = preparePattern(text, pattern, budget);
   const matcher = program.matcher(text);
   const all: string[] = [];
   let end = -1;

@@ -1,27 +1,27 @@
 import { normalizeSemver, parseSemver, type Semver } from '../values/semver.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
-import { fn, method, type Overload, withCost } from './overload.ts';
+import { defineFunction, defineMethod, type Overload, withCost } from './overload.ts';
 
 /** A version may have a hundred parts. */
 const steps = 16;
 
 /** Kubernetes' functions for versions. With `true` they are read as people write them: `v1.30`. */
 export const semvers: readonly Overload[] = [
-  fn(
+  defineFunction(
     'semver(string) -> kubernetes.Semver',
     withCost(steps, (text: string) => requireSemver(text, false)),
   ),
-  fn('semver(string, bool) -> kubernetes.Semver', withCost(steps, requireSemver)),
-  fn(
+  defineFunction('semver(string, bool) -> kubernetes.Semver', withCost(steps, requireSemver)),
+  defineFunction(
     'isSemver(string) -> bool',
     withCost(steps, (text: string) => readSemver(text, false) !== undefined),
   ),
-  fn(
+  defineFunction(
     'isSemver(string, bool) -> bool',
     withCost(steps, (text: string, normalize: boolean) => readSemver(text, normalize) !== undefined),
   ),
   ...['major', 'minor', 'patch'].map((name, index) =>
-    method('kubernetes.Semver', `${name}() -> int`, ({ numbers }: Semver) =>
+    defineMethod('kubernetes.Semver', `${name}() -> int`, ({ numbers }: Semver) =>
       BigInt.asIntN(64, numbers[index] as bigint),
     ),
   ),
@@ -42,5 +42,5 @@ function requireSemver(text: string, normalize: boolean): Semver {
 }
 
 function pairMethod(signature: string, run: (one: Semver, other: Semver) => Value): Overload {
-  return method('kubernetes.Semver', signature, withCost(steps, run));
+  return defineMethod('kubernetes.Semver', signature, withCost(steps, run));
 }

@@ -1,18 +1,16 @@
 import type { Budget } from '../run/budget.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
-import { lengthOf, pointAt, pointsOf, unitAt } from './code-points.ts';
-import { fn, method, type Overload } from './overload.ts';
+import { lengthOf, toCodePointIndex, splitCodePoints, toCodeUnitIndex } from './code-points.ts';
+import { defineFunction, defineMethod, getBudget, type Overload } from './overload.ts';
 
-const text = (signature: string, run: Overload['run']): Overload => method('string', signature, run);
+const text = (signature: string, run: Overload['run']): Overload => defineMethod('string', signature, run);
 
 /**
- * A part is sought by comparing it again and again, at worst its whole length at every place. What happens within is
- * not ours, so the worst is charged.
+ * Charges the worst case of a substring search: V8 may compare the whole part at every position.
  */
 const search = (signature: string, run: (whole: string, part: string, ...more: never[]) => Value): Overload =>
   text(signature, (whole: string, part: string, ...more: never[]) => {
-    const budget: Budget = more.at(-1) as unknown as Budget; // The budget comes last, behind what the signature names.
-    budget.charge((whole.length * part.length) / 128);
+    getBudget(more).charge((whole.length * part.length) / 128);
     return run(whole, part, ...more);
   });
 
@@ -22,32 +20,33 @@ export const strings: readonly Overload[] = [
   text('endsWith(string) -> bool', (whole: string, part: string) => whole.endsWith(part)),
 
   text('charAt(int) -> string', (whole: string, at: bigint, budget: Budget) => {
-    const points = pointsOf(whole, budget);
-    return points[within(at, points.length)] ?? '';
+    const points = splitCodePoints(whole, budget);
+    return points[requireWithin(at, points.length)] ?? '';
   }),
-  search('indexOf(string) -> int', (whole: string, part: string) => BigInt(pointAt(whole, whole.indexOf(part)))),
+  search('indexOf(string) -> int', (whole: string, part: string) =>
+    BigInt(toCodePointIndex(whole, whole.indexOf(part))),
+  ),
   search('indexOf(string, int) -> int', (whole: string, part: string, from: bigint, budget: Budget) => {
     if (part === '') return from;
     if (from < 0n) throw rangeError();
     if (from >= BigInt(lengthOf(whole, budget))) return -1n;
-    return BigInt(pointAt(whole, whole.indexOf(part, unitAt(whole, Number(from)))));
+    return BigInt(toCodePointIndex(whole, whole.indexOf(part, toCodeUnitIndex(whole, Number(from)))));
   }),
   search('lastIndexOf(string) -> int', (whole: string, part: string) =>
-    BigInt(pointAt(whole, whole.lastIndexOf(part))),
+    BigInt(toCodePointIndex(whole, whole.lastIndexOf(part))),
   ),
   search('lastIndexOf(string, int) -> int', (whole: string, part: string, from: bigint, budget: Budget) => {
     if (part === '') return from;
     if (from < 0n) throw rangeError();
     if (from >= BigInt(lengthOf(whole, budget))) return -1n;
-    return BigInt(pointAt(whole, whole.lastIndexOf(part, unitAt(whole, Number(from)))));
+    return BigInt(toCodePointIndex(whole, whole.lastIndexOf(part, toCodeUnitIndex(whole, Number(from)))));
   }),
-  text('lowerAscii() -> string', (whole: string) => withOtherCase(whole, 'A', caseDistance)),
-  text('upperAscii() -> string', (whole: string) => withOtherCase(whole, 'a', -caseDistance)),
-  search('replace(string, string) -> string', replaced),
+  text('lowerAscii() -> string', (whole: string) => changeCase(whole, 'A', caseDistance)),
+  text('upperAscii() -> string', (whole: string) => changeCase(whole, 'a', -caseDistance)),
+  search('replace(string, string) -> string', replace),
   search(
     'replace(string, string, int) -> string',
-    (whole: string, from: string, to: string, limit: bigint, budget: Budget) =>
-      replaced(whole, from, to, budget, limit),
+    (whole: string, from: string, to: string, limit: bigint, budget: Budget) => replace(whole, from, to, budget, limit),
   ),
   search('split(string) -> list(string)', splitBy),
   search('split(string, int) -> list(string)', (whole: string, by: string, limit: bigint, budget: Budget) =>
@@ -57,16 +56,18 @@ export const strings: readonly Overload[] = [
   text('substring(int, int) -> string', (whole: string, from: bigint, to: bigint, budget: Budget) =>
     cut(whole, budget, from, to),
   ),
-  text('trim() -> string', trimmed),
-  method('list(string)', 'join() -> string', (parts: readonly string[], budget: Budget) => joined(parts, '', budget)),
-  method('list(string)', 'join(string) -> string', (parts: readonly string[], by: string, budget: Budget) =>
-    joined(parts, by, budget),
+  text('trim() -> string', trim),
+  defineMethod('list(string)', 'join() -> string', (parts: readonly string[], budget: Budget) =>
+    join(parts, '', budget),
   ),
-  fn('strings.quote(string) -> string', quoted),
+  defineMethod('list(string)', 'join(string) -> string', (parts: readonly string[], by: string, budget: Budget) =>
+    join(parts, by, budget),
+  ),
+  defineFunction('strings.quote(string) -> string', quote),
 ];
 
 /** Not by a regular expression: one that looks for blanks before an end looks again from each of them. */
-function trimmed(whole: string): string {
+function trim(whole: string): string {
   const blank = (at: number): boolean => /\p{White_Space}/u.test(whole.charAt(at));
   let [from, to] = [0, whole.length];
   while (from < to && blank(from)) from++;
@@ -76,25 +77,25 @@ function trimmed(whole: string): string {
 
 const rangeError = (): EvaluationError => new EvaluationError('index out of range');
 
-function within(at: bigint, length: number): number {
+function requireWithin(at: bigint, length: number): number {
   if (at < 0n || at > BigInt(length)) throw rangeError();
   return Number(at);
 }
 
 function cut(whole: string, budget: Budget, from: bigint, to?: bigint): string {
-  const points = pointsOf(whole, budget);
-  const start = within(from, points.length);
-  const end = to === undefined ? points.length : within(to, points.length);
+  const points = splitCodePoints(whole, budget);
+  const start = requireWithin(from, points.length);
+  const end = to === undefined ? points.length : requireWithin(to, points.length);
   if (start > end) throw new EvaluationError('a substring ends behind its start');
   const part = points.slice(start, end);
   return typeof part === 'string' ? part : part.join('');
 }
 
 /** A negative limit is none. */
-function replaced(whole: string, from: string, to: string, budget: Budget, limit = -1n): string {
+function replace(whole: string, from: string, to: string, budget: Budget, limit = -1n): string {
   if (limit === 0n) return whole;
   const parts = splitBy(whole, from, budget, limit < 0n ? -1n : limit + 1n);
-  // Between the characters of a text an empty one is found also before the first and behind the last.
+  // An empty string is found between all characters, before the first and after the last.
   if (from === '') {
     if (limit < 0n || limit > BigInt(parts.length)) parts.push('');
     parts.unshift('');
@@ -105,7 +106,7 @@ function replaced(whole: string, from: string, to: string, budget: Budget, limit
   return parts.join(to);
 }
 
-/** The last part holds what is left when the limit is reached. */
+/** The last part contains the rest if the limit is reached. */
 function splitBy(whole: string, by: string, budget: Budget, limit = -1n): string[] {
   if (limit === 0n) return [];
   budget.charge(by === '' ? whole.length : whole.length / by.length);
@@ -115,7 +116,7 @@ function splitBy(whole: string, by: string, budget: Budget, limit = -1n): string
   return [...parts.slice(0, last), parts.slice(last).join(by)];
 }
 
-function joined(parts: readonly string[], by: string, budget: Budget): string {
+function join(parts: readonly string[], by: string, budget: Budget): string {
   if (parts.some((part) => typeof part !== 'string')) throw new EvaluationError('no such overload: join(list, string)');
   budget.charge(parts.length + parts.reduce((sum, part) => sum + part.length + by.length, 0) / 16);
   return parts.join(by);
@@ -133,7 +134,7 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-function quoted(whole: string): string {
+function quote(whole: string): string {
   const escaped = whole.toWellFormed().replaceAll(/[\x07\b\f\n\r\t\v\\"]/g, (found) => escapes[found] as string);
   return `"${escaped}"`;
 }
@@ -143,7 +144,7 @@ const caseDistance = 0x20;
 const letters = 26;
 
 /** The text with the letters of ASCII from the first one on moved to the other case. Nothing interrupts it, so it is quick. */
-function withOtherCase(whole: string, firstLetter: 'a' | 'A', distance: number): string {
+function changeCase(whole: string, firstLetter: 'a' | 'A', distance: number): string {
   const first = firstLetter.charCodeAt(0);
   const bytes = Buffer.from(whole, 'utf16le');
   const units = new Uint16Array(bytes.buffer, bytes.byteOffset, whole.length);

@@ -1,7 +1,7 @@
 import type { Budget } from '../run/budget.ts';
 import { perSecond } from '../values/time.ts';
 import { type Duration, EvaluationError, type Timestamp } from '../values/value.ts';
-import { method, type Overload } from './overload.ts';
+import { defineMethod, type Overload } from './overload.ts';
 
 /** Days and hours of a moment, in UTC or where it is asked for; and the units of a duration. */
 export const times: readonly Overload[] = [
@@ -22,20 +22,20 @@ export const times: readonly Overload[] = [
   unitOfDuration('getHours', 3600n * perSecond),
   unitOfDuration('getMinutes', 60n * perSecond),
   unitOfDuration('getSeconds', perSecond),
-  method('duration', 'getMilliseconds() -> int', ({ nanoseconds }: Duration) => nanoseconds / 1_000_000n),
+  defineMethod('duration', 'getMilliseconds() -> int', ({ nanoseconds }: Duration) => nanoseconds / 1_000_000n),
 ];
 
 function partOfMoment(name: string, part: (date: Date) => number): Overload[] {
   return [
-    method('timestamp', `${name}() -> int`, (moment: Timestamp) => BigInt(part(dateOf(moment)))),
-    method('timestamp', `${name}(string) -> int`, (moment: Timestamp, zone: string, budget: Budget) =>
+    defineMethod('timestamp', `${name}() -> int`, (moment: Timestamp) => BigInt(part(dateOf(moment)))),
+    defineMethod('timestamp', `${name}(string) -> int`, (moment: Timestamp, zone: string, budget: Budget) =>
       BigInt(part(dateIn(zone, dateOf(moment), budget))),
     ),
   ];
 }
 
 function unitOfDuration(name: string, unit: bigint): Overload {
-  return method('duration', `${name}() -> int`, ({ nanoseconds }: Duration) => nanoseconds / unit);
+  return defineMethod('duration', `${name}() -> int`, ({ nanoseconds }: Duration) => nanoseconds / unit);
 }
 
 const dateOf = ({ nanoseconds }: Timestamp): Date => {

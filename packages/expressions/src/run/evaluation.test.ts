@@ -2,8 +2,8 @@ import { runSync, type SyncTask } from '@cluster-apiserver/base';
 import { type AccessDecision, type AccessQuestion, StatusError } from '@cluster-apiserver/model';
 import { describe, expect, test } from '@jest/globals';
 import {
-  admissionEnvironment,
-  admissionValues,
+  createAdmissionEnvironment,
+  createAdmissionValues,
   Budget,
   BudgetExceededError,
   compileIn,
@@ -25,7 +25,7 @@ interface Policy {
   readonly authorize?: Decide;
 }
 
-const environment = admissionEnvironment({ hasAuthorizer: true });
+const environment = createAdmissionEnvironment({ hasAuthorizer: true });
 
 function policy({ object = {}, written = {}, authorize = allow, total }: Policy = {}) {
   const all = Object.entries(written).map(([name, expression]) => ({ name, expression }));
@@ -33,7 +33,7 @@ function policy({ object = {}, written = {}, authorize = allow, total }: Policy 
   expect([...faults]).toEqual([]);
   const user = { name: 'alice', groups: ['dev'] };
   const requestResource = { group: 'g', resource: 'things', namespace: 'ns' };
-  const values = admissionValues({
+  const values = createAdmissionValues({
     object,
     oldObject: null,
     request: {},
@@ -53,7 +53,7 @@ function policy({ object = {}, written = {}, authorize = allow, total }: Policy 
 }
 
 describe('variables', () => {
-  test('are evaluated when they are read, once for all expressions', () => {
+  test('are evaluated lazily, once for all expressions', () => {
     let asked = 0;
     const { value } = policy({
       written: {
@@ -71,7 +71,7 @@ describe('variables', () => {
     expect(asked).toBe(1);
   });
 
-  test('that fail are an error where they are read, and only there', () => {
+  test('that fail are an error only where they are read', () => {
     const { value } = policy({ written: { x: 'object.nothing', y: 'variables.x + 1' } });
     expect(value('variables.x == 1 || true')).toBe(true);
     for (const _ of ['the first time', 'and again'])
@@ -80,7 +80,7 @@ describe('variables', () => {
       );
   });
 
-  test('that cost too much are an error like others', () => {
+  test('that cost too much are an ordinary error', () => {
     const loop = 'lists.range(1000).all(a, lists.range(1000).all(b, true))';
     const { value } = policy({ written: { loop } });
     expect(value('variables.loop || true')).toBe(true);
@@ -89,7 +89,7 @@ describe('variables', () => {
     );
   });
 
-  test('of which the later of one name reads itself do not go on for ever', () => {
+  test('that are redefined in terms of themselves do not recurse for ever', () => {
     const written = ['1', 'variables.x + 1'].map((expression) => ({ name: 'x', expression }));
     const { variables } = runSync(compileVariables(environment, written));
     const compiled = compileIn(withVariables(environment, variables), 'variables.x');
@@ -99,19 +99,19 @@ describe('variables', () => {
   });
 });
 
-describe('what is deep', () => {
+describe('deep nesting', () => {
   const chain = (length: number): Record<string, string> =>
     Object.fromEntries([
       ['x0', '1'],
       ...Array.from({ length }, (_, index) => [`x${index + 1}`, `variables.x${index} + 1`]),
     ]) as Record<string, string>;
 
-  test('variables that read one another are evaluated as long as the stack takes it', () => {
+  test('chained variables are evaluated as far as the stack allows', () => {
     expect(policy({ written: chain(100) }).value('variables.x100')).toBe(101n);
     expect(() => policy({ written: chain(2000) }).value('variables.x2000')).toThrow(EvaluationError);
   });
 
-  test('an object that is nested without end is an error where it is looked into', () => {
+  test('an endlessly nested object is an error where it is accessed', () => {
     const deep: unknown = JSON.parse(`${'{"a":'.repeat(5000)}[]${'}'.repeat(5000)}`);
     const lists: unknown = JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`);
     const { value } = policy({ object: { deep, lists, name: 'a' } });
@@ -127,12 +127,12 @@ describe('what is deep', () => {
 });
 
 describe('the authorizer', () => {
-  test('that answers at once makes nobody wait', () => {
+  test('that answers synchronously keeps the evaluation synchronous', () => {
     const first = policy().start('authorizer.path("/x").check("get").allowed()').next();
     expect(first).toEqual({ done: true, value: true });
   });
 
-  test('that answers later is waited for, and asked once for each question', async () => {
+  test('that answers later is awaited, and called once per question', async () => {
     const questions: string[] = [];
     const { start } = policy({
       authorize: async ({ verb }) => {
@@ -152,7 +152,7 @@ describe('the authorizer', () => {
     expect(questions).toEqual(['get', 'list']);
   });
 
-  test('is asked with all that was said', () => {
+  test('gets all the given attributes', () => {
     let asked: AccessQuestion | undefined;
     const { value } = policy({
       authorize: (question) => {
@@ -180,7 +180,7 @@ describe('the authorizer', () => {
     });
   });
 
-  test('that cannot know yet ends the request', () => {
+  test('that is not ready yet ends the request', () => {
     const { value } = policy({ authorize: () => ({ verdict: 'notReady' }) });
     expect(() => value('authorizer.path("/x").check("get").allowed() || true')).toThrow(StatusError);
   });
@@ -193,7 +193,7 @@ describe('the authorizer', () => {
   });
 });
 
-describe('what takes long', () => {
+describe('long evaluations', () => {
   const large = {
     list: Array.from({ length: 20_000 }, (_, index) => ({ name: `n${index}`, ports: [index, index + 1] })),
   };
@@ -217,13 +217,13 @@ describe('what takes long', () => {
     expect(turns).toBeGreaterThan(9);
   });
 
-  test('an expression that is cheap has one turn, and several share it', () => {
+  test('cheap expressions share one event loop turn', () => {
     const { start } = policy({ object: large });
     for (const text of ['object.list[0].name == "n0"', 'object.list.size() == 20000', 'true'])
       expect(start(text).next()).toEqual({ done: true, value: true });
   });
 
-  test('one expression is an error when it costs too much, all together end the evaluation', () => {
+  test('exceeding the cost limit of one expression is an error, exceeding the total ends the evaluation', () => {
     const total = new Budget(600_000);
     const { value } = policy({ total });
     const loop = 'lists.range(1000).all(a, lists.range(1000).all(b, true))';

@@ -13,7 +13,7 @@ import { Interruption, Progress } from './progress.ts';
  */
 export const requestStepsMax = 10 * expressionStepsMax;
 
-/** Two milliseconds at most: what the event loop can give at once. */
+/** At most two milliseconds, so that the event loop is not blocked. */
 const turnStepsMax = 5_000;
 
 /**
@@ -21,7 +21,7 @@ const turnStepsMax = 5_000;
  * frames of a stack that has some thousands.
  */
 const depthMax = 1_000;
-/** What reading a variable takes besides. */
+/** Additional cost of reading a variable. */
 const variableDepth = 4;
 
 /**
@@ -34,7 +34,7 @@ export class Evaluation {
   readonly #variables: VariableSet | undefined;
   readonly #bindings: Bindings;
   readonly #total: Budget;
-  /** Of variables that were read: what they came to, or how far they are. */
+  /** Results of the variables that were read, or the progress of their evaluation. */
   readonly #read = new Map<string, Run>();
   /** Of the expression that is evaluated now. */
   #budget: Budget | undefined;

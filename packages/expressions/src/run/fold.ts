@@ -52,7 +52,7 @@ export function planFold(
     const { budget, progress } = frame;
     const kept = progress.get(slot) as Walk | Outcome<Value> | undefined;
     if (kept && 'result' in kept) return resultOf(kept, budget);
-    const walk = kept ?? walkOver(range(frame), second !== undefined);
+    const walk = kept ?? createWalk(range(frame), second !== undefined);
     if (kept) budget.goOnAt(kept.left);
     try {
       const value = walkOn(walk, frame);
@@ -79,14 +79,14 @@ interface Walk {
   at: number;
   /** The budget before the round that it is in. */
   left: number;
-  /** What the rounds have made so far. */
+  /** The result of the rounds so far. */
   readonly made: Value[];
   readonly entries: (readonly [Value, Value])[];
   failed: EvaluationError | undefined;
   decided: boolean;
 }
 
-function walkOver(range: Value, withValues: boolean): Walk {
+function createWalk(range: Value, withValues: boolean): Walk {
   const start = { at: 0, left: 0, made: [], entries: [], failed: undefined, decided: false };
   if (Array.isArray(range)) return { ...start, elements: range, keys: undefined };
   if (!(range instanceof MapValue)) throw notWalkable(range, withValues);
@@ -147,7 +147,7 @@ function loopOf(node: Fold, { counts, result }: Body): Loop {
       );
     case 'transformMapEntry':
       return collector(
-        (frame, walk) => counts(frame) && walk.entries.push(...entriesIn(result(frame))),
+        (frame, walk) => counts(frame) && walk.entries.push(...getEntries(result(frame))),
         ({ entries }) => new EntryMap(entries),
       );
   }
@@ -164,7 +164,7 @@ function collector(take: (frame: Frame, walk: Walk) => unknown, end: Loop['end']
   };
 }
 
-/** As with `||` and `&&`: one element that decides outweighs others that cannot be told. */
+/** As with `||` and `&&`, one deciding element outweighs errors of others. */
 function quantifier(deciding: boolean, holds: Body['counts']): Loop {
   return {
     round: (frame, walk) => {
@@ -185,7 +185,7 @@ function quantifier(deciding: boolean, holds: Body['counts']): Loop {
 
 const keyOf = ({ keys, at }: Walk): Value => keys?.[at] ?? BigInt(at);
 
-function entriesIn(value: Value): Iterable<readonly [Value, Value]> {
+function getEntries(value: Value): Iterable<readonly [Value, Value]> {
   if (value instanceof MapValue) return value.entries();
   throw new EvaluationError('no such overload');
 }

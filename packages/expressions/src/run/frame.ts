@@ -7,7 +7,7 @@ export interface Bindings {
   get(name: string): Value | undefined;
 }
 
-/** What one evaluation has at hand. */
+/** The state of one evaluation. */
 export interface Frame {
   readonly variables: Bindings;
   /** The values of macro variables, by their slots. */

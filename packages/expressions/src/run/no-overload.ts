@@ -19,8 +19,8 @@ const operands: ReadonlyMap<string, readonly string[]> = new Map([
 
 const unnamed: ReadonlySet<string> = new Set(['!_', '@in', 'contains', 'startsWith', 'endsWith', 'matches', 'orValue']);
 
-/** What kube-apiserver says when a function has no meaning for values, which is shown to users of policies. */
-export function noOverload(name: string, values: readonly Value[]): EvaluationError {
+/** The error of kube-apiserver for arguments without a matching overload. Users of policies see it. */
+export function createNoOverloadError(name: string, values: readonly Value[]): EvaluationError {
   const types = values.map(typeNameOf);
   const takes = operands.get(name);
   if (unnamed.has(name) || takes?.includes(types[0] ?? '')) return new EvaluationError('no such overload');

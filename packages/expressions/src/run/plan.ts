@@ -1,5 +1,5 @@
 import type { OverloadsOf } from '../check/check.ts';
-import { type Declarations, type Locals, referenceOf, withLocal } from '../check/names.ts';
+import { type Declarations, type Locals, resolveReference, withLocal } from '../check/names.ts';
 import { jsonPatchType } from '../environment/patch-types.ts';
 import { types } from '../check/type.ts';
 import { accepts, call } from '../library/overload.ts';
@@ -11,10 +11,10 @@ import { planEquality } from './equality.ts';
 import { planFold } from './fold.ts';
 import { type Plan, type Slots, truth } from './frame.ts';
 import { planIndex, planOptionalIndex, planSelect } from './members.ts';
-import { noOverload } from './no-overload.ts';
+import { createNoOverloadError } from './no-overload.ts';
 import { Interruption } from './progress.ts';
 
-/** What is known of an expression when it is planned. */
+/** Static information about an expression, for planning. */
 export interface PlanContext extends Declarations {
   readonly slots: Slots;
   /** Without it, all functions of the right name are tried on the values. */
@@ -39,7 +39,7 @@ function planForm(node: Node, declared: PlanContext, locals: Locals | undefined)
       return () => value;
     }
     case 'name':
-      return planReference(node, declared, locals) ?? failing(`undeclared reference to '${node.name}'`);
+      return planReference(node, declared, locals) ?? planFailure(`undeclared reference to '${node.name}'`);
     case 'select':
       return planReference(node, declared, locals) ?? planSelect(inner(node.operand), node.field, node.mode);
     case 'call':
@@ -74,7 +74,7 @@ function planForm(node: Node, declared: PlanContext, locals: Locals | undefined)
 }
 
 function planReference(node: Node, declared: Declarations, locals: Locals | undefined): Plan | undefined {
-  const found = referenceOf(node, declared, locals);
+  const found = resolveReference(node, declared, locals);
   switch (found?.kind) {
     case 'local': {
       const { slot } = found.local;
@@ -110,18 +110,18 @@ function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, c
       default:
     }
   const overloads = (context.overloadsOf?.(node) ?? library.overloadsNamed(name)).filter(
-    (overload) => overload.method === method && overload.takes.length === args.length,
+    (overload) => overload.isMethod === method && overload.takes.length === args.length,
   );
-  return keepingIfCostly(context.slots.take(), (frame) => {
+  return cacheIfCostly(context.slots.take(), (frame) => {
     const values = plans.map((value) => value(frame));
     for (const value of values) frame.budget.charge(sizeOf(value));
     const overload = overloads.find((candidate) => accepts(candidate, values));
-    if (!overload) throw noOverload(name, values);
+    if (!overload) throw createNoOverloadError(name, values);
     return call(overload, values, frame.budget);
   });
 }
 
-/** What a call costs from which on it is not repeated when the evaluation begins again after an interruption. */
+/** Cost from which on the result of a call is kept when the evaluation restarts after an interruption. */
 const costlySteps = 32;
 
 interface Kept {
@@ -129,7 +129,7 @@ interface Kept {
   readonly value: Value;
 }
 
-function keepingIfCostly(slot: number, run: Plan): Plan {
+function cacheIfCostly(slot: number, run: Plan): Plan {
   return (frame) => {
     const { budget, progress } = frame;
     const kept = progress.get(slot) as Kept | undefined;
@@ -153,7 +153,7 @@ function planMessage(
   inner: (child: Node) => Plan,
 ): Plan {
   const plain = name.replace(/^\./, '');
-  if (!constructible?.(plain)) return failing(`undeclared reference to '${name}'`);
+  if (!constructible?.(plain)) return planFailure(`undeclared reference to '${name}'`);
   const planned = fields.map((field) => ({ ...field, value: inner(field.value) }));
   return (frame) => {
     const given = new Map<string, Value>();
@@ -209,7 +209,7 @@ function planMap(entries: readonly { optional: boolean; key: Plan; value: Plan }
     );
 }
 
-const failing =
+const planFailure =
   (message: string): Plan =>
   () => {
     throw new EvaluationError(message);

@@ -4,7 +4,7 @@ export interface Fault {
   readonly message: string;
 }
 
-/** Ends parsing: what follows a syntax error is guesswork. */
+/** Ends parsing: further errors would be guesswork. */
 export class SyntaxFault extends Error {
   readonly at: number;
   constructor(at: number, message: string) {

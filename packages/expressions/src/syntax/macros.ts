@@ -3,7 +3,7 @@ import type { Fold, Form, Node } from './node.ts';
 
 type Make = (at: number, form: Form) => Node;
 
-/** What looks like a call and is not: its arguments are evaluated again and again, or not at all. */
+/** Macros look like calls, but evaluate their arguments repeatedly or not at all. */
 export function expandMacro(
   make: Make,
   name: string,
@@ -12,7 +12,7 @@ export function expandMacro(
   at: number,
 ): Node | undefined {
   const [first, second, third, fourth] = args;
-  if (!target) return name === 'has' && first && args.length === 1 ? make(at, presence(first)) : undefined;
+  if (!target) return name === 'has' && first && args.length === 1 ? make(at, expandHas(first)) : undefined;
   if (!first || !second || args.length > 4) return undefined;
 
   const fold = (form: Fold['form'], variables: readonly Node[], predicate?: Node, result?: Node): Node =>
@@ -60,7 +60,7 @@ export function expandMacro(
   }
 }
 
-function presence(argument: Node): Form {
+function expandHas(argument: Node): Form {
   if (argument.kind !== 'select' || argument.mode !== 'value')
     throw new SyntaxFault(argument.at, 'invalid argument to has() macro');
   return { kind: 'select', operand: argument.operand, field: argument.field, mode: 'presence' };

@@ -2,9 +2,9 @@ import type { Value } from '../values/value.ts';
 import { SyntaxFault } from './fault.ts';
 import { expandMacro } from './macros.ts';
 import { childrenOf, type Form, type MapEntry, type MessageField, type Node, qualifiedName } from './node.ts';
-import { intMax, type Token, tokensOf } from './token.ts';
+import { intMax, type Token, tokenize } from './token.ts';
 
-/** All the claims of a login and then some; whoever needs more should ask the issuer for a better claim. */
+/** Maximum length of an expression, far above practical ones. */
 const expressionLengthMax = 32_768;
 /** Everything that walks a tree does so on the stack. */
 const depthMax = 250;
@@ -52,7 +52,7 @@ class Parser {
   #open = 0;
 
   constructor(text: string) {
-    this.#tokens = tokensOf(text);
+    this.#tokens = tokenize(text);
     this.#token = this.#tokens.next().value;
   }
 

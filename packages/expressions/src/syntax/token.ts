@@ -5,7 +5,7 @@ import { readText } from './text-literal.ts';
 export interface Token {
   readonly at: number;
   readonly kind: 'name' | 'quoted name' | 'literal' | 'sign' | 'end';
-  /** As it is written; a quoted name without its quotes. */
+  /** The source text; a quoted name without its quotes. */
   readonly text: string;
   readonly value?: Value;
 }
@@ -21,7 +21,7 @@ const textStart = /(?:[rR][bB]?|[bB][rR]?)?(?:"|')/y;
 export const intMax = 2n ** 63n - 1n;
 const uintMax = 2n ** 64n - 1n;
 
-export function* tokensOf(text: string): Generator<Token, Token> {
+export function* tokenize(text: string): Generator<Token, Token> {
   let at = 0;
   const take = (pattern: RegExp): RegExpExecArray | undefined => {
     pattern.lastIndex = at;

@@ -12,7 +12,7 @@ import { EvaluationError, Opaque } from './value.ts';
 /** Answers at once where it can. */
 export type Authorize = (question: AccessQuestion) => AccessDecision | Promise<AccessDecision>;
 
-/** The questions of one evaluation: each is asked once, and what is waited for interrupts the evaluation. */
+/** The authorization checks of one evaluation. Each is performed once; a pending one interrupts the evaluation. */
 export class AccessQuestions {
   readonly #authorize: Authorize;
   readonly #decisions = new Map<string, AccessDecision>();
@@ -37,7 +37,7 @@ export class AccessQuestions {
   }
 }
 
-/** What has functions and nothing else: it is equal to nothing, not even itself. */
+/** A value with functions only; it is equal to nothing, not even to itself. */
 abstract class Receiver extends Opaque {
   override equals(): boolean {
     throw new EvaluationError('no such overload');

@@ -6,7 +6,7 @@ import { Duration, EvaluationError, Opaque, Optional, Timestamp, TypeValue, Uint
 /** Values of different types are different, except that numbers are compared by what they count. */
 export function equal(left: Value, right: Value, budget: Budget): boolean {
   const [one, other] = [magnitude(left), magnitude(right)];
-  if (one !== undefined && other !== undefined) return ordered(one, other) === 0;
+  if (one !== undefined && other !== undefined) return compareOrdered(one, other) === 0;
   if (left instanceof Opaque && right !== null) {
     budget.charge(left.size >> 4);
     return equalOpaque(left, right);
@@ -71,18 +71,19 @@ function magnitude(value: Value): bigint | number | undefined {
 /** Undefined where there is no order, as with NaN or between types. */
 export function compare(left: Value, right: Value): number | undefined {
   const [one, other] = [magnitude(left), magnitude(right)];
-  if (one !== undefined && other !== undefined) return ordered(one, other);
+  if (one !== undefined && other !== undefined) return compareOrdered(one, other);
   if (typeof left === 'string' && typeof right === 'string') return compareText(left, right);
   if (typeof left === 'boolean' && typeof right === 'boolean') return Number(left) - Number(right);
   if (left instanceof Uint8Array && right instanceof Uint8Array) return compareBytes(left, right);
-  if (left instanceof Timestamp && right instanceof Timestamp) return ordered(left.nanoseconds, right.nanoseconds);
-  if (left instanceof Duration && right instanceof Duration) return ordered(left.nanoseconds, right.nanoseconds);
+  if (left instanceof Timestamp && right instanceof Timestamp)
+    return compareOrdered(left.nanoseconds, right.nanoseconds);
+  if (left instanceof Duration && right instanceof Duration) return compareOrdered(left.nanoseconds, right.nanoseconds);
   return undefined;
 }
 
 /** Next to a double everything is one, with the digits that it can hold. */
-function ordered(left: bigint | number, right: bigint | number): number | undefined {
-  if (typeof left !== typeof right) return ordered(Number(left), Number(right));
+function compareOrdered(left: bigint | number, right: bigint | number): number | undefined {
+  if (typeof left !== typeof right) return compareOrdered(Number(left), Number(right));
   if (left < right) return -1;
   if (left > right) return 1;
   return left >= right ? 0 : undefined;

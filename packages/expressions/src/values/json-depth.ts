@@ -1,6 +1,6 @@
 import { EvaluationError } from './value.ts';
 
-/** Whoever sends JSON chooses its depth, and the stack is shared by all requests. */
+/** Bounds recursion: clients choose the depth of JSON. */
 export const jsonDepthMax = 200;
 
 export const tooDeep = (): EvaluationError =>

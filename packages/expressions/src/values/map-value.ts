@@ -43,7 +43,7 @@ export class EntryMap extends MapValue {
   }
 }
 
-/** Undefined for what can be nobody's key. */
+/** Undefined for a value that cannot be a map key. */
 function plainKey(key: Value): string | boolean | bigint | undefined {
   if (typeof key === 'string' || typeof key === 'boolean' || typeof key === 'bigint') return key;
   if (key instanceof Uint) return key.value;

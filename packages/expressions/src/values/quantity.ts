@@ -70,7 +70,7 @@ export const quantityOfInt = (value: bigint): Quantity => new Quantity(value, 0,
 const quantityLengthMax = 300;
 const exponentMax = 300;
 
-/** Smaller amounts are rounded up to this, away from zero: whoever asked for some gets some. */
+/** Smaller amounts are rounded up to this, away from zero, as in Kubernetes. */
 const exponentMin = -9;
 /** The digits that an int holds whatever they are. */
 const compactDigitsMax = 18;

@@ -6,12 +6,12 @@ const oldest = -62_135_596_800n * perSecond;
 const newest = 253_402_300_800n * perSecond - 1n;
 const durationMax = 2n ** 63n - 1n;
 
-export function timestamp(nanoseconds: bigint): Timestamp {
+export function createTimestamp(nanoseconds: bigint): Timestamp {
   if (nanoseconds < oldest || nanoseconds > newest) throw new EvaluationError('timestamp overflow');
   return new Timestamp(nanoseconds);
 }
 
-export function duration(nanoseconds: bigint): Duration {
+export function createDuration(nanoseconds: bigint): Duration {
   if (nanoseconds < -durationMax - 1n || nanoseconds > durationMax) throw new EvaluationError('duration overflow');
   return new Duration(nanoseconds);
 }
@@ -33,7 +33,7 @@ export function parseTimestamp(text: string): Timestamp {
     throw new EvaluationError('a timestamp is written as in 2006-01-02T15:04:05Z');
   const offset = sign === undefined ? 0 : (sign === '-' ? -1 : 1) * (Number(offsetHours) * 60 + Number(offsetMinutes));
   const second = day / 1000 + Number(hours) * 3600 + (Number(minutes) - offset) * 60 + Number(seconds);
-  return timestamp(BigInt(second) * perSecond + BigInt(fraction.padEnd(9, '0')));
+  return createTimestamp(BigInt(second) * perSecond + BigInt(fraction.padEnd(9, '0')));
 }
 
 export function formatTimestamp({ nanoseconds }: Timestamp): string {
@@ -66,7 +66,7 @@ export function parseDuration(text: string): Duration {
     const scale = units[unit as string] as bigint;
     total += BigInt(whole || 0) * scale + (BigInt(fraction || 0) * scale) / 10n ** BigInt(fraction.length);
   }
-  return duration(sign === '-' ? -total : total);
+  return createDuration(sign === '-' ? -total : total);
 }
 
 /** In seconds, as JSON writes it: `5400s`, `-1.5s`. */

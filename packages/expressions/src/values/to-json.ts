@@ -7,7 +7,7 @@ import { formatDuration, formatTimestamp } from './time.ts';
 import { typeNameOf } from './type-name.ts';
 import { Duration, EvaluationError, Optional, Timestamp, Uint, type Value } from './value.ts';
 
-/** A value as JSON. What JSON has no form for is an error of the expression. */
+/** Converts a value to JSON. Throws an EvaluationError for values that JSON cannot represent. */
 export function toJson(value: Value): unknown {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'bigint') return integer(value);

@@ -53,7 +53,7 @@ export class TypeValue {
   }
 }
 
-/** A value that may be absent. Undefined stands for absent, since null is a value. */
+/** An optional value. Undefined means absent, because null is a value. */
 export class Optional {
   readonly value: Value | undefined;
   constructor(value?: Value) {
@@ -65,14 +65,14 @@ export class Optional {
 export abstract class Opaque {
   /** As `type(x)` names it. */
   abstract readonly typeName: string;
-  /** How much text is behind it: comparing takes as long. */
+  /** Length of its text, which determines the cost of a comparison. */
   get size(): number {
     return 0;
   }
   abstract equals(other: Opaque): boolean;
 }
 
-/** A value could not be found; `||`, `&&` and macros may still come to an answer without it. */
+/** An evaluation error. `||`, `&&` and macros can still have a result despite it. */
 export class EvaluationError extends Error {
   override readonly name: string = 'EvaluationError';
 }

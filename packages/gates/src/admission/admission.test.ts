@@ -2,11 +2,11 @@ import { getOwn } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@cluster-apiserver/model';
 import { contextOf } from '../../test/admission.ts';
-import { type AdmissionPlugin, type AdmissionContext, admission } from './admission.ts';
-import { chooseAdmissionPlugins, problemOfPluginName } from './choose-plugins.ts';
+import { type AdmissionPlugin, type AdmissionContext, createAdmission } from './admission.ts';
+import { chooseAdmissionPlugins, describeUnknownPlugin } from './choose-plugins.ts';
 import { alwaysDenyWrites } from './always-deny.ts';
-import { namespaceExists } from './namespace-exists.ts';
-import { namespaceAutoProvision, namespaceLifecycle, type Namespaces } from './namespaces.ts';
+import { createNamespaceExists } from './namespace-exists.ts';
+import { createNamespaceAutoProvision, createNamespaceLifecycle, type Namespaces } from './namespaces.ts';
 
 const context = contextOf({ object: { metadata: { name: 'a' }, words: [] } });
 const kind = context.resource;
@@ -21,9 +21,9 @@ const relying = (key: string, later = false): AdmissionPlugin => {
 };
 
 describe('admission', () => {
-  test('asks nobody where nobody has a say', () => {
-    expect(admission([]).mutate(context)).toBe(context.object);
-    expect(admission([]).validate(context)).toEqual([]);
+  test('calls no plugin where none handles the request', () => {
+    expect(createAdmission([]).mutate(context)).toBe(context.object);
+    expect(createAdmission([]).validate(context)).toEqual([]);
   });
 
   test.each([
@@ -33,7 +33,7 @@ describe('admission', () => {
     [true, true, true],
   ])('hands the object from one to the next in their order (%s, %s, %s to wait for)', async (...later) => {
     const plugins = ['one', 'two', 'three'].map((word, at) => saying(word, later[at]));
-    expect(await admission(plugins).mutate(context)).toMatchObject({ words: ['one', 'two', 'three'] });
+    expect(await createAdmission(plugins).mutate(context)).toMatchObject({ words: ['one', 'two', 'three'] });
     expect(context.object).toMatchObject({ words: [] });
   });
 
@@ -44,7 +44,7 @@ describe('admission', () => {
     [true, true],
   ])('gathers what the write relies on (%s, %s to wait for)', async (...later) => {
     const plugins = [relying('one', later[0]), { name: 'silent', validate: () => undefined }, relying('two', later[1])];
-    expect(await admission(plugins).validate(context)).toEqual([
+    expect(await createAdmission(plugins).validate(context)).toEqual([
       { key: 'one', revision: 1 },
       { key: 'two', revision: 1 },
     ]);
@@ -69,20 +69,20 @@ describe('admission', () => {
         return saying('two', later[1]).mutate?.(asked);
       },
     };
-    expect(await admission([first, last]).mutate(context)).toMatchObject({ words: ['one', 'two', 'one', 'two'] });
+    expect(await createAdmission([first, last]).mutate(context)).toMatchObject({ words: ['one', 'two', 'one', 'two'] });
     expect(rounds).toEqual([false, true]);
   });
 
-  test('asks again when a plugin of several parts has changed the object itself', () => {
+  test('reinvokes when a plugin of several parts has changed the object itself', () => {
     const parts: AdmissionPlugin = { ...saying('one'), reinvocable: true, reinvokedByOwnChanges: true };
-    expect(admission([parts]).mutate(context)).toMatchObject({ words: ['one', 'one'] });
+    expect(createAdmission([parts]).mutate(context)).toMatchObject({ words: ['one', 'one'] });
   });
 
   test.each<[string, readonly AdmissionPlugin[]]>([
     ['none wants to see it', [saying('one'), saying('two')]],
     ['only earlier ones changed it', [saying('one'), { ...saying('two'), reinvocable: true }]],
     [
-      'nobody changed it',
+      'no plugin changed it',
       [
         { ...saying('one'), reinvocable: true },
         { name: 'silent', mutate: ({ object }) => object },
@@ -90,11 +90,11 @@ describe('admission', () => {
     ],
   ])('asks once when %s', async (_, plugins) => {
     const words = plugins.map(({ name }) => name).filter((name) => name !== 'silent');
-    expect(await admission(plugins).mutate(context)).toMatchObject({ words });
+    expect(await createAdmission(plugins).mutate(context)).toMatchObject({ words });
   });
 
-  test('waits for nothing where nobody makes it wait', () => {
-    const asked = admission([saying('one'), relying('two')]);
+  test('stays synchronous when all plugins are synchronous', () => {
+    const asked = createAdmission([saying('one'), relying('two')]);
     expect(asked.mutate(context)).toMatchObject({ words: ['one'] });
     expect(asked.validate(context)).toEqual([{ key: 'two', revision: 1 }]);
   });
@@ -118,7 +118,7 @@ describe('admission', () => {
         },
       },
     ];
-    await expect((async () => admission(plugins).validate(context))()).rejects.toBe(refused);
+    await expect((async () => createAdmission(plugins).validate(context))()).rejects.toBe(refused);
     expect(asked).toEqual([]);
   });
 });
@@ -126,12 +126,12 @@ describe('admission', () => {
 describe('The plugins of namespaces', () => {
   const made: string[] = [];
   const namespaces = (states: Readonly<Record<string, { readonly terminating: boolean }>>): Namespaces => ({
-    known: (name) => {
+    find: (name) => {
       const found = getOwn(states, name);
       return found && { ...found, precondition: { key: name, revision: 1 } };
     },
     refresh: async () => {},
-    make: async (name) => void made.push(name),
+    create: async (name) => void made.push(name),
   });
   const reviews = { ...kind, group: 'authorization.k8s.io', plural: 'localsubjectaccessreviews' };
 
@@ -139,16 +139,12 @@ describe('The plugins of namespaces', () => {
     ['an access review in a namespace that is not there', { resource: reviews, namespace: 'none' }, 'admits'],
     ['an access review in a namespace that terminates', { resource: reviews, namespace: 'leaving' }, 'admits'],
     ['what is behind an object that is not there', { subresource: 'token', namespace: 'none' }, 'admits'],
-    [
-      'what is behind an object of a namespace that terminates',
-      { subresource: 'token', namespace: 'leaving' },
-      'refuses',
-    ],
+    ['a subresource in a terminating namespace', { subresource: 'token', namespace: 'leaving' }, 'refuses'],
     ['an object of a namespace that terminates', { namespace: 'leaving' }, 'refuses'],
   ])('see %s: %s', async (_, asked, expected) => {
     const known = namespaces({ leaving: { terminating: true } });
-    for (const plugin of [namespaceAutoProvision(known), namespaceLifecycle(known)]) {
-      const one = admission([plugin]);
+    for (const plugin of [createNamespaceAutoProvision(known), createNamespaceLifecycle(known)]) {
+      const one = createAdmission([plugin]);
       const write = { ...context, ...asked };
       const answer = (async () => (await one.mutate(write), one.validate(write)))();
       if (expected === 'admits') expect(await answer).toEqual([]);
@@ -179,7 +175,7 @@ describe('The plugins of namespaces', () => {
       ...namespaces(states),
       refresh: async () => void Object.assign(states, { new: { terminating: false } }),
     };
-    const answer = (async () => admission([namespaceExists(known)]).validate({ ...context, ...asked }))();
+    const answer = (async () => createAdmission([createNamespaceExists(known)]).validate({ ...context, ...asked }))();
     if (Array.isArray(expected)) expect(await answer).toEqual(expected);
     else await expect(answer).rejects.toMatchObject(expected);
   });
@@ -189,14 +185,14 @@ describe('AlwaysDeny', () => {
   test.each<[string, Partial<AdmissionContext>, string]>([
     ['a creation', {}, 'robots "a" is forbidden'],
     [
-      'what has no name yet',
+      'an object without a name yet',
       { name: undefined, object: { metadata: { generateName: 'a-' } } },
       'robots "a-" is forbidden',
     ],
     ['a deletion', { operation: 'DELETE', object: undefined }, 'robots "a" is forbidden'],
     ['a deletion of all', { operation: 'DELETE', object: undefined, name: undefined }, 'robots "Unknown" is forbidden'],
   ])('refuses %s', (_, asked, message) => {
-    const one = admission([alwaysDenyWrites]);
+    const one = createAdmission([alwaysDenyWrites]);
     for (const act of [one.mutate, one.validate])
       expect(() => act({ ...context, ...asked })).toThrow(`${message}: admission control is denying all modifications`);
   });
@@ -251,10 +247,10 @@ describe('the plugins that an operator chooses', () => {
     ['PodSecurityPolicy', 'kube-apiserver has removed it, too'],
     ['EventRateLimit', undefined],
   ])('are none by the name %j: %s', (name, problem) => {
-    expect(problemOfPluginName(name)).toEqual(problem);
+    expect(describeUnknownPlugin(name)).toEqual(problem);
   });
 
-  test('are named by names that there are, each on one side', () => {
+  test('are refused if unknown, or both enabled and disabled', () => {
     expect(chooseAdmissionPlugins(['NamespaceLifecycl'], ['ResourceQuota']).faults).toEqual([
       '--enable-admission-plugins: there is no "NamespaceLifecycl": did you mean NamespaceLifecycle?',
       '--disable-admission-plugins: there is no "ResourceQuota": it is about resource quotas, which are not served',

@@ -87,7 +87,7 @@ export interface AdmissionPlugin {
 }
 
 /** Calls one plugin after the other, in their order. */
-export function admission(plugins: readonly AdmissionPlugin[]): Admission {
+export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission {
   const mutators = plugins.flatMap(({ mutate, reinvocable = false, reinvokedByOwnChanges = false }) =>
     mutate ? [{ mutate, reinvocable, reinvokedByOwnChanges }] : [],
   );
@@ -95,7 +95,7 @@ export function admission(plugins: readonly AdmissionPlugin[]): Admission {
   const firstReinvocable = mutators.findIndex(({ reinvocable }) => reinvocable);
 
   /** `changed` is true once a plugin after the first reinvocable one has changed the object. */
-  const mutatedFrom = (
+  const mutateFrom = (
     at: number,
     context: AdmissionContext,
     changed: boolean,
@@ -109,14 +109,14 @@ export function admission(plugins: readonly AdmissionPlugin[]): Admission {
       const isLater = firstReinvocable >= 0 && (next > firstReinvocable || reinvokedByOwnChanges);
       if (mutated instanceof Promise)
         return mutated.then((waitedFor) =>
-          mutatedFrom(next + 1, { ...context, object: waitedFor }, again || (isLater && waitedFor !== before)),
+          mutateFrom(next + 1, { ...context, object: waitedFor }, again || (isLater && waitedFor !== before)),
         );
       object = mutated;
       again ||= isLater && object !== before;
     }
-    return again && !context.reinvocation ? mutatedFrom(0, { ...context, object, reinvocation: true }, false) : object;
+    return again && !context.reinvocation ? mutateFrom(0, { ...context, object, reinvocation: true }, false) : object;
   };
-  const validatedFrom = (
+  const validateFrom = (
     at: number,
     context: AdmissionContext,
     found: readonly Precondition[],
@@ -126,14 +126,14 @@ export function admission(plugins: readonly AdmissionPlugin[]): Admission {
       const precondition = (validators[next] as NonNullable<AdmissionPlugin['validate']>)(context);
       if (precondition instanceof Promise)
         return precondition.then((waitedFor) =>
-          validatedFrom(next + 1, context, [...preconditions, ...(waitedFor ? [waitedFor] : [])]),
+          validateFrom(next + 1, context, [...preconditions, ...(waitedFor ? [waitedFor] : [])]),
         );
       if (precondition) preconditions.push(precondition);
     }
     return preconditions;
   };
   return {
-    mutate: (context) => mutatedFrom(0, context, false),
-    validate: (context) => validatedFrom(0, context, []),
+    mutate: (context) => mutateFrom(0, context, false),
+    validate: (context) => validateFrom(0, context, []),
   };
 }

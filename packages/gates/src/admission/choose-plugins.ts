@@ -3,7 +3,7 @@ import { getOwn, nearestName } from '@cluster-apiserver/base';
 /** The default plugin, and the one that replaces it if one of `replacedFor` is enabled. */
 const namespaces = {
   default: 'NamespaceAutoProvision',
-  instead: 'NamespaceLifecycle',
+  replacement: 'NamespaceLifecycle',
   replacedFor: ['NamespaceLifecycle', 'NamespaceExists'],
 } as const;
 
@@ -28,13 +28,13 @@ const admissionPlugins = [
 ] as const;
 export type AdmissionPluginName = (typeof admissionPlugins)[number];
 
-const alwaysByDefault: readonly AdmissionPluginName[] = dynamic;
+const dynamicByDefault: readonly AdmissionPluginName[] = dynamic;
 
 /** As in kube-apiserver, where they can still be enabled. */
 export const deprecatedAdmissionPlugins: ReadonlySet<AdmissionPluginName> = new Set(['AlwaysAdmit', 'AlwaysDeny']);
 
-/** Plugins of kube-apiserver for objects that are not served here, with these objects. */
-const aboutWhatIsNotServed: Readonly<Record<string, string>> = {
+/** Plugins of kube-apiserver for kinds that this server does not serve, with the plural of these kinds. */
+const pluginsOfUnservedKinds: Readonly<Record<string, string>> = {
   AlwaysPullImages: 'pods',
   CertificateApproval: 'certificate signing requests',
   CertificateSigning: 'certificate signing requests',
@@ -67,7 +67,7 @@ const aboutWhatIsNotServed: Readonly<Record<string, string>> = {
   TaintNodesByCondition: 'nodes',
 };
 
-/** Plugins of older releases, which some command lines still name. */
+/** Plugins that kube-apiserver has removed, but that old command lines still name. */
 const removed: ReadonlySet<string> = new Set([
   'DenyEscalatingExec',
   'DenyExecOnPrivileged',
@@ -79,27 +79,27 @@ const removed: ReadonlySet<string> = new Set([
 ]);
 
 /** Why there is no plugin of that name; undefined if there is one. */
-export function problemOfPluginName(name: string): string | undefined {
+export function describeUnknownPlugin(name: string): string | undefined {
   if (admissionPlugins.some((plugin) => plugin === name)) return undefined;
-  const objects = getOwn(aboutWhatIsNotServed, name);
+  const objects = getOwn(pluginsOfUnservedKinds, name);
   if (objects !== undefined) return `it is about ${objects}, which are not served`;
   if (removed.has(name)) return 'kube-apiserver has removed it, too';
   const near = nearestName(name, admissionPlugins);
   return near ? `did you mean ${near}?` : `there is ${admissionPlugins.join(', ')}`;
 }
 
-export interface Chosen {
+export interface ChosenPlugins {
   /** In the order in which they are called. */
   readonly plugins: readonly AdmissionPluginName[];
   readonly faults: readonly string[];
 }
 
 /** The enabled plugins: the defaults, and what the flags enable and disable. */
-export function chooseAdmissionPlugins(enabled: readonly string[], disabled: readonly string[]): Chosen {
+export function chooseAdmissionPlugins(enabled: readonly string[], disabled: readonly string[]): ChosenPlugins {
   const replacements = namespaces.replacedFor.filter((name) => enabled.includes(name));
   const faults = [
-    ...unknown('enable-admission-plugins', enabled),
-    ...unknown('disable-admission-plugins', disabled),
+    ...findUnknownPlugins('enable-admission-plugins', enabled),
+    ...findUnknownPlugins('disable-admission-plugins', disabled),
     ...enabled
       .filter((name) => disabled.includes(name))
       .map((name) => `--enable-admission-plugins: ${name} is in --disable-admission-plugins, too`),
@@ -110,14 +110,14 @@ export function chooseAdmissionPlugins(enabled: readonly string[], disabled: rea
         )
       : []),
   ];
-  const ofNamespaces = replacements.length > 0 ? namespaces.instead : namespaces.default;
+  const ofNamespaces = replacements.length > 0 ? namespaces.replacement : namespaces.default;
   const isOn = (name: AdmissionPluginName): boolean =>
-    enabled.includes(name) || name === ofNamespaces || alwaysByDefault.includes(name);
+    enabled.includes(name) || name === ofNamespaces || dynamicByDefault.includes(name);
   return { plugins: admissionPlugins.filter((name) => isOn(name) && !disabled.includes(name)), faults };
 }
 
-const unknown = (flag: string, names: readonly string[]): string[] =>
+const findUnknownPlugins = (flag: string, names: readonly string[]): string[] =>
   names.flatMap((name) => {
-    const problem = problemOfPluginName(name);
+    const problem = describeUnknownPlugin(name);
     return problem === undefined ? [] : [`--${flag}: there is no ${JSON.stringify(name)}: ${problem}`];
   });

@@ -4,7 +4,7 @@ import type { StatusError } from '@cluster-apiserver/model';
 import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
 import { contextOf } from '../../test/admission.ts';
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
-import { type EventLimit, eventRateLimit } from './event-rate-limit.ts';
+import { type EventLimit, createEventRateLimit } from './event-rate-limit.ts';
 
 const event = (involved = 'a', more: object = {}): Partial<AdmissionContext> => ({
   resource: { ...contextOf().resource, group: '', plural: 'events', kind: 'Event' },
@@ -22,7 +22,7 @@ const limit = (type: EventLimit['type'], part: Partial<EventLimit> = {}): EventL
 
 const opened = (...limits: EventLimit[]): { readonly plugin: AdmissionPlugin; readonly clock: HandClock } => {
   const clock = handClock();
-  return { plugin: eventRateLimit(limits, clock), clock };
+  return { plugin: createEventRateLimit(limits, clock), clock };
 };
 
 /** The refusal of a write; undefined if it is admitted. */
@@ -40,7 +40,7 @@ const admitted = (plugin: AdmissionPlugin, make: (at: number) => Partial<Admissi
   Array.from({ length: 10 }, (_, at) => refusalOf(plugin, make(at))).filter((refusal) => !refusal).length;
 
 describe('a bucket', () => {
-  test('admits its burst at once, and then as many in a second as its limit says', () => {
+  test('admits its burst at once and then its qps', () => {
     const { plugin, clock } = opened(limit('Server', { qps: 2, burst: 3 }));
     expect(admitted(plugin, () => event())).toBe(3);
     clock.advance(499);
@@ -57,7 +57,7 @@ describe('a bucket', () => {
     expect(admitted(plugin, () => event())).toBe(3);
   });
 
-  test('refuses with 429, why, and when to come again', () => {
+  test('refuses with 429, the reason and Retry-After', () => {
     const { plugin, clock } = opened(limit('Namespace', { qps: 1, burst: 1 }));
     expect(admitted(plugin, () => event('a', { namespace: 'team' }))).toBe(1);
     clock.advance(500);
@@ -94,7 +94,7 @@ describe('events share a bucket', () => {
   });
 });
 
-test('all limits have to admit an event, and all that refuse it are named', () => {
+test('all limits must admit an event, and all that refuse it are named', () => {
   const { plugin, clock } = opened(limit('Server'), limit('User', { qps: 1, burst: 1 }), limit('Namespace'));
   expect(admitted(plugin, () => event())).toBe(1);
   expect(refusalOf(plugin, event())?.message).toBe(
@@ -104,7 +104,7 @@ test('all limits have to admit an event, and all that refuse it are named', () =
   expect(admitted(plugin, () => event())).toBe(1);
 });
 
-test('the bucket that was used least recently makes room, and is full when it is needed again', () => {
+test('the least recently used bucket is evicted and starts full again', () => {
   const { plugin } = opened(limit('Namespace', { cacheSize: 2 }));
   const inNamespace = (namespace: string) => () => event('a', { namespace });
   expect(admitted(plugin, inNamespace('one'))).toBe(2);
@@ -115,7 +115,7 @@ test('the bucket that was used least recently makes room, and is full when it is
   expect(admitted(plugin, inNamespace('two'))).toBe(2);
 });
 
-test('a request takes one token, however often it is admitted, and is not refused later', () => {
+test('a request takes one token however often it is admitted', () => {
   const { plugin } = opened(limit('Server'));
   const call = callUntil(0);
   expect(admitted(plugin, () => event('a', { call }))).toBe(10);

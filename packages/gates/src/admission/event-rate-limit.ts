@@ -9,11 +9,11 @@ export interface EventLimit {
   readonly qps: number;
   /** Tokens of a full bucket. */
   readonly burst: number;
-  /** Number of buckets to keep. The least recently used one is dropped, and is full if it is needed again. */
+  /** Maximum number of buckets. The least recently used one is evicted, and starts full again. */
   readonly cacheSize: number;
 }
 
-/** The events of a bucket have the same key. */
+/** The key of the bucket of an event. */
 const keyOf = {
   Server: () => '',
   Namespace: ({ namespace = '' }: AdmissionContext) => namespace,
@@ -33,10 +33,10 @@ type StoredEvent = KubeObject & {
   >;
 };
 
-/** Limits creations and updates of events, in both groups. Each limit takes a token, even if another one rejects. */
-export function eventRateLimit(limits: readonly EventLimit[], clock: Clock): AdmissionPlugin {
+/** Limits writes of events in both groups. Each limit takes a token, even if another one rejects. */
+export function createEventRateLimit(limits: readonly EventLimit[], clock: Clock): AdmissionPlugin {
   const buckets = limits.map((limit) => new Buckets(limit, clock));
-  /** A request takes its tokens once, however often it is admitted: after a conflict, or for another generated name. */
+  /** A request takes its tokens once, even if it is admitted again after a conflict or for another generated name. */
   const refusals = new WeakMap<Call, StatusError | 'admitted'>();
   return {
     name: 'EventRateLimit',
@@ -53,7 +53,7 @@ export function eventRateLimit(limits: readonly EventLimit[], clock: Clock): Adm
 
 const groups: Readonly<Record<string, true>> = { '': true, 'events.k8s.io': true };
 
-/** Nothing is written by a dry run. */
+/** A dry run writes nothing. */
 const isWriteOfEvent = ({ resource, operation, dryRun }: AdmissionContext): boolean =>
   resource.plural === 'events' && getOwn(groups, resource.group) === true && operation !== 'DELETE' && !dryRun;
 
@@ -85,11 +85,11 @@ class Buckets {
     this.#clock = clock;
   }
 
-  /** Takes a token; if there is none, says how long it takes until there is one. */
+  /** Takes a token. If there is none, returns the time until the next one. */
   take(context: AdmissionContext): { readonly problem: string; readonly waitSeconds: number } | undefined {
     const { type, qps } = this.#limit;
     const key = keyOf[type](context);
-    const bucket = this.#filled(key);
+    const bucket = this.#refill(key);
     if (bucket.tokens >= 1) {
       bucket.tokens--;
       return undefined;
@@ -97,7 +97,7 @@ class Buckets {
     return { problem: `limit reached on type ${type} for key ${key}`, waitSeconds: (1 - bucket.tokens) / qps };
   }
 
-  #filled(key: string): Bucket {
+  #refill(key: string): Bucket {
     const { qps, burst, cacheSize } = this.#limit;
     const nowMs = this.#clock.monotonicMs();
     const known = this.#byKey.get(key);

@@ -4,98 +4,101 @@ import type { AdmissionPlugin, AdmissionContext, Precondition } from './admissio
 
 /** The namespaces of the server, as admission needs them. */
 export interface Namespaces {
-  /** From memory, at once. */
-  known(name: string): KnownNamespace | undefined;
-  /** Resolves when memory has everything that was written before. */
+  /** Reads the watch cache. */
+  find(name: string): NamespaceState | undefined;
+  /** Resolves when the watch cache has caught up with all earlier writes. */
   refresh(call: Call): Promise<void>;
-  /** Creates one unless it exists by now; afterwards it is known. */
-  make(name: string, call: Call): Promise<void>;
+  /** Creates a namespace if it does not exist. Resolves when `find` finds it. */
+  create(name: string, call: Call): Promise<void>;
 }
 
-export interface KnownNamespace {
+export interface NamespaceState {
   readonly terminating: boolean;
-  /** Holds for as long as the namespace is what it is now. */
+  /** Holds until the namespace changes. */
   readonly precondition: Precondition;
 }
 
 /** A new object needs a namespace that exists and is not terminating; the system namespaces cannot be deleted. */
-export const namespaceLifecycle = (namespaces: Namespaces): AdmissionPlugin => ({
+export const createNamespaceLifecycle = (namespaces: Namespaces): AdmissionPlugin => ({
   name: 'NamespaceLifecycle',
-  // Before the object is validated, as in kube-apiserver: if the namespace does not exist, that is the answer.
+  // As in kube-apiserver, a missing namespace is reported before validation errors of the object.
   mutate: (context) => {
-    const found = living(namespaces, context);
+    const found = requireActiveNamespace(namespaces, context);
     return found instanceof Promise ? found.then(() => context.object) : context.object;
   },
   validate: (context) => {
     requireDeletable(context);
-    return living(namespaces, context);
+    return requireActiveNamespace(namespaces, context);
   },
 });
 
 /** A new object auto-provisions its namespace, unless that is terminating. */
-export const namespaceAutoProvision = (namespaces: Namespaces): AdmissionPlugin => ({
+export const createNamespaceAutoProvision = (namespaces: Namespaces): AdmissionPlugin => ({
   name: 'NamespaceAutoProvision',
-  // After the object was validated: an invalid one does not create a namespace.
+  // Runs after validation: an invalid object must not create a namespace.
   validate: (context) => {
     requireDeletable(context);
-    const namespace = neededNamespace(namespaces, context);
+    const namespace = getRequiredNamespace(namespaces, context);
     if (namespace === undefined) return undefined;
-    const known = namespaces.known(namespace);
-    return known && !known.terminating ? known.precondition : provided(namespaces, namespace, context);
+    const known = namespaces.find(namespace);
+    return known && !known.terminating ? known.precondition : provisionNamespace(namespaces, namespace, context);
   },
 });
 
 /** The namespace that a creation needs. An access review creates nothing, and must not reveal which namespaces exist. */
-function neededNamespace(
+function getRequiredNamespace(
   namespaces: Namespaces,
   { operation, resource, subresource, namespace }: AdmissionContext,
 ): string | undefined {
   const isReview = resource.plural === 'localsubjectaccessreviews' && resource.group === reviewGroup;
   if (namespace === undefined || operation !== 'CREATE' || isReview) return undefined;
-  // Without the namespace the object of a subresource does not exist either, which has an answer of its own.
-  return subresource !== undefined && !namespaces.known(namespace) ? undefined : namespace;
+  // Without the namespace the object of a subresource does not exist either: the response is NotFound for that object.
+  return subresource !== undefined && !namespaces.find(namespace) ? undefined : namespace;
 }
 
 const reviewGroup = 'authorization.k8s.io';
 
 /** The precondition of a creation: that its namespace exists and is not terminating. */
-function living(namespaces: Namespaces, context: AdmissionContext): Precondition | undefined | Promise<Precondition> {
-  const namespace = neededNamespace(namespaces, context);
+function requireActiveNamespace(
+  namespaces: Namespaces,
+  context: AdmissionContext,
+): Precondition | undefined | Promise<Precondition> {
+  const namespace = getRequiredNamespace(namespaces, context);
   if (namespace === undefined) return undefined;
-  const known = namespaces.known(namespace);
+  const known = namespaces.find(namespace);
   if (known && !known.terminating) return known.precondition;
-  // Memory may be old; a rejection counts only if it holds now.
+  // The watch cache may be stale: reject only after a refresh.
   return namespaces.refresh(context.call).then(() => {
-    const now = namespaces.known(namespace);
+    const now = namespaces.find(namespace);
     if (!now) throw namespaceNotFound(namespace);
-    return preconditionOf(now, namespace, context);
+    return requireNotTerminating(now, namespace, context);
   });
 }
 
-/** Others may delete the namespace that was just created, again and again. */
+/** A concurrent client may delete the created namespace again and again. */
 const creationsMax = 4;
 
-async function provided(
+async function provisionNamespace(
   namespaces: Namespaces,
   namespace: string,
   context: AdmissionContext,
 ): Promise<Precondition | undefined> {
-  // That it is terminating may be old news.
-  if (namespaces.known(namespace)) await namespaces.refresh(context.call);
+  // The watch cache may be stale: the terminating namespace may be gone.
+  if (namespaces.find(namespace)) await namespaces.refresh(context.call);
   for (let creations = 0; ; creations++) {
-    const now = namespaces.known(namespace);
-    if (now) return preconditionOf(now, namespace, context);
+    const now = namespaces.find(namespace);
+    if (now) return requireNotTerminating(now, namespace, context);
     if (context.dryRun || context.subresource !== undefined) return undefined;
     if (creations === creationsMax)
       throw new StatusError('ServiceUnavailable', `the namespace ${namespace} is deleted as soon as it is created`, {
         retryAfterSeconds: 1,
       });
-    await namespaces.make(namespace, context.call);
+    await namespaces.create(namespace, context.call);
   }
 }
 
-function preconditionOf(
-  { terminating, precondition }: KnownNamespace,
+function requireNotTerminating(
+  { terminating, precondition }: NamespaceState,
   namespace: string,
   context: AdmissionContext,
 ): Precondition {
@@ -114,9 +117,9 @@ function preconditionOf(
   );
 }
 
-const ofNamespaces = { group: '', kind: 'Namespace', plural: 'namespaces' };
+const namespaceNames = { group: '', kind: 'Namespace', plural: 'namespaces' };
 
-export const namespaceNotFound = (name: string): StatusError => notFound(ofNamespaces, name);
+export const namespaceNotFound = (name: string): StatusError => notFound(namespaceNames, name);
 
 /** The namespaces that every cluster has. */
 const undeletable: ReadonlySet<string | undefined> = new Set(['default', 'kube-system', 'kube-public']);

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { AccessDecision, AccessQuestion, KubeObject, OwnerReference } from '@cluster-apiserver/model';
 import { contextOf } from '../../test/admission.ts';
 import type { AdmissionContext } from './admission.ts';
-import { ownerReferencesPermissionEnforcement } from './owner-references.ts';
+import { createOwnerReferencesPermissionEnforcement } from './owner-references.ts';
 
 const owner = (uid: string, more: object = {}): OwnerReference => ({
   apiVersion: 'example.com/v1',
@@ -33,7 +33,7 @@ async function check(
   otherwise: AccessDecision = { verdict: 'noOpinion' },
 ): Promise<{ readonly asked: readonly string[]; readonly refusal: string | undefined }> {
   const asked: string[] = [];
-  const { validate } = ownerReferencesPermissionEnforcement({
+  const { validate } = createOwnerReferencesPermissionEnforcement({
     authorizer: {
       authorize: (question) => {
         asked.push(textOf(question));
@@ -60,13 +60,13 @@ const noDeletion = `robots "a" is forbidden: cannot set an ownerRef on a resourc
 const noFinalizers =
   'robots "a" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can\'t set finalizers on: , <nil>';
 
-describe('who changes owners needs rights', () => {
+describe('changing owners needs rights', () => {
   test.each<[string, Partial<AdmissionContext>, readonly string[], readonly string[], string | undefined]>([
     ['no owners are no question', { object: owned() }, [], [], undefined],
     ['a creation may name owners', { object: owned(owner('1')) }, [], [], undefined],
     ['the same owners are no question', update(owned(blocking('1')), owned(blocking('1'))), [], [], undefined],
     [
-      'a deletion is no question',
+      'a deletion is not checked',
       { operation: 'DELETE', object: undefined, oldObject: owned(owner('1')) },
       [],
       [],
@@ -142,7 +142,7 @@ describe('who changes owners needs rights', () => {
     expect(await check(write, rights)).toEqual({ asked, refusal });
   });
 
-  test('a refusal tells why', async () => {
+  test('a refusal gives the reason', async () => {
     const { refusal } = await check(update(owned(), owned(owner('1'))), [], {
       verdict: 'deny',
       reason: 'no',
@@ -151,7 +151,7 @@ describe('who changes owners needs rights', () => {
     expect(refusal).toContain("a resource you can't delete: no, broken");
   });
 
-  test('as long as rights cannot be decided, the writer shall come again', async () => {
+  test('as long as rights cannot be decided, the client is asked to retry', async () => {
     const { refusal } = await check(update(owned(), owned(owner('1'))), [], { verdict: 'notReady' });
     expect(refusal).toContain('not ready to authorize');
   });

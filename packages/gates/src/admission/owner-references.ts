@@ -27,7 +27,7 @@ export interface OwnerReferencesOptions {
  * Owners decide when an object is deleted, so changing them requires the verb `delete` on the object. Blocking the deletion
  * of an owner requires `update` on the owner's finalizers.
  */
-export const ownerReferencesPermissionEnforcement = (options: OwnerReferencesOptions): AdmissionPlugin => ({
+export const createOwnerReferencesPermissionEnforcement = (options: OwnerReferencesOptions): AdmissionPlugin => ({
   name: 'OwnerReferencesPermissionEnforcement',
   validate: (context) => {
     const { object, oldObject } = context;
@@ -36,7 +36,7 @@ export const ownerReferencesPermissionEnforcement = (options: OwnerReferencesOpt
   },
 });
 
-/** In this order: a list in another order is another list. */
+/** The order counts, too. */
 const changesOwners = (object: KubeObject, oldObject: KubeObject | undefined): boolean =>
   !sameJson(ownersOf(object), ownersOf(oldObject));
 
@@ -48,13 +48,13 @@ async function requireRights(
   options: OwnerReferencesOptions,
 ): Promise<undefined> {
   if (context.operation !== 'CREATE') {
-    const refusal = await refusalOf(context, options, 'delete', resourceIn(context));
+    const refusal = await findRefusal(context, options, 'delete', getResource(context));
     if (refusal) throw forbidden(context, `cannot set an ownerRef on a resource you can't delete: ${refusal.reason}`);
   }
-  const blocking = newBlockingOwners(object, context.oldObject);
-  if (blocking.length === 0 || !(await refusalOf(context, options, 'update', anyFinalizers))) return;
+  const blocking = findNewBlockingOwners(object, context.oldObject);
+  if (blocking.length === 0 || !(await findRefusal(context, options, 'update', anyFinalizers))) return;
   for (const owner of blocking) {
-    const refusal = await refusalOf(context, options, 'update', finalizersOf(owner, context, options));
+    const refusal = await findRefusal(context, options, 'update', getFinalizers(owner, context, options));
     if (refusal)
       throw forbidden(
         context,
@@ -63,7 +63,7 @@ async function requireRights(
   }
 }
 
-const resourceIn = ({ resource, subresource, namespace, name }: AdmissionContext): ResourceQuestion => ({
+const getResource = ({ resource, subresource, namespace, name }: AdmissionContext): ResourceQuestion => ({
   group: resource.group,
   version: resource.version,
   resource: resource.plural,
@@ -81,8 +81,8 @@ const anyFinalizers: ResourceQuestion = {
   name: '*',
 };
 
-/** An owner with a namespace is in that of the object. */
-function finalizersOf(
+/** A namespaced owner is in the namespace of the object. */
+function getFinalizers(
   { apiVersion = '', kind = '', name }: OwnerReference,
   context: AdmissionContext,
   { resourceOf }: OwnerReferencesOptions,
@@ -99,15 +99,15 @@ function finalizersOf(
 }
 
 /** Owners that the object did not have, or whose deletion it did not block. */
-function newBlockingOwners(object: KubeObject, oldObject: KubeObject | undefined): readonly OwnerReference[] {
+function findNewBlockingOwners(object: KubeObject, oldObject: KubeObject | undefined): readonly OwnerReference[] {
   const before = new Map(ownersOf(oldObject).map((owner) => [owner.uid, owner]));
   return ownersOf(object).filter(
     ({ uid, blockOwnerDeletion }) => blockOwnerDeletion === true && before.get(uid)?.blockOwnerDeletion !== true,
   );
 }
 
-/** Undefined if the writer is allowed to. */
-async function refusalOf(
+/** Undefined if the writer has the permission. */
+async function findRefusal(
   { user, call }: AdmissionContext,
   { authorizer }: OwnerReferencesOptions,
   verb: string,

@@ -16,9 +16,9 @@ export interface ParamRightsOptions {
   readonly authorizer: Authorizer;
   /** The resource of a kind, by its plural name; undefined if it is not served. */
   resourceOf(apiVersion: string, kind: string): string | undefined;
-  /** A policy of the kind of this name, from memory. */
-  policyNamed(kind: string, name: string): KubeObject | undefined;
-  /** Resolves when memory has everything that was written before. */
+  /** Finds a policy in the watch cache. */
+  findPolicy(kind: string, name: string): KubeObject | undefined;
+  /** Resolves when the watch cache has caught up with all earlier writes. */
   refresh(call: Call): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export interface ParamRightsOptions {
  * permission to get all objects of that kind, and writing a binding with a paramRef requires permission to read what it
  * names. It cannot be disabled.
  */
-export const paramRights = (options: ParamRightsOptions): AdmissionPlugin => ({
+export const createParamRights = (options: ParamRightsOptions): AdmissionPlugin => ({
   name: 'ParamRights',
   validate: (context) => {
     const { operation, resource, subresource } = context;
@@ -41,12 +41,14 @@ export const paramRights = (options: ParamRightsOptions): AdmissionPlugin => ({
     if (paramKind) {
       const before = current?.spec?.paramKind;
       if (before && sameJson(before, paramKind)) return undefined;
-      return requireRight({ context, options, object, field: 'spec.paramKind' }, () => ofPolicy(paramKind, options));
+      return requireRight({ context, options, object, field: 'spec.paramKind' }, () =>
+        getPolicyRight(paramKind, options),
+      );
     }
-    // An update is checked even if it leaves the reference alone, as kube-apiserver does: the policy may be another.
+    // As in kube-apiserver, an update is checked even if paramRef is unchanged: the policy may have changed.
     if (paramRef)
       return requireRight({ context, options, object, field: 'spec.paramRef' }, () =>
-        ofBinding(resource.kind, object, paramRef, options),
+        getBindingRight(resource.kind, object, paramRef, options),
       );
     return undefined;
   },
@@ -82,14 +84,14 @@ interface Check {
 
 async function requireRight(check: Check, right: () => Right): Promise<undefined> {
   const { context, options, object, field } = check;
-  if ((await refusalOf(check, right())) === undefined) return;
-  // The policy, or a right of the writer, may just have been written through another replica.
+  if ((await findRefusal(check, right())) === undefined) return;
+  // The policy, or a permission of the writer, may just have been written through another replica.
   await options.refresh(context.call);
-  const refusal = await refusalOf(check, right());
+  const refusal = await findRefusal(check, right());
   if (refusal !== undefined) throw invalid(context.resource, object.metadata.name ?? '', [forbidden(field, refusal)]);
 }
 
-async function refusalOf({ context, options }: Check, right: Right): Promise<string | undefined> {
+async function findRefusal({ context, options }: Check, right: Right): Promise<string | undefined> {
   const { user, call } = context;
   const { verb, resource } = right;
   const decision = await options.authorizer.authorize({ user, verb, path: '', resource }, call);
@@ -98,27 +100,27 @@ async function refusalOf({ context, options }: Check, right: Right): Promise<str
   return decision.error ? `failed to authorize request: ${decision.error.message}` : right.refusal(describeUser(user));
 }
 
-/** Of all objects of the kind, wherever they are. */
-function ofPolicy(paramKind: ParamKind, options: ParamRightsOptions): Right {
+/** Permission to get all objects of the kind in all namespaces. */
+function getPolicyRight(paramKind: ParamKind, options: ParamRightsOptions): Right {
   const { apiVersion = '', kind = '' } = paramKind;
   return {
     verb: 'get',
-    resource: { ...resourceIn(paramKind, options), subresource: undefined, namespace: '*', name: '*' },
+    resource: { ...resolveParamKind(paramKind, options), subresource: undefined, namespace: '*', name: '*' },
     refusal: (user) =>
       `user ${user} must have "get" permission on all objects of the referenced paramKind (kind=${kind}, apiVersion=${apiVersion})`,
   };
 }
 
-function ofBinding(
+function getBindingRight(
   bindingKind: string,
   { spec = {} }: PolicyOrBinding,
   { name = '', namespace = '' }: { readonly name?: string; readonly namespace?: string },
   options: ParamRightsOptions,
 ): Right {
   const { policyName = '' } = spec;
-  const policy: PolicyOrBinding | undefined = options.policyNamed(bindingKind.replace(/Binding$/, ''), policyName);
+  const policy: PolicyOrBinding | undefined = options.findPolicy(bindingKind.replace(/Binding$/, ''), policyName);
   const paramKind = policy?.spec?.paramKind;
-  const found = paramKind ? resourceIn(paramKind, options) : everything;
+  const found = paramKind ? resolveParamKind(paramKind, options) : everything;
   const verb = name === '' ? 'list' : 'get';
   const lacks = (user: string): string => `user ${user} does not have "${verb}" permission`;
   return {
@@ -138,7 +140,10 @@ function ofBinding(
 /** The permission that is required if it is unknown what will be read. */
 const everything = { group: '*', version: '*', resource: '*' };
 
-function resourceIn({ apiVersion = '', kind = '' }: ParamKind, { resourceOf }: ParamRightsOptions): typeof everything {
+function resolveParamKind(
+  { apiVersion = '', kind = '' }: ParamKind,
+  { resourceOf }: ParamRightsOptions,
+): typeof everything {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
   return { group, version, resource: resourceOf(apiVersion, kind) ?? '*' };
 }

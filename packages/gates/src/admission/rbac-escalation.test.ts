@@ -1,7 +1,7 @@
 import { callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import type { AccessQuestion, KubeObject, PolicyRule, RbacSubject, ServedKind } from '@cluster-apiserver/model';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { missingRules, PolicyIndex, rbacAuthorizer, rbacEscalation, RuleSet } from '../index.ts';
+import { findMissingRules, PolicyIndex, createRbacAuthorizer, createRbacEscalation, RuleSet } from '../index.ts';
 import type { AdmissionContext } from './admission.ts';
 
 const group = 'rbac.authorization.k8s.io';
@@ -36,13 +36,13 @@ function hold(rules: readonly PolicyRule[], namespace: 'a' | undefined): void {
 const resourceOf = (plural: string): ServedKind => ({ group, kind: 'X', plural }) as ServedKind; // all that is looked at
 function write(plural: string, fields: object, more: Partial<AdmissionContext> = {}): Promise<unknown> {
   const object = { metadata: { name: 'new' }, ...fields } as KubeObject;
-  const plugin = rbacEscalation({
+  const plugin = createRbacEscalation({
     current: () => index,
     refresh: async () => {
       refreshed++;
       late();
     },
-    authorizer: rbacAuthorizer(() => index),
+    authorizer: createRbacAuthorizer(() => index),
     clock,
   });
   const context = {
@@ -68,7 +68,7 @@ describe('a role', () => {
     ['of a held rule', [getEvents], [getEvents], undefined],
     ['of a part of it', [rule(['get', 'list'], ['', 'x'], ['events', 'y'])], [getEvents], undefined],
     [
-      'of two halves of two rules',
+      'covered only by combining two rules',
       [getEvents, rule(['list'], [''], ['events'])],
       [rule(['list', 'get'], [''], ['events'])],
       undefined,
@@ -82,20 +82,20 @@ describe('a role', () => {
     ['of stars for who holds them', everything, [...everything, getEvents], undefined],
     ['of a subresource', [rule(['get'], [''], ['*/status'])], [rule(['get'], [''], ['x/status'])], undefined],
     [
-      'of a subresource of another depth',
+      'for a subresource at another depth',
       [rule(['get'], [''], ['*/status'])],
       [rule(['get'], [''], ['x', 'x/y/status'])],
       '{APIGroups:[""], Resources:["x"], Verbs:["get"]}\n{APIGroups:[""], Resources:["x/y/status"], Verbs:["get"]}',
     ],
     ['of a held name', [rule(['get'], [''], ['x'], ['n', 'm'])], [rule(['get'], [''], ['x'], ['m'])], undefined],
     [
-      'of all names',
+      'for all names',
       [rule(['get'], [''], ['x'], ['n'])],
       [rule(['get'], [''], ['x'])],
       '{APIGroups:[""], Resources:["x"], Verbs:["get"]}',
     ],
     [
-      'of further names',
+      'for additional names',
       [rule(['get'], [''], ['x'], ['n'])],
       [rule(['get', 'list'], [''], ['x'], ['n', 'o'])],
       [
@@ -105,7 +105,7 @@ describe('a role', () => {
       ].join('\n'),
     ],
     [
-      'of verbs of one resource, which are told together',
+      'for several verbs of one resource, which are reported together',
       [],
       [rule(['get', 'list'], [''], ['x']), rule(['watch'], [''], ['x'])],
       '{APIGroups:[""], Resources:["x"], Verbs:["get" "list" "watch"]}',
@@ -127,13 +127,13 @@ describe('a role', () => {
     });
   });
 
-  test('in a namespace counts what is held there, and a ClusterRole only what is held everywhere', async () => {
+  test('is checked against the rights in its namespace, a ClusterRole against cluster-wide rights', async () => {
     hold([getEvents], 'a');
     expect(await write('roles', { rules: [getEvents] })).toBeUndefined();
     await expect(write('clusterroles', { rules: [getEvents] })).rejects.toThrow('not currently held');
   });
 
-  test('may be written by the verb escalate; by name only where the name was there before', async () => {
+  test('may be written with the verb escalate; a grant by name only applies to existing names', async () => {
     hold([rule(['escalate'], [group], ['roles'], ['new'])], 'a');
     await expect(write('roles', { rules: everything })).rejects.toThrow('not currently held');
     const oldObject = { metadata: { name: 'new' }, rules: [] };
@@ -144,7 +144,7 @@ describe('a role', () => {
     await expect(write('clusterroles', { rules: everything })).rejects.toThrow('not currently held');
   });
 
-  test('that aggregates needs all rights, also if it did so before', async () => {
+  test('with an aggregation rule needs all rights, also if it had one before', async () => {
     hold([getEvents], undefined);
     const aggregationRule = { clusterRoleSelectors: [{}] };
     const refusal = `clusterroles.${group} "new" is forbidden: must have cluster-admin privileges to use the aggregationRule`;
@@ -155,7 +155,7 @@ describe('a role', () => {
     expect(await write('clusterroles', { aggregationRule })).toBeUndefined();
   });
 
-  test('whose roles are missing says so', async () => {
+  test('of a user whose roles are missing is refused with a message that names them', async () => {
     index.setBinding({ namespace: 'a', name: 'b', ...bound('gone', 'Role'), subjects: [alice] });
     await expect(write('roles', { rules: [getEvents] })).rejects.toThrow(
       /Verbs:\["get"\]}; resolution errors: \[role.rbac.authorization.k8s.io "gone" not found\]$/,
@@ -175,7 +175,7 @@ describe('a binding', () => {
     await expect(write('clusterrolebindings', bound('held'))).rejects.toThrow('not currently held');
   });
 
-  test('to a role that does not exist is not found', async () => {
+  test('to a role that does not exist is answered with NotFound', async () => {
     await expect(write('rolebindings', bound('gone'))).rejects.toMatchObject({
       reason: 'NotFound',
       message: `rolebindings.${group} "gone" not found`,
@@ -185,7 +185,7 @@ describe('a binding', () => {
     await expect(write('clusterrolebindings', bound('r'))).rejects.toThrow('not found');
   });
 
-  test('may be written by the verb bind, also to roles that do not exist', async () => {
+  test('may be written with the verb bind, also to roles that do not exist', async () => {
     hold([rule(['bind'], [group], ['clusterroles'], ['x'])], 'a');
     expect(await write('rolebindings', bound('x'))).toBeUndefined();
     await expect(write('rolebindings', bound('x', 'Role'))).rejects.toThrow('not found');
@@ -209,13 +209,13 @@ describe('what is not checked', () => {
     expect(await write(plural, fields, more)).toBeUndefined();
   });
 
-  test('is not a change of labels', async () => {
+  test('ignores changes of labels', async () => {
     const metadata = { name: 'new', labels: { a: '2' } };
     await expect(write('roles', { ...oldObject, metadata }, { oldObject })).rejects.toThrow('not currently held');
   });
 });
 
-test('a refusal counts only for what is known after a refresh', async () => {
+test('a refusal is only final after a refresh', async () => {
   late = () => hold([getEvents], 'a');
   expect(await write('roles', { rules: [getEvents] })).toBeUndefined();
   expect(refreshed).toBe(1);
@@ -223,8 +223,8 @@ test('a refusal counts only for what is known after a refresh', async () => {
   expect(refreshed).toBe(1);
 });
 
-test('before roles and bindings have been read the client is asked to come again', async () => {
-  const unread = rbacEscalation({
+test('before roles and bindings have been read the client is asked to retry', async () => {
+  const unread = createRbacEscalation({
     current: () => undefined,
     refresh: async () => {},
     authorizer: { authorize: () => ({ verdict: 'noOpinion' }) },
@@ -237,7 +237,7 @@ test('before roles and bindings have been read the client is asked to come again
   ).rejects.toMatchObject({ reason: 'ServiceUnavailable' });
 });
 
-test('rules of very many combinations are refused after a bounded look at them, unless stars cover them', async () => {
+test('rules with very many combinations are refused after a bounded check, unless wildcards cover them', async () => {
   const many = Array.from({ length: 1_000 }, (_, at) => `n${at}`);
   const huge = rule(['get'], many, many, many);
   hold([rule(['get'], many, many)], 'a');
@@ -250,7 +250,7 @@ test('rules of very many combinations are refused after a bounded look at them, 
 });
 
 /** A rule is held if every request that it allows is allowed. */
-test('agrees with asking for every request that the rules would allow', () => {
+test('agrees with authorizing every request that the rules would allow', () => {
   const random = seededRandom(7);
   const oneOf = <T>(values: readonly T[]): T => values[random.below(values.length)] as T;
   const some = (values: readonly string[]): string[] =>
@@ -283,7 +283,7 @@ test('agrees with asking for every request that the rules would allow', () => {
   for (let at = 0; at < 500; at++) {
     const held = Array.from({ length: 1 + random.below(3) }, randomRule);
     const granted = [randomRule()];
-    const steps = missingRules(granted, [new RuleSet(held)]);
+    const steps = findMissingRules(granted, [new RuleSet(held)]);
     let step = steps.next();
     while (!step.done) step = steps.next();
     const isCovered = step.value.missing.length === 0;

@@ -13,26 +13,26 @@ import {
 } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { mastersGroup } from '../authorization/privileged-groups.ts';
-import { describeMissing, missingRules, quoted } from '../authorization/rbac/missing-rules.ts';
-import { listed, type PolicyIndex } from '../authorization/rbac/policy-index.ts';
+import { describeMissing, findMissingRules, quoteAll } from '../authorization/rbac/missing-rules.ts';
+import { joinProblems, type PolicyIndex } from '../authorization/rbac/policy-index.ts';
 import type { CurrentPolicy } from '../authorization/rbac/rbac-authorizer.ts';
 import { everything } from '../authorization/rules.ts';
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
 
 export interface EscalationOptions {
   readonly current: CurrentPolicy;
-  /** Resolves when everything is known that was written before. */
+  /** Resolves when the policy index has caught up with all earlier writes. */
   readonly refresh: (call: Call) => Promise<void>;
   readonly authorizer: Authorizer;
   readonly clock: Clock;
 }
 
 /**
- * Nobody grants more than they hold: the rules of a role that is written, or bound, must be among the rules of the
- * writer, unless the writer has the verb `escalate` or `bind`. Every change is checked against all of the rules, also one
- * that takes away. It cannot be switched off, and holds whatever authorizers are configured.
+ * Prevents privilege escalation: the writer of a role or binding must hold all rules that it grants, unless the writer has
+ * the verb `escalate` or `bind`. Every change is checked against all rules, even if it removes some. The plugin cannot be
+ * disabled, and applies with any configured authorizers.
  */
-export const rbacEscalation = (options: EscalationOptions): AdmissionPlugin => ({
+export const createRbacEscalation = (options: EscalationOptions): AdmissionPlugin => ({
   name: 'RBACEscalation',
   validate: (context) => {
     const { operation, resource, subresource } = context;
@@ -47,15 +47,15 @@ async function requireNoEscalation(context: AdmissionContext, options: Escalatio
   if (!object || user.groups.includes(mastersGroup) || (oldObject && changesOnlyLifecycle(object, oldObject))) return;
   const check = { context, object, options };
   const refusalOf = (): Promise<StatusError | undefined> =>
-    object.roleRef ? refusalOfBinding(check, object.roleRef) : refusalOfRole(check);
+    object.roleRef ? findBindingRefusal(check, object.roleRef) : findRoleRefusal(check);
   if (!(await refusalOf())) return;
-  // A role, or a right of the writer, may just have been written through another replica.
+  // A role, or a permission of the writer, may just have been written through another replica.
   await options.refresh(call);
   const refusal = await refusalOf();
   if (refusal) throw refusal;
 }
 
-/** A role or a binding: which of them, its fields tell. */
+/** A role or a binding; only bindings have a roleRef. */
 type RbacObject = KubeObject & {
   readonly rules?: readonly PolicyRule[] | null;
   readonly aggregationRule?: object;
@@ -68,16 +68,17 @@ interface Check {
   readonly options: EscalationOptions;
 }
 
-async function refusalOfRole(check: Check): Promise<StatusError | undefined> {
+async function findRoleRefusal(check: Check): Promise<StatusError | undefined> {
   const { context, object } = check;
   const { resource, options, name } = context;
-  // A name that its creator chooses is none that somebody else could have given the verb for.
+  // A creator chooses the name, so permission for a single name must not allow a creation.
   const chosen = options.kind === 'CreateOptions' ? undefined : name;
   if (await isAllowed(check, 'escalate', resource.plural, chosen)) return undefined;
-  const problem = await problemOf(check, object.rules ?? []);
+  const problem = await describeEscalation(check, object.rules ?? []);
   if (problem) return forbiddenResource(resource, object.metadata.name, problem);
   const aggregates = object.aggregationRule ?? context.oldObject?.aggregationRule;
-  if (!aggregates || !(await problemOf(check, [...everything.resource, ...everything.nonResource]))) return undefined;
+  if (!aggregates || !(await describeEscalation(check, [...everything.resource, ...everything.nonResource])))
+    return undefined;
   return forbiddenResource(
     resource,
     object.metadata.name,
@@ -85,30 +86,30 @@ async function refusalOfRole(check: Check): Promise<StatusError | undefined> {
   );
 }
 
-async function refusalOfBinding(check: Check, roleRef: RoleRef): Promise<StatusError | undefined> {
+async function findBindingRefusal(check: Check, roleRef: RoleRef): Promise<StatusError | undefined> {
   const { context, object } = check;
   const { resource, namespace } = context;
   if (await isAllowed(check, 'bind', roleRef.kind === 'Role' ? 'roles' : 'clusterroles', roleRef.name))
     return undefined;
-  const rules = policyOf(check).rulesOfRole(roleRef, namespace);
+  const rules = requirePolicy(check).findRules(roleRef, namespace);
   if (!rules) return notFound(resource, roleRef.name);
-  const problem = await problemOf(check, rules);
+  const problem = await describeEscalation(check, rules);
   return problem === undefined ? undefined : forbiddenResource(resource, object.metadata.name, problem);
 }
 
-/** What the writer lacks of these rules. */
-async function problemOf(check: Check, rules: readonly PolicyRule[]): Promise<string | undefined> {
+/** Describes the rules that the writer does not hold; undefined if the writer holds all. */
+async function describeEscalation(check: Check, rules: readonly PolicyRule[]): Promise<string | undefined> {
   const { user, namespace, call } = check.context;
-  const held = policyOf(check).heldBy(user, namespace);
-  const found = await runTask(check.options.clock, call, missingRules(rules, held.rules));
+  const held = requirePolicy(check).findHeldRules(user, namespace);
+  const found = await runTask(check.options.clock, call, findMissingRules(rules, held.rules));
   if (found.missing.length === 0 && found.isComplete) return undefined;
-  const problems = held.problems.length === 0 ? '' : `; resolution errors: [${listed(held.problems)}]`;
+  const problems = held.problems.length === 0 ? '' : `; resolution errors: [${joinProblems(held.problems)}]`;
   return `user ${describeUser(user)} is attempting to grant RBAC permissions not currently held:\n${describeMissing(found)}${problems}`;
 }
 
-const describeUser = ({ name, groups }: UserInfo): string => `${JSON.stringify(name)} (groups=${quoted(groups)})`;
+const describeUser = ({ name, groups }: UserInfo): string => `${JSON.stringify(name)} (groups=${quoteAll(groups)})`;
 
-function policyOf({ options }: Check): PolicyIndex {
+function requirePolicy({ options }: Check): PolicyIndex {
   const policy = options.current();
   if (!policy) throw decisionNotReady();
   return policy;
@@ -134,11 +135,11 @@ async function isAllowed(
   return verdict === 'allow';
 }
 
-/** Owners and finalizers are for the garbage collector, who holds none of the rules. */
+/** The garbage collector changes owners and finalizers, and holds none of the rules. */
 const changesOnlyLifecycle = (object: KubeObject, oldObject: KubeObject): boolean =>
-  sameJson(withoutLifecycle(object), withoutLifecycle(oldObject));
+  sameJson(dropLifecycle(object), dropLifecycle(oldObject));
 
-function withoutLifecycle(object: KubeObject): KubeObject {
+function dropLifecycle(object: KubeObject): KubeObject {
   const { ownerReferences: _, finalizers: __, managedFields: ___, ...metadata } = object.metadata;
   return { ...object, metadata };
 }

@@ -1,16 +1,16 @@
 import type { Authenticator } from './authenticator.ts';
-import { anonymousName, assumedUser } from './known-user.ts';
+import { anonymousName, addAssumedGroup } from './user-groups.ts';
 
-const anonymous = assumedUser({ name: anonymousName, groups: [] });
+const anonymous = addAssumedGroup({ name: anonymousName, groups: [] });
 
 /**
- * Whoever brings no credential is anonymous where that is allowed. One that was brought and is nobody's is rejected by
- * then, so it never becomes this.
+ * Authenticates requests without credentials as anonymous on paths that allow it. Requests with invalid credentials have
+ * already been rejected by the inner authenticator.
  */
-export const orAnonymous = (known: Authenticator, allowed: (path: string) => boolean): Authenticator => ({
+export const withAnonymous = (known: Authenticator, allowed: (path: string) => boolean): Authenticator => ({
   authenticate: (credentials, call) => {
-    const nobody = () => (allowed(credentials.path) ? anonymous : undefined);
+    const getFallback = () => (allowed(credentials.path) ? anonymous : undefined);
     const user = known.authenticate(credentials, call);
-    return user instanceof Promise ? user.then((found) => found ?? nobody()) : (user ?? nobody());
+    return user instanceof Promise ? user.then((found) => found ?? getFallback()) : (user ?? getFallback());
   },
 });

@@ -1,26 +1,26 @@
 import type { Call } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 
-/** What an authenticator may look at: nothing that would have to be read first. */
+/** What authenticators can use of a request: everything but its body. */
 export interface Credentials {
   header(name: string): string | undefined;
-  /** Every value of a header as its own line, never joined. */
+  /** All values of a header, one per line, never joined. */
   headerLines(name: string): readonly string[];
-  /** Every line of every header whose lower-case name begins with this, by that name. */
+  /** All lines of headers whose lower-case name has the prefix, with that name. */
   headersFrom(prefix: string): readonly (readonly [name: string, value: string])[];
-  /** What the client has shown at the handshake, its own certificate first; one object for each connection. */
+  /** The chain of the TLS handshake, leaf first. The same object for all requests of a connection. */
   readonly clientCertificates: readonly Buffer[];
-  /** Decoded, and without the query. */
+  /** Decoded, without the query. */
   readonly path: string;
 }
 
 /**
- * Finds out who a request comes from. Undefined means that it cannot tell, not that anything is wrong; a
- * `TokenRejectedError` that a credential is there which is nobody's.
+ * Finds the user of a request. Returns undefined if it does not know the kind of credential, and throws a
+ * `TokenRejectedError` for an invalid one.
  */
 export interface Authenticator {
   authenticate(credentials: Credentials, call: Call): UserInfo | undefined | Promise<UserInfo | undefined>;
 }
 
-/** Everybody whom some authenticator knows is in this group. */
+/** The group of all authenticated users. */
 export const authenticatedGroup = 'system:authenticated';

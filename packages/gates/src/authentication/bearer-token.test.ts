@@ -1,9 +1,9 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
 import { bringing } from '../../test/credentials.ts';
-import { bearerTokens } from './bearer-token.ts';
+import { createBearerTokenAuthenticator } from './bearer-token.ts';
 import type { TokenAnswer } from './token-authenticator.ts';
-import { TokenRejectedError } from './token-rejected.ts';
+import { TokenRejectedError } from './token-rejected-error.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 
@@ -11,8 +11,8 @@ const al = { name: 'al', groups: [] };
 const answers = (token: string): TokenAnswer | undefined => (token === 'good' ? { user: al } : undefined);
 
 describe.each([
-  ['now', bearerTokens({ authenticateToken: answers })],
-  ['later', bearerTokens({ authenticateToken: async (token) => answers(token) })],
+  ['now', createBearerTokenAuthenticator({ authenticateToken: answers })],
+  ['later', createBearerTokenAuthenticator({ authenticateToken: async (token) => answers(token) })],
 ])('whoever asks with a header, and is known %s,', (_, tokens) => {
   const authenticate = async (authorization: string | readonly string[] | undefined) =>
     tokens.authenticate(bringing({ authorization }), call);
@@ -22,20 +22,20 @@ describe.each([
   });
 
   test.each([undefined, '', 'Bearer', 'Bearer ', 'Basic good', 'good', 'BearerX good'])(
-    'bears no token with %j',
+    'has no bearer token with %j',
     async (authorization) => {
       expect(await authenticate(authorization)).toBeUndefined();
     },
   );
 
   test.each(['Bearer bad', 'Bearer good bad', 'Bearer bad good', 'Bearer Bearer good', 'Bearer good,good'])(
-    'is refused with %j, and not taken for one without a token',
+    'is rejected with %j instead of being treated as having no token',
     async (authorization) => {
       await expect(authenticate(authorization)).rejects.toThrow(TokenRejectedError);
     },
   );
 
-  test('is refused with two headers, whichever is good', async () => {
+  test('is rejected with two Authorization headers, even if one is valid', async () => {
     for (const lines of [
       ['Bearer good', 'Bearer bad'],
       ['Bearer good', 'Bearer good'],

@@ -1,16 +1,16 @@
 import type { Authenticator, Credentials } from './authenticator.ts';
 import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
-import { TokenRejectedError } from './token-rejected.ts';
+import { TokenRejectedError } from './token-rejected-error.ts';
 
-/** Whoever bears a token is the one whose it is, or nobody: such a request never goes on without a name. */
-export function bearerTokens(tokens: TokenAuthenticator): Authenticator {
+/** Authenticates by bearer token. A request with an unknown token is rejected: it never becomes anonymous. */
+export function createBearerTokenAuthenticator(tokens: TokenAuthenticator): Authenticator {
   const userOf = (answer: TokenAnswer | undefined) => {
     if (!answer) throw new TokenRejectedError('nobody knows the token');
     return answer.user;
   };
   return {
     authenticate: (credentials, call) => {
-      const token = bearerToken(credentials);
+      const token = readBearerToken(credentials);
       if (token === undefined) return undefined;
       const answer = tokens.authenticateToken(token, call);
       return answer instanceof Promise ? answer.then(userOf) : userOf(answer);
@@ -18,11 +18,11 @@ export function bearerTokens(tokens: TokenAuthenticator): Authenticator {
   };
 }
 
-/** What stands behind `Authorization: Bearer`, spaces inside included; undefined when nothing does. */
-function bearerToken(credentials: Credentials): string | undefined {
+/** The token of `Authorization: Bearer`, including inner spaces; undefined if there is none. */
+function readBearerToken(credentials: Credentials): string | undefined {
   const header = credentials.header('authorization')?.trim();
   if (header === undefined || !/^bearer /i.test(header)) return undefined;
-  // A proxy on the way may have looked at the other one.
+  // A proxy in between may have evaluated the other one.
   if (credentials.headerLines('authorization').length > 1)
     throw new TokenRejectedError('the request has more than one Authorization header');
   return header.slice('bearer '.length).trimStart();

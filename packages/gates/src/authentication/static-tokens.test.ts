@@ -1,6 +1,6 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
-import { staticTokens, TokenFileError } from './static-tokens.ts';
+import { createStaticTokenAuthenticator, TokenFileError } from './static-tokens.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 
@@ -12,16 +12,16 @@ describe('tokens of a file', () => {
     ['secret-2', { name: 'bob', uid: 'u2', groups: ['system:authenticated'] }],
     ['secret,3', { name: 'carol', groups: ['system:authenticated'] }],
   ])('%s', (token, user) => {
-    expect(staticTokens(file).authenticateToken(token, call)).toEqual({ user });
+    expect(createStaticTokenAuthenticator(file).authenticateToken(token, call)).toEqual({ user });
   });
 
   test.each(['', 'SECRET-1', 'secret-12', 'secret-', 'token', '# a remark'])('%j is of nobody', (token) => {
-    expect(staticTokens(file).authenticateToken(token, call)).toBeUndefined();
+    expect(createStaticTokenAuthenticator(file).authenticateToken(token, call)).toBeUndefined();
   });
 });
 
-test('all that is wrong with a file is told by its lines, and no token is', () => {
-  const read = (): unknown => staticTokens('hush1,a,b\nhush2,a\n"hush3,a,b\n,a,b\nhush1,c,d\n');
+test('all problems of a file are reported by line, without showing a token', () => {
+  const read = (): unknown => createStaticTokenAuthenticator('hush1,a,b\nhush2,a\n"hush3,a,b\n,a,b\nhush1,c,d\n');
   expect(read).toThrow(TokenFileError);
   expect(read).toThrow(/^line 2: .*\nline 3: .*\nline 4: .*\nline 5: .*$/);
   expect(read).not.toThrow(/hush/);

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { UserInfo } from '@cluster-apiserver/model';
-import { authenticatedUser } from './known-user.ts';
+import { addAuthenticatedGroup } from './user-groups.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
-/** What is wrong with a token file; it never shows a token. */
+/** The problems of a token file; messages never contain a token. */
 export class TokenFileError extends Error {
   override readonly name = 'TokenFileError';
   constructor(faults: readonly string[]) {
@@ -12,11 +12,11 @@ export class TokenFileError extends Error {
 }
 
 /**
- * Tokens that stand in a file: lines of `token,user,uid` or `token,user,uid,"group1,group2"`. They are looked up by
- * their hash, so neither the time of a look-up nor a dump of the table tells more of a token than its length. Only what
- * has the length of one is hashed: signed tokens are long, and come with nearly every request.
+ * Authenticates by a file with lines of `token,user,uid` or `token,user,uid,"group1,group2"`. Tokens are looked up by hash,
+ * so neither timing nor a memory dump reveals more than their length. Only tokens of a known length are hashed: other
+ * tokens are longer, and part of nearly every request.
  */
-export function staticTokens(file: string): TokenAuthenticator {
+export function createStaticTokenAuthenticator(file: string): TokenAuthenticator {
   const { users, lengths } = readUsers(file);
   return {
     authenticateToken: (token) => {
@@ -29,9 +29,9 @@ export function staticTokens(file: string): TokenAuthenticator {
 const hashOf = (token: string): string => hash('sha256', token, 'base64');
 
 interface Users {
-  /** By the hash of their token. */
+  /** By hash of the token. */
   readonly users: ReadonlyMap<string, UserInfo>;
-  /** Of all tokens. */
+  /** Lengths of all tokens. */
   readonly lengths: ReadonlySet<number>;
 }
 
@@ -42,7 +42,7 @@ function readUsers(file: string): Users {
   for (const [index, line] of file.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue;
     const where = `line ${index + 1}`;
-    const cells = csvCells(line);
+    const cells = splitCsvLine(line);
     const [token = ''] = cells ?? [];
     if (!cells) faults.push(`${where}: a quote is not closed`);
     else if (cells.length < 3)
@@ -50,7 +50,7 @@ function readUsers(file: string): Users {
     else if (token === '') faults.push(`${where}: the token is empty`);
     else if (users.has(hashOf(token))) faults.push(`${where}: its token stands on an earlier line too`);
     else {
-      users.set(hashOf(token), userOf(cells));
+      users.set(hashOf(token), toUser(cells));
       lengths.add(token.length);
     }
   }
@@ -58,16 +58,16 @@ function readUsers(file: string): Users {
   return { users, lengths };
 }
 
-function userOf([, name = '', uid = '', groups = '']: readonly string[]): UserInfo {
+function toUser([, name = '', uid = '', groups = '']: readonly string[]): UserInfo {
   const named = groups
     .split(',')
     .map((group) => group.trim())
     .filter((group) => group !== '');
-  return authenticatedUser({ name, ...(uid && { uid }), groups: [...new Set(named)] });
+  return addAuthenticatedGroup({ name, ...(uid && { uid }), groups: [...new Set(named)] });
 }
 
-/** The cells of one line; undefined when a quote is left open. A doubled quote inside quotes is one quote. */
-function csvCells(line: string): string[] | undefined {
+/** The cells of one CSV line; undefined if a quote is not closed. A doubled quote inside quotes is one quote. */
+function splitCsvLine(line: string): string[] | undefined {
   const cells: string[] = [];
   let rest = line;
   for (;;) {

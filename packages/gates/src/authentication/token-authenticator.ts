@@ -2,11 +2,11 @@ import type { Call } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 
 /**
- * Finds out whose a bearer token is. Undefined means that it is none of its tokens; a `TokenRejectedError` that it is
- * one and does not hold. Requests and token reviews ask the same ones.
+ * Finds the user of a bearer token, for requests and for TokenReviews. Returns undefined if the token is not of its kind,
+ * and throws a `TokenRejectedError` if it is and is invalid.
  */
 export interface TokenAuthenticator<Answer extends TokenAnswer = TokenAnswer> {
-  /** The token must be for one of the audiences, or for this API where none are given. */
+  /** The token must be for one of the audiences, or for this API if none are given. */
   authenticateToken(
     token: string,
     call: Call,
@@ -16,8 +16,8 @@ export interface TokenAuthenticator<Answer extends TokenAnswer = TokenAnswer> {
 
 export interface TokenAnswer {
   readonly user: UserInfo;
-  /** Which of the audiences it is for. Undefined says: for this API, whatever that is called. */
+  /** The audiences that match; undefined if the token is for this API. */
   readonly audiences?: readonly string[] | undefined;
-  /** When the token ends, in milliseconds of the epoch; undefined when it does not say. */
+  /** Expiration of the token in milliseconds since the epoch; undefined if it has none. */
   readonly expiresAtMs?: number | undefined;
 }

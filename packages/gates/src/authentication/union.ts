@@ -1,22 +1,22 @@
 import type { Authenticator } from './authenticator.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
-import { TokenRejectedError } from './token-rejected.ts';
+import { TokenRejectedError } from './token-rejected-error.ts';
 
-/** Asks one after the other until one knows. A rejection is no end: it counts when nobody of the others knows either. */
-export const firstToKnow = (authenticators: readonly Authenticator[]): Authenticator => ({
-  authenticate: (credentials, call) => first(authenticators, (one) => one.authenticate(credentials, call)),
+/** Tries the authenticators in order until one succeeds. The first rejection is thrown only if none succeeds. */
+export const uniteAuthenticators = (authenticators: readonly Authenticator[]): Authenticator => ({
+  authenticate: (credentials, call) => tryInOrder(authenticators, (one) => one.authenticate(credentials, call)),
 });
 
 /** The same for tokens. */
-export const firstToKnowToken = (authenticators: readonly TokenAuthenticator[]): TokenAuthenticator => ({
+export const uniteTokenAuthenticators = (authenticators: readonly TokenAuthenticator[]): TokenAuthenticator => ({
   authenticateToken: (token, call, audiences) =>
-    first(authenticators, (one) => one.authenticateToken(token, call, audiences)),
+    tryInOrder(authenticators, (one) => one.authenticateToken(token, call, audiences)),
 });
 
-/** It stays synchronous as long as all that it asks are. */
-function first<One, Answer>(
+/** Synchronous as long as all called authenticators are. */
+function tryInOrder<One, Answer>(
   all: readonly One[],
-  ask: (one: One) => Answer | undefined | Promise<Answer | undefined>,
+  call: (one: One) => Answer | undefined | Promise<Answer | undefined>,
 ): Answer | undefined | Promise<Answer | undefined> {
   let rejection: TokenRejectedError | undefined;
   const rejected = (error: unknown): void => {
@@ -26,7 +26,7 @@ function first<One, Answer>(
   const from = (index: number): Answer | undefined | Promise<Answer | undefined> => {
     for (let at = index; at < all.length; at++) {
       try {
-        const found = ask(all[at] as One);
+        const found = call(all[at] as One);
         if (found instanceof Promise) return found.catch(rejected).then((answer) => answer ?? from(at + 1));
         if (found !== undefined) return found;
       } catch (error) {

@@ -1,7 +1,7 @@
 import { callUntil } from '@cluster-apiserver/base';
 import type { AbacPolicy, AccessQuestion, UserInfo } from '@cluster-apiserver/model';
 import { expect, test } from '@jest/globals';
-import { abac } from './abac.ts';
+import { createAbacAuthorizer } from './abac.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const nothing: AbacPolicy = {
@@ -59,12 +59,12 @@ test.each<[boolean, Partial<AbacPolicy>, Partial<AccessQuestion>]>([
   [false, { user: 'ann', ...events }, { resource: undefined, path: '' }],
   [false, { user: '__proto__', ...events }, {}],
 ])('that it is allowed is %s by %j for %j', (allowed, policy, part) => {
-  const decision = abac([nothing, { ...nothing, ...policy }]).authorize({ ...listing, ...part }, call);
+  const decision = createAbacAuthorizer([nothing, { ...nothing, ...policy }]).authorize({ ...listing, ...part }, call);
   expect(decision).toEqual(allowed ? { verdict: 'allow' } : { verdict: 'noOpinion', reason: 'No policy matched.' });
 });
 
 test('the rules of a user are those of all policies for a namespace', () => {
-  const { rulesOf } = abac([
+  const { rulesOf } = createAbacAuthorizer([
     { ...nothing, user: 'ann', ...events, apiGroup: '*' },
     { ...nothing, group: 'devs', namespace: '*', resource: '*', readonly: true },
     { ...nothing, group: 'devs', namespace: 'other', resource: 'namespaces' },

@@ -7,29 +7,29 @@ const noPolicy: AccessDecision = { verdict: 'noOpinion', reason: 'No policy matc
 const readingVerbs: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
 
 /** Attribute-based access control by the rules of kube-apiserver. */
-export function abac(policies: readonly AbacPolicy[]): Required<Authorizer> {
-  const policiesOf = policiesBySubject(policies.map(withAuthenticated));
+export function createAbacAuthorizer(policies: readonly AbacPolicy[]): Required<Authorizer> {
+  const findPolicy = indexBySubject(policies.map(expandWildcard));
   return {
     authorize: (question) =>
-      policiesOf(question.user, (policy) => allows(policy, question)) === undefined ? noPolicy : allow,
+      findPolicy(question.user, (policy) => allows(policy, question)) === undefined ? noPolicy : allow,
     rulesOf: (user, namespace) => {
       const found: AbacPolicy[] = [];
-      policiesOf(user, (policy) => {
+      findPolicy(user, (policy) => {
         found.push(policy);
         return false;
       });
-      return rulesIn(found, namespace);
+      return toRules(found, namespace);
     },
   };
 }
 
-const withAuthenticated = (policy: AbacPolicy): AbacPolicy =>
+const expandWildcard = (policy: AbacPolicy): AbacPolicy =>
   policy.user === '*' || policy.group === '*' ? { ...policy, user: '', group: authenticatedGroup } : policy;
 
 type Find = (user: UserInfo, matches: (policy: AbacPolicy) => boolean) => AbacPolicy | undefined;
 
-/** A policy without a subject is nobody's; one with a user and a group needs both. */
-function policiesBySubject(policies: readonly AbacPolicy[]): Find {
+/** Indexes policies by subject. One without a subject matches nobody; one with a user and a group requires both. */
+function indexBySubject(policies: readonly AbacPolicy[]): Find {
   const ofUsers = Map.groupBy(
     policies.filter(({ user }) => user !== ''),
     ({ user }) => user,
@@ -66,7 +66,7 @@ const matches = (pattern: string, value: string): boolean => pattern === '*' || 
 const isPath = (pattern: string, path: string): boolean =>
   (pattern !== '' && pattern === path) || (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, '')));
 
-function rulesIn(policies: readonly AbacPolicy[], namespace: string): AccessRules {
+function toRules(policies: readonly AbacPolicy[], namespace: string): AccessRules {
   const verbs = (policy: AbacPolicy): readonly string[] => (policy.readonly ? [...readingVerbs] : ['*']);
   return {
     resource: policies

@@ -1,6 +1,6 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { expect, test } from '@jest/globals';
-import { alwaysAllowedPaths, PathPatternError, pathMatcher } from './always-allowed-paths.ts';
+import { createPathAuthorizer, PathPatternError, compilePathPatterns } from './always-allowed-paths.ts';
 
 const user = { name: 'system:anonymous', groups: [] };
 
@@ -20,7 +20,7 @@ test.each([
   [false, 'livez'],
   [false, ''],
 ])('that everybody may read a path is %s for %j', (allowed, path) => {
-  const { authorize } = alwaysAllowedPaths(pathMatcher(['/livez', 'readyz', '/public/*', '/']));
+  const { authorize } = createPathAuthorizer(compilePathPatterns(['/livez', 'readyz', '/public/*', '/']));
   for (const verb of ['get', 'head'])
     expect(authorize({ user, verb, path }, callUntil(1_000))).toEqual({ verdict: allowed ? 'allow' : 'noOpinion' });
   for (const verb of ['post', 'delete', 'options', '', 'impersonate-on:user-info:get'])
@@ -29,11 +29,11 @@ test.each([
   expect(authorize({ user, verb: 'get', path, resource }, callUntil(1_000))).toEqual({ verdict: 'noOpinion' });
 });
 
-test('one star allows every path, and none allows nothing', () => {
-  expect(pathMatcher(['*'])('/metrics')).toBe(true);
-  expect(pathMatcher([])('/')).toBe(false);
+test('a single * allows every path, and an empty list allows none', () => {
+  expect(compilePathPatterns(['*'])('/metrics')).toBe(true);
+  expect(compilePathPatterns([])('/')).toBe(false);
 });
 
 test.each(['/a*b', '**', '/*/b'])('%j is no pattern', (pattern) => {
-  expect(() => pathMatcher([pattern])).toThrow(PathPatternError);
+  expect(() => compilePathPatterns([pattern])).toThrow(PathPatternError);
 });

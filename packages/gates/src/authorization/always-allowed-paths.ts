@@ -2,7 +2,7 @@ import type { AccessQuestion } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 import { noRules } from './rules.ts';
 
-/** Paths as `--authorization-always-allow-paths` names them: whole ones, or beginnings with a `*` at their end. */
+/** A pattern of `--authorization-always-allow-paths` with a `*` that is not at its end. */
 export class PathPatternError extends Error {
   override readonly name = 'PathPatternError';
   constructor(pattern: string) {
@@ -10,8 +10,8 @@ export class PathPatternError extends Error {
   }
 }
 
-/** Whether a decoded path is one of them. Throws PathPatternError. */
-export function pathMatcher(patterns: readonly string[]): (path: string) => boolean {
+/** Compiles patterns to a predicate over decoded paths. Throws a PathPatternError. */
+export function compilePathPatterns(patterns: readonly string[]): (path: string) => boolean {
   const paths = new Set<string>();
   const prefixes: string[] = [];
   for (const pattern of patterns) {
@@ -23,8 +23,8 @@ export function pathMatcher(patterns: readonly string[]): (path: string) => bool
   return (path) => paths.has(path) || prefixes.some((prefix) => path.startsWith(prefix));
 }
 
-/** Lets everybody read paths that are no resources, so that probes need no rights. Nobody's rules show it, as upstream. */
-export const alwaysAllowedPaths = (matches: (path: string) => boolean): Authorizer => ({
+/** Allows all users to read these paths, so that probes need no permissions. As in kube-apiserver, rules do not list them. */
+export const createPathAuthorizer = (matches: (path: string) => boolean): Authorizer => ({
   authorize: ({ verb, path, resource }: AccessQuestion) => ({
     verdict: !resource && readVerbs.includes(verb) && matches(path) ? 'allow' : 'noOpinion',
   }),

@@ -3,6 +3,6 @@ import type { AccessDecision, AccessQuestion, AccessRules, UserInfo } from '@clu
 
 export interface Authorizer {
   authorize(question: AccessQuestion, call: Call): AccessDecision | Promise<AccessDecision>;
-  /** What it allows a user in a namespace. Left out by those who cannot say it beforehand. */
+  /** The rules of a user in a namespace. Absent if the authorizer cannot list them. */
   rulesOf?(user: UserInfo, namespace: string, call: Call): AccessRules | Promise<AccessRules>;
 }

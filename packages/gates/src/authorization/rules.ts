@@ -10,8 +10,8 @@ export const everything: AccessRules = {
   incomplete: false,
 };
 
-/** What all of them allow together. */
-export async function allRules(
+/** The rules of all authorizers together. */
+export async function collectRules(
   authorizers: readonly Authorizer[],
   user: UserInfo,
   namespace: string,
@@ -24,12 +24,12 @@ export async function allRules(
     resource: found.flatMap(({ resource }) => resource),
     nonResource: found.flatMap(({ nonResource }) => nonResource),
     incomplete: found.some(({ incomplete }) => incomplete),
-    error: asOneError(found.flatMap(({ error }) => error ?? [])),
+    error: combineErrors(found.flatMap(({ error }) => error ?? [])),
   };
 }
 
 /** Undefined for none. */
-export function asOneError(errors: readonly Error[]): Error | undefined {
+export function combineErrors(errors: readonly Error[]): Error | undefined {
   if (errors.length <= 1) return errors[0];
   return new AggregateError(errors, errors.map(({ message }) => message).join('; '));
 }

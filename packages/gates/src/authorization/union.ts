@@ -1,13 +1,13 @@
 import type { Call } from '@cluster-apiserver/base';
 import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
-import { allRules, asOneError } from './rules.ts';
+import { collectRules, combineErrors } from './rules.ts';
 
 /**
- * Asks one after the other until one decides. When none does, their reasons, errors and annotations are gathered, and
- * the question is open for as long as one of them is not ready.
+ * Calls the authorizers in order until one decides. If none does, combines their reasons, errors and annotations; the
+ * verdict is `notReady` if one of them is not ready.
  */
-export function firstToDecide(authorizers: readonly Authorizer[]): Required<Authorizer> {
+export function uniteAuthorizers(authorizers: readonly Authorizer[]): Required<Authorizer> {
   const from = (
     index: number,
     attributes: AccessQuestion,
@@ -20,13 +20,13 @@ export function firstToDecide(authorizers: readonly Authorizer[]): Required<Auth
       if (decision instanceof Promise)
         return decision.then((one) => (isDecided(one) ? one : from(at + 1, attributes, call, [...found, one])));
       if (isDecided(decision)) return decision;
-      if (says(decision)) found = [...found, decision];
+      if (hasContent(decision)) found = [...found, decision];
     }
-    return found.length === 0 ? noOpinion : together(found);
+    return found.length === 0 ? noOpinion : combineUndecided(found);
   };
   return {
     authorize: (attributes, call) => from(0, attributes, call, none),
-    rulesOf: (user, namespace, call) => allRules(authorizers, user, namespace, call),
+    rulesOf: (user, namespace, call) => collectRules(authorizers, user, namespace, call),
   };
 }
 
@@ -35,12 +35,12 @@ const noOpinion: AccessDecision = { verdict: 'noOpinion' };
 
 const isDecided = ({ verdict }: AccessDecision): boolean => verdict === 'allow' || verdict === 'deny';
 
-const says = ({ verdict, reason, error, annotations }: AccessDecision): boolean =>
+const hasContent = ({ verdict, reason, error, annotations }: AccessDecision): boolean =>
   verdict === 'notReady' || Boolean(reason) || error !== undefined || annotations !== undefined;
 
-function together(undecided: readonly AccessDecision[]): AccessDecision {
+function combineUndecided(undecided: readonly AccessDecision[]): AccessDecision {
   const reason = undecided.flatMap((one) => one.reason || []).join(', ');
-  const error = asOneError(undecided.flatMap((one) => one.error ?? []));
+  const error = combineErrors(undecided.flatMap((one) => one.error ?? []));
   const annotations = undecided.flatMap((one) => Object.entries(one.annotations ?? {}));
   return {
     verdict: undecided.some(({ verdict }) => verdict === 'notReady') ? 'notReady' : 'noOpinion',

@@ -13,13 +13,13 @@ import {
 } from '@cluster-apiserver/base';
 
 /**
- * Sends requests to servers of others: issuers of tokens, webhooks. Each has a bound for the size of its answer and for
- * its time, and ends with its call. A redirect is an answer like any other, since it could lead anywhere.
+ * Sends requests to external servers: token issuers and webhooks. The size of the response and the time are bounded, and the
+ * request ends with its call. Redirects are not followed: they could lead anywhere.
  */
 export interface HttpsClient {
-  /** Throws an HttpsError when there is no whole answer, and what ended the call when it was the call that ended. */
-  send(request: HttpsRequest, call: Call): Promise<HttpsAnswer>;
-  /** Ends what is under way. */
+  /** Throws an HttpsError without a complete response, and the reason of the call if the call ended. */
+  send(request: HttpsRequest, call: Call): Promise<HttpsResponse>;
+  /** Aborts requests in flight. */
   close(): void;
 }
 
@@ -28,18 +28,18 @@ export interface HttpsRequest {
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** A larger answer is an error. */
+  /** A larger response is an error. */
   readonly bodyBytesMax: number;
-  /** Over all, since a server that sends a byte now and then would never be idle. */
+  /** Total time: a server that sends a byte now and then would never be idle. */
   readonly timeoutMs: number;
 }
 
-export interface HttpsAnswer {
+export interface HttpsResponse {
   readonly status: number;
   readonly body: string;
 }
 
-/** No whole answer. The message holds nothing of what was sent. */
+/** No complete response. The message contains nothing of the request. */
 export class HttpsError extends Error {
   override readonly name: string = 'HttpsError';
 }
@@ -54,26 +54,26 @@ class StaleConnectionError extends HttpsError {
   override readonly name = 'StaleConnectionError';
 }
 
-/** Connects to a host in a way of its own, such as through a proxy. */
+/** Connects to a host, such as through a proxy. */
 export type Dial = (address: { readonly host: string; readonly port: number }, signal: AbortSignal) => Promise<Duplex>;
 
 export interface HttpsClientOptions {
   readonly clock: Clock;
-  /** Those of the system when undefined. */
+  /** The CAs of the system if undefined. */
   readonly ca?: Buffer | string | undefined;
   readonly cert?: Buffer | undefined;
   readonly key?: Buffer | undefined;
-  /** By which name the server is known, if not by that of its URL. */
+  /** TLS server name, if it differs from the host of the URL. */
   readonly serverName?: string | undefined;
   readonly dial?: Dial | undefined;
-  /** How many connections there can be, which are then kept open for the next requests; a new one for each by default. */
+  /** Maximum number of connections, which are kept open for further requests. By default each request opens one. */
   readonly connectionsMax?: number | undefined;
 }
 
-/** As long as Go's client keeps one; many servers close it earlier. */
+/** As in Go's client; many servers close connections earlier. */
 const idleConnectionMs = 90_000;
 
-export function httpsClient(options: HttpsClientOptions): HttpsClient {
+export function createHttpsClient(options: HttpsClientOptions): HttpsClient {
   const { clock, cert, key, serverName, dial, connectionsMax } = options;
   const ca = options.ca ?? [...getCACertificates('default'), ...getCACertificates('system')];
   const trust = { ca, ...(cert && key && { cert, key }), ...(serverName && { servername: serverName }) };
@@ -82,8 +82,8 @@ export function httpsClient(options: HttpsClientOptions): HttpsClient {
     : undefined;
   const closed = new AbortController();
 
-  /** A request for a sampled one shows below its span, and its server may go on with the trace. */
-  const send = (request: HttpsRequest, call: Call): Promise<HttpsAnswer> => {
+  /** Adds a client span below the span of the call, and propagates the trace. */
+  const send = (request: HttpsRequest, call: Call): Promise<HttpsResponse> => {
     const span = call.trace?.child(request.method, spanOptions(request));
     if (!span) return sendPlain(request, call);
     const headers = { ...request.headers, ...traceHeaders(span.context) };
@@ -93,7 +93,7 @@ export function httpsClient(options: HttpsClientOptions): HttpsClient {
       return answer;
     });
   };
-  const sendPlain = async (request: HttpsRequest, call: Call): Promise<HttpsAnswer> => {
+  const sendPlain = async (request: HttpsRequest, call: Call): Promise<HttpsResponse> => {
     if (request.url.protocol !== 'https:') throw new HttpsError('only https is used');
     const late = new AbortController();
     const callLeftMs = call.deadlineMs - clock.monotonicMs();
@@ -110,14 +110,14 @@ export function httpsClient(options: HttpsClientOptions): HttpsClient {
     try {
       connection = await dial?.(addressOf(request.url), signal);
       const way = connection
-        ? // An agent, even a new one, would connect by itself and leave the connection aside.
-          { createConnection: throughTls(request.url, connection, trust) }
+        ? // An agent would open its own connection instead.
+          { createConnection: createTlsConnector(request.url, connection, trust) }
         : { ...trust, agent: agent ?? false };
       for (;;) {
         try {
           return await exchange(request, { ...way, signal });
         } catch (error) {
-          // Each try takes one such connection away, and the last one uses a new connection.
+          // Each retry consumes one idle connection; the last one opens a new connection.
           if (!(error instanceof StaleConnectionError) || signal.aborted) throw error;
         }
       }
@@ -148,20 +148,20 @@ const addressOf = ({ hostname, port }: URL) => ({
   port: port === '' ? 443 : Number(port),
 });
 
-const throughTls =
+const createTlsConnector =
   (url: URL, connection: Duplex, trust: tls.ConnectionOptions): (() => tls.TLSSocket) =>
   () => {
     const { host } = addressOf(url);
     return tls.connect({ socket: connection, host, ...(isIP(host) === 0 && { servername: host }), ...trust });
   };
 
-/** What becomes of a request over a connection that the server closes at the same moment. */
+/** Error codes of a request on a connection that the server closes at the same moment. */
 const staleCodes = ['ECONNRESET', 'EPIPE'];
 
 function exchange(
   { method, url, headers, body, bodyBytesMax }: HttpsRequest,
   options: https.RequestOptions,
-): Promise<HttpsAnswer> {
+): Promise<HttpsResponse> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? undefined : { 'content-length': Buffer.byteLength(body) };
     const request = https.request(url, {
@@ -178,7 +178,7 @@ function exchange(
       const isStale = request.reusedSocket && !isAnswered && staleCodes.includes(error.code ?? '');
       fail(isStale ? new StaleConnectionError('the server closed an idle connection', { cause: error }) : error);
     });
-    // Node ends an answer that changes the protocol without an error.
+    // Node closes a response that upgrades the protocol without an error event.
     request.on('close', () => {
       if (!isAnswered) reject(new HttpsError('the connection was closed without an answer'));
     });

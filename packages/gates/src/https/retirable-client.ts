@@ -1,12 +1,12 @@
 import type { HttpsClient } from './https-client.ts';
 
-/** A client that others may still use when it is replaced. */
+/** A client that may still have requests in flight when it is replaced. */
 export interface RetirableClient extends HttpsClient {
   /** Closes it once its last request has ended. */
   retire(): void;
 }
 
-export function retirable(inner: HttpsClient): RetirableClient {
+export function makeRetirable(inner: HttpsClient): RetirableClient {
   let inFlight = 0;
   let isRetired = false;
   const closeIfUnused = (): void => {

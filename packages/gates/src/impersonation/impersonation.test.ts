@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import type { AccessQuestion } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorization/authorizer.ts';
-import { type Impersonation, type Impersonator, impersonator } from './impersonator.ts';
-import { ImpersonationHeaderError, wantedUser } from './wanted-user.ts';
+import { type Impersonation, type Impersonator, createImpersonator } from './impersonator.ts';
+import { ImpersonationHeaderError, readImpersonatedUser } from './impersonated-user.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 
@@ -41,7 +41,7 @@ async function answerTo(
   lines: readonly [string, string][],
   asked: AccessQuestion = request,
 ): Promise<Impersonation> {
-  const wanted = wantedUser(lines);
+  const wanted = readImpersonatedUser(lines);
   if (!wanted) throw new Error('nobody is to be impersonated');
   return impersonate(wanted, asked, call);
 }
@@ -50,7 +50,7 @@ const shown = (answer: Impersonation): unknown => ('user' in answer ? answer.use
 
 /** For a caller whom the server has not seen before. */
 const become = async (authorizer: Authorizer, ...lines: [string, string][]): Promise<unknown> =>
-  shown(await answerTo(impersonator(authorizer), lines));
+  shown(await answerTo(createImpersonator(authorizer), lines));
 
 describe('Impersonation headers', () => {
   test.each<[[string, string][], object]>([
@@ -105,7 +105,7 @@ describe('Impersonation headers', () => {
     expect(Object.keys({})).toEqual([]);
   });
 
-  test('each part of the user is asked about as the caller, and the first that is not allowed is told', async () => {
+  test('authorizes each part of the user as the caller and reports the first one that is not allowed', async () => {
     const lines: [string, string][] = [
       ['impersonate-user', 'bob'],
       ['impersonate-uid', 'u7'],
@@ -128,14 +128,14 @@ describe('Impersonation headers', () => {
     for (const missing of parts) {
       let revoked = false;
       const authorizer = allowing((words) => legacy(words) && !(revoked && words === missing));
-      const impersonate = impersonator(authorizer);
+      const impersonate = createImpersonator(authorizer);
       await answerTo(impersonate, lines);
       revoked = true;
       expect(shown(await answerTo(impersonate, lines))).toBe(missing);
     }
   });
 
-  test('of many parts some are asked at a time, and the first refusal in their order is told', async () => {
+  test('authorizes a bounded number of parts at a time and reports the first refusal in their order', async () => {
     let underWay = 0;
     let most = 0;
     const asked: string[] = [];
@@ -151,13 +151,13 @@ describe('Impersonation headers', () => {
     };
     const groups = Array.from({ length: 900 }, (_, at) => `group-${String(at).padStart(3, '0')}`);
     const wanted = { name: 'bob', uid: undefined, groups, extra: {} };
-    const refusal = await impersonator(authorizer)(wanted, request, call);
+    const refusal = await createImpersonator(authorizer)(wanted, request, call);
     expect(refusal).toMatchObject({ refused: { attributes: { verb: 'impersonate-on:user-info:list' } } });
     expect(most).toBe(8);
     expect(asked.length).toBeLessThan(520);
   });
 
-  test('a service account is asked about in its namespace', async () => {
+  test('authorizes a service account in its namespace', async () => {
     const authorizer = allowing(legacy);
     await become(authorizer, ['impersonate-user', 'system:serviceaccount:team:robot']);
     expect(authorizer.asked).toEqual([
@@ -177,7 +177,7 @@ describe('Impersonation headers', () => {
     expect(authorizer.asked.at(-1)).toBe(`impersonate users ${name}`);
   });
 
-  test('who may act for somebody in one thing may not in another', async () => {
+  test('a grant for one user attribute does not extend to another', async () => {
     const constrained = (words: string): boolean =>
       ['impersonate-on:user-info:list events in a', 'impersonate:user-info authentication.k8s.io/users bob'].includes(
         words,
@@ -190,9 +190,9 @@ describe('Impersonation headers', () => {
     expect(await become(onlyWho, ['impersonate-user', 'bob'])).toBe('impersonate-on:user-info:list events in a');
   });
 
-  test('what was allowed last is tried first, and its refusal is the answer', async () => {
+  test('tries the mode that was allowed last first and answers with its refusal', async () => {
     const authorizer = allowing((words) => words === 'impersonate users bob');
-    const impersonate = impersonator(authorizer);
+    const impersonate = createImpersonator(authorizer);
     const eve: [string, string][] = [['impersonate-user', 'eve']];
     expect(shown(await answerTo(impersonate, eve))).toBe('impersonate-on:user-info:list events in a');
     expect(await answerTo(impersonate, [['impersonate-user', 'bob']])).toMatchObject({ constraint: undefined });
@@ -202,8 +202,8 @@ describe('Impersonation headers', () => {
     expect(shown(await answerTo(impersonate, eve))).toBe('impersonate users eve');
   });
 
-  test('what was allowed is remembered for each caller by itself', async () => {
-    const impersonate = impersonator({
+  test('caches what was allowed per caller', async () => {
+    const impersonate = createImpersonator({
       authorize: (question) => ({ verdict: inWords(question) === 'impersonate users bob' ? 'allow' : 'noOpinion' }),
     });
     const other = { ...request, user: { name: 'other', groups: [] } };
@@ -262,7 +262,7 @@ describe('Impersonation headers', () => {
       'impersonating a non-lowercase key in extra is not allowed: "a.io/B"',
     ],
   ])('the constrained right never makes %s', async (_, lines, attributes, reason) => {
-    const answer = await answerTo(impersonator(everyConstrained()), lines);
+    const answer = await answerTo(createImpersonator(everyConstrained()), lines);
     expect(shown(answer)).toBe(attributes);
     expect(answer).toMatchObject({ refused: { verdict: 'deny', reason: expect.stringContaining(reason) } });
   });
@@ -279,7 +279,7 @@ describe('Impersonation headers', () => {
     }
   });
 
-  test('from four groups or values of extra on, the right to all of them is asked about first', async () => {
+  test('with four or more groups or extra values, authorizes the wildcard first', async () => {
     const groups = ['a', 'b', 'c', 'd'].map((name): [string, string] => ['impersonate-group', name]);
     const extra = ['1', '2', '3', '4'].map((value): [string, string] => ['impersonate-extra-a.io/k', value]);
     const lines: [string, string][] = [['impersonate-user', 'bob'], ...groups, ...extra];
@@ -319,11 +319,11 @@ describe('Impersonation headers', () => {
         },
       };
       const lines: [string, string][] = [['impersonate-user', `system:node:${node}`]];
-      return [await answerTo(impersonator(authorizer), lines, { ...request, user }), asked];
+      return [await answerTo(createImpersonator(authorizer), lines, { ...request, user }), asked];
     };
     const user = { name: 'system:node:one', groups: ['system:nodes', 'system:authenticated'] };
 
-    test('by the agent that runs on it is a question alike for all nodes', async () => {
+    test('by its own agent is authorized as associated-node with the name *', async () => {
       const [answer, asked] = await asNode(agent, 'one', /associated-node/);
       expect(answer).toEqual({ user, constraint: 'impersonate:associated-node' });
       expect(asked.map(inWords)).toEqual([
@@ -351,26 +351,26 @@ describe('Impersonation headers', () => {
       expect(shown(answer)).toBe('impersonate-on:arbitrary-node:list events in a');
     });
 
-    test('of any name needs the right to that one', async () => {
+    test('with any name needs the right for that name', async () => {
       const rights = /impersonate-on:arbitrary-node|impersonate:arbitrary-node .*nodes one$/;
       expect((await asNode(agent, 'one', rights))[0]).toEqual({ user, constraint: 'impersonate:arbitrary-node' });
       const [answer] = await asNode(agent, 'two', rights);
       expect(shown(answer)).toBe('impersonate:arbitrary-node authentication.k8s.io/nodes two');
     });
 
-    test('by the classic right is a user without groups of its own', async () => {
+    test('by the legacy right is a user without groups of its own', async () => {
       const [answer] = await asNode(agent, 'one', /^impersonate /);
       expect(answer).toEqual({ user: { name: user.name, groups: ['system:authenticated'] }, constraint: undefined });
     });
 
-    test('whose name is no name of a node is a user like any other', async () => {
+    test('with an invalid node name is treated as an ordinary user', async () => {
       const [answer] = await asNode(agent, 'One', /user-info/);
       expect(answer).toMatchObject({ constraint: 'impersonate:user-info' });
     });
   });
 
-  test('an authorizer that fails has refused, and the refusal says so', async () => {
-    const failing = impersonator({
+  test('an authorizer error is a refusal whose message says so', async () => {
+    const failing = createImpersonator({
       authorize: () => ({ verdict: 'noOpinion', reason: 'no rule', error: new Error('the webhook is away') }),
     });
     const answer = await answerTo(failing, [['impersonate-user', 'bob']]);
@@ -378,9 +378,9 @@ describe('Impersonation headers', () => {
     expect(answer).not.toHaveProperty('refused.error');
   });
 
-  test('as long as one of the rights cannot be decided the answer is open', async () => {
+  test('the answer is pending as long as one of the rights cannot be decided', async () => {
     const answer = await answerTo(
-      impersonator({ authorize: ({ verb }) => ({ verdict: verb === 'impersonate' ? 'notReady' : 'noOpinion' }) }),
+      createImpersonator({ authorize: ({ verb }) => ({ verdict: verb === 'impersonate' ? 'notReady' : 'noOpinion' }) }),
       [['impersonate-user', 'bob']],
     );
     expect(answer).toMatchObject({ refused: { verdict: 'notReady' } });
@@ -443,18 +443,18 @@ describe('Impersonation headers', () => {
       ],
     ],
     [
-      'more headers than anybody is made of',
+      'too many headers',
       [
         ['impersonate-user', 'bob'],
         ...Array.from({ length: 1_000 }, (): [string, string] => ['impersonate-group', 'devs']),
       ],
     ],
   ])('%s are refused before anybody is asked', (_, lines) => {
-    expect(() => wantedUser(lines)).toThrow(ImpersonationHeaderError);
-    expect(() => wantedUser(lines)).not.toThrow(/bob|eve|u7|masters/);
+    expect(() => readImpersonatedUser(lines)).toThrow(ImpersonationHeaderError);
+    expect(() => readImpersonatedUser(lines)).not.toThrow(/bob|eve|u7|masters/);
   });
 
-  test('all combinations need exactly the rights to their parts', async () => {
+  test('every combination of headers needs exactly the rights for its parts', async () => {
     const random = seededRandom(140);
     const headers: [string, string, string][] = [
       ['impersonate-uid', 'u7', 'impersonate authentication.k8s.io/uids u7'],
@@ -481,6 +481,6 @@ describe('Impersonation headers', () => {
   });
 });
 
-test('without any of these headers nobody wants to be somebody else', () => {
-  expect(wantedUser([])).toBeUndefined();
+test('a request without impersonation headers does not impersonate', () => {
+  expect(readImpersonatedUser([])).toBeUndefined();
 });

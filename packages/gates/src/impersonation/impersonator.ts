@@ -2,10 +2,10 @@ import { type Call, throwIfAborted } from '@cluster-apiserver/base';
 import type { AccessDecision, AccessQuestion, UserInfo } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { modes, type Part } from './modes.ts';
-import type { WantedUser } from './wanted-user.ts';
+import type { ImpersonatedUser } from './impersonated-user.ts';
 
-/** What a caller asked for and may not do. */
-export interface Refused {
+/** The permission that the requester lacks. */
+export interface ImpersonationRefusal {
   readonly attributes: AccessQuestion;
   readonly verdict: AccessDecision['verdict'];
   readonly reason?: string | undefined;
@@ -14,23 +14,22 @@ export interface Refused {
 export type Impersonation =
   | {
       readonly user: UserInfo;
-      /** The constrained verb that allowed it, for the audit event; undefined for the classic `impersonate`. */
+      /** The constrained verb that allowed it, for the audit event; undefined for the verb `impersonate`. */
       readonly constraint?: string | undefined;
     }
-  | { readonly refused: Refused };
+  | { readonly refused: ImpersonationRefusal };
 
-/** Decides whom the sender of a request may act for in this request. */
-export type Impersonator = (wanted: WantedUser, request: AccessQuestion, call: Call) => Promise<Impersonation>;
+/** Decides whether a requester may impersonate a user for this request. */
+export type Impersonator = (wanted: ImpersonatedUser, request: AccessQuestion, call: Call) => Promise<Impersonation>;
 
-/** Callers whose last mode is remembered: about 100 bytes each. Forgetting one costs it a few questions. */
+/** Maximum number of cached modes, about 100 bytes each. Eviction costs a few additional checks. */
 const rememberedCallersMax = 10_000;
 
 /**
- * Tries one mode of impersonation after the other, constrained ones before the classic verb, and starts with the one
- * that allowed the caller last: most callers only ever use one. The first refusal is the answer, so after a success by
- * the classic verb refusals name that verb.
+ * Tries the modes of impersonation in order, constrained ones before the verb `impersonate`. Starts with the mode that last
+ * allowed this requester: most use only one. The first refusal is returned.
  */
-export function impersonator(authorizer: Authorizer): Impersonator {
+export function createImpersonator(authorizer: Authorizer): Impersonator {
   const lastModes = new Map<string, number>();
   const remember = (caller: string, mode: number): void => {
     lastModes.delete(caller);
@@ -41,57 +40,61 @@ export function impersonator(authorizer: Authorizer): Impersonator {
     const caller = request.user.name;
     const last = lastModes.get(caller);
     const order = last === undefined ? allModes : [last, ...allModes.filter((mode) => mode !== last)];
-    let refused: Refused | undefined;
+    let refused: ImpersonationRefusal | undefined;
     for (const index of order) {
       const mode = modes[index] as (typeof modes)[number];
       if (!mode.applies(wanted, request.user)) continue;
       const found = await findRefusal(mode.parts(wanted, request), authorizer, call);
       if (!found) {
         remember(caller, index);
-        return { user: mode.userOf(wanted), constraint: mode.constraint };
+        return { user: mode.toUser(wanted), constraint: mode.constraint };
       }
-      // As long as one of the modes cannot be decided, the caller should come again.
+      // If one of the modes cannot be decided yet, the client should retry.
       if (!refused || (found.verdict === 'notReady' && refused.verdict !== 'notReady')) refused = found;
     }
-    return { refused: refused as Refused }; // the classic mode applies to everybody
+    return { refused: refused as ImpersonationRefusal }; // the last mode always applies
   };
 }
 
 const allModes: readonly number[] = modes.map((_, index) => index);
 
-/** The parts one after the other, as the reference asks about them. */
-async function findRefusal(parts: readonly Part[], authorizer: Authorizer, call: Call): Promise<Refused | undefined> {
+/** Checks the parts in the order of kube-apiserver. */
+async function findRefusal(
+  parts: readonly Part[],
+  authorizer: Authorizer,
+  call: Call,
+): Promise<ImpersonationRefusal | undefined> {
   for (const { forbidden, wildcard, questions } of parts) {
     if (forbidden) return { ...forbidden, verdict: 'deny' };
-    if (wildcard && !(await firstRefused([wildcard], authorizer, call))) continue;
-    const refused = await firstRefused(questions, authorizer, call);
+    if (wildcard && !(await findFirstRefused([wildcard], authorizer, call))) continue;
+    const refused = await findFirstRefused(questions, authorizer, call);
     if (refused) return refused;
   }
   return undefined;
 }
 
-/** Questions under way at once: each may be a webhook that everybody else asks, too. */
+/** Maximum number of concurrent checks: each may be a call to a shared webhook. */
 const concurrentMax = 8;
 
-/** The first question alone, which most refusals answer, and the others some at a time. */
-async function firstRefused(
+/** Checks the first question alone, which most refusals fail, and the others concurrently. */
+async function findFirstRefused(
   questions: readonly AccessQuestion[],
   authorizer: Authorizer,
   call: Call,
-): Promise<Refused | undefined> {
+): Promise<ImpersonationRefusal | undefined> {
   for (let at = 0; at < questions.length; ) {
     throwIfAborted(call);
     const some = questions.slice(at, at === 0 ? 1 : at + concurrentMax);
     at += some.length;
     const decisions = await Promise.all(some.map(async (attributes) => authorizer.authorize(attributes, call)));
     for (const [index, decision] of decisions.entries())
-      if (decision.verdict !== 'allow') return refusedBy(decision, some[index] as AccessQuestion);
+      if (decision.verdict !== 'allow') return toRefusal(decision, some[index] as AccessQuestion);
   }
   return undefined;
 }
 
-/** An authorizer that fails has not allowed it: unlike for the request itself that is a refusal, with the error told. */
-const refusedBy = ({ verdict, reason, error }: AccessDecision, attributes: AccessQuestion): Refused => ({
+/** A failing authorizer is a refusal with its error as the reason, unlike for the request itself. */
+const toRefusal = ({ verdict, reason, error }: AccessDecision, attributes: AccessQuestion): ImpersonationRefusal => ({
   attributes,
   verdict,
   reason: [error?.message, reason].filter(Boolean).join(': ') || undefined,

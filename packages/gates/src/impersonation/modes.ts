@@ -1,89 +1,89 @@
 import { type AccessQuestion, type ResourceQuestion, subdomainNames, type UserInfo } from '@cluster-apiserver/model';
-import { assumedUser } from '../authentication/known-user.ts';
-import { accountNamed } from '../authentication/service-account/account-name.ts';
-import { accountGroups } from '../authentication/service-account/claims.ts';
+import { addAssumedGroup } from '../authentication/user-groups.ts';
+import { parseAccountUserName } from '../authentication/service-account/account-name.ts';
+import { getAccountGroups } from '../authentication/service-account/claims.ts';
 import { mastersGroup } from '../authorization/privileged-groups.ts';
-import type { WantedUser } from './wanted-user.ts';
+import type { ImpersonatedUser } from './impersonated-user.ts';
 
 /**
- * The ways in which somebody may have the right to act as somebody else. A constrained mode is about what is done and
- * for whom: `impersonate-on:MODE:VERB` for the request itself, and `impersonate:MODE` for each part of the user. The
- * classic one is `impersonate` for each part, whatever is done then; who has it needs no other.
+ * A way to be permitted to impersonate. A constrained mode requires `impersonate-on:MODE:VERB` for the request itself and
+ * `impersonate:MODE` for each part of the user. The unconstrained one requires `impersonate` for each part, and allows every
+ * request.
  */
 export interface Mode {
-  /** The verb for the parts of the user, if the mode is a constrained one. */
+  /** The verb for the parts of the user; undefined for the unconstrained mode. */
   readonly constraint: string | undefined;
-  /** Whether such a user can be impersonated in this mode at all. */
-  applies(wanted: WantedUser, requester: UserInfo): boolean;
-  /** What has to be allowed, in the order in which it is asked. */
-  parts(wanted: WantedUser, request: AccessQuestion): readonly Part[];
-  userOf(wanted: WantedUser): UserInfo;
+  /** Whether the mode applies to such a user. */
+  applies(wanted: ImpersonatedUser, requester: UserInfo): boolean;
+  /** The required permissions, in the order in which they are checked. */
+  parts(wanted: ImpersonatedUser, request: AccessQuestion): readonly Part[];
+  toUser(wanted: ImpersonatedUser): UserInfo;
 }
 
 export interface Part {
   readonly questions: readonly AccessQuestion[];
-  /** One question whose allowance spares all others of the part. */
+  /** If this question is allowed, the others of the part are skipped. */
   readonly wildcard?: AccessQuestion | undefined;
-  /** Refused by the mode itself, whatever authorizers say. */
+  /** Refused by the mode itself, without authorizers. */
   readonly forbidden?: { readonly attributes: AccessQuestion; readonly reason: string } | undefined;
 }
 
 const nodePrefix = 'system:node:';
 
-/** The node that a user name is of; undefined when it is the name of somebody else. */
-function nodeNamed(user: string): string | undefined {
+/** The node of a user name; undefined for other users. */
+function parseNodeName(user: string): string | undefined {
   if (!user.startsWith(nodePrefix)) return undefined;
   const name = user.slice(nodePrefix.length);
   return subdomainNames.whole(name).length === 0 ? name : undefined;
 }
 
-/** Nodes and service accounts have groups of their own in the constrained modes: only their name is chosen. */
-const isNameAlone = ({ uid, groups, extra }: WantedUser): boolean =>
+/** In constrained modes, nodes and service accounts have fixed groups: only the name may be given. */
+const hasNameOnly = ({ uid, groups, extra }: ImpersonatedUser): boolean =>
   uid === undefined && groups.length === 0 && Object.keys(extra).length === 0;
 
-/** Where the token of a service account says on which node its pod runs. */
+/** Extra key with the node on which the pod of a service account token runs. */
 const nodeNameKey = 'authentication.kubernetes.io/node-name';
 
 /** Whether the requester is a service account whose token is bound to this node. */
 function runsOn({ name, extra }: UserInfo, node: string): boolean {
   const nodes = extra?.[nodeNameKey];
-  return accountNamed(name) !== undefined && nodes?.length === 1 && nodes[0] === node;
+  return parseAccountUserName(name) !== undefined && nodes?.length === 1 && nodes[0] === node;
 }
 
-/** How a constrained mode asks; the defaults are those of nearly all. */
-interface Asking {
-  /** What the questions show of the requester. */
+/** Differences between constrained modes. */
+interface ModeOptions {
+  /** The requester in the question. */
   readonly requester?: (user: UserInfo) => UserInfo;
-  /** Which nodes the right has to be for. */
+  /** The node name for which permission is required. */
   readonly node?: (name: string) => string;
 }
 
-function constrained(name: string, applies: Mode['applies'], { requester, node }: Asking = {}): Mode {
+function createConstrainedMode(name: string, applies: Mode['applies'], { requester, node }: ModeOptions = {}): Mode {
   const constraint = `impersonate:${name}`;
   return {
     constraint,
     applies,
     parts: (wanted, request) => {
-      const asked = requester ? { ...request, user: requester(request.user) } : request;
-      const ask = questionsFor(asked, constraint, authentication);
-      const ownNode = nodeNamed(wanted.name);
+      const effective = requester ? { ...request, user: requester(request.user) } : request;
+      const question = createQuestions(effective, constraint, authentication);
+      const ownNode = parseNodeName(wanted.name);
       return [
-        { questions: [{ ...asked, verb: `impersonate-on:${name}:${request.verb}` }] },
+        { questions: [{ ...effective, verb: `impersonate-on:${name}:${request.verb}` }] },
         {
           questions: [
             ownNode === undefined
-              ? (ask.account(wanted.name) ?? ask.user(wanted.name))
-              : ask.node(node ? node(ownNode) : ownNode),
+              ? (question.account(wanted.name) ?? question.user(wanted.name))
+              : question.node(node ? node(ownNode) : ownNode),
           ],
         },
-        ...chosenParts(wanted, ask),
+        ...createChosenParts(wanted, question),
       ];
     },
-    userOf: (wanted) => userOf(wanted, nodeNamed(wanted.name) === undefined ? [] : ['system:nodes']),
+    toUser: (wanted) => userOf(wanted, parseNodeName(wanted.name) === undefined ? [] : ['system:nodes']),
   };
 }
 
-/** So the agents of all nodes, which share an account, are asked about alike: with the keys of what they carry alone. */
+/** Removes extra values, so that questions about the agents of all nodes, which share an account, are equal. */
 const withoutExtraValues = (user: UserInfo): UserInfo => ({
   ...user,
   extra: { 'authentication.kubernetes.io/associated-node-keys': Object.keys(user.extra ?? {}).sort() },
@@ -91,38 +91,44 @@ const withoutExtraValues = (user: UserInfo): UserInfo => ({
 
 const authentication = 'authentication.k8s.io';
 
-/** In the order in which they are tried. */
+/** All modes, in the order in which they are tried. */
 export const modes: readonly Mode[] = [
-  constrained(
+  createConstrainedMode(
     'associated-node',
     (wanted, requester) => {
-      const node = nodeNamed(wanted.name);
-      return node !== undefined && isNameAlone(wanted) && runsOn(requester, node);
+      const node = parseNodeName(wanted.name);
+      return node !== undefined && hasNameOnly(wanted) && runsOn(requester, node);
     },
     { requester: withoutExtraValues, node: () => '*' },
   ),
-  constrained('arbitrary-node', (wanted) => nodeNamed(wanted.name) !== undefined && isNameAlone(wanted)),
-  constrained('serviceaccount', (wanted) => accountNamed(wanted.name) !== undefined && isNameAlone(wanted)),
-  constrained('user-info', ({ name }) => nodeNamed(name) === undefined && accountNamed(name) === undefined),
+  createConstrainedMode('arbitrary-node', (wanted) => parseNodeName(wanted.name) !== undefined && hasNameOnly(wanted)),
+  createConstrainedMode(
+    'serviceaccount',
+    (wanted) => parseAccountUserName(wanted.name) !== undefined && hasNameOnly(wanted),
+  ),
+  createConstrainedMode(
+    'user-info',
+    ({ name }) => parseNodeName(name) === undefined && parseAccountUserName(name) === undefined,
+  ),
   {
     constraint: undefined,
     applies: () => true,
     parts: ({ name, uid, groups, extra }, request) => {
-      const ask = questionsFor(request, 'impersonate', '');
+      const question = createQuestions(request, 'impersonate', '');
       return [
-        { questions: [ask.account(name) ?? ask.user(name)] },
-        { questions: uid === undefined ? [] : [ask.uid(uid)] },
-        { questions: groups.map(ask.group) },
-        { questions: extraQuestions(extra, ask) },
+        { questions: [question.account(name) ?? question.user(name)] },
+        { questions: uid === undefined ? [] : [question.uid(uid)] },
+        { questions: groups.map(question.group) },
+        { questions: createExtraQuestions(extra, question) },
       ];
     },
-    userOf: (wanted) => userOf(wanted, []),
+    toUser: (wanted) => userOf(wanted, []),
   },
 ];
 
-interface Questions {
+interface QuestionFactory {
   user(name: string): AccessQuestion;
-  /** Undefined when the name is no service account's. */
+  /** Undefined if the name is not of a service account. */
   account(name: string): AccessQuestion | undefined;
   node(name: string): AccessQuestion;
   uid(uid: string): AccessQuestion;
@@ -132,59 +138,59 @@ interface Questions {
 
 const nothing = { subresource: undefined, namespace: undefined, name: undefined };
 
-/** The questions about parts of a user. In the classic mode users and groups are of the core group. */
-function questionsFor({ user, path }: AccessQuestion, verb: string, ofUsersAndGroups: string): Questions {
-  const ask = (group: string, resource: string, more: Partial<ResourceQuestion>): AccessQuestion => ({
+/** Creates the questions about parts of a user. In the unconstrained mode users and groups are in the core group. */
+function createQuestions({ user, path }: AccessQuestion, verb: string, ofUsersAndGroups: string): QuestionFactory {
+  const createQuestion = (group: string, resource: string, more: Partial<ResourceQuestion>): AccessQuestion => ({
     user,
     verb,
     path,
     resource: { ...nothing, group, version: 'v1', resource, ...more },
   });
   return {
-    user: (name) => ask(ofUsersAndGroups, 'users', { name }),
+    user: (name) => createQuestion(ofUsersAndGroups, 'users', { name }),
     account: (name) => {
-      const account = accountNamed(name);
-      return account && ask(ofUsersAndGroups, 'serviceaccounts', account);
+      const account = parseAccountUserName(name);
+      return account && createQuestion(ofUsersAndGroups, 'serviceaccounts', account);
     },
-    node: (name) => ask(ofUsersAndGroups, 'nodes', { name }),
-    uid: (uid) => ask(authentication, 'uids', { name: uid }),
-    group: (name) => ask(ofUsersAndGroups, 'groups', { name }),
-    extra: (key, value) => ask(authentication, 'userextras', { subresource: key, name: value }),
+    node: (name) => createQuestion(ofUsersAndGroups, 'nodes', { name }),
+    uid: (uid) => createQuestion(authentication, 'uids', { name: uid }),
+    group: (name) => createQuestion(ofUsersAndGroups, 'groups', { name }),
+    extra: (key, value) => createQuestion(authentication, 'userextras', { subresource: key, name: value }),
   };
 }
 
-const extraQuestions = (extra: WantedUser['extra'], ask: Questions): AccessQuestion[] =>
-  Object.entries(extra).flatMap(([key, values]) => values.map((value) => ask.extra(key, value)));
+const createExtraQuestions = (extra: ImpersonatedUser['extra'], question: QuestionFactory): AccessQuestion[] =>
+  Object.entries(extra).flatMap(([key, values]) => values.map((value) => question.extra(key, value)));
 
-/** From so many groups, or values of extra, on it is first asked whether all of them may be impersonated. */
+/** From this number of groups or extra values on, permission for all of them is checked first. */
 const wildcardMin = 4;
 
-/** What may be chosen besides the name, as a constrained mode asks about it. */
-function chosenParts({ uid, groups, extra }: WantedUser, ask: Questions): Part[] {
-  const ofExtra = extraQuestions(extra, ask);
+/** The questions of a constrained mode about UID, groups and extra. */
+function createChosenParts({ uid, groups, extra }: ImpersonatedUser, question: QuestionFactory): Part[] {
+  const ofExtra = createExtraQuestions(extra, question);
   const masters = groups.includes(mastersGroup);
-  const wrongExtra = extraError(extra);
+  const wrongExtra = findExtraProblem(extra);
   return [
-    { questions: uid === undefined ? [] : [ask.uid(uid)] },
+    { questions: uid === undefined ? [] : [question.uid(uid)] },
     {
-      questions: groups.map(ask.group),
-      wildcard: groups.length >= wildcardMin ? ask.group('*') : undefined,
-      // Members may do everything, and the constrained right is for letting somebody do a little.
+      questions: groups.map(question.group),
+      wildcard: groups.length >= wildcardMin ? question.group('*') : undefined,
+      // Members are allowed everything, which would defeat the constraint.
       forbidden: masters
-        ? { attributes: ask.group(mastersGroup), reason: `impersonating the ${mastersGroup} group is not allowed` }
+        ? { attributes: question.group(mastersGroup), reason: `impersonating the ${mastersGroup} group is not allowed` }
         : undefined,
     },
     {
       questions: ofExtra,
-      wildcard: ofExtra.length >= wildcardMin ? ask.extra('*', '*') : undefined,
+      wildcard: ofExtra.length >= wildcardMin ? question.extra('*', '*') : undefined,
       forbidden:
-        wrongExtra === undefined ? undefined : { attributes: ask.extra(undefined, undefined), reason: wrongExtra },
+        wrongExtra === undefined ? undefined : { attributes: question.extra(undefined, undefined), reason: wrongExtra },
     },
   ];
 }
 
-/** What is wrong with the keys: in a constrained mode each is a lower-case path below a domain. */
-function extraError(extra: WantedUser['extra']): string | undefined {
+/** Validates extra keys: in a constrained mode each is a lower-case path below a domain. */
+function findExtraProblem(extra: ImpersonatedUser['extra']): string | undefined {
   for (const key of Object.keys(extra)) {
     const [domain, path] = [key.slice(0, Math.max(key.indexOf('/'), 0)), key.slice(key.indexOf('/') + 1)];
     const problems =
@@ -210,11 +216,11 @@ const invalidKey = (value: string, problem: string): string =>
 const pathCharacters = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
 const pathForm = new RegExp(`^${pathCharacters}$`);
 
-/** The user that the request goes on as. A service account without groups gets those of all such accounts. */
-function userOf({ name, uid, groups, extra }: WantedUser, fixedGroups: readonly string[]): UserInfo {
-  const account = accountNamed(name);
-  const own = account && groups.length === 0 ? accountGroups(account.namespace) : groups;
-  return assumedUser({
+/** The impersonated user. A service account without groups gets the groups of service accounts. */
+function userOf({ name, uid, groups, extra }: ImpersonatedUser, fixedGroups: readonly string[]): UserInfo {
+  const account = parseAccountUserName(name);
+  const own = account && groups.length === 0 ? getAccountGroups(account.namespace) : groups;
+  return addAssumedGroup({
     name,
     groups: fixedGroups.length > 0 ? fixedGroups : own,
     ...(uid !== undefined && { uid }),

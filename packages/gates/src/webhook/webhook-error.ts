@@ -1,4 +1,4 @@
-/** A webhook that gives no answer, or none that can be used. It shows nothing of what was asked. */
+/** A webhook returned no usable response. The message contains nothing of the request. */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError';
 }

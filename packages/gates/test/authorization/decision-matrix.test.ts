@@ -1,7 +1,7 @@
 /** Every decision of two webhooks in a chain, against a model that says in words what each of them decides. */
 import { expect, test } from '@jest/globals';
 import type { AccessDecision } from '@cluster-apiserver/model';
-import { alwaysAllow, type Authorizer, firstToDecide } from '../../src/index.ts';
+import { alwaysAllow, type Authorizer, uniteAuthorizers } from '../../src/index.ts';
 import {
   call,
   condition,
@@ -85,11 +85,11 @@ const open = ({ answer, when, failurePolicy }: Setting) =>
   });
 
 const decide = async (authorizers: readonly Authorizer[]): Promise<Pick<Expected, 'verdict' | 'failed'>> => {
-  const { verdict, error } = await firstToDecide(authorizers).authorize(questionOf('ann'), call);
+  const { verdict, error } = await uniteAuthorizers(authorizers).authorize(questionOf('ann'), call);
   return { verdict, failed: error !== undefined };
 };
 
-test('two webhooks in a row decide as the model does, whatever they answer', async () => {
+test('two chained webhooks decide as the model does, whatever they answer', async () => {
   const differing: unknown[] = [];
   let count = 0;
   for (const first of settings)

@@ -1,8 +1,8 @@
 import { callUntil, type Clock, seededRandom } from '@cluster-apiserver/base';
 import { compile, type Expression, type Type, types } from '@cluster-apiserver/expressions';
 import type { AccessQuestion } from '@cluster-apiserver/model';
-import { type Authorizer, type WebhookAuthorizerOptions, webhookAuthorizer } from '../../src/index.ts';
-import { type HttpsAnswer, HttpsError, type HttpsRequest } from '../../src/https/https-client.ts';
+import { type Authorizer, type WebhookAuthorizerOptions, createWebhookAuthorizer } from '../../src/index.ts';
+import { type HttpsResponse, HttpsError, type HttpsRequest } from '../../src/https/https-client.ts';
 
 /** Nobody waits: whoever would is called back at once, and the time has passed. */
 export class SkippingClock implements Clock {
@@ -35,7 +35,7 @@ export interface Review {
 }
 
 /** What a webhook does with a request. */
-export type Script = (review: Review, request: HttpsRequest) => HttpsAnswer | Promise<HttpsAnswer>;
+export type Script = (review: Review, request: HttpsRequest) => HttpsResponse | Promise<HttpsResponse>;
 
 export const says =
   (status: object): Script =>
@@ -73,13 +73,13 @@ export function scriptedWebhook(
     scripted.counts[what] = (scripted.counts[what] ?? 0) + 1;
   };
   const client = {
-    send: async (request: HttpsRequest): Promise<HttpsAnswer> => {
+    send: async (request: HttpsRequest): Promise<HttpsResponse> => {
       const review = JSON.parse(request.body ?? '') as Review;
       scripted.asked.push(review);
       return scripted.script(review, request);
     },
   };
-  const authorizer = webhookAuthorizer({
+  const authorizer = createWebhookAuthorizer({
     name: 'hook',
     authorizedTtlMs: 300_000,
     unauthorizedTtlMs: 30_000,

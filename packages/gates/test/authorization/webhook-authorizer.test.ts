@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import type { AccessQuestion, UserInfo } from '@cluster-apiserver/model';
-import type { HttpsAnswer } from '../../src/https/https-client.ts';
+import type { HttpsResponse } from '../../src/https/https-client.ts';
 import { ManualClock } from '../oidc/manual-clock.ts';
 import {
   call,
@@ -32,7 +32,7 @@ describe('The review', () => {
     return hook.asked[0];
   };
 
-  test('carries all that is known of the user and of a resource', async () => {
+  test('carries all attributes of the user and of a resource', async () => {
     const extra = { b: ['2'], a: ['1', '3'], ['__proto__']: ['x'] };
     const known = { name: 'ann', uid: 'u1', groups: ['devs', 'ops'], extra };
     const asked = { ...resource, group: 'apps', subresource: 'scale', name: 'web' };
@@ -57,7 +57,7 @@ describe('The review', () => {
     });
   });
 
-  test('of a path is about that, and names groups as its version does', async () => {
+  test('of a path has non-resource attributes, and the groups field of its version', async () => {
     const question = questionOf('ann', { user: { name: 'ann', groups: ['devs'] }, path: '/metrics' });
     const nonResourceAttributes = { path: '/metrics', verb: 'get' };
     expect(await specOf(question)).toMatchObject({ spec: { user: 'ann', groups: ['devs'], nonResourceAttributes } });
@@ -96,7 +96,7 @@ describe('The review', () => {
 });
 
 describe('The cache', () => {
-  test('gives a decision at once, until it is too old', async () => {
+  test('returns a decision synchronously until it expires', async () => {
     const clock = new ManualClock(0);
     const hook = scriptedWebhook(clock, allows, { authorizedTtlMs: 1_000, unauthorizedTtlMs: 100 });
     expect(await hook.authorizer.authorize(questionOf('ann'), call)).toEqual({ verdict: 'allow' });
@@ -126,14 +126,14 @@ describe('The cache', () => {
     expect(hook.asked).toHaveLength(2);
   });
 
-  test('keeps no failures', async () => {
+  test('does not hold failures', async () => {
     const hook = scriptedWebhook(new SkippingClock(), () => ({ status: 200, body: 'x' }));
     for (let times = 0; times < 2; times++) await hook.authorizer.authorize(questionOf('ann'), call);
     expect(hook.asked).toHaveLength(2);
     expect(hook.counts).toEqual({ 'evaluated error': 2, 'failed open error': 2 });
   });
 
-  test('lets no two different requests share an entry', async () => {
+  test('never shares an entry between different requests', async () => {
     const users: UserInfo[] = [
       user,
       { ...user, name: 'Ann' },
@@ -185,7 +185,7 @@ describe('The cache', () => {
     expect(hook.asked).toHaveLength(questions.length);
   });
 
-  test('gives requests that a webhook could not tell apart one entry', async () => {
+  test('shares one entry between requests with equal reviews', async () => {
     const hook = scriptedWebhook(new SkippingClock(), allows);
     const asks = async (part: Partial<AccessQuestion>, extra: UserInfo['extra']): Promise<void> => {
       await hook.authorizer.authorize(questionOf('', { user: { ...user, extra, uid: '' }, ...part }), call);
@@ -195,7 +195,7 @@ describe('The cache', () => {
     expect(hook.asked).toHaveLength(1);
   });
 
-  test('is bounded, and forgets first what was not used', async () => {
+  test('is bounded and evicts the least recently used entry', async () => {
     const clock = new ManualClock(0);
     const hook = scriptedWebhook(clock, allows);
     const ask = async (name: string): Promise<void> => void (await hook.authorizer.authorize(questionOf(name), call));
@@ -226,8 +226,8 @@ describe('The cache', () => {
 });
 
 describe('Callers', () => {
-  test('who ask the same at once wait for one answer', async () => {
-    const answer = Promise.withResolvers<HttpsAnswer>();
+  test('with the same concurrent request share one call', async () => {
+    const answer = Promise.withResolvers<HttpsResponse>();
     const hook = scriptedWebhook(new ManualClock(0), () => answer.promise);
     const gone = new AbortController();
     const leaving = hook.authorizer.authorize(questionOf('ann'), { ...call, signal: gone.signal });
@@ -240,7 +240,7 @@ describe('Callers', () => {
     expect(hook.counts).toEqual({ 'evaluated success': 1 });
   });
 
-  test('whose deadline passes get that, whatever the failure policy is', async () => {
+  test('get their own deadline error, whatever the failure policy', async () => {
     const clock = new ManualClock(0);
     for (const failurePolicy of ['NoOpinion', 'Deny'] as const) {
       const hook = scriptedWebhook(clock, () => new Promise(() => {}), { failurePolicy });
@@ -269,7 +269,7 @@ describe('A failing webhook', () => {
     expect(hook.counts).toEqual({ 'evaluated error': 1, ...open });
   });
 
-  test('that works again at the second attempt has not failed', async () => {
+  test('that works at the second attempt has not failed', async () => {
     const hook = scriptedWebhook(new SkippingClock(), () => {
       hook.script = allows;
       return { status: 500, body: '' };
@@ -310,7 +310,7 @@ describe('A failing webhook', () => {
     expect(hook.asked).toHaveLength(1);
   });
 
-  test('is left alone for a moment after five failed attempts, and asked by one to find out whether it is back', async () => {
+  test('is not called for a while after five failed attempts, then probed by one request', async () => {
     const clock = new ManualClock(0);
     const hook = scriptedWebhook(clock, fails(500), { timeoutMs: 100 });
     const ask = async (name: string): Promise<string | undefined> =>
@@ -334,7 +334,7 @@ describe('A failing webhook', () => {
     expect(hook.asked).toHaveLength(8);
   });
 
-  test('that hangs holds no more than some requests', async () => {
+  test('that hangs holds a bounded number of requests', async () => {
     const clock = new ManualClock(0);
     const hook = scriptedWebhook(clock, () => new Promise(() => {}), { timeoutMs: 30_000 });
     const waiting: unknown[] = [];
@@ -381,7 +381,7 @@ describe('A failing webhook', () => {
     },
   );
 
-  test('leaves decisions in the cache in force', async () => {
+  test('keeps cached decisions valid', async () => {
     const clock = new ManualClock(0);
     const hook = scriptedWebhook(clock, allows, { timeoutMs: 100, failurePolicy: 'Deny' });
     await hook.authorizer.authorize(questionOf('known'), call);

@@ -9,7 +9,7 @@ import type { TLSSocket } from 'node:tls';
 import { once } from 'node:events';
 import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { type CertificateAuthority, createAuthority } from '@cluster-apiserver/certificates';
-import { type ConnectProxy, httpsClient, issuerGet, throughProxy } from '../../src/index.ts';
+import { type ConnectProxy, createHttpsClient, createDocumentFetcher, createProxyDial } from '../../src/index.ts';
 import { type Provider, startProvider } from '../oidc/provider.ts';
 
 let provider: Provider;
@@ -55,10 +55,10 @@ async function proxy(server: http.Server | https.Server, at: string | number, st
 }
 
 const fetched = (way: ConnectProxy): Promise<string> =>
-  issuerGet(httpsClient({ clock, ca: provider.certificateAuthority, dial: throughProxy(way) }), clock)(
-    `${provider.url}/keys`,
-    signal,
-  );
+  createDocumentFetcher(
+    createHttpsClient({ clock, ca: provider.certificateAuthority, dial: createProxyDial(way) }),
+    clock,
+  )(`${provider.url}/keys`, signal);
 const portOf = (server: net.Server): number => (server.address() as AddressInfo).port;
 const target = (): string => `localhost:${new URL(provider.url).port} localhost:${new URL(provider.url).port}`;
 
@@ -104,16 +104,19 @@ test('keys are fetched through a proxy over TCP with TLS on both sides', async (
   expect(asked).toHaveLength(1);
 });
 
-test('what the proxy connects to must be the issuer all the same', async () => {
+test('the certificate of the server behind the proxy is verified', async () => {
   const socket = path.join(directory, 'b.sock');
   await proxy(http.createServer(), socket);
-  const get = issuerGet(httpsClient({ clock, ca: authority.certificate, dial: throughProxy({ socket }) }), clock);
+  const get = createDocumentFetcher(
+    createHttpsClient({ clock, ca: authority.certificate, dial: createProxyDial({ socket }) }),
+    clock,
+  );
   provider.asked.length = 0;
   await expect(get(`${provider.url}/keys`, signal)).rejects.toThrow('failed');
   expect(provider.asked).toEqual([]);
 });
 
-test('what is sent takes the way of the proxy, and no other', async () => {
+test('requests use the proxy and no direct connection', async () => {
   const server = http.createServer().on('connect', (_, client: net.Socket) => {
     const there = net.connect(Number(new URL(provider.url).port), 'localhost', () => {
       client.write('HTTP/1.1 200 Yes\r\n\r\n');
@@ -125,8 +128,8 @@ test('what is sent takes the way of the proxy, and no other', async () => {
   opened.push(server);
   server.listen(0);
   await once(server, 'listening');
-  const dial = throughProxy({ url: new URL(`http://localhost:${portOf(server)}`), tls: undefined });
-  const get = issuerGet(httpsClient({ clock, ca: provider.certificateAuthority, dial }), clock);
+  const dial = createProxyDial({ url: new URL(`http://localhost:${portOf(server)}`), tls: undefined });
+  const get = createDocumentFetcher(createHttpsClient({ clock, ca: provider.certificateAuthority, dial }), clock);
   // Nobody listens there: only the proxy knows where the issuer is.
   expect(await get('https://localhost:1/keys', signal)).toContain('keys');
 });
@@ -141,7 +144,7 @@ test.each([403, 502, 301])('a proxy that answers %i is no way, and there is no o
   expect(provider.asked).toEqual([]);
 });
 
-test('a proxy that is not there is told', async () => {
+test('an unreachable proxy is reported', async () => {
   await expect(fetched({ socket: path.join(directory, 'none.sock') })).rejects.toMatchObject({
     cause: { message: 'the proxy does not connect' },
   });

@@ -4,9 +4,15 @@ import tls, { type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { createAuthority } from '@cluster-apiserver/certificates';
-import { cachedTokens, httpsClient, throughProxy, type TokenAuthenticator, webhookTokens } from '../../src/index.ts';
+import {
+  createTokenCache,
+  createHttpsClient,
+  createProxyDial,
+  type TokenAuthenticator,
+  createTokenWebhook,
+} from '../../src/index.ts';
 import type { HttpsClient, HttpsClientOptions } from '../../src/https/https-client.ts';
-import { TokenRejectedError } from '../../src/authentication/token-rejected.ts';
+import { TokenRejectedError } from '../../src/authentication/token-rejected-error.ts';
 
 /**
  * Whatever a webhook, a proxy before it or a part of ours does to a question costs that question, and neither the process
@@ -57,7 +63,7 @@ afterAll(() => {
 const ignoreResets = (): void => {};
 const portOf = (listening: net.Server): number => (listening.address() as AddressInfo).port;
 const clientOf = (options: Partial<HttpsClientOptions> = {}): HttpsClient =>
-  httpsClient({ clock: systemClock, ca: authority, connectionsMax: 2, ...options });
+  createHttpsClient({ clock: systemClock, ca: authority, connectionsMax: 2, ...options });
 const call = callUntil(Number.POSITIVE_INFINITY);
 const answerMsMax = 1_000;
 const send = (client: HttpsClient): Promise<unknown> =>
@@ -80,7 +86,7 @@ const says =
     for (const piece of pieces) socket.write(piece);
   };
 
-describe('a server', () => {
+describe('a malicious server', () => {
   test.each<[string, (socket: TLSSocket) => void]>([
     ['says what is no HTTP', says('hello\r\n\r\n')],
     ['changes the protocol', says('HTTP/1.1 101 Over\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nnoise')],
@@ -115,7 +121,7 @@ describe('a server', () => {
     client.close();
   });
 
-  test('that says more than it was asked is never believed to have answered the next question', async () => {
+  test('that sends surplus bytes cannot answer the next request with them', async () => {
     const client = clientOf();
     serve = says(whole, 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad', '\0'.repeat(100));
     const outcomes: unknown[] = [];
@@ -157,7 +163,7 @@ describe('a server', () => {
       (socket) => void socket.write('HTTP/1.1 101 Over\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'),
     ],
   ])('behind a proxy that %s is not reached, and that is all', async (_, opened) => {
-    const dial = throughProxy({ url: new URL(`http://127.0.0.1:${portOf(proxy)}`), tls: undefined });
+    const dial = createProxyDial({ url: new URL(`http://127.0.0.1:${portOf(proxy)}`), tls: undefined });
     const client = clientOf({ dial, connectionsMax: undefined });
     serve = good;
     connect = opened;
@@ -174,7 +180,7 @@ const resetBelow = (socket: TLSSocket): void => {
   below?.resetAndDestroy();
 };
 
-describe('a fault of our own', () => {
+describe('an internal error', () => {
   const parts = ['monotonicMs', 'now', 'after', 'random', 'connection', 'client', 'measure', 'signal'] as const;
   test.each(parts.flatMap((part) => [0, 1, 3].map((nth) => [part, nth] as const)))(
     'in %s, at its call %i, costs the questions that meet it',
@@ -196,7 +202,7 @@ describe('a fault of our own', () => {
       const random = seededRandom(5);
       const client = clientOf({ clock });
       const closing = new AbortController();
-      const webhook = webhookTokens({
+      const webhook = createTokenWebhook({
         connection: faulty('connection', () => ({
           client: { send: faulty('client', client.send) },
           url: new URL(`https://127.0.0.1:${portOf(server)}/`),
@@ -209,7 +215,7 @@ describe('a fault of our own', () => {
         apiAudiences: [],
       });
       const measure = faulty('measure', () => {});
-      const tokens: TokenAuthenticator = cachedTokens(webhook, { clock, random, ttlMs: 1, asked: measure });
+      const tokens: TokenAuthenticator = createTokenCache(webhook, { clock, random, ttlMs: 1, countLookup: measure });
       const noSignal = faulty('signal', () => undefined);
       const ask = async (token: string): Promise<unknown> => {
         const asker = { ...call, isAborted: false };

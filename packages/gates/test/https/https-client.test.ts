@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, DeadlineExceededError, seededRandom } from '@cluster-apiserver/base';
-import { httpsClient, webhookTokens } from '../../src/index.ts';
+import { createHttpsClient, createTokenWebhook } from '../../src/index.ts';
 import type { HttpsClient, HttpsRequest } from '../../src/https/https-client.ts';
 import { ManualClock } from '../oidc/manual-clock.ts';
 import { type Answer, type Provider, startProvider } from '../oidc/provider.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 beforeEach(() => {
   provider.asked.length = 0;
   clock = new ManualClock(0);
-  client = httpsClient({ clock, ca: provider.certificateAuthority, connectionsMax: 2 });
+  client = createHttpsClient({ clock, ca: provider.certificateAuthority, connectionsMax: 2 });
 });
 afterEach(() => {
   provider.answers.clear();
@@ -35,8 +35,8 @@ const request = (path: string): HttpsRequest => ({
 const silent = (path: string): Promise<Answer> =>
   new Promise((resolve) => void provider.answers.set(path, (answer) => resolve(answer)));
 
-describe('A request to a server of others', () => {
-  test('has the answer, whatever its status', async () => {
+describe('A request to an external server', () => {
+  test('returns the response, whatever its status', async () => {
     provider.answers.set('/a', (answer) => answer.writeHead(404).end('no'));
     expect(await client.send(request('/a'), call)).toEqual({ status: 404, body: 'no' });
   });
@@ -50,7 +50,7 @@ describe('A request to a server of others', () => {
     await expect(client.send(request('/a'), call)).rejects.toThrow(message);
   });
 
-  test('takes a new connection when the server closes the one that it was sent over', async () => {
+  test('is retried on a new connection when the server closes the kept-alive one', async () => {
     provider.answers.set('/a', (answer) => answer.end('first'));
     expect(await client.send(request('/a'), call)).toEqual({ status: 200, body: 'first' });
     let times = 0;
@@ -59,7 +59,7 @@ describe('A request to a server of others', () => {
     expect(times).toBe(2);
   });
 
-  test('fails when its time is over, and with the deadline of its call if that comes first', async () => {
+  test('fails at its timeout, or at the deadline of its call if that comes first', async () => {
     for (const [deadlineMs, expected] of [
       [Number.POSITIVE_INFINITY, 'no answer in 10000 ms'],
       [5_000, new DeadlineExceededError().message],
@@ -72,7 +72,7 @@ describe('A request to a server of others', () => {
     }
   });
 
-  test('ends with the caller who leaves, and with the client', async () => {
+  test('is aborted when the caller disconnects or the client is closed', async () => {
     const gone = new AbortController();
     const asked = silent('/a');
     const answer = client.send(request('/a'), { ...call, signal: gone.signal });
@@ -86,7 +86,7 @@ describe('A request to a server of others', () => {
     await expect(another).rejects.toThrow('cannot be reached');
   });
 
-  test('is sent over TLS alone', async () => {
+  test('is sent over TLS only', async () => {
     const plain = { ...request('/a'), url: new URL('http://localhost:1/') };
     await expect(client.send(plain, call)).rejects.toThrow('only https');
   });
@@ -94,7 +94,7 @@ describe('A request to a server of others', () => {
 
 describe('A token webhook', () => {
   const tokens = () =>
-    webhookTokens({
+    createTokenWebhook({
       connection: () => ({ client, url: new URL(`${provider.url}/review`), bearerToken: undefined }),
       clock,
       random: seededRandom(1),
@@ -103,7 +103,7 @@ describe('A token webhook', () => {
       apiAudiences: [],
     });
 
-  test('is asked no more once the caller has left between two tries', async () => {
+  test('is not called again once the caller has disconnected between two attempts', async () => {
     provider.answers.set('/review', (answer) => answer.writeHead(503).end());
     const gone = new AbortController();
     const answer = tokens().authenticateToken('a', { ...call, signal: gone.signal });
@@ -113,7 +113,7 @@ describe('A token webhook', () => {
     expect(provider.asked).toEqual(['/review']);
   });
 
-  test('ends with the deadline of its call, which is no refusal of the token', async () => {
+  test('ends with the deadline of its call, which does not reject the token', async () => {
     const asked = silent('/review');
     const answer = tokens().authenticateToken('a', callUntil(1_000));
     await asked;

@@ -4,10 +4,10 @@ import { compile, type Expression, type Type, types } from '@cluster-apiserver/e
 import type { UserInfo } from '@cluster-apiserver/model';
 import { type JWTPayload, SignJWT } from 'jose';
 import {
-  httpsClient,
-  issuerGet,
+  createHttpsClient,
+  createDocumentFetcher,
   IssuerKeys,
-  jwtAuthenticator,
+  createJwtAuthenticator,
   type JwtIssuer,
   TokenRejectedError,
 } from '../../src/index.ts';
@@ -53,12 +53,12 @@ function authenticatorWith({
 }: Partial<JwtIssuer> & { readonly discoveryUrl?: string }): typeof authenticate {
   clock = new ManualClock(nowSeconds * 1000);
   askedAtMs = [];
-  const get = issuerGet(httpsClient({ clock, ca: provider.certificateAuthority }), clock);
+  const get = createDocumentFetcher(createHttpsClient({ clock, ca: provider.certificateAuthority }), clock);
   const configured: JwtIssuer = {
     issuer: { url: provider.url, audiences: ['cluster'] },
     keys: new IssuerKeys({
       address: { url: provider.url, discoveryUrl },
-      get: async (url, signal) => {
+      fetch: async (url, signal) => {
         if (url.endsWith('configuration')) askedAtMs.push(clock.monotonicMs());
         fetching++;
         return get(url, signal).finally(() => fetching--);
@@ -77,7 +77,7 @@ function authenticatorWith({
     userRules: [],
     ...part,
   };
-  const authenticator = jwtAuthenticator([configured], clock);
+  const authenticator = createJwtAuthenticator([configured], clock);
   return async (token, as = call) => (await authenticator.authenticateToken(token, as))?.user;
 }
 
@@ -114,7 +114,7 @@ test.each(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384
   },
 );
 
-test('tokens of other issuers, and what is no token, are left to others without a question to anybody', async () => {
+test('no opinion on tokens of other issuers and malformed tokens, without any request to the issuer', async () => {
   const token = await provider.sign(claims({ iss: 'https://elsewhere' }));
   for (const other of [token, 'a.b.c', 'a.b', 'opaque', `${token}.x`, 'x'.repeat(70_000)])
     expect(await authenticate(other)).toBeUndefined();
@@ -142,7 +142,7 @@ describe('a token is refused', () => {
   ])('%s', async (_, part, reason) => {
     const error = await rejection(await provider.sign(claims(part)));
     expect(error.message).toContain(reason);
-    expect(error.told).toBeUndefined();
+    expect(error.clientMessage).toBeUndefined();
   });
 
   test.each<[string, Readonly<Record<string, unknown>>]>([
@@ -182,7 +182,7 @@ describe('a token is refused', () => {
     expect((await rejection(token)).message).toContain('algorithm that is allowed');
   });
 
-  test('that brings its own key, by value or by address', async () => {
+  test('that brings its own key, by value or by URL', async () => {
     const stranger = await startProvider();
     try {
       const header = {
@@ -216,7 +216,7 @@ describe('a token is refused', () => {
     expect((await rejection(await provider.sign(claims(), { kid: 1 }))).message).toContain('kid');
   });
 
-  test('and one without kid is tried against every key', async () => {
+  test('unless it has no kid, when every key is tried', async () => {
     const token = await provider.sign(claims(), { kid: undefined });
     await provider.rotate('second');
     expect(await authenticate(token)).toEqual(al);
@@ -227,7 +227,7 @@ describe('keys', () => {
   const unknown = (): Promise<string> => provider.sign(claims(), { kid: 'nobody knows' });
   const fetches = (): number => provider.asked.filter((path) => path === '/keys').length;
 
-  test('are fetched once for all who come at the same time', async () => {
+  test('are fetched once for concurrent requests', async () => {
     const token = await provider.sign(claims());
     expect(await Promise.all(Array.from({ length: 50 }, () => authenticate(token)))).toEqual(
       Array.from({ length: 50 }, () => al),
@@ -235,7 +235,7 @@ describe('keys', () => {
     expect(fetches()).toBe(1);
   });
 
-  test('that have come into use just now are not refused, whenever the issuer was asked last', async () => {
+  test('that were just rotated in are accepted, whenever the keys were last fetched', async () => {
     await authenticate(await provider.sign(claims()));
     await provider.rotate('second');
     const soon = authenticate(await provider.sign(claims()));
@@ -250,7 +250,7 @@ describe('keys', () => {
     expect(fetches()).toBe(3);
   });
 
-  test('(JWKS flood with unknown kids) that nobody knows make one fetch in ten seconds, however many tokens name them', async () => {
+  test('(JWKS flood with unknown kids) that are unknown cause one fetch in ten seconds, however many tokens name them', async () => {
     const token = await unknown();
     for (let round = 0; round < 3; round++) {
       let open = 200;
@@ -265,7 +265,7 @@ describe('keys', () => {
       expect(atMs - (askedAtMs[index] as number)).toBeGreaterThanOrEqual(10_000);
   });
 
-  test('that are known hold while the issuer is away, for any time', async () => {
+  test('that are known stay valid while the issuer is unavailable', async () => {
     const token = await provider.sign(claims({ exp: nowSeconds + 1e6 }));
     await authenticate(token);
     provider.answers.set('/.well-known/openid-configuration', fail);
@@ -275,7 +275,7 @@ describe('keys', () => {
     }
   });
 
-  test('that have not been used for a week are fetched again before they are used', async () => {
+  test('that have not been used for a week are fetched again before use', async () => {
     const token = await provider.sign(claims({ exp: nowSeconds + 1e6 }));
     await authenticate(token);
     provider.published = [];
@@ -289,7 +289,7 @@ describe('keys', () => {
     expect((await refused).message).toContain('no key');
   });
 
-  test('hold for a week at most while the issuer is away', async () => {
+  test('stay valid for a week at most while the issuer is unavailable', async () => {
     const token = await provider.sign(claims({ exp: nowSeconds + 1e6 }));
     await authenticate(token);
     provider.answers.set('/.well-known/openid-configuration', fail);
@@ -299,7 +299,7 @@ describe('keys', () => {
     expect((await rejection(token)).message).toContain('cannot be fetched');
   });
 
-  test('that were added lately are fetched for a token that names none', async () => {
+  test('that were added recently are fetched for a token without kid', async () => {
     await authenticate(await provider.sign(claims()));
     await provider.rotate('second');
     const token = await provider.sign(claims(), { kid: undefined });
@@ -319,7 +319,7 @@ describe('keys', () => {
     expect(fetches()).toBe(2);
   });
 
-  test('are not waited for by a caller who leaves, and are fetched for the others', async () => {
+  test('are not awaited by a caller that disconnects, and are fetched for the others', async () => {
     const answer = Promise.withResolvers<Answer>();
     provider.answers.set('/keys', answer.resolve);
     const token = await provider.sign(claims());
@@ -333,7 +333,7 @@ describe('keys', () => {
     expect(await staying).toEqual(al);
   });
 
-  test('of an issuer that does not answer are asked for once in ten seconds, and tokens do not wait', async () => {
+  test('of an issuer that does not answer are requested once in ten seconds, and tokens do not wait', async () => {
     provider.answers.set('/.well-known/openid-configuration', fail);
     const token = await provider.sign(claims());
     for (let count = 0; count < 20; count++) expect((await rejection(token)).message).toContain('cannot be fetched');
@@ -343,7 +343,7 @@ describe('keys', () => {
     expect(await authenticate(token)).toEqual(al);
   });
 
-  test('that the issuer has withdrawn are forgotten after a while', async () => {
+  test('that the issuer has withdrawn are dropped after a while', async () => {
     const token = await provider.sign(claims({ exp: nowSeconds + 1e6 }));
     await authenticate(token);
     provider.published = [];
@@ -385,7 +385,7 @@ describe('keys', () => {
     expect(provider.asked).not.toContain('/elsewhere');
   });
 
-  test('are not taken from a server that nobody vouches for', async () => {
+  test('are not accepted from a server with an untrusted certificate', async () => {
     const stranger = await startProvider();
     try {
       authenticate = authenticatorWith({ discoveryUrl: `${stranger.url}/.well-known/openid-configuration` });
@@ -396,14 +396,14 @@ describe('keys', () => {
     }
   });
 
-  test('can be discovered elsewhere than at the issuer', async () => {
+  test("can be discovered at another URL than the issuer's", async () => {
     authenticate = authenticatorWith({ discoveryUrl: `${provider.url}/discover` });
     expect(await authenticate(await provider.sign(claims()))).toEqual(al);
     expect(provider.asked).toEqual(['/discover', '/keys']);
   });
 });
 
-describe('an operator may say', () => {
+describe('an operator can configure', () => {
   test('how claims become a user, in expressions', async () => {
     authenticate = authenticatorWith({
       claimMappings: {
@@ -425,23 +425,23 @@ describe('an operator may say', () => {
     });
   });
 
-  test('which claims there must be, and what whoever has them not is told', async () => {
+  test('claim validation rules and their messages', async () => {
     authenticate = authenticatorWith({
       claimRules: [
         { by: 'claim', claim: 'hd', requiredValue: 'x' },
         { by: 'expression', expression: expression("claims.tenant == 'hush'"), message: 'ask for the tenant' },
       ],
     });
-    expect((await rejection(await provider.sign(claims({ tenant: 'hush' })))).told).toBeUndefined();
+    expect((await rejection(await provider.sign(claims({ tenant: 'hush' })))).clientMessage).toBeUndefined();
     expect((await rejection(await provider.sign(claims({ hd: 'y', tenant: 'hush' })))).message).toContain('[0]');
     const refused = await rejection(await provider.sign(claims({ hd: 'x', tenant: 'secret' })));
-    expect(refused.told).toBe('ask for the tenant');
+    expect(refused.clientMessage).toBe('ask for the tenant');
     expect(refused.message).toContain('claimValidationRules[1]');
     expect(refused.message).not.toContain('secret');
     expect(await authenticate(await provider.sign(claims({ hd: 'x', tenant: 'hush' })))).toEqual(al);
   });
 
-  test('which users there must not be', async () => {
+  test('user validation rules', async () => {
     authenticate = authenticatorWith({
       claimMappings: {
         username: { from: 'claim', claim: 'sub', prefix: '' },
@@ -462,11 +462,13 @@ describe('an operator may say', () => {
         },
       ],
     });
-    expect((await rejection(await provider.sign(claims({ sub: 'system:admin' })))).told).toBe('reserved prefix');
+    expect((await rejection(await provider.sign(claims({ sub: 'system:admin' })))).clientMessage).toBe(
+      'reserved prefix',
+    );
     expect(await authenticate(await provider.sign(claims()))).toEqual({ name: 'al', groups: ['system:authenticated'] });
   });
 
-  test('that a name is an email, which is then one that the issuer has verified', async () => {
+  test('that the user name is an email, which must then be verified', async () => {
     authenticate = authenticatorWith({
       claimMappings: {
         username: { from: 'claim', claim: 'email', prefix: '' },
@@ -485,7 +487,7 @@ describe('an operator may say', () => {
       });
   });
 
-  test('what never comes to an end, and does not hold up others', async () => {
+  test('an expression that never ends, without delaying others', async () => {
     const endless = 'claims.l.all(a, claims.l.all(b, claims.l.all(c, claims.l.all(d, true))))';
     authenticate = authenticatorWith({
       claimRules: [{ by: 'expression', expression: expression(endless), message: 'no' }],
@@ -494,7 +496,7 @@ describe('an operator may say', () => {
     expect((error.cause as Error).name).toBe('BudgetExceededError');
   });
 
-  test('nothing that makes us fetch groups from where a token points', async () => {
+  test('no claim source that makes the server fetch groups from a URL in the token', async () => {
     const token = await provider.sign(
       claims({
         groups: undefined,
@@ -507,7 +509,7 @@ describe('an operator may say', () => {
   });
 });
 
-test('claims with the names of what every object has are claims like others', async () => {
+test('claims named like inherited object properties are ordinary claims', async () => {
   authenticate = authenticatorWith({
     claimMappings: {
       username: { from: 'claim', claim: 'constructor', prefix: '' },

@@ -2,7 +2,13 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } fr
 import { describe, expect, test } from '@jest/globals';
 import { createAuthority } from '@cluster-apiserver/certificates';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
-import { keySet, serviceAccountKeys, signingKeyIn, UnusableKeyError, verifyingKeysIn } from '../../src/index.ts';
+import {
+  createKeySet,
+  createServiceAccountKeys,
+  parseSigningKey,
+  UnusableKeyError,
+  parseVerifyingKeys,
+} from '../../src/index.ts';
 import { ecKey, rsaKey } from './keys.ts';
 
 const [rsa, ec] = [rsaKey(), ecKey()];
@@ -25,7 +31,7 @@ describe('a signing key', () => {
     ['P-384', ecKey('P-384'), undefined, 'ES384'],
     ['P-521', ecKey('P-521'), undefined, 'ES512'],
   ])('is read from %s', (_, pem, key, alg) => {
-    expect(signingKeyIn(pem)).toMatchObject({ alg, kid: keyId(key ?? pem) });
+    expect(parseSigningKey(pem)).toMatchObject({ alg, kid: keyId(key ?? pem) });
   });
 
   test.each([
@@ -38,9 +44,9 @@ describe('a signing key', () => {
     ['another curve', ecKey('secp256k1'), 'P-256'],
     ['Ed25519', generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), 'RSA'],
   ])('is not %s', (_, pem, told) => {
-    expect(() => signingKeyIn(pem)).toThrow(UnusableKeyError);
-    expect(() => signingKeyIn(pem)).toThrow(told);
-    expect(() => signingKeyIn(pem)).not.toThrow('hush');
+    expect(() => parseSigningKey(pem)).toThrow(UnusableKeyError);
+    expect(() => parseSigningKey(pem)).toThrow(told);
+    expect(() => parseSigningKey(pem)).not.toThrow('hush');
   });
 });
 
@@ -50,16 +56,16 @@ function encrypted(pem: string): string {
     .toString();
 }
 
-test('keys to verify with are read from private keys, public keys and certificates, however many a file holds', async () => {
+test('verification keys are read from private keys, public keys and certificates, any number per file', async () => {
   const { certificate } = await createAuthority('somebody', systemClock, seededRandom(1));
-  const found = await verifyingKeysIn(`${rsa}# a remark\n${publicHalf(ec)}${parameters}${certificate}`);
+  const found = await parseVerifyingKeys(`${rsa}# a remark\n${publicHalf(ec)}${parameters}${certificate}`);
   expect(found.map(({ kid }) => kid)).toEqual([keyId(rsa), keyId(ec), keyId(certificate)]);
-  await expect(verifyingKeysIn('')).rejects.toThrow('there is no key in it');
+  await expect(parseVerifyingKeys('')).rejects.toThrow('there is no key in it');
 });
 
-test('what is published is each public key once, that of the signing key first, and nothing private', async () => {
-  const others = [...(await verifyingKeysIn(ec)), ...(await verifyingKeysIn(rsa))];
-  const { keys } = keySet(await serviceAccountKeys(signingKeyIn(rsa), others));
+test('the published JWKS has each public key once, that of the signing key first, and nothing private', async () => {
+  const others = [...(await parseVerifyingKeys(ec)), ...(await parseVerifyingKeys(rsa))];
+  const { keys } = createKeySet(await createServiceAccountKeys(parseSigningKey(rsa), others));
   expect(keys).toEqual([
     { kty: 'RSA', use: 'sig', alg: 'RS256', kid: keyId(rsa), n: expect.any(String), e: 'AQAB' },
     { kty: 'EC', use: 'sig', alg: 'ES256', kid: keyId(ec), crv: 'P-256', x: expect.any(String), y: expect.any(String) },

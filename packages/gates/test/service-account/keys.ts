@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { type ServiceAccountKeys, serviceAccountKeys, signingKeyIn } from '../../src/index.ts';
+import { type ServiceAccountKeys, createServiceAccountKeys, parseSigningKey } from '../../src/index.ts';
 
 /** Private keys as PEM, made once for all tests of a file: those of RSA take their time. */
 export const rsaKey = (bits = 2048): string => pem(generateKeyPairSync('rsa', { modulusLength: bits }).privateKey);
@@ -9,4 +9,4 @@ const pem = (key: ReturnType<typeof generateKeyPairSync>['privateKey']): string 
   (key as unknown as { export(form: object): string }).export({ type: 'pkcs8', format: 'pem' }); // a KeyObject when no encoding is given
 
 export const keysOf = (privateKey: string): Promise<ServiceAccountKeys> =>
-  serviceAccountKeys(signingKeyIn(privateKey), []);
+  createServiceAccountKeys(parseSigningKey(privateKey), []);

@@ -14,16 +14,16 @@ import {
 } from 'jose';
 import {
   type AccountAnswer,
-  cachedTokens,
+  createTokenCache,
   type FoundAccount,
-  issuerMetadata,
-  knownKeys,
-  ofLivingAccounts,
+  createIssuerMetadata,
+  createKeyFinder,
+  requireExistingAccounts,
   type ServiceAccountKeys,
-  signedAccountTokens,
+  createAccountTokenAuthenticator,
   type TokenAuthenticator,
   TokenRejectedError,
-  tokenIssuer,
+  createTokenIssuer,
 } from '../../src/index.ts';
 import { ManualClock } from '../oidc/manual-clock.ts';
 import { ecKey, keysOf, rsaKey } from './keys.ts';
@@ -57,13 +57,13 @@ beforeEach(async () => {
     await Promise.resolve();
     keys = inFiles;
   };
-  signed = signedAccountTokens({
+  signed = createAccountTokenAuthenticator({
     issuers: [url, 'https://before.example'],
     audiences: [url, 'api'],
-    keys: knownKeys({ keys: () => keys.verifying, lookAgain, clock }),
+    keys: createKeyFinder({ keys: () => keys.verifying, reload: lookAgain, clock }),
     clock,
   });
-  tokens = ofLivingAccounts(
+  tokens = requireExistingAccounts(
     signed,
     async (_, freshly) => {
       if (freshly) askedFreshly++;
@@ -74,7 +74,7 @@ beforeEach(async () => {
 });
 
 const issue = async (audiences = [url], lifetimeSeconds = 600): Promise<string> => {
-  const issuer = tokenIssuer({ issuer: url, signingKey: () => keys.signing, clock, random: seededRandom(1) });
+  const issuer = createTokenIssuer({ issuer: url, signingKey: () => keys.signing, clock, random: seededRandom(1) });
   return (await issuer.issue(robot, { audiences, lifetimeSeconds })).token;
 };
 
@@ -109,7 +109,7 @@ async function refusal(token: string, audiences?: readonly string[]): Promise<st
 }
 
 describe('a token', () => {
-  test('says what one of kube-apiserver says, in the same order', async () => {
+  test("has the claims of kube-apiserver's tokens, in the same order", async () => {
     const token = await issue(['x', 'y'], 700);
     const { kid } = keys.signing;
     expect(decodeProtectedHeader(token)).toEqual({ alg: 'ES256', kid });
@@ -143,21 +143,21 @@ describe('a token', () => {
     });
   });
 
-  test('counts for the audiences that were asked for and are its own', async () => {
+  test('is valid for the requested audiences that it contains', async () => {
     const token = await issue(['x', 'y', 'api']);
     expect(await tokens.authenticateToken(token, call)).toMatchObject({ audiences: ['api'] });
     expect(await tokens.authenticateToken(token, call, ['y', 'z', 'x'])).toMatchObject({ audiences: ['y', 'x'] });
     expect(await refusal(token, ['z'])).toContain('other audiences');
   });
 
-  test('of another issuer is left to others', async () => {
+  test('of another issuer gets no opinion', async () => {
     const token = await signedWith({ iss: 'https://elsewhere' });
     for (const other of [token, 'opaque', 'a.b.c', ''])
       expect(await tokens.authenticateToken(other, call)).toBeUndefined();
     expect(looks).toBe(0);
   });
 
-  test('of an issuer of before still counts', async () => {
+  test('of a former issuer is still valid', async () => {
     const token = await signedWith({ iss: 'https://before.example' });
     expect(await tokens.authenticateToken(token, call)).toBeDefined();
   });
@@ -183,8 +183,8 @@ describe('a token', () => {
   });
 });
 
-describe('its account', () => {
-  test('is looked up in memory, and the store is not asked', async () => {
+describe('its service account', () => {
+  test('is looked up in memory, without a read from etcd', async () => {
     expect(await tokens.authenticateToken(await issue(), call)).toBeDefined();
     expect(askedFreshly).toBe(0);
   });
@@ -211,7 +211,7 @@ describe('its account', () => {
     expect(askedFreshly).toBe(2);
   });
 
-  test('is trusted as soon as memory knows it, whatever the store was asked before', async () => {
+  test('is accepted as soon as memory has it, whatever was read before', async () => {
     const token = await issue();
     remembered = stored = undefined;
     await refusal(token);
@@ -219,7 +219,7 @@ describe('its account', () => {
     expect(await tokens.authenticateToken(token, call)).toBeDefined();
   });
 
-  test('that others had found absent is asked for again for another uid of the same name', async () => {
+  test('that was cached as absent is read again for another uid of the same name', async () => {
     const token = await issue();
     remembered = stored = undefined;
     await refusal(token);
@@ -228,7 +228,7 @@ describe('its account', () => {
     expect(await tokens.authenticateToken(await signedWith({ 'kubernetes.io': next }), call)).toBeDefined();
   });
 
-  test('may finish within a minute what it has begun when it is asked to go', async () => {
+  test('is valid for another minute after its deletion timestamp', async () => {
     const token = await issue();
     remembered = { uid: 'u-1', deletedAtMs: clock.now() };
     clock.move(60_000);
@@ -237,23 +237,23 @@ describe('its account', () => {
     expect(await refusal(token)).toContain('has been deleted');
   });
 
-  test('is asked for each time, also when the signature is remembered', async () => {
-    const cached = cachedTokens(signed, { clock, random: seededRandom(2), ttlMs: 10_000, asked: () => {} });
-    const living = ofLivingAccounts(cached, async () => remembered, clock);
+  test('is checked each time, also when the signature is cached', async () => {
+    const cached = createTokenCache(signed, { clock, random: seededRandom(2), ttlMs: 10_000, countLookup: () => {} });
+    const living = requireExistingAccounts(cached, async () => remembered, clock);
     const token = await issue();
     expect(await living.authenticateToken(token, call)).toBeDefined();
     remembered = undefined;
     await expect(Promise.resolve(living.authenticateToken(token, call))).rejects.toThrow('does not exist any more');
   });
 
-  test('that cannot be looked up is a fault, and no refusal', async () => {
-    const broken = ofLivingAccounts(signed, async () => Promise.reject(new Error('no storage')), clock);
+  test('that cannot be looked up is an error, not a rejection', async () => {
+    const broken = requireExistingAccounts(signed, async () => Promise.reject(new Error('no storage')), clock);
     await expect(Promise.resolve(broken.authenticateToken(await issue(), call))).rejects.toThrow('no storage');
   });
 });
 
 describe('keys', () => {
-  test('that came into use elsewhere are found by looking at the files at once', async () => {
+  test('that another replica already uses are found by reloading the files at once', async () => {
     const before = keys;
     keys = inFiles = await keysOf(pems.RS256);
     const token = await issue();
@@ -262,7 +262,7 @@ describe('keys', () => {
     expect(looks).toBe(1);
   });
 
-  test('that nobody knows make one look at the files in a second, however many tokens name them', async () => {
+  test('that are unknown cause one reload of the files per second, however many tokens name them', async () => {
     for (let round = 1; round <= 3; round++) {
       const flood = Array.from({ length: 100 }, (_, at) => signedWith({}, { kid: `made-up-${round}-${at}` }));
       for (const token of await Promise.all(flood)) void refusal(token);
@@ -271,7 +271,7 @@ describe('keys', () => {
     }
   });
 
-  test('that came into use elsewhere are found for a token that names none', async () => {
+  test('that another replica already uses are found for a token without kid', async () => {
     const before = keys;
     keys = inFiles = await keysOf(ecKey());
     const token = await signedWith({}, { kid: undefined as never });
@@ -279,7 +279,7 @@ describe('keys', () => {
     expect(await answerTo(token)).toMatchObject({ account: robot });
   });
 
-  test('are not waited for by a caller who leaves', async () => {
+  test('are not awaited by a caller that disconnects', async () => {
     const gone = new AbortController();
     await refusal(await signedWith({}, { kid: 'made-up' }));
     const waiting = tokens.authenticateToken(await signedWith({}, { kid: 'another' }), {
@@ -290,13 +290,13 @@ describe('keys', () => {
     await expect(waiting).rejects.toThrow('the client left');
   });
 
-  test('that are gone are believed no longer', async () => {
+  test('that were removed are not accepted any more', async () => {
     const token = await issue();
     keys = inFiles = await keysOf(pems.RS256);
     expect(await refusal(token)).toContain('no key');
   });
 
-  test('of several are told apart by their name, and all are tried for a token that names none', async () => {
+  test('are selected by kid, and all are tried for a token without kid', async () => {
     const [old, next] = [keys, await keysOf(ecKey())];
     const token = await signedWith({}, { kid: undefined as never });
     keys = inFiles = { signing: next.signing, verifying: [...next.verifying, ...old.verifying] };
@@ -305,7 +305,7 @@ describe('keys', () => {
 
   test('are published with the algorithms that they are for', async () => {
     const both = { ...keys, verifying: [...keys.verifying, ...(await keysOf(pems.RS256)).verifying] };
-    expect(issuerMetadata(url, `${url}/keys`, both)).toEqual({
+    expect(createIssuerMetadata(url, `${url}/keys`, both)).toEqual({
       issuer: url,
       jwks_uri: `${url}/keys`,
       response_types_supported: ['id_token'],
@@ -370,13 +370,13 @@ describe('Algorithm confusion', () => {
     await refusal(token);
   });
 
-  test('a key of one kind under the name of another is refused', async () => {
+  test('a key of one type under the kid of another is refused', async () => {
     const [, payload = '', signature = ''] = (await issue()).split('.');
     for (const alg of ['RS256', 'ES384', 'ES512'])
       await refusal(`${base64url({ alg, kid: keys.signing.kid })}.${payload}.${signature}`);
   });
 
-  test('keys that a header brings along, or says where to find, are never used', async () => {
+  test('keys that a header contains or points to are never used', async () => {
     const mine = await keysOf(ecKey());
     const [jwk] = mine.verifying;
     const claims = { iss: url, aud: url, exp: nowSeconds + 600, 'kubernetes.io': own };
@@ -389,7 +389,7 @@ describe('Algorithm confusion', () => {
         );
   });
 
-  test('what a header calls critical is not passed over, and an unencoded payload is not read', async () => {
+  test('a crit header is not ignored, and an unencoded payload is refused', async () => {
     const [, payload = ''] = (await issue()).split('.');
     const { alg, kid, key } = keys.signing;
     const plain = await new CompactSign(Buffer.from(payload, 'base64url'))
@@ -400,7 +400,7 @@ describe('Algorithm confusion', () => {
     await refusal(unencoded);
   });
 
-  test('an encrypted token is nobody’s', async () => {
+  test('an encrypted token is not accepted', async () => {
     const encrypted = await new EncryptJWT({ iss: url, 'kubernetes.io': own })
       .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
       .encrypt(new Uint8Array(32));
@@ -446,7 +446,7 @@ describe('Wrong aud/iss/exp/nbf/iat', () => {
     expect(await tokens.authenticateToken(await signedWith({ iss }), call)).toBeUndefined();
   });
 
-  test('a token counts until its last second, and not in the next', async () => {
+  test('a token is valid until its last second and not in the next', async () => {
     const token = await issue([url], 600);
     clock.move(599_000);
     expect(await tokens.authenticateToken(token, call)).toBeDefined();
@@ -480,7 +480,7 @@ describe('Huge / malformed tokens', () => {
     if (answer !== undefined) expect(answer).toBeInstanceOf(TokenRejectedError);
   };
 
-  test('what is added to a token, or taken away, spoils it', async () => {
+  test('a token with anything added or removed is not accepted', async () => {
     const token = await issue();
     const [header = '', payload = '', signature = ''] = token.split('.');
     for (const other of [
@@ -503,22 +503,22 @@ describe('Huge / malformed tokens', () => {
       await spoiled(other);
   });
 
-  test('dots and letters without end are nobody’s, and cost nothing', async () => {
+  test('endless dots and letters are not accepted and cost nothing', async () => {
     for (const huge of ['.'.repeat(1_000_000), 'a'.repeat(500_000), `${'a'.repeat(300_000)}.${'b'.repeat(300_000)}.c`])
       expect(await tokens.authenticateToken(huge, call)).toBeUndefined();
     expect(looks).toBe(0);
   });
 });
 
-test('JWKS flood with unknown kids: however many tokens come at once, the files are looked at twice at most', async () => {
+test('JWKS flood with unknown kids: however many tokens come at once, the files are read twice at most', async () => {
   const flood = await Promise.all(Array.from({ length: 500 }, (_, at) => signedWith({}, { kid: `made-up-${at}` })));
   await Promise.all(flood.map((token) => refusal(token)));
   expect(looks).toBeLessThanOrEqual(2);
 });
 
 describe('Token cache', () => {
-  test('what was remembered ends with the token', async () => {
-    const cached = cachedTokens(signed, { clock, random: seededRandom(3), ttlMs: 10_000, asked: () => {} });
+  test('a cached answer expires with the token', async () => {
+    const cached = createTokenCache(signed, { clock, random: seededRandom(3), ttlMs: 10_000, countLookup: () => {} });
     const token = await issue([url], 600);
     clock.move(595_000);
     expect(await cached.authenticateToken(token, call)).toBeDefined();

@@ -1,13 +1,13 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import {
-  admissionEnvironment,
+  createAdmissionEnvironment,
   type AdmissionOptions,
   compileTyped,
   compileVariables,
   policyResults,
   type Type,
   withVariables,
-  type WrittenVariable,
+  type VariableDeclaration,
 } from '@cluster-apiserver/expressions';
 
 /** Returns the faults of an expression, by the field that it is in. A valid expression has none. */
@@ -25,7 +25,7 @@ export interface ExpressionChecker {
 /** Those that expressions of a webhook or a policy may use. */
 export interface ExpressionNames {
   readonly hasParams: boolean;
-  readonly variables: readonly WrittenVariable[];
+  readonly variables: readonly VariableDeclaration[];
 }
 
 /** Webhooks have neither parameters nor variables. */
@@ -33,13 +33,17 @@ export const noNames: ExpressionNames = { hasParams: false, variables: [] };
 
 /** Compiles the variables first. Each of its checks compiles an expression, which is worth a step. */
 export function* expressionChecker({ hasParams, variables: written }: ExpressionNames): SyncTask<ExpressionChecker> {
-  const full = admissionEnvironment({ hasParams, hasAuthorizer: true });
+  const full = createAdmissionEnvironment({ hasParams, hasAuthorizer: true });
   const { variables, faults } = yield* compileVariables(full, written);
   const checking =
     (options: AdmissionOptions, allowed: readonly Type[]) =>
     (expression: string): readonly string[] =>
       compileFaults(
-        compileTyped(withVariables(admissionEnvironment({ hasParams, ...options }), variables), expression, allowed),
+        compileTyped(
+          withVariables(createAdmissionEnvironment({ hasParams, ...options }), variables),
+          expression,
+          allowed,
+        ),
       );
   const authorized = { hasAuthorizer: true };
   const patching = { hasAuthorizer: true, hasPatchTypes: true };

@@ -10,7 +10,7 @@ export function healthRoutes(health: Health): NonResourceRoutes {
     const handler: NonResourceHandler = async ({ auditId, info: { query } }, { check }) => {
       const question = { verbose: query.has('verbose'), exclude: query.getAll('exclude') };
       const { status, text } =
-        check === undefined ? await health.answer(endpoint, question) : await health.answerOne(endpoint, check);
+        check === undefined ? await health.checkAll(endpoint, question) : await health.checkOne(endpoint, check);
       return textResponse(auditId, status, text);
     };
     return [

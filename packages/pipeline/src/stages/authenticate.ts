@@ -21,7 +21,7 @@ export const authenticate =
       context.trace?.endAuthentication(context, undefined, error);
       if (!(error instanceof TokenRejectedError)) throw error;
       report(error, context);
-      throw unauthorized(error.told);
+      throw unauthorized(error.clientMessage);
     };
     return (context) => {
       context.trace?.beginAuthentication(context);

@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { DeadlineExceededError } from '@cluster-apiserver/base';
-import { badRequest } from '@cluster-apiserver/model';
+import { badRequest, StatusError } from '@cluster-apiserver/model';
 import { ClientGoneError } from '../exchange.ts';
-import { toStatusError } from './error-responses.ts';
+import type { ReceivedContext } from '../request-context.ts';
+import { respondToErrors, toStatusError } from './error-responses.ts';
 
 const stackOverflow = (): unknown => {
   const fall = (): number => fall() + 1;
@@ -23,4 +24,19 @@ test.each<[string, unknown, number]>([
   ['any other error', new TypeError('x'), 500],
 ])('%s leaves as a Status', (_, error, code) => {
   expect(toStatusError(error).code).toBe(code);
+});
+
+test.each<[string, unknown, number]>([
+  ['an internal error is reported once', new TypeError('x'), 1],
+  ['an error with the code 500 is reported once', new StatusError('InternalError', 'x'), 1],
+  ['an error that is logged already is not reported', new StatusError('InternalError', 'x', {}, { isLogged: true }), 0],
+  ['a client error is not reported', badRequest('no'), 0],
+])('%s', async (_, error, reports) => {
+  const reported: unknown[] = [];
+  const handler = respondToErrors((one) => void reported.push(one))(() => {
+    throw error;
+  });
+  const request = { method: 'GET', target: '/', header: () => undefined };
+  await handler({ request } as unknown as ReceivedContext); // the stage reads nothing else
+  expect(reported).toHaveLength(reports);
 });

@@ -15,7 +15,7 @@ export const respondToErrors =
     const toResponse = (error: unknown, context: ReceivedContext): ApiResponse => {
       const known: Partial<RequestInfoContext> & ReceivedContext = context; // later stages add their fields to the same object
       const status = toStatusError(error);
-      if (status.code === 500) report(error, known);
+      if (status.code === 500 && !status.isLogged) report(error, known);
       return errorResponse(
         context.request,
         {

@@ -4,9 +4,9 @@ import {
   type Impersonation,
   ImpersonationHeaderError,
   impersonationPrefix,
-  impersonator,
-  type WantedUser,
-  wantedUser,
+  createImpersonator,
+  type ImpersonatedUser,
+  readImpersonatedUser,
 } from '@cluster-apiserver/gates';
 import { badRequest } from '@cluster-apiserver/model';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
@@ -17,7 +17,7 @@ import { attributesOf, forbiddenError } from './authorize.ts';
 export const impersonate =
   (authorizer: Authorizer) =>
   (next: Handler<AuthenticatedContext>): Handler<AuthenticatedContext> => {
-    const decide = impersonator(authorizer);
+    const decide = createImpersonator(authorizer);
     const proceed = (
       context: AuthenticatedContext,
       impersonation: Impersonation,
@@ -34,9 +34,9 @@ export const impersonate =
     };
   };
 
-function readWantedUser(request: ApiRequest): WantedUser | undefined {
+function readWantedUser(request: ApiRequest): ImpersonatedUser | undefined {
   try {
-    return wantedUser(request.headersFrom(impersonationPrefix));
+    return readImpersonatedUser(request.headersFrom(impersonationPrefix));
   } catch (error) {
     if (error instanceof ImpersonationHeaderError) throw badRequest(error.message, error);
     throw error;

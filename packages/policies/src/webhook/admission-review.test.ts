@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { responseIn, reviewVersionOf } from './admission-review.ts';
-import { denialBy } from './errors.ts';
+import { parseResponse, chooseReviewVersion } from './admission-review.ts';
+import { createDenial } from './errors.ts';
 
 const review = (response: object): object => ({
   kind: 'AdmissionReview',
@@ -8,7 +8,7 @@ const review = (response: object): object => ({
   response: { uid: 'u', ...response },
 });
 const read = (response: object, isMutating = true) =>
-  responseIn(review(response), { version: 'v1', uid: 'u', isMutating });
+  parseResponse(review(response), { version: 'v1', uid: 'u', isMutating });
 
 test.each<[string[], string | undefined]>([
   [['v1'], 'v1'],
@@ -17,10 +17,10 @@ test.each<[string[], string | undefined]>([
   [['v2'], undefined],
   [[], undefined],
 ])('of the versions %j the first that is known is spoken: %s', (understood, version) => {
-  expect(reviewVersionOf(understood)).toBe(version);
+  expect(chooseReviewVersion(understood)).toBe(version);
 });
 
-test('what a response leaves out, or says by null, is empty', () => {
+test('missing and null members of a response are empty', () => {
   const empty = {
     allowed: false,
     result: { code: 0, reason: '', message: '', details: undefined },
@@ -41,7 +41,7 @@ describe('A response is bounded', () => {
     });
     expect(result.message).toHaveLength(16 * 1024);
     expect(result.details?.causes).toHaveLength(100);
-    expect(denialBy('w', result).status.message.length).toBeLessThan(17 * 1024);
+    expect(createDenial('w', result).status.message.length).toBeLessThan(17 * 1024);
   });
 
   test('in its warnings and audit annotations', () => {
@@ -68,8 +68,8 @@ test.each<[string, object, string]>([
   expect(() => read(response)).toThrow(`received invalid webhook response: ${problem}`);
 });
 
-test('names that objects inherit are not members', () => {
+test('inherited property names are not members', () => {
   expect(() =>
-    responseIn(JSON.parse('{"__proto__":{"response":{}}}'), { version: 'v1beta1', uid: '', isMutating: true }),
+    parseResponse(JSON.parse('{"__proto__":{"response":{}}}'), { version: 'v1beta1', uid: '', isMutating: true }),
   ).toThrow('webhook response was absent');
 });

@@ -6,16 +6,16 @@ const versions = ['v1', 'v1beta1'] as const;
 export type ReviewVersion = (typeof versions)[number];
 
 /** The first supported version that the webhook accepts; validation requires one. */
-export const reviewVersionOf = (understood: readonly string[]): ReviewVersion | undefined =>
+export const chooseReviewVersion = (understood: readonly string[]): ReviewVersion | undefined =>
   understood.flatMap((name) => versions.find((version) => version === name) ?? [])[0];
 
-export const reviewOf = (version: ReviewVersion, request: object): object => ({
+export const createReview = (version: ReviewVersion, request: object): object => ({
   kind: 'AdmissionReview',
   apiVersion: `admission.k8s.io/${version}`,
   request,
 });
 
-/** The answer of a webhook. */
+/** The response of a webhook. */
 export interface AdmissionResponse {
   readonly allowed: boolean;
   readonly result: WebhookResult;
@@ -25,7 +25,7 @@ export interface AdmissionResponse {
   readonly warnings: readonly string[];
 }
 
-/** The Status by which a webhook explains a denial. Strings are empty and the code is 0 if it says nothing. */
+/** The Status of a denial. Absent strings are empty, and an absent code is 0. */
 export interface WebhookResult {
   readonly code: number;
   readonly reason: string;
@@ -42,152 +42,153 @@ export interface ResultDetails {
   readonly causes: readonly { readonly reason: string; readonly message: string; readonly field: string }[];
 }
 
-export interface Expected {
+export interface ExpectedResponse {
   readonly version: ReviewVersion;
   readonly uid: string;
   /** Whether a patch is allowed. */
   readonly isMutating: boolean;
 }
 
-/** Per response. More than anybody reads, and little enough to send to clients and to keep in an audit log. */
+/** Limits per response, because it is sent to the client and written to the audit log. */
 const messageCharactersMax = 16 * 1024;
 const warningsMax = 100;
 const annotationsMax = 100;
 const annotationCharactersMax = 10 * 1024;
 const causesMax = 100;
 
-/** Throws a WebhookCallError for a review that is no valid answer. */
-export function responseIn(review: unknown, expected: Expected): AdmissionResponse {
-  const outer = objectIn(review, 'the body');
+/** Throws a WebhookCallError for an invalid response. */
+export function parseResponse(review: unknown, expected: ExpectedResponse): AdmissionResponse {
+  const outer = requireObject(review, 'the body');
   const given = getOwn(outer, 'response') ?? undefined;
-  if (given === undefined) throw invalid('webhook response was absent');
-  const response = objectIn(given, 'response');
+  if (given === undefined) throw createResponseError('webhook response was absent');
+  const response = requireObject(given, 'response');
   // Version v1beta1 never required either of them.
   if (expected.version === 'v1') requireIdentity(outer, response, expected.uid);
   return {
-    allowed: booleanIn(response, 'allowed'),
-    result: resultIn(response),
-    patch: patchIn(response, expected),
-    auditAnnotations: annotationsIn(response),
-    warnings: listIn(response, 'warnings', warningsMax).map((warning) => stringOf(warning, 'response.warnings')),
+    allowed: getBoolean(response, 'allowed'),
+    result: parseResult(response),
+    patch: parsePatch(response, expected),
+    auditAnnotations: parseAnnotations(response),
+    warnings: getList(response, 'warnings', warningsMax).map((warning) => requireString(warning, 'response.warnings')),
   };
 }
 
 type Values = Readonly<Record<string, unknown>>;
 
 function requireIdentity(outer: Values, response: Values, uid: string): void {
-  const given = stringIn(response, 'uid');
-  if (given !== uid) throw invalid(`expected response.uid=${JSON.stringify(uid)}, got ${quoted(given)}`);
-  const [apiVersion, kind] = [stringIn(outer, 'apiVersion'), stringIn(outer, 'kind')];
+  const given = getString(response, 'uid');
+  if (given !== uid) throw createResponseError(`expected response.uid=${JSON.stringify(uid)}, got ${quote(given)}`);
+  const [apiVersion, kind] = [getString(outer, 'apiVersion'), getString(outer, 'kind')];
   if (apiVersion !== 'admission.k8s.io/v1' || kind !== 'AdmissionReview')
-    throw invalid(
-      `expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got ${quoted(apiVersion)}, Kind=${quoted(kind)}`,
+    throw createResponseError(
+      `expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got ${quote(apiVersion)}, Kind=${quote(kind)}`,
     );
 }
 
-function patchIn(response: Values, { version, isMutating }: Expected): Buffer {
-  const patch = bytesIn(response, 'patch');
+function parsePatch(response: Values, { version, isMutating }: ExpectedResponse): Buffer {
+  const patch = getBytes(response, 'patch');
   if (version === 'v1beta1') return isMutating ? patch : none;
   const type = getOwn(response, 'patchType') ?? undefined;
   if (!isMutating) {
-    if (patch.length > 0) throw invalid('validating webhook may not return response.patch');
-    if (type !== undefined) throw invalid('validating webhook may not return response.patchType');
+    if (patch.length > 0) throw createResponseError('validating webhook may not return response.patch');
+    if (type !== undefined) throw createResponseError('validating webhook may not return response.patchType');
     return none;
   }
   if (patch.length > 0 && type === undefined)
-    throw invalid('webhook returned response.patch but not response.patchType');
+    throw createResponseError('webhook returned response.patch but not response.patchType');
   if (patch.length === 0 && type !== undefined)
-    throw invalid('webhook returned response.patchType but not response.patch');
-  if (type === '') throw invalid('webhook returned invalid response.patchType of ""');
+    throw createResponseError('webhook returned response.patchType but not response.patch');
+  if (type === '') throw createResponseError('webhook returned invalid response.patchType of ""');
   if (type !== undefined && type !== 'JSONPatch')
-    throw new WebhookCallError(`unsupported patch type ${quoted(stringOf(type, 'response.patchType'))}`);
+    throw new WebhookCallError(`unsupported patch type ${quote(requireString(type, 'response.patchType'))}`);
   return patch;
 }
 
 const none = Buffer.alloc(0);
 
-function resultIn(response: Values): WebhookResult {
-  const status = objectIn(getOwn(response, 'status') ?? {}, 'response.status');
+function parseResult(response: Values): WebhookResult {
+  const status = requireObject(getOwn(response, 'status') ?? {}, 'response.status');
   const details = getOwn(status, 'details') ?? undefined;
   return {
-    code: integerIn(status, 'code'),
-    reason: stringIn(status, 'reason').slice(0, messageCharactersMax),
-    message: stringIn(status, 'message').slice(0, messageCharactersMax),
-    details: details === undefined ? undefined : detailsIn(objectIn(details, 'response.status.details')),
+    code: getInteger(status, 'code'),
+    reason: getString(status, 'reason').slice(0, messageCharactersMax),
+    message: getString(status, 'message').slice(0, messageCharactersMax),
+    details: details === undefined ? undefined : parseDetails(requireObject(details, 'response.status.details')),
   };
 }
 
-const detailsIn = (details: Values): ResultDetails => ({
-  name: stringIn(details, 'name').slice(0, messageCharactersMax),
-  group: stringIn(details, 'group').slice(0, messageCharactersMax),
-  kind: stringIn(details, 'kind').slice(0, messageCharactersMax),
-  uid: stringIn(details, 'uid').slice(0, messageCharactersMax),
-  retryAfterSeconds: integerIn(details, 'retryAfterSeconds'),
-  causes: listIn(details, 'causes', causesMax).map((entry) => {
-    const cause = objectIn(entry, 'response.status.details.causes');
+const parseDetails = (details: Values): ResultDetails => ({
+  name: getString(details, 'name').slice(0, messageCharactersMax),
+  group: getString(details, 'group').slice(0, messageCharactersMax),
+  kind: getString(details, 'kind').slice(0, messageCharactersMax),
+  uid: getString(details, 'uid').slice(0, messageCharactersMax),
+  retryAfterSeconds: getInteger(details, 'retryAfterSeconds'),
+  causes: getList(details, 'causes', causesMax).map((entry) => {
+    const cause = requireObject(entry, 'response.status.details.causes');
     return {
-      reason: stringIn(cause, 'reason').slice(0, messageCharactersMax),
-      message: stringIn(cause, 'message').slice(0, messageCharactersMax),
-      field: stringIn(cause, 'field').slice(0, messageCharactersMax),
+      reason: getString(cause, 'reason').slice(0, messageCharactersMax),
+      message: getString(cause, 'message').slice(0, messageCharactersMax),
+      field: getString(cause, 'field').slice(0, messageCharactersMax),
     };
   }),
 });
 
-function annotationsIn(response: Values): ReadonlyMap<string, string> {
-  const given = objectIn(getOwn(response, 'auditAnnotations') ?? {}, 'response.auditAnnotations');
+function parseAnnotations(response: Values): ReadonlyMap<string, string> {
+  const given = requireObject(getOwn(response, 'auditAnnotations') ?? {}, 'response.auditAnnotations');
   return new Map(
     Object.entries(given)
       .slice(0, annotationsMax)
       .map(([key, value]) => [
         key.slice(0, annotationCharactersMax),
-        stringOf(value, 'response.auditAnnotations').slice(0, annotationCharactersMax),
+        requireString(value, 'response.auditAnnotations').slice(0, annotationCharactersMax),
       ]),
   );
 }
 
-/** Readers of members, for which null is the same as absent. */
-const memberIn = (values: Values, name: string): unknown => getOwn(values, name) ?? undefined;
+/** Null is equivalent to absent. */
+const getMember = (values: Values, name: string): unknown => getOwn(values, name) ?? undefined;
 
-const stringIn = (values: Values, name: string): string => stringOf(memberIn(values, name) ?? '', name);
+const getString = (values: Values, name: string): string => requireString(getMember(values, name) ?? '', name);
 
-function stringOf(value: unknown, name: string): string {
-  if (typeof value !== 'string') throw wrongType(name, 'a string');
+function requireString(value: unknown, name: string): string {
+  if (typeof value !== 'string') throw createTypeError(name, 'a string');
   return value;
 }
 
-function booleanIn(values: Values, name: string): boolean {
-  const value = memberIn(values, name) ?? false;
-  if (typeof value !== 'boolean') throw wrongType(name, 'a boolean');
+function getBoolean(values: Values, name: string): boolean {
+  const value = getMember(values, name) ?? false;
+  if (typeof value !== 'boolean') throw createTypeError(name, 'a boolean');
   return value;
 }
 
-function integerIn(values: Values, name: string): number {
-  const value = memberIn(values, name) ?? 0;
-  if (typeof value !== 'number' || (value | 0) !== value) throw wrongType(name, 'a 32-bit integer');
+function getInteger(values: Values, name: string): number {
+  const value = getMember(values, name) ?? 0;
+  if (typeof value !== 'number' || (value | 0) !== value) throw createTypeError(name, 'a 32-bit integer');
   return value;
 }
 
-function listIn(values: Values, name: string, max: number): readonly unknown[] {
-  const value = memberIn(values, name) ?? [];
-  if (!Array.isArray(value)) throw wrongType(name, 'a list');
+function getList(values: Values, name: string, max: number): readonly unknown[] {
+  const value = getMember(values, name) ?? [];
+  if (!Array.isArray(value)) throw createTypeError(name, 'a list');
   return value.slice(0, max);
 }
 
-function bytesIn(values: Values, name: string): Buffer {
-  const text = stringIn(values, name).replaceAll(/[\r\n]/g, '');
-  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw wrongType(name, 'base64');
+function getBytes(values: Values, name: string): Buffer {
+  const text = getString(values, name).replaceAll(/[\r\n]/g, '');
+  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw createTypeError(name, 'base64');
   return Buffer.from(text, 'base64');
 }
 
-function objectIn(value: unknown, name: string): Values {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wrongType(name, 'an object');
+function requireObject(value: unknown, name: string): Values {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw createTypeError(name, 'an object');
   return value as Values;
 }
 
-const invalid = (problem: string): WebhookCallError =>
+const createResponseError = (problem: string): WebhookCallError =>
   new WebhookCallError(`received invalid webhook response: ${problem}`);
-const wrongType = (name: string, wanted: string): WebhookCallError => invalid(`${name} is not ${wanted}`);
+const createTypeError = (name: string, wanted: string): WebhookCallError =>
+  createResponseError(`${name} is not ${wanted}`);
 
-/** Of text from a webhook, in error messages. */
+/** Maximum length of quoted webhook output in error messages. */
 const quotedCharactersMax = 256;
-const quoted = (text: string): string => JSON.stringify(text.slice(0, quotedCharactersMax));
+const quote = (text: string): string => JSON.stringify(text.slice(0, quotedCharactersMax));

@@ -1,10 +1,10 @@
 import type { Call, Clock, Random } from '@cluster-apiserver/base';
-import { type HttpsAnswer, HttpsError, HttpsTimeoutError } from '@cluster-apiserver/gates';
+import { type HttpsResponse, HttpsError, HttpsTimeoutError } from '@cluster-apiserver/gates';
 import { MalformedTextError, parseJson, type ServedKind, TooManyValuesError } from '@cluster-apiserver/model';
 import type { PolicyRequest } from '../request.ts';
-import { type AdmissionResponse, type Expected, responseIn, reviewOf } from './admission-review.ts';
+import { type AdmissionResponse, type ExpectedResponse, parseResponse, createReview } from './admission-review.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';
-import { denialBy, dryRunUnsupported, WebhookCallError } from './errors.ts';
+import { createDenial, createDryRunError, WebhookCallError } from './errors.ts';
 import type { WebhookClients } from './webhook-clients.ts';
 
 export interface CallOptions {
@@ -13,10 +13,10 @@ export interface CallOptions {
   readonly random: Random;
 }
 
-/** Enough for a patch (in base64) that contains the largest object that a request may send. */
+/** Fits a base64 patch with the largest object that a request may send. */
 const responseBytesMax = 5 * 1024 * 1024;
 
-/** As Go writes it, so that people and programs recognize it. */
+/** The message of Go, which operators and tools recognize. */
 const deadlineExceeded = 'context deadline exceeded';
 
 /**
@@ -28,71 +28,71 @@ export async function callWebhook(
   webhook: CompiledWebhook,
   matched: ServedKind,
   request: PolicyRequest,
-  { isMutating }: Pick<Expected, 'isMutating'>,
+  { isMutating }: Pick<ExpectedResponse, 'isMutating'>,
   { clients, clock, random }: CallOptions,
 ): Promise<AdmissionResponse> {
   const { context } = request;
   const { name, version, endpoint } = webhook;
-  if (context.dryRun && webhook.hasSideEffects) throw dryRunUnsupported(name);
+  if (context.dryRun && webhook.hasSideEffects) throw createDryRunError(name);
   if (version === undefined)
     throw new WebhookCallError('webhook does not accept known AdmissionReview versions (v1, v1beta1)', { code: 400 });
-  if (endpoint instanceof WebhookCallError) throw asCallFailure(endpoint);
+  if (endpoint instanceof WebhookCallError) throw toCallFailure(endpoint);
 
   const uid = random.uuid();
-  const body = JSON.stringify(reviewOf(version, request.reviewRequest(matched, uid)));
-  const timeoutMs = timeoutOf(webhook, context.call, clock);
+  const body = JSON.stringify(createReview(version, request.reviewRequest(matched, uid)));
+  const timeoutMs = getTimeoutMs(webhook, context.call, clock);
   const url = new URL(endpoint.url);
   url.searchParams.set('timeout', `${Math.ceil(timeoutMs / 1000)}s`);
   const headers = { ...endpoint.headers, 'content-type': 'application/json' };
   const answer = await clients
-    .clientOf(endpoint)
+    .getClient(endpoint)
     .send(
       { method: 'POST', url, headers, body, bodyBytesMax: responseBytesMax, timeoutMs: webhook.timeoutMs },
       context.call,
     )
     .catch((error: unknown) => {
       if (!(error instanceof HttpsError)) throw error;
-      throw asCallFailure(
-        new WebhookCallError(`Post ${JSON.stringify(url.href)}: ${reasonOf(error)}`, { cause: error }),
+      throw toCallFailure(
+        new WebhookCallError(`Post ${JSON.stringify(url.href)}: ${describeError(error)}`, { cause: error }),
       );
     });
-  const response = responseIn(reviewIn(answer), { version, uid, isMutating });
+  const response = parseResponse(parseReview(answer), { version, uid, isMutating });
   for (const [key, value] of response.auditAnnotations)
     if (isAnnotationKey(`${name}/${key}`)) context.annotate(`${name}/${key}`, value);
   for (const warning of response.warnings) if (warning !== '') context.warn(warning);
-  if (!response.allowed) throw denialBy(name, response.result);
+  if (!response.allowed) throw createDenial(name, response.result);
   return response;
 }
 
 /** The time for the answer; the webhook receives it in whole seconds. */
-const timeoutOf = ({ timeoutMs }: CompiledWebhook, { deadlineMs }: Call, clock: Clock): number =>
+const getTimeoutMs = ({ timeoutMs }: CompiledWebhook, { deadlineMs }: Call, clock: Clock): number =>
   Math.max(1, Math.min(timeoutMs, deadlineMs - clock.monotonicMs()));
 
-const asCallFailure = ({ message, code, cause }: WebhookCallError): WebhookCallError =>
+const toCallFailure = ({ message, code, cause }: WebhookCallError): WebhookCallError =>
   new WebhookCallError(`failed to call webhook: ${message}`, { code, cause });
 
-function reasonOf(error: HttpsError): string {
+function describeError(error: HttpsError): string {
   if (error instanceof HttpsTimeoutError) return deadlineExceeded;
   const { message } = (error.cause ?? {}) as { readonly message?: unknown };
   return typeof message === 'string' ? `${error.message}: ${message}` : error.message;
 }
 
-function reviewIn({ status, body }: HttpsAnswer): unknown {
+function parseReview({ status, body }: HttpsResponse): unknown {
   if (status < 200 || status > 206)
-    throw asCallFailure(
+    throw toCallFailure(
       new WebhookCallError(`the server answered with the status ${status}`, { code: status < 400 ? 503 : status }),
     );
   try {
     return parseJson(body).value;
   } catch (error) {
-    // Nothing of the text: the error might show pieces of it.
+    // The message must not quote the response.
     if (error instanceof MalformedTextError)
-      throw asCallFailure(new WebhookCallError('the response is not JSON', { cause: error }));
+      throw toCallFailure(new WebhookCallError('the response is not JSON', { cause: error }));
     if (error instanceof TooManyValuesError)
-      throw asCallFailure(new WebhookCallError('the response holds too many values', { cause: error }));
+      throw toCallFailure(new WebhookCallError('the response holds too many values', { cause: error }));
     throw error;
   }
 }
 
-/** A domain and a name. Others are left out, as by kube-apiserver. */
+/** A domain and a name. As in kube-apiserver, other keys are dropped. */
 const isAnnotationKey = (key: string): boolean => /^[^/]+\/[^/]+$/.test(key);

@@ -1,16 +1,16 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { MutatingWebhook, ValidatingWebhook, WebhookConfiguration } from '@cluster-apiserver/kinds';
-import { admissionEnvironment, type Expression } from '@cluster-apiserver/expressions';
+import { createAdmissionEnvironment, type Expression } from '@cluster-apiserver/expressions';
 import type { KubeObject } from '@cluster-apiserver/model';
 import { compileConditions, PolicyCompileError } from '../compiled.ts';
-import { type Matches, matcherOf } from '../matching.ts';
-import { type ReviewVersion, reviewVersionOf } from './admission-review.ts';
+import { type Matches, createMatcher } from '../matching.ts';
+import { type ReviewVersion, chooseReviewVersion } from './admission-review.ts';
 import { WebhookCallError } from './errors.ts';
 import type { Endpoint, WebhookClients } from './webhook-clients.ts';
 
 /** A webhook, ready to be called. */
 export interface CompiledWebhook {
-  /** Of the webhook among all of its kind. */
+  /** Unique among all webhooks of its kind. */
   readonly key: string;
   readonly name: string;
   readonly configuration: string;
@@ -23,7 +23,7 @@ export interface CompiledWebhook {
   readonly isReinvocable: boolean;
   readonly timeoutMs: number;
   readonly version: ReviewVersion | undefined;
-  /** Its address, or why it cannot be called. */
+  /** Its address, or the error if it cannot be called. */
   readonly endpoint: Endpoint | WebhookCallError;
 }
 
@@ -31,7 +31,7 @@ type AnyWebhook = ValidatingWebhook & Pick<MutatingWebhook, 'reinvocationPolicy'
 
 const defaultTimeoutSeconds = 10;
 /** Webhooks have neither parameters nor variables. */
-const environment = admissionEnvironment({ hasAuthorizer: true, hasParams: false });
+const environment = createAdmissionEnvironment({ hasAuthorizer: true, hasParams: false });
 /** Side effects with which a webhook may be called in a dry run. */
 const withoutSideEffects = ['None', 'NoneOnDryRun'];
 
@@ -54,18 +54,18 @@ function* compileWebhook(
     name,
     configuration,
     // A webhook without rules receives nothing, whereas policies without rules apply to everything.
-    matches: rules.length === 0 ? () => undefined : matcherOf({ ...webhook, resourceRules: rules }),
-    ...(yield* conditionsOf(matchConditions)),
+    matches: rules.length === 0 ? () => undefined : createMatcher({ ...webhook, resourceRules: rules }),
+    ...(yield* compileMatchConditions(matchConditions)),
     isIgnoredOnFailure: webhook.failurePolicy === 'Ignore',
     hasSideEffects: !withoutSideEffects.includes(sideEffects),
     isReinvocable: webhook.reinvocationPolicy === 'IfNeeded',
     timeoutMs: timeoutSeconds * 1000,
-    version: reviewVersionOf(webhook.admissionReviewVersions ?? []),
-    endpoint: endpointOf(webhook, clients),
+    version: chooseReviewVersion(webhook.admissionReviewVersions ?? []),
+    endpoint: resolveEndpoint(webhook, clients),
   };
 }
 
-function* conditionsOf(
+function* compileMatchConditions(
   conditions: NonNullable<AnyWebhook['matchConditions']>,
 ): SyncTask<Pick<CompiledWebhook, 'conditions' | 'fault'>> {
   try {
@@ -76,9 +76,9 @@ function* conditionsOf(
   }
 }
 
-function endpointOf({ clientConfig }: AnyWebhook, clients: WebhookClients): Endpoint | WebhookCallError {
+function resolveEndpoint({ clientConfig }: AnyWebhook, clients: WebhookClients): Endpoint | WebhookCallError {
   try {
-    return clients.endpointOf(clientConfig);
+    return clients.resolveEndpoint(clientConfig);
   } catch (error) {
     if (error instanceof WebhookCallError) return error;
     throw error;

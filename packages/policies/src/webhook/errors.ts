@@ -1,7 +1,7 @@
 import { StatusError } from '@cluster-apiserver/model';
 import type { WebhookResult } from './admission-review.ts';
 
-/** A call that failed: `failurePolicy` decides what that means. The message says why, and nothing of the object. */
+/** A failed call, to which `failurePolicy` applies. The message contains nothing of the object. */
 export class WebhookCallError extends Error {
   override readonly name = 'WebhookCallError';
   /** The HTTP status of the webhook, or that of a service that is unavailable; for metrics. */
@@ -13,7 +13,7 @@ export class WebhookCallError extends Error {
   }
 }
 
-/** A webhook that answered, and denied the request. */
+/** A webhook denied the request. */
 export class WebhookDenialError extends Error {
   override readonly name = 'WebhookDenialError';
   readonly status: StatusError;
@@ -28,7 +28,7 @@ export class WebhookDenialError extends Error {
 const codeMin = 400;
 const codeMax = 599;
 
-export function denialBy(webhook: string, { code, reason, message, details }: WebhookResult): WebhookDenialError {
+export function createDenial(webhook: string, { code, reason, message, details }: WebhookResult): WebhookDenialError {
   const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`;
   const explanation = message || reason;
   return new WebhookDenialError(
@@ -54,12 +54,12 @@ export function denialBy(webhook: string, { code, reason, message, details }: We
   );
 }
 
-export const dryRunUnsupported = (webhook: string): StatusError =>
+export const createDryRunError = (webhook: string): StatusError =>
   new StatusError('BadRequest', `admission webhook ${JSON.stringify(webhook)} does not support dry run`);
 
-/** The answer for a failed call with the failure policy `Fail`. */
-export const callFailed = (webhook: string, { message }: WebhookCallError): StatusError =>
-  internalError(`failed calling webhook ${JSON.stringify(webhook)}: ${message}`);
+/** The answer for a failed call with the failure policy `Fail`. The failure itself is logged where it occurs. */
+export const createCallFailure = (webhook: string, { message }: WebhookCallError): StatusError =>
+  createInternalError(`failed calling webhook ${JSON.stringify(webhook)}: ${message}`, { isLogged: true });
 
-export const internalError = (message: string): StatusError =>
-  new StatusError('InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] });
+export const createInternalError = (message: string, options?: { readonly isLogged: boolean }): StatusError =>
+  new StatusError('InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] }, options);

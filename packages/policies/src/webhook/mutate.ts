@@ -16,8 +16,8 @@ import {
 import type { PolicyRequest } from '../request.ts';
 import { callWebhook } from './call-webhook.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';
-import { internalError, WebhookCallError } from './errors.ts';
-import { type InvokeOptions, invokeWebhook, matchWebhook } from './invoke.ts';
+import { createInternalError, WebhookCallError } from './errors.ts';
+import { type InvokeOptions, invokeWebhook, matchWebhook } from './invoke-webhook.ts';
 
 /** The state of the first round of a write, for its second round. */
 class Rounds {
@@ -92,7 +92,7 @@ export class MutatingWebhooks {
       const patch = readPatch(response.patch);
       if (patch.operations.length === 0) return before;
       if (!before)
-        throw internalError(
+        throw createInternalError(
           `admission webhook ${JSON.stringify(webhook.name)} attempted to modify the object, which is not supported for this operation`,
         );
       const patched = await runTask(this.#options.clock, context.call, applyPatch(patch, matched, request));
@@ -126,8 +126,8 @@ function* applyPatch(patch: JsonPatch, matched: ServedKind, request: PolicyReque
   try {
     return yield* request.applyPatch(matched, patch);
   } catch (error) {
-    if (error instanceof PatchFailedError) throw internalError(`JSON Patch: ${error.message}`);
-    if (error instanceof WrongTypeError) throw internalError(`the patched object is invalid: ${error.message}`);
+    if (error instanceof PatchFailedError) throw createInternalError(`JSON Patch: ${error.message}`);
+    if (error instanceof WrongTypeError) throw createInternalError(`the patched object is invalid: ${error.message}`);
     throw error;
   }
 }

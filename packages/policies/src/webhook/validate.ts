@@ -3,7 +3,7 @@ import { type ServedKind, StatusError } from '@cluster-apiserver/model';
 import type { PolicyRequest } from '../request.ts';
 import { callWebhook } from './call-webhook.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';
-import { type InvokeOptions, invokeWebhook, matchWebhook } from './invoke.ts';
+import { type InvokeOptions, invokeWebhook, matchWebhook } from './invoke-webhook.ts';
 
 interface Invocation {
   readonly webhook: CompiledWebhook;
@@ -24,12 +24,12 @@ export function* validateByWebhooks(
   if (invocations.length === 0) return;
   throwIfAborted(request.context.call);
   const denials = yield* awaitValue(
-    Promise.all(invocations.map((invocation, index) => denialOf(invocation, index, request, options))),
+    Promise.all(invocations.map((invocation, index) => findDenial(invocation, index, request, options))),
   );
   for (const denial of denials) if (denial) throw denial;
 }
 
-async function denialOf(
+async function findDenial(
   { webhook, matched }: Invocation,
   index: number,
   request: PolicyRequest,

@@ -35,21 +35,21 @@ describe('An endpoint', () => {
     ['portless', {}, 'https://policy.example.com/', 'portless.team.svc:443'],
     ['six', {}, 'https://[::1]:8443/', 'six.team.svc:443'],
   ])('of the service %s with %j is %s', (name, more, url, host) => {
-    const found = clients().endpointOf({ service: { namespace: 'team', name, ...more } });
+    const found = clients().resolveEndpoint({ service: { namespace: 'team', name, ...more } });
     expect([found.url.href, found.headers['host'], found.serverName]).toEqual([url, host, `${name}.team.svc`]);
   });
 
   test('of a service that is not configured is none', () => {
-    expect(() => clients().endpointOf({ service: { namespace: 'other', name: 'policy' } })).toThrow(
+    expect(() => clients().resolveEndpoint({ service: { namespace: 'other', name: 'policy' } })).toThrow(
       'no address is known for the service other/policy',
     );
   });
 });
 
-test('webhooks of one server and one CA bundle share a client, and others do not', () => {
+test('only webhooks with the same server and CA bundle share a client', () => {
   const all = clients();
   const clientOf = (url: string, caBundle?: string) =>
-    all.clientOf(all.endpointOf({ url, ...(caBundle && { caBundle }) }));
+    all.getClient(all.resolveEndpoint({ url, ...(caBundle && { caBundle }) }));
   const first = clientOf('https://a.example.com/one', 'QQ==');
   expect(clientOf('https://a.example.com/two', 'QQ==')).toBe(first);
   expect(clientOf('https://a.example.com/one', 'Qg==')).not.toBe(first);
@@ -60,9 +60,9 @@ test('webhooks of one server and one CA bundle share a client, and others do not
   expect(ended).toEqual(['closed 1', 'closed 2', 'closed 3', 'closed 4']);
 });
 
-test('the client that was not used for longest is retired when there are too many', () => {
+test('the least recently used client is closed when there are too many', () => {
   const all = clients();
-  const use = (at: number) => all.clientOf(all.endpointOf({ url: `https://${at}.example.com/` }));
+  const use = (at: number) => all.getClient(all.resolveEndpoint({ url: `https://${at}.example.com/` }));
   for (let at = 1; at <= 200; at++) use(at);
   use(1);
   use(201);

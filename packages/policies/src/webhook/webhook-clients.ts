@@ -23,9 +23,9 @@ export interface Endpoint {
   readonly clientKey: string;
 }
 
-/** As many as kube-apiserver keeps. The least recently used is closed for another one. */
+/** As in kube-apiserver. The least recently used client is closed first. */
 const clientsMax = 200;
-/** Of one client: the default limit of mutating requests in flight, so that no call waits for a connection. */
+/** Connections per client: the default limit of mutating requests in flight, so that no call waits for a connection. */
 const connectionsMax = 200;
 
 /** Clients of webhooks, one for each server and CA bundle. Connections are kept open for the next request. */
@@ -39,11 +39,11 @@ export class WebhookClients {
   }
 
   /** Throws a WebhookCallError if the webhook cannot be reached as it is configured. */
-  endpointOf({ url = '', service, caBundle = '' }: WebhookClientConfig): Endpoint {
+  resolveEndpoint({ url = '', service, caBundle = '' }: WebhookClientConfig): Endpoint {
     if (!service) {
-      // Validation refuses such URLs, but an older server may have stored one.
+      // Validation rejects such URLs, but an older server may have stored one.
       if (!URL.canParse(url)) throw new WebhookCallError('the URL of the webhook is not valid');
-      return endpoint({ url: new URL(url), serverName: undefined, headers: {}, caBundle });
+      return toEndpoint({ url: new URL(url), serverName: undefined, headers: {}, caBundle });
     }
     const { namespace, name, path = '/', port = 443 } = service;
     const address = this.#options.resolveService(namespace, name);
@@ -55,10 +55,10 @@ export class WebhookClients {
     if (!/:\d+$/.test(address)) target.port = String(port);
     target.pathname = path;
     const serverName = `${name}.${namespace}.svc`;
-    return endpoint({ url: target, serverName, headers: { host: `${serverName}:${port}` }, caBundle });
+    return toEndpoint({ url: target, serverName, headers: { host: `${serverName}:${port}` }, caBundle });
   }
 
-  clientOf({ serverName, caBundle, clientKey }: Endpoint): Pick<RetirableClient, 'send'> {
+  getClient({ serverName, caBundle, clientKey }: Endpoint): Pick<RetirableClient, 'send'> {
     const known = this.#clients.get(clientKey);
     this.#clients.delete(clientKey);
     const ca = caBundle === '' ? undefined : Buffer.from(caBundle, 'base64');
@@ -77,7 +77,7 @@ export class WebhookClients {
   }
 }
 
-const endpoint = (of: Omit<Endpoint, 'clientKey'>): Endpoint => ({
+const toEndpoint = (of: Omit<Endpoint, 'clientKey'>): Endpoint => ({
   ...of,
   clientKey: JSON.stringify([of.url.host, of.serverName, of.caBundle]),
 });

@@ -2,25 +2,25 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { PolicyEnvironment } from '../environment.ts';
-import { obeysWebhooks } from '../exempt.ts';
+import { getWebhookSources } from '../applicable-sources.ts';
 import { CompiledObjects, followObjects } from '../followed-objects.ts';
-import type { Sources } from '../in-force.ts';
-import { compiledFromFiles, type StaticSource } from '../static-objects.ts';
+import type { Sources } from '../active.ts';
+import { compileStaticObjects, type StaticSource } from '../static-objects.ts';
 import { type CompiledWebhook, compileWebhooks } from './compiled-webhook.ts';
-import type { InvokeOptions } from './invoke.ts';
+import type { InvokeOptions } from './invoke-webhook.ts';
 
-/** What both plugins of webhooks are opened with. */
+/** Options of both webhook plugins. */
 export interface WebhookPluginOptions extends InvokeOptions {
   readonly configurations: Resource;
-  /** Configurations that come from files; undefined if none do. */
+  /** Configurations from static manifests; undefined if none are configured. */
   readonly staticObjects: StaticSource<readonly KubeObject[]> | undefined;
   readonly environment: PolicyEnvironment;
-  /** Configurations could not be compiled, by an internal error; they are compiled again. */
+  /** Called for an internal error; compilation is retried. */
   readonly compileFailed: (error: unknown) => void;
 }
 
-/** The webhooks of all configurations, in the order of the names of these. */
-export function webhookSources({
+/** The webhooks of all configurations, sorted by name of the configuration. */
+export function openWebhookSources({
   configurations,
   staticObjects,
   clients,
@@ -29,10 +29,10 @@ export function webhookSources({
 }: WebhookPluginOptions): Sources<CompiledWebhook> {
   const compiled = new CompiledObjects(configurations, (object) => compileWebhooks(object, clients));
   return {
-    obeys: obeysWebhooks,
-    fromFiles: compiledFromFiles(staticObjects, (objects) => compileAll(objects, clients), { clock, compileFailed }),
+    applicableSources: getWebhookSources,
+    fromFiles: compileStaticObjects(staticObjects, (objects) => compileAll(objects, clients), { clock, compileFailed }),
     fromApi: followObjects({
-      what: 'webhook configuration',
+      description: 'webhook configuration',
       kinds: [compiled],
       combine: () => compiled.current.flat(),
       clock,

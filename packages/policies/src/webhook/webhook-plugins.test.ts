@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, DeadlineExceededError, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
-import { type AdmissionContext, type HttpsAnswer, HttpsError, type HttpsClient } from '@cluster-apiserver/gates';
+import { type AdmissionContext, type HttpsResponse, HttpsError, type HttpsClient } from '@cluster-apiserver/gates';
 import { kinds, type MutatingWebhook } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import { until } from '../../../base/test/until.ts';
 import { services } from '../../../kinds/test/services.ts';
-import { mutatingAdmissionWebhook } from '../mutating-webhook-plugin.ts';
-import { validatingAdmissionWebhook } from '../validating-webhook-plugin.ts';
+import { createMutatingAdmissionWebhook } from '../mutating-webhook-plugin.ts';
+import { createValidatingAdmissionWebhook } from '../validating-webhook-plugin.ts';
 import { WebhookClients } from './webhook-clients.ts';
 
 type Request = Parameters<HttpsClient['send']>[0];
@@ -20,15 +20,18 @@ let send: HttpsClient['send'];
 let annotations: Map<string, string>;
 let warnings: string[];
 let counted: string[];
+/** The webhooks whose failed calls were reported. */
+let failures: string[];
 beforeEach(() => {
   sent = [];
   annotations = new Map();
   warnings = [];
   counted = [];
+  failures = [];
   send = async (request) => answer(request, { allowed: true });
 });
 
-const answer = ({ body = '' }: Request, response: object): HttpsAnswer => {
+const answer = ({ body = '' }: Request, response: object): HttpsResponse => {
   const { apiVersion, request } = JSON.parse(body) as { apiVersion: string; request: { uid: string } };
   const review = { kind: 'AdmissionReview', apiVersion, response: { uid: request.uid, ...response } };
   return { status: 200, body: JSON.stringify(review) };
@@ -64,7 +67,7 @@ const configurationsOf = (...webhooks: MutatingWebhook[]): Resource => {
 const options = (...webhooks: MutatingWebhook[]) => ({
   configurations: configurationsOf(...webhooks),
   environment: {
-    equivalentsOf: () => [],
+    findEquivalents: () => [],
     asServed: (_: object, object: KubeObject) => object,
     asStored: (_: object, object: KubeObject) => object,
     namespace: () => undefined,
@@ -90,7 +93,7 @@ const options = (...webhooks: MutatingWebhook[]) => ({
     failedOpen: (name: string) => void counted.push(`failed open ${name}`),
     conditions: { evaluated: () => {}, excluded: () => {}, failed: () => {} },
   },
-  failed: () => {},
+  failed: ({ webhook: name }: { readonly webhook: string }) => void failures.push(name),
   staticObjects: undefined,
   compileFailed: (error: unknown) => {
     throw error;
@@ -119,21 +122,21 @@ const context = (part: Partial<AdmissionContext> = {}): AdmissionContext => ({
 });
 
 const validate = async (part: Partial<AdmissionContext>, ...webhooks: MutatingWebhook[]) =>
-  validatingAdmissionWebhook(options(...webhooks)).validate?.(context(part));
+  createValidatingAdmissionWebhook(options(...webhooks)).validate?.(context(part));
 const mutate = async (part: Partial<AdmissionContext>, ...webhooks: MutatingWebhook[]) =>
-  mutatingAdmissionWebhook(options(...webhooks)).mutate?.(context(part));
+  createMutatingAdmissionWebhook(options(...webhooks)).mutate?.(context(part));
 
-test('nothing waits where no webhook matches, once the webhooks are compiled', async () => {
+test('is synchronous where no webhook matches, once the webhooks are compiled', async () => {
   const given = context();
   const mine = options(webhook('a', { rules: [] }));
-  const [mutating, validating] = [mutatingAdmissionWebhook(mine), validatingAdmissionWebhook(mine)];
+  const [mutating, validating] = [createMutatingAdmissionWebhook(mine), createValidatingAdmissionWebhook(mine)];
   await Promise.all([mutating.mutate?.(given), validating.validate?.(given)]);
   expect(mutating.mutate?.(given)).toBe(given.object);
   expect(validating.validate?.(given)).toBeUndefined();
 });
 
-describe('The audit log is told', () => {
-  test('what webhooks tell it, under their names', async () => {
+describe('Audit annotations hold', () => {
+  test('the annotations of webhooks, under their names', async () => {
     const auditAnnotations = { why: 'because', 'with/slash': 'left out', '': 'left out' };
     send = async (request) => answer(request, { allowed: true, auditAnnotations });
     await validate({}, webhook('a'));
@@ -168,7 +171,7 @@ describe('The audit log is told', () => {
   });
 });
 
-describe('What is counted', () => {
+describe('Metrics', () => {
   test.each<[string, HttpsClient['send'], Partial<MutatingWebhook>, string[]]>([
     [
       'an admitted write',
@@ -207,7 +210,7 @@ describe('What is counted', () => {
   });
 });
 
-test('validating webhooks are called at once, mutating ones one after the other', async () => {
+test('validating webhooks are called in parallel, mutating ones in sequence', async () => {
   const waiting: (() => void)[] = [];
   send = (request) => new Promise((resolve) => void waiting.push(() => resolve(answer(request, { allowed: true }))));
   const calls = (count: number): Promise<true> => until(`${count} calls`, () => sent.length === count || undefined);
@@ -235,7 +238,7 @@ test.each(['Ignore', 'Fail'])(
   },
 );
 
-test('the webhook is told in whole seconds how long it has', async () => {
+test('the webhook gets its timeout in whole seconds', async () => {
   const deadlineMs = clock.monotonicMs() + 2_900;
   await validate({}, webhook('a'), webhook('b', { timeoutSeconds: 30 }));
   await validate({ call: callUntil(deadlineMs) }, webhook('c', { timeoutSeconds: 30 }));
@@ -249,6 +252,13 @@ test('a webhook with side effects is not called for a dry run', async () => {
   await expect(validate({ dryRun: true }, effects)).rejects.toMatchObject(refused);
   await expect(mutate({ dryRun: true }, effects)).rejects.toMatchObject(refused);
   expect(sent).toEqual([]);
+});
+
+test('a failed call is logged by the plugin and not again with the answer', async () => {
+  send = async () => ({ status: 502, body: '' });
+  await expect(validate({}, webhook('a'))).rejects.toMatchObject({ code: 500, isLogged: true });
+  await expect(mutate({}, webhook('a'))).rejects.toMatchObject({ code: 500, isLogged: true });
+  expect(failures).toEqual(['a.example.com', 'a.example.com']);
 });
 
 test('a stored webhook that validation would refuse is a failed call', async () => {

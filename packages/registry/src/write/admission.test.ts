@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { toSyncTask, callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
-import { type AdmissionPlugin, type AdmissionContext, admission } from '@cluster-apiserver/gates';
+import { type AdmissionPlugin, type AdmissionContext, createAdmission } from '@cluster-apiserver/gates';
 import { decode, type Kind, type KubeObject, readApplied, StatusError } from '@cluster-apiserver/model';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { robotKind } from '../../test/robot-kind.ts';
@@ -47,7 +47,7 @@ const asking = (namespace: string, plugins: readonly AdmissionPlugin[], dryRun =
   manager: 'm',
   warn: () => {},
   requester: {
-    admission: admission(plugins),
+    admission: createAdmission(plugins),
     user: { name: 'somebody', groups: [] },
     subresource: undefined,
     options: { kind: 'CreateOptions' } as const,

@@ -1,17 +1,17 @@
 import { X509Certificate } from 'node:crypto';
-import { certificatesIn, type FoundCertificates } from '@cluster-apiserver/config';
+import { splitCertificates, type FoundCertificates } from '@cluster-apiserver/config';
 
 export interface Warning extends Omit<FoundCertificates, 'pem'> {
   readonly message: string;
 }
 
-/** The certificates that are not valid now, or not for long. `nowMs` is the time of the clock. */
-export function certificateWarnings(
+/** Finds certificates that are expired, not valid yet, or about to expire. */
+export function findCertificateWarnings(
   found: readonly FoundCertificates[],
   { nowMs, warnBeforeMs }: { readonly nowMs: number; readonly warnBeforeMs: number },
 ): readonly Warning[] {
   return found.flatMap(({ pem, ...place }) =>
-    certificatesIn(pem).flatMap((text) => {
+    splitCertificates(pem).flatMap((text) => {
       const certificate = new X509Certificate(text);
       const [fromMs, toMs] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
       const name = `certificate ${JSON.stringify(certificate.subject.split('\n').join(', '))}`;

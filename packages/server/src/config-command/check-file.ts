@@ -3,7 +3,7 @@ import type { Clock, Random } from '@cluster-apiserver/base';
 import {
   type AdmissionConfiguration,
   ConfigurationError,
-  certificatesIn,
+  splitCertificates,
   Findings,
   kindOf,
   loadAbacPolicies,
@@ -20,17 +20,17 @@ import {
   readEgressTls,
   readWebhookConnection,
 } from '@cluster-apiserver/config';
-import { problemOfPluginName } from '@cluster-apiserver/gates';
+import { describeUnknownPlugin } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import { parseYaml } from '@cluster-apiserver/model';
 import type { ResourceKind } from '@cluster-apiserver/registry';
-import type { Files } from '../surroundings.ts';
+import type { Files } from '../environment.ts';
 import {
-  policiesOf,
+  buildStaticPolicies,
   readManifestFiles,
   readStaticManifests,
   type ManifestFile,
-  webhooksOf,
+  buildStaticWebhooks,
 } from '../wiring/read-static-manifests.ts';
 
 export interface CheckEnvironment {
@@ -41,19 +41,19 @@ export interface CheckEnvironment {
 
 export interface CheckedFile {
   readonly file: string;
-  /** What it was checked as; undefined if it is nothing known. */
+  /** The kind it was checked as; undefined if the kind is unknown. */
   readonly kind: string | undefined;
   readonly problems: readonly Problem[];
   readonly certificates: Findings['certificates'];
 }
 
-interface Checking extends CheckEnvironment {
+interface CheckContext extends CheckEnvironment {
   readonly file: string;
   readonly text: string;
   readonly findings: Findings;
 }
 
-/** Loads a file as a server with such a file would, as far as that can be done without one. */
+/** Validates a file as the server does when it loads it. */
 export async function checkFile(file: string, environment: CheckEnvironment): Promise<CheckedFile> {
   let content: Buffer;
   try {
@@ -64,7 +64,7 @@ export async function checkFile(file: string, environment: CheckEnvironment): Pr
   }
   const text = content.toString();
   const findings = new Findings(text);
-  const { kind, check } = checkOf(text);
+  const { kind, check } = chooseCheck(text);
   try {
     await check({ ...environment, file, text, findings });
     findings.requireNoProblems();
@@ -75,10 +75,10 @@ export async function checkFile(file: string, environment: CheckEnvironment): Pr
   }
 }
 
-/** Throws a ConfigurationError, or notes what is wrong. */
-type Check = (checking: Checking) => unknown;
+/** Throws a ConfigurationError, or adds problems to the findings. */
+type Check = (checking: CheckContext) => unknown;
 
-/** By the names of the kinds. Flags that would have to fit are taken to fit. */
+/** By the name of the kind. Flags that the file must agree with are assumed to agree. */
 const checks: Readonly<Record<string, Check>> = {
   AuthenticationConfiguration: ({ text, findings }) =>
     loadAuthenticationConfiguration(
@@ -100,7 +100,7 @@ const checks: Readonly<Record<string, Check>> = {
     loadPluginConfiguration('EventRateLimit', text, findings),
   MutatingAdmissionPolicyConfiguration: (checking) => checkPlugin(['MutatingAdmissionPolicy'], checking),
   ValidatingAdmissionPolicyConfiguration: (checking) => checkPlugin(['ValidatingAdmissionPolicy'], checking),
-  // It does not say for which of the two plugins it is.
+  // The kind does not reveal which of the two plugins it is for.
   WebhookAdmissionConfiguration: (checking) =>
     checkPlugin(['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook'], checking),
   EncryptionConfiguration: ({ text, findings }) => loadEncryptionConfiguration(text, findings),
@@ -110,10 +110,10 @@ const checks: Readonly<Record<string, Check>> = {
   },
 };
 
-function checkOf(text: string): { readonly kind: string | undefined; readonly check: Check } {
+function chooseCheck(text: string): { readonly kind: string | undefined; readonly check: Check } {
   if (/^-----BEGIN /m.test(text)) return { kind: 'PEM', check: checkPem };
   if (isEmpty.test(text)) return { kind: undefined, check: ({ findings }) => findings.add('', 'the file is empty') };
-  const written = documentIn(text);
+  const written = findDocument(text);
   const known = written && kindOf(written['apiVersion'], written['kind']);
   const check = known && checks[nameOf(known)];
   if (known && check) return { kind: nameOf(known), check };
@@ -121,34 +121,34 @@ function checkOf(text: string): { readonly kind: string | undefined; readonly ch
   return { kind: undefined, check: checkUnknown };
 }
 
-/** Nothing but comments and marks of documents. */
+/** Matches a file that contains only comments and document separators. */
 const isEmpty = /^(?:[ \t\r]*(?:#.*|---[ \t]*)?(?:\n|$))*$/;
 const firstPolicy = /^[ \t]*(\{.*\})[ \t\r]*$/m;
 const separator = /^---[ \t]*\r?$/m;
 
-/** What the file holds, or a line of it: a policy file has an object on each. Undefined if it is several objects, or none. */
-function documentIn(text: string): Readonly<Record<string, unknown>> | undefined {
-  const whole = text.split(separator).length > 1 ? undefined : parsed(text);
+/** The only object of the file, or the first line of an ABAC policy file. Undefined if there are several objects or none. */
+function findDocument(text: string): Readonly<Record<string, unknown>> | undefined {
+  const whole = text.split(separator).length > 1 ? undefined : parseObject(text);
   if (whole) return whole;
-  const line = parsed(firstPolicy.exec(text)?.[1] ?? '');
+  const line = parseObject(firstPolicy.exec(text)?.[1] ?? '');
   return line?.['kind'] === 'Policy' ? line : undefined;
 }
 
-function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const { value, hasMoreDocuments } = parseYaml(text, Number.POSITIVE_INFINITY);
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value) && !hasMoreDocuments;
     return isObject ? (value as Readonly<Record<string, unknown>>) : undefined;
   } catch {
-    return undefined; // whoever reads it as what it is says where it is wrong
+    return undefined; // the check of its kind reports the syntax error
   }
 }
 
 const isManifest = ({ apiVersion, kind }: Readonly<Record<string, unknown>>): boolean =>
   String(apiVersion).startsWith('admissionregistration.k8s.io/') || (typeof kind === 'string' && kind.endsWith('List'));
 
-function checkUnknown({ findings, text }: Checking): void {
-  const { apiVersion, kind } = documentIn(text) ?? {};
+function checkUnknown({ findings, text }: CheckContext): void {
+  const { apiVersion, kind } = findDocument(text) ?? {};
   if (typeof kind !== 'string') findings.add('kind', 'Required value');
   else
     findings.add(
@@ -157,10 +157,10 @@ function checkUnknown({ findings, text }: Checking): void {
     );
 }
 
-async function checkAdmission({ file, files, text, findings, ...machine }: Checking): Promise<void> {
+async function checkAdmission({ file, files, text, findings, ...machine }: CheckContext): Promise<void> {
   const configuration = await readAdmissionConfiguration(
     text,
-    { file, readFile: files.read, problemOfName: problemOfPluginName },
+    { file, readFile: files.read, problemOfName: describeUnknownPlugin },
     findings,
   );
   for (const plugin of staticPlugins)
@@ -170,7 +170,7 @@ async function checkAdmission({ file, files, text, findings, ...machine }: Check
 type StaticPlugin = 'MutatingAdmissionPolicy' | 'ValidatingAdmissionPolicy' | WebhookPlugin;
 type WebhookPlugin = 'MutatingAdmissionWebhook' | 'ValidatingAdmissionWebhook';
 
-/** The kinds of the objects that a plugin reads from files. */
+/** Kinds of the static manifests of each plugin. */
 const kindsOf: Readonly<Record<StaticPlugin, readonly string[]>> = {
   MutatingAdmissionPolicy: ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'],
   MutatingAdmissionWebhook: ['MutatingWebhookConfiguration'],
@@ -179,18 +179,18 @@ const kindsOf: Readonly<Record<StaticPlugin, readonly string[]>> = {
 };
 const staticPlugins = Object.keys(kindsOf) as readonly StaticPlugin[];
 
-/** A file with the configuration of one of these plugins. */
-function checkPlugin(plugins: readonly [StaticPlugin, ...StaticPlugin[]], checking: Checking): Promise<void> {
+/** Checks the configuration file of one of these plugins. */
+function checkPlugin(plugins: readonly [StaticPlugin, ...StaticPlugin[]], checking: CheckContext): Promise<void> {
   const [plugin] = plugins;
   const configuration = loadPluginConfiguration(plugin, checking.text, checking.findings);
   return checkDirectory(configuration[plugin], plugins, checking);
 }
 
-/** The files of the directory that the configuration of a plugin names. */
+/** Checks the static manifests of the directory that a plugin configuration names. */
 async function checkDirectory(
   configuration: AdmissionConfiguration[StaticPlugin],
   plugins: readonly StaticPlugin[],
-  { findings, ...checking }: Checking,
+  { findings, ...checking }: CheckContext,
 ): Promise<void> {
   const directory = configuration?.staticManifestsDir;
   if (directory === undefined) return;
@@ -202,7 +202,7 @@ async function checkDirectory(
   }
 }
 
-const checkManifests = ({ file, text, ...checking }: Checking): Promise<void> =>
+const checkManifests = ({ file, text, ...checking }: CheckContext): Promise<void> =>
   checkObjects([{ file, text }], staticPlugins, checking);
 
 async function checkObjects(
@@ -216,29 +216,29 @@ async function checkObjects(
   const all = plugins.map((plugin) => kindsOf[plugin].flatMap(resourceOf));
   const manifests = await readStaticManifests(files, all.flat());
   for (const [objects, bindings] of all)
-    if (objects && bindings) policiesOf(manifests, { policies: objects, bindings });
-    else if (objects) webhooksOf(manifests, objects);
+    if (objects && bindings) buildStaticPolicies(manifests, { policies: objects, bindings });
+    else if (objects) buildStaticWebhooks(manifests, objects);
 }
 
 const pemBlock = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;
 
-/** Certificates and keys in a file of their own. */
-function checkPem({ text, findings }: Checking): void {
+/** Checks a PEM file with certificates and keys. */
+function checkPem({ text, findings }: CheckContext): void {
   const blocks = [...text.matchAll(pemBlock)];
   if (blocks.length === 0) findings.add('', 'holds no PEM that is complete');
   for (const { 0: pem, 1: label = '', index } of blocks) {
     const place = { line: text.slice(0, index).split('\n').length, column: 1 };
     if (!isReadable(label, pem)) findings.addAt(place, '', `the ${label.toLowerCase()} cannot be read`);
   }
-  if (certificatesIn(text).length > 0 && findings.problems.length === 0) findings.addCertificates('', text);
+  if (splitCertificates(text).length > 0 && findings.problems.length === 0) findings.addCertificates('', text);
 }
 
 function isReadable(label: string, pem: string): boolean {
   try {
     if (label.endsWith('PRIVATE KEY')) createPrivateKey(pem);
-    else createPublicKey(pem); // that of a certificate, too
+    else createPublicKey(pem); // also accepts a certificate
     return true;
   } catch {
-    return false; // OpenSSL's reasons could show a piece of a key
+    return false; // the message of OpenSSL could reveal a part of a key
   }
 }

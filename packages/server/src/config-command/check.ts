@@ -1,5 +1,5 @@
 import type { FoundCertificates, Problem } from '@cluster-apiserver/config';
-import { certificateWarnings } from './certificate-warnings.ts';
+import { findCertificateWarnings } from './certificate-warnings.ts';
 import { checkFile, type CheckEnvironment, type CheckedFile } from './check-file.ts';
 
 export interface CheckOptions extends CheckEnvironment {
@@ -9,7 +9,7 @@ export interface CheckOptions extends CheckEnvironment {
   readonly print: (line: string) => void;
 }
 
-/** What is reported, in the order of the files and of their lines. */
+/** One line of the report, sorted by file and line. */
 interface Reported {
   readonly severity: 'error' | 'warning';
   readonly file: string;
@@ -19,15 +19,15 @@ interface Reported {
   readonly message: string;
 }
 
-/** Checks all files. Gives the code to exit with: 1 if any has a fault; warnings are none. */
+/** Checks all files. Returns the exit code: 1 if any file has an error; warnings do not count. */
 export async function check({ paths, output, warnBeforeMs, print, ...environment }: CheckOptions): Promise<number> {
   const checked: CheckedFile[] = [];
   for (const path of paths) checked.push(await checkFile(path, environment));
   const nowMs = environment.clock.now();
   const reported = checked.flatMap(({ file, problems, certificates }) =>
-    withoutRepetition([
-      ...problems.map((problem) => reportedIn(file, problem, 'error')),
-      ...certificateWarnings(certificates, { nowMs, warnBeforeMs }).map((one) => reportedIn(file, one, 'warning')),
+    dropDuplicates([
+      ...problems.map((problem) => toReported(file, problem, 'error')),
+      ...findCertificateWarnings(certificates, { nowMs, warnBeforeMs }).map((one) => toReported(file, one, 'warning')),
     ]),
   );
   const count = (severity: Reported['severity']): number => reported.filter((one) => one.severity === severity).length;
@@ -36,13 +36,13 @@ export async function check({ paths, output, warnBeforeMs, print, ...environment
     const files = checked.map(({ file, kind }) => ({ file, kind: kind ?? null }));
     print(JSON.stringify({ files, errors, warnings, problems: reported }, null, 2));
   } else {
-    for (const one of reported) print(textOf(one));
+    for (const one of reported) print(formatReported(one));
     if (errors + warnings === 0) for (const { file, kind } of checked) print(`${file}: ${kind} is valid`);
   }
   return errors > 0 ? 1 : 0;
 }
 
-function reportedIn(
+function toReported(
   checked: string,
   { file, place, path, message }: Pick<Problem & FoundCertificates, 'file' | 'place' | 'path'> & { message: string },
   severity: Reported['severity'],
@@ -51,11 +51,11 @@ function reportedIn(
   return { severity, file: file ?? checked, line, column, path, message };
 }
 
-const textOf = ({ severity, file, line, column, path, message }: Reported): string =>
+const formatReported = ({ severity, file, line, column, path, message }: Reported): string =>
   `${file}:${line}:${column} ${path === '' ? '' : `${path}: `}${severity === 'warning' ? 'warning: ' : ''}${message}`;
 
-/** A file that is named twice is reported once. */
-const withoutRepetition = (reported: readonly Reported[]): readonly Reported[] =>
+/** A file that is given twice is reported once. */
+const dropDuplicates = (reported: readonly Reported[]): readonly Reported[] =>
   [...new Map(reported.map((one) => [JSON.stringify(one), one])).values()].toSorted(
     (one, other) =>
       (one.file < other.file ? -1 : Number(one.file > other.file)) ||

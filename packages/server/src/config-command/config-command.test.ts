@@ -26,10 +26,10 @@ async function run(files: Readonly<Record<string, string>>, ...args: string[]): 
     Object.keys(files)
       .filter((path) => path.startsWith(`${directory}/`))
       .map((path) => path.slice(directory.length + 1));
-  const surroundings = { clock, random: systemRandom(), files: { read, list, write: async () => {} } };
+  const environment = { clock, random: systemRandom(), files: { read, list, write: async () => {} } };
   const code = await configCommand(
     args,
-    surroundings,
+    environment,
     (line) => lines.push(line),
     (line) => errors.push(line),
   );
@@ -194,7 +194,7 @@ describe('config check finds', () => {
     expect(lines.join()).not.toMatch(/hush|aHVz/);
   });
 
-  test('all faults of all files, also of one that is not there', async () => {
+  test('all problems of all files, also of a missing one', async () => {
     const files = { one: config('v1', 'Pod', ''), two: 'a: [' };
     const { code, lines } = await run(files, 'check', 'one', 'absent', 'two');
     expect(lines.map((line) => line.split(' ')[0])).toEqual(['one:2:7', 'absent:1:1', 'two:1:5']);
@@ -220,7 +220,7 @@ describe('certificates', () => {
 `,
     );
 
-  test('that are valid for long are no warning', async () => {
+  test('that are valid for long cause no warning', async () => {
     expect(await check(authentication())).toEqual({
       code: 0,
       lines: ['file: AuthenticationConfiguration is valid'],
@@ -231,7 +231,7 @@ describe('certificates', () => {
   test.each<[string, () => string]>([
     ['4:66 jwt[0].issuer.certificateAuthority', authentication],
     ['1:1', () => pem],
-  ])('that expire are warned of, at %s', async (place, text) => {
+  ])('that expire cause a warning at %s', async (place, text) => {
     const days = (toMs - clock.now()) / 86_400_000;
     const { code, lines } = await run({ file: text() }, 'check', `--warn-before=${Math.ceil(days + 1) * 24}h`, 'file');
     const separator = place === '1:1' ? '' : ':';
@@ -242,7 +242,7 @@ describe('certificates', () => {
   });
 });
 
-test('--output json is for programs', async () => {
+test('--output json prints machine-readable results', async () => {
   const files = { file: config('v1', 'Pod', '') };
   const { code, lines } = await run(files, 'check', '--output=json', 'file');
   expect(JSON.parse(lines.join('\n'))).toEqual({
@@ -273,7 +273,7 @@ test.each([
   [['show'], 'give either --kubeconfig or --server'],
   [['show', '--server=http://a'], '--server: expected a URL with https'],
   [['show', '--kubeconfig=absent'], '--kubeconfig: cannot read absent'],
-])('a wrong command line %j ends with 2', async (args, error) => {
+])('an invalid command line %j exits with 2', async (args, error) => {
   const { code, lines, errors } = await run({}, ...args);
   expect(errors.join('\n')).toContain(error);
   expect([code, lines]).toEqual([2, []]);

@@ -1,8 +1,8 @@
-import { FlagError, durationMs, flagSwitch, oneOf, path, text } from '../flag.ts';
-import type { Surroundings } from '../surroundings.ts';
+import { FlagError, durationMs, boolean, oneOf, path, text } from '../flag.ts';
+import type { Environment } from '../environment.ts';
 import { parseFlagsOf } from '../parse-flags.ts';
 import { check } from './check.ts';
-import { schemaOf } from './schema.ts';
+import { getSchema } from './schema.ts';
 import { show } from './show.ts';
 
 export const configHelp = `cluster-apiserver config check [--output text|json] [--warn-before 720h] FILE…
@@ -18,35 +18,35 @@ cluster-apiserver config show [--output text|json] --server URL [--token TOKEN |
 
 const wrongUsage = 2;
 
-const output = oneOf<'text' | 'json'>({ fallback: 'text', help: 'Format of the output.' }, ['text', 'json']);
+const output = oneOf<'text' | 'json'>({ default: 'text', help: 'Format of the output.' }, ['text', 'json']);
 const flags = {
   check: {
     output,
-    'warn-before': durationMs({ fallback: '720h', help: 'Warn of certificates that expire within this time.' }),
-    help: flagSwitch({ help: 'Print the help.' }),
+    'warn-before': durationMs({ default: '720h', help: 'Warn of certificates that expire within this time.' }),
+    help: boolean({ help: 'Print the help.' }),
   },
-  schema: { help: flagSwitch({ help: 'Print the help.' }) },
+  schema: { help: boolean({ help: 'Print the help.' }) },
   show: {
     output,
-    kubeconfig: path({ fallback: '', help: 'Kubeconfig of the server.' }),
-    server: text({ fallback: '', help: 'URL of the server.' }, 'url'),
-    token: text({ fallback: '', help: 'Bearer token.' }),
+    kubeconfig: path({ default: '', help: 'Kubeconfig of the server.' }),
+    server: text({ default: '', help: 'URL of the server.' }, 'url'),
+    token: text({ default: '', help: 'Bearer token.' }),
     'token-file': path({
-      fallback: '',
+      default: '',
       help: 'File with a bearer token, which other users of the machine cannot see.',
     }),
     'certificate-authority': path({
-      fallback: '',
+      default: '',
       help: 'Certificates that are trusted; those of the system by default.',
     }),
-    help: flagSwitch({ help: 'Print the help.' }),
+    help: boolean({ help: 'Print the help.' }),
   },
 };
 
-/** What an operator asks of configurations. Gives the code to exit with. */
+/** Runs `cluster-apiserver config …`. Returns the exit code. */
 export async function configCommand(
   [command, ...args]: readonly string[],
-  surroundings: Pick<Surroundings, 'clock' | 'random' | 'files'>,
+  environment: Pick<Environment, 'clock' | 'random' | 'files'>,
   print: (line: string) => void,
   printError: (line: string) => void,
 ): Promise<number> {
@@ -58,7 +58,7 @@ export async function configCommand(
         if (values.help) return help(print);
         if (paths.length === 0) throw new FlagError(['name at least one file to check']);
         return await check({
-          ...surroundings,
+          ...environment,
           paths,
           output: values.output,
           warnBeforeMs: values['warn-before'],
@@ -70,13 +70,13 @@ export async function configCommand(
         const values = parseFlagsOf(flags.schema, args, others);
         if (values.help) return help(print);
         if (others.length > 1) throw new FlagError([`unexpected argument: ${others[1]}`]);
-        print(JSON.stringify(schemaOf(others[0]), null, 2));
+        print(JSON.stringify(getSchema(others[0]), null, 2));
         return 0;
       }
       case 'show': {
         const values = parseFlagsOf(flags.show, args);
         if (values.help) return help(print);
-        return await show(values, surroundings, print, printError);
+        return await show(values, environment, print, printError);
       }
       case '--help':
         return help(print);

@@ -1,8 +1,8 @@
 import { configurationKinds, kindNamed, nameOf } from '@cluster-apiserver/config';
 import { FlagError } from '../flag.ts';
 
-/** The JSON Schema of a kind, for editors and other tools. */
-export function schemaOf(name: string | undefined): object {
+/** The JSON Schema of a configuration kind, for editors and other tools. */
+export function getSchema(name: string | undefined): object {
   const kind = name === undefined ? undefined : kindNamed(name);
   if (!kind) {
     const known = configurationKinds.map((one) => `  ${nameOf(one)}`).join('\n');

@@ -1,8 +1,8 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { ConfigurationError, loadWebhookConnection, type WebhookConnection } from '@cluster-apiserver/config';
-import { httpsClient, HttpsError } from '@cluster-apiserver/gates';
+import { createHttpsClient, HttpsError } from '@cluster-apiserver/gates';
 import { FlagError } from '../flag.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { Environment } from '../environment.ts';
 import { configzPath, type Configz } from '../wiring/configz.ts';
 
 export interface ShowFlags {
@@ -15,22 +15,22 @@ export interface ShowFlags {
 }
 
 const timeoutMs = 30_000;
-/** Far beyond what flags and paths of files can be. */
+/** Far larger than any set of flags and file paths. */
 const bodyBytesMax = 4 * 2 ** 20;
 
-/** Prints what a running server uses. Gives the code to exit with: 1 if the server does not say. */
+/** Prints the flags and files that a running server uses. Returns the exit code: 1 if the request fails. */
 export async function show(
   flags: ShowFlags,
-  surroundings: Pick<Surroundings, 'clock' | 'files'>,
+  environment: Pick<Environment, 'clock' | 'files'>,
   print: (line: string) => void,
   printError: (line: string) => void,
 ): Promise<number> {
-  const { clock } = surroundings;
-  const { server, tlsServerName, certificateAuthority, clientCertificate, clientKey, token } = await connectionOf(
+  const { clock } = environment;
+  const { server, tlsServerName, certificateAuthority, clientCertificate, clientKey, token } = await openConnection(
     flags,
-    surroundings,
+    environment,
   );
-  const client = httpsClient({
+  const client = createHttpsClient({
     clock,
     ca: certificateAuthority,
     cert: clientCertificate,
@@ -45,11 +45,11 @@ export async function show(
       callUntil(clock.monotonicMs() + timeoutMs),
     );
     if (status !== 200) {
-      printError(`${url} answered ${status}: ${messageOf(body)}`);
+      printError(`${url} answered ${status}: ${readMessage(body)}`);
       return 1;
     }
     if (flags.output === 'json') print(body.trimEnd());
-    else for (const line of linesOf(JSON.parse(body) as Configz)) print(line); // the server is ours
+    else for (const line of formatConfigz(JSON.parse(body) as Configz)) print(line); // as createConfigzDocument writes it
     return 0;
   } catch (error) {
     if (!(error instanceof HttpsError)) throw error;
@@ -61,7 +61,7 @@ export async function show(
   }
 }
 
-function messageOf(body: string): string {
+function readMessage(body: string): string {
   try {
     return String((JSON.parse(body) as { message?: unknown }).message);
   } catch {
@@ -69,7 +69,7 @@ function messageOf(body: string): string {
   }
 }
 
-async function connectionOf(flags: ShowFlags, { files }: Pick<Surroundings, 'files'>): Promise<WebhookConnection> {
+async function openConnection(flags: ShowFlags, { files }: Pick<Environment, 'files'>): Promise<WebhookConnection> {
   if ((flags.kubeconfig === '') === (flags.server === ''))
     throw new FlagError(['give either --kubeconfig or --server']);
   if (flags.kubeconfig !== '') {
@@ -99,8 +99,8 @@ async function connectionOf(flags: ShowFlags, { files }: Pick<Surroundings, 'fil
   };
 }
 
-/** The flags as a command line would have them, and the files with what became of them. */
-function linesOf({ version, startTime, flags, files }: Configz): readonly string[] {
+/** The flags in command-line syntax, and the state of each file. */
+function formatConfigz({ version, startTime, flags, files }: Configz): readonly string[] {
   const width = Math.max(0, ...files.map(({ flag }) => flag.length + 2));
   return [
     `version ${version}, started at ${startTime}`,

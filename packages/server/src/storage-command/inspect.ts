@@ -1,15 +1,15 @@
-import { pages, type Walk } from './walk.ts';
+import { listPages, type StorageScan } from './list-pages.ts';
 
 /** Long enough for the prefix of any provider and key. */
 const prefixBytesMax = 512;
 
-/** What encrypts how many objects. */
-export async function inspect(walk: Walk): Promise<number> {
+/** Counts stored objects by resource and encryption provider. */
+export async function inspect(walk: StorageScan): Promise<number> {
   const counts = new Map<string, number>();
-  for await (const entries of pages(walk, undefined))
+  for await (const entries of listPages(walk, undefined))
     for (const entry of entries) {
       const resource = entry.key.slice(walk.keyPrefix.length + 1).split('/', 1)[0];
-      const how = entry.unreadable ? 'unreadable' : providerOf(entry.value);
+      const how = entry.unreadable ? 'unreadable' : findProvider(entry.value);
       const row = `${resource}\t${how}`;
       counts.set(row, (counts.get(row) ?? 0) + 1);
     }
@@ -19,8 +19,8 @@ export async function inspect(walk: Walk): Promise<number> {
   return 0;
 }
 
-/** The prefix and nothing behind it. What it is printed on may obey control characters. */
-const providerOf = (value: Buffer): string => {
+/** The provider prefix of a value, without control characters, which a terminal would interpret. */
+const findProvider = (value: Buffer): string => {
   const begin = value.toString('utf8', 0, prefixBytesMax);
   const known = /^k8s:enc:[a-z]+:v\d:[^:\p{Cc}]+:/u.exec(begin)?.[0];
   if (known) return known;

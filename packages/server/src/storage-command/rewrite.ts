@@ -2,10 +2,10 @@ import { callUntil, sleep } from '@cluster-apiserver/base';
 import { bytesOf, type Kind } from '@cluster-apiserver/model';
 import { type CachedObject, collectionFormOf, type StoredObject } from '@cluster-apiserver/registry';
 import { CorruptValueError, type Entry, itemKey, RevisionMismatchError } from '@cluster-apiserver/storage';
-import { pages, type Walk } from './walk.ts';
+import { listPages, type StorageScan } from './list-pages.ts';
 
-export interface Rewrite extends Walk {
-  /** Whose objects are rewritten, without views. What else is stored belongs to somebody else. */
+export interface RewriteOptions extends StorageScan {
+  /** Stored kinds whose objects are rewritten; other keys are left alone. */
   readonly kinds: readonly Kind[];
   readonly dryRun: boolean;
   readonly objectsPerSecond: number;
@@ -14,16 +14,16 @@ export interface Rewrite extends Walk {
 
 const writeTimeoutMs = 30_000;
 
-/** Writes anew what is stale. Whatever somebody else writes meanwhile is not stale any more. */
-export async function rewrite(work: Rewrite): Promise<number> {
+/** Rewrites objects that are not encrypted with the first provider. Concurrent writes are never overwritten. */
+export async function rewrite(work: RewriteOptions): Promise<number> {
   const { clock, print, signal, dryRun } = work;
   const pauseMs = 1000 / work.objectsPerSecond;
-  const read = reader(work);
+  const read = createReader(work);
   const counts = { seen: 0, rewritten: 0, unreadable: 0 };
   let last = work.after;
   const progress = (): string =>
     `${counts.seen} seen, ${counts.rewritten} ${dryRun ? 'would be rewritten' : 'rewritten'}, ${counts.unreadable} unreadable`;
-  for await (const entries of pages(work, work.after)) {
+  for await (const entries of listPages(work, work.after)) {
     for (const entry of entries) {
       if (signal.aborted) break;
       last = entry.key;
@@ -44,8 +44,11 @@ export async function rewrite(work: Rewrite): Promise<number> {
   return signal.aborted || counts.unreadable > 0 ? 1 : 0;
 }
 
-/** Reads objects as the server does, and so finds out whether it can. */
-function reader({ kinds, keyPrefix }: Rewrite): (entry: Entry) => { kind: Kind; object: CachedObject } | undefined {
+/** Reads objects as the server does, to find unreadable and stale ones. */
+function createReader({
+  kinds,
+  keyPrefix,
+}: RewriteOptions): (entry: Entry) => { kind: Kind; object: CachedObject } | undefined {
   const forms = kinds.map((kind) => ({ kind, form: collectionFormOf(kind, keyPrefix) }));
   return (entry) => {
     for (const { kind, form } of forms)
@@ -55,16 +58,16 @@ function reader({ kinds, keyPrefix }: Rewrite): (entry: Entry) => { kind: Kind; 
   };
 }
 
-/** False when somebody else was quicker, who writes as we would. */
+/** Returns false if the object was changed concurrently: the other writer encrypted it with the first provider. */
 async function rewriteOne(
-  { store, clock }: Rewrite,
+  { store, clock }: RewriteOptions,
   key: string,
   { timeToLiveSeconds }: Kind,
   { storedForm, revision }: StoredObject,
 ): Promise<boolean> {
   const call = callUntil(clock.monotonicMs() + writeTimeoutMs);
   try {
-    // What does not live for ever begins its life anew: how much of it was left is not told.
+    // An expiring object gets its full lifetime again: the remaining one is unknown.
     await store.update(key, bytesOf(storedForm), revision, { timeToLiveSeconds }, call);
     return true;
   } catch (error) {

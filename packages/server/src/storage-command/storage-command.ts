@@ -3,10 +3,11 @@ import { kinds as kindsOf } from '@cluster-apiserver/kinds';
 import { etcdStore, rawTransformer } from '@cluster-apiserver/storage';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
 import { FlagError, parseFlags, type ServerFlags } from '../flags.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { certificateMeasures } from '../wiring/certificate-measures.ts';
-import { fileRecords } from '../wiring/configz.ts';
+import type { Environment } from '../environment.ts';
+import { createCertificateMeasures } from '../wiring/certificate-measures.ts';
+import { createFileRecords } from '../wiring/configz.ts';
 import { openEncryption } from '../wiring/encryption.ts';
+import { getKeyPrefixes } from '../wiring/key-prefixes.ts';
 import { openStorage } from '../wiring/storage.ts';
 import { inspect } from './inspect.ts';
 import { rewrite } from './rewrite.ts';
@@ -18,29 +19,28 @@ cluster-apiserver storage rewrite [--dry-run] [--objects-per-second N] [--after 
       stopped at any time and begun again: what is up to date is left alone, and --after skips what lies before a key.
 `;
 
-/** What an operator does with a whole storage at once. Gives the code to exit with. */
+/** Runs `cluster-apiserver storage …`. Returns the exit code. */
 export async function storageCommand(
   [command, ...args]: readonly string[],
-  surroundings: Surroundings,
+  environment: Environment,
   log: Log,
   print: (line: string) => void,
   signal: AbortSignal,
 ): Promise<number> {
-  const { flags, own } = parsed(args);
-  const { clock } = surroundings;
+  const { flags, own } = parseArguments(args);
+  const { clock } = environment;
   const scope = new CleanupStack();
   try {
-    const keyPrefix = flags['etcd-prefix'].replace(/\/+$/, '');
-    const ownPrefix = `${keyPrefix}/.own/`;
+    const { keyPrefix, ownPrefix } = getKeyPrefixes(flags);
     const metrics = createMetrics({ ofProcess: false });
     const health = createHealth({ clock, failed: () => {} });
-    const serverId = surroundings.random.uuid();
+    const serverId = environment.random.uuid();
     const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).filter(({ view }) => !view);
-    const records = fileRecords(clock);
-    const options = { flags, keyPrefix, kinds, surroundings, metrics, health, log, serverId, records };
+    const records = createFileRecords(clock);
+    const options = { flags, keyPrefix, kinds, environment, metrics, health, log, serverId, records };
     const { transformer } = await openEncryption(options, scope);
-    const storage = { ownPrefix, transformer, metrics, certificates: certificateMeasures(metrics), kinds };
-    const { client, store } = await openStorage(flags, storage, surroundings, log, scope);
+    const storage = { ownPrefix, transformer, metrics, certificates: createCertificateMeasures(metrics), kinds };
+    const { client, store } = await openStorage(flags, storage, environment, log, scope);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')
       return await inspect({
@@ -56,16 +56,16 @@ export async function storageCommand(
   }
 }
 
-interface OwnFlags {
+interface CommandFlags {
   readonly dryRun: boolean;
   readonly objectsPerSecond: number;
   readonly after: string | undefined;
 }
 
-/** Slow enough that nobody who is served notices. */
+/** Slow enough not to disturb other clients of etcd. */
 const objectsPerSecondDefault = '200';
 
-function parsed(args: readonly string[]): { flags: ServerFlags; own: OwnFlags } {
+function parseArguments(args: readonly string[]): { flags: ServerFlags; own: CommandFlags } {
   const own = new Map<string, string>();
   const others: string[] = [];
   for (let at = 0; at < args.length; at++) {

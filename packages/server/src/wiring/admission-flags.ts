@@ -3,23 +3,23 @@ import { list, pairs, path } from '../flag.ts';
 /** Flags of admission. */
 export const admissionFlags = {
   'admission-control-config-file': path({
-    fallback: '',
+    default: '',
     help: 'File with the AdmissionConfiguration, which configures admission plugins.',
   }),
   'enable-admission-plugins': list({
-    fallback: '',
+    default: '',
     help: 'Admission plugins to enable in addition to the default ones: NamespaceAutoProvision (replaced by NamespaceLifecycle if that or NamespaceExists is enabled), MutatingAdmissionPolicy, ValidatingAdmissionPolicy. There are also EventRateLimit, OwnerReferencesPermissionEnforcement, AlwaysAdmit and AlwaysDeny. The order does not matter.',
   }),
   'disable-admission-plugins': list({
-    fallback: '',
+    default: '',
     help: 'Admission plugins to disable that are enabled by default.',
   }),
   'admission-webhook-services': pairs({
-    fallback: '',
+    default: '',
     help: 'Addresses of services that webhook configurations refer to, each as namespace/name=host:port. Without a port, that of the reference is used. Webhooks of other services fail.',
   }),
   'system-namespaces': list({
-    fallback: 'default,kube-system,kube-public',
+    default: 'default,kube-system,kube-public',
     help: 'Namespaces to create at startup if they do not exist.',
   }),
 };

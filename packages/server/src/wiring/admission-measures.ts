@@ -7,8 +7,8 @@ const buckets = [0.005, 0.025, 0.1, 0.5, 1, 2.5];
 const operations = ['CREATE', 'UPDATE', 'DELETE'] as const;
 const ofStep = { type: ['admit', 'validate'], operation: operations, rejected: ['true', 'false'] } as const;
 
-/** Upstream's metrics, by the same names. The names of plugins are ours. */
-export function admissionMeasures(metrics: Metrics): AdmissionMeasures {
+/** The admission metrics of kube-apiserver. Plugin names come from this server, so their number is bounded. */
+export function createAdmissionMeasures(metrics: Metrics): AdmissionMeasures {
   const steps = metrics.histogram({
     name: 'apiserver_admission_step_admission_duration_seconds',
     help: 'Admission sub-step latency in seconds, by operation and step type (validate or admit).',
@@ -22,8 +22,9 @@ export function admissionMeasures(metrics: Metrics): AdmissionMeasures {
     buckets,
   });
   return {
-    step: (type) => observerOf((operation, rejected) => steps.series({ type, operation, rejected })),
-    plugin: (name, type) => observerOf((operation, rejected) => plugins.series({ name, type, operation, rejected })),
+    step: (type) => createObserver((operation, rejected) => steps.series({ type, operation, rejected })),
+    plugin: (name, type) =>
+      createObserver((operation, rejected) => plugins.series({ name, type, operation, rejected })),
   };
 }
 
@@ -31,8 +32,8 @@ type Operation = (typeof operations)[number];
 type Rejected = 'true' | 'false';
 type Observe = (seconds: number) => void;
 
-/** Looks each series up once: every write observes several of them. */
-function observerOf(seriesOf: (operation: Operation, rejected: Rejected) => Observe): ObserveAdmission {
+/** Caches the series: every write observes several of them. */
+function createObserver(seriesOf: (operation: Operation, rejected: Rejected) => Observe): ObserveAdmission {
   const found: Readonly<Record<Operation, Partial<Record<Rejected, Observe>>>> = { CREATE: {}, UPDATE: {}, DELETE: {} };
   return (operation, rejected, seconds) => {
     const outcome = rejected ? 'true' : 'false';

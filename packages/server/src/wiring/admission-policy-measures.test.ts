@@ -1,14 +1,14 @@
 import { expect, test } from '@jest/globals';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { exposed } from '../../../telemetry/test/exposed.ts';
-import { mutatingPolicyMeasures, validatingPolicyMeasures } from './admission-policy-measures.ts';
-import { matchConditionMeasures } from './match-condition-measures.ts';
+import { createMutatingPolicyMeasures, createValidatingPolicyMeasures } from './admission-policy-measures.ts';
+import { createMatchConditionMeasures } from './match-condition-measures.ts';
 
 test('checks and conditions of policies are counted under the names and labels of kube-apiserver', async () => {
   const metrics = createMetrics({ ofProcess: false });
-  const conditions = matchConditionMeasures(metrics);
-  const validating = validatingPolicyMeasures(metrics, conditions);
-  const mutating = mutatingPolicyMeasures(metrics, conditions);
+  const conditions = createMatchConditionMeasures(metrics);
+  const validating = createValidatingPolicyMeasures(metrics, conditions);
+  const mutating = createMutatingPolicyMeasures(metrics, conditions);
   validating.checked('p', 'b', 'no_error', 'deny', 0.002);
   mutating.checked('p', 'b', 'invalid_error', 'deny', 0.002);
   validating.conditions.evaluated('p', 'CREATE', 0.001);
@@ -28,9 +28,9 @@ test('checks and conditions of policies are counted under the names and labels o
     expect(lines).toContain(line);
 });
 
-test('policies under ever new names do not make ever new series', async () => {
+test('the number of series is bounded for policies under ever new names', async () => {
   const metrics = createMetrics({ ofProcess: false });
-  const { checked } = validatingPolicyMeasures(metrics, matchConditionMeasures(metrics));
+  const { checked } = createValidatingPolicyMeasures(metrics, createMatchConditionMeasures(metrics));
   for (let at = 0; at < 1_500; at++) checked(`p${at}`, `p${at}`, 'no_error', 'deny', 0);
   const text = await exposed(metrics);
   const lines = text

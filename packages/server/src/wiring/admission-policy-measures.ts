@@ -1,8 +1,8 @@
 import type { PolicyMeasures } from '@cluster-apiserver/policies';
 import type { Metrics } from '@cluster-apiserver/telemetry';
-import { boundedLabels, type OpenConditionMeasures } from './match-condition-measures.ts';
+import { createBoundedLabels, type OpenConditionMeasures } from './match-condition-measures.ts';
 
-/** Upstream's buckets: expressions take less than a microsecond, or as long as their budget lasts. */
+/** Buckets of kube-apiserver: expressions take less than a microsecond, or until their budget is used up. */
 const buckets = [0.0000005, 0.001, 0.01, 0.1, 1];
 const ofCheck = {
   policy: 'any',
@@ -10,21 +10,24 @@ const ofCheck = {
   error_type: ['no_error', 'compile_error', 'invalid_error', 'out_of_budget'],
 } as const;
 
-/** Upstream's metrics of ValidatingAdmissionPolicies, by the same names. */
-export function validatingPolicyMeasures(metrics: Metrics, openConditions: OpenConditionMeasures): PolicyMeasures {
+/** The metrics of kube-apiserver for ValidatingAdmissionPolicies. */
+export function createValidatingPolicyMeasures(
+  metrics: Metrics,
+  openConditions: OpenConditionMeasures,
+): PolicyMeasures {
   const labels = { ...ofCheck, enforcement_action: ['allow', 'deny', 'warn', 'audit'] };
   const checks = metrics.counter({
     name: 'apiserver_validating_admission_policy_check_total',
-    help: 'Validations that were false or had an error, by policy, binding and what was done about them.',
+    help: 'Number of validations that were false or failed, by policy, binding and enforcement action.',
     labels,
   });
   const seconds = metrics.histogram({
     name: 'apiserver_validating_admission_policy_check_duration_seconds',
-    help: 'Time that validations took that were false or had an error, by policy, binding and what was done about them.',
+    help: 'Evaluation time of validations that were false or failed, by policy, binding and enforcement action.',
     labels,
     buckets,
   });
-  const labelOf = boundedLabels();
+  const labelOf = createBoundedLabels();
   return {
     conditions: openConditions('policy', 'validate', labelOf),
     checked: (policy, binding, error, action, took) => {
@@ -40,20 +43,20 @@ export function validatingPolicyMeasures(metrics: Metrics, openConditions: OpenC
   };
 }
 
-/** Upstream's metrics of MutatingAdmissionPolicies, by the same names. */
-export function mutatingPolicyMeasures(metrics: Metrics, openConditions: OpenConditionMeasures): PolicyMeasures {
+/** The metrics of kube-apiserver for MutatingAdmissionPolicies. */
+export function createMutatingPolicyMeasures(metrics: Metrics, openConditions: OpenConditionMeasures): PolicyMeasures {
   const checks = metrics.counter({
     name: 'apiserver_mutating_admission_policy_check_total',
-    help: 'Mutations that were evaluated, by policy and binding.',
+    help: 'Number of evaluated mutations, by policy and binding.',
     labels: ofCheck,
   });
   const seconds = metrics.histogram({
     name: 'apiserver_mutating_admission_policy_check_duration_seconds',
-    help: 'Time that mutations took, by policy and binding.',
+    help: 'Evaluation time of mutations, by policy and binding.',
     labels: ofCheck,
     buckets,
   });
-  const labelOf = boundedLabels();
+  const labelOf = createBoundedLabels();
   return {
     conditions: openConditions('policy', 'admit', labelOf),
     checked: (policy, binding, error, _, took) => {

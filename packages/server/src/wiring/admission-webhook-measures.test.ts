@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { admissionWebhookMeasures } from './admission-webhook-measures.ts';
+import { createAdmissionWebhookMeasures } from './admission-webhook-measures.ts';
 import { exposed } from '../../../telemetry/test/exposed.ts';
-import { matchConditionMeasures } from './match-condition-measures.ts';
+import { createMatchConditionMeasures } from './match-condition-measures.ts';
 
-test('webhooks under ever new names do not make ever new series', async () => {
+test('the number of series is bounded for webhooks under ever new names', async () => {
   const metrics = createMetrics({ ofProcess: false });
-  const { admit, validating } = admissionWebhookMeasures(metrics, matchConditionMeasures(metrics));
+  const { admit, validating } = createAdmissionWebhookMeasures(metrics, createMatchConditionMeasures(metrics));
   for (let at = 0; at < 1_500; at++) (at % 2 ? admit : validating).called(`hook-${at}`, 'CREATE', false, 200, 0.01);
   const text = await exposed(metrics);
   const lines = text.split('\n').filter((line) => line.startsWith('apiserver_admission_webhook_request_total{'));

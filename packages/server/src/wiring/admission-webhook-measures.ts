@@ -1,6 +1,6 @@
 import type { AdmissionWebhookMeasures } from '@cluster-apiserver/policies';
 import type { Metrics } from '@cluster-apiserver/telemetry';
-import { boundedLabels, type OpenConditionMeasures } from './match-condition-measures.ts';
+import { createBoundedLabels, type OpenConditionMeasures } from './match-condition-measures.ts';
 
 /** Upstream's buckets and labels. */
 const secondsBuckets = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25];
@@ -8,14 +8,14 @@ const operation = ['CREATE', 'UPDATE', 'DELETE'];
 const type = ['admit', 'validating'];
 const rejected = ['true', 'false'];
 
-/** Upstream's metrics of admission webhooks, by the same names. */
-export function admissionWebhookMeasures(
+/** The metrics of kube-apiserver for admission webhooks. */
+export function createAdmissionWebhookMeasures(
   metrics: Metrics,
   openConditions: OpenConditionMeasures,
 ): Readonly<Record<'admit' | 'validating', AdmissionWebhookMeasures>> {
   const seconds = metrics.histogram({
     name: 'apiserver_admission_webhook_admission_duration_seconds',
-    help: 'Time that admission webhooks took, by name, type and operation.',
+    help: 'Duration of calls to admission webhooks, by name, type and operation.',
     labels: { name: 'any', type, operation, rejected },
     buckets: secondsBuckets,
   });
@@ -26,7 +26,7 @@ export function admissionWebhookMeasures(
   });
   const rejections = metrics.counter({
     name: 'apiserver_admission_webhook_rejection_count',
-    help: 'Requests that admission webhooks rejected, or that were rejected because a call failed.',
+    help: 'Number of requests that admission webhooks rejected, or that were rejected because a call failed.',
     labels: {
       name: 'any',
       type,
@@ -40,7 +40,7 @@ export function admissionWebhookMeasures(
     help: 'Calls of admission webhooks that failed and were ignored.',
     labels: { name: 'any', type },
   });
-  const labelOf = boundedLabels();
+  const labelOf = createBoundedLabels();
   const measuresOf = (of: 'admit' | 'validating'): AdmissionWebhookMeasures => ({
     called: (webhook, op, isRejected, code, took) => {
       const labels = { name: labelOf(webhook), type: of, operation: op, rejected: String(isRejected) };

@@ -1,21 +1,21 @@
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
-import { httpsClient, retirable } from '@cluster-apiserver/gates';
+import { createHttpsClient, makeRetirable } from '@cluster-apiserver/gates';
 import {
   type AdmissionWebhookMeasures,
-  mutatingAdmissionWebhook,
-  validatingAdmissionWebhook,
+  createMutatingAdmissionWebhook,
+  createValidatingAdmissionWebhook,
   WebhookClients,
   type WebhookPluginOptions,
 } from '@cluster-apiserver/policies';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { AdmissionDependencies, ConfiguredAdmission } from './admission.ts';
-import { admissionWebhookMeasures } from './admission-webhook-measures.ts';
+import { createAdmissionWebhookMeasures } from './admission-webhook-measures.ts';
 import type { OpenConditionMeasures } from './match-condition-measures.ts';
-import { webhooksOf } from './read-static-manifests.ts';
+import { buildStaticWebhooks } from './read-static-manifests.ts';
 import { openStaticManifests } from './static-manifests.ts';
 
-/** What both plugins that call webhooks share. */
+/** Shared by both webhook plugins. */
 export interface WebhookCalls extends Pick<WebhookPluginOptions, 'clients' | 'failed'> {
   readonly measures: Readonly<Record<'admit' | 'validating', AdmissionWebhookMeasures>>;
 }
@@ -25,15 +25,15 @@ export function openWebhookCalls(
   { metrics, log, clock, scope }: Pick<AdmissionDependencies, 'metrics' | 'log' | 'clock' | 'scope'>,
   openConditions: OpenConditionMeasures,
 ): WebhookCalls {
-  const services = webhookServices(flags);
+  const services = parseWebhookServices(flags);
   const clients = new WebhookClients({
-    open: (options) => retirable(httpsClient({ clock, ...options })),
+    open: (options) => makeRetirable(createHttpsClient({ clock, ...options })),
     resolveService: (namespace, name) => services.get(`${namespace}/${name}`),
   });
   scope.defer('connections to admission webhooks', () => clients.close());
   return {
     clients,
-    measures: admissionWebhookMeasures(metrics, openConditions),
+    measures: createAdmissionWebhookMeasures(metrics, openConditions),
     failed: ({ webhook, configuration, isIgnored, error }) =>
       log.warn('admission webhook failed', {
         webhook,
@@ -48,16 +48,16 @@ const plugins = {
   MutatingAdmissionWebhook: {
     kindName: 'MutatingWebhookConfiguration',
     type: 'admit',
-    openPlugin: mutatingAdmissionWebhook,
+    openPlugin: createMutatingAdmissionWebhook,
   },
   ValidatingAdmissionWebhook: {
     kindName: 'ValidatingWebhookConfiguration',
     type: 'validating',
-    openPlugin: validatingAdmissionWebhook,
+    openPlugin: createValidatingAdmissionWebhook,
   },
 } as const;
 
-/** A plugin that calls webhooks; undefined for a server that does not serve the kind of its configurations. */
+/** Undefined if the server does not serve the kind of the webhook configurations. */
 export async function openAdmissionWebhook(
   name: keyof typeof plugins,
   dependencies: ConfiguredAdmission,
@@ -72,7 +72,7 @@ export async function openAdmissionWebhook(
     staticObjects: await openStaticManifests(
       name,
       [configurations],
-      (manifests) => webhooksOf(manifests, configurations),
+      (manifests) => buildStaticWebhooks(manifests, configurations),
       dependencies,
     ),
     environment,
@@ -90,8 +90,8 @@ export async function openAdmissionWebhook(
 
 const servicesFlag = 'admission-webhook-services';
 
-/** Addresses of services by `namespace/name`. */
-function webhookServices(flags: ServerFlags): ReadonlyMap<string, string> {
+/** Service addresses by `namespace/name`. */
+function parseWebhookServices(flags: ServerFlags): ReadonlyMap<string, string> {
   const services = flags[servicesFlag];
   const faults = [...services].flatMap(([service, address]) => [
     ...(/^[^/]+\/[^/]+$/.test(service) ? [] : [`${JSON.stringify(service)} is not namespace/name`]),

@@ -8,62 +8,62 @@ import {
   alwaysDenyWrites,
   chooseAdmissionPlugins,
   deprecatedAdmissionPlugins,
-  eventRateLimit,
-  measuredAdmission,
-  namespaceAutoProvision,
-  namespaceExists,
-  namespaceLifecycle,
+  createEventRateLimit,
+  createMeasuredAdmission,
+  createNamespaceAutoProvision,
+  createNamespaceExists,
+  createNamespaceLifecycle,
   type Namespaces,
-  ownerReferencesPermissionEnforcement,
-  problemOfPluginName,
+  createOwnerReferencesPermissionEnforcement,
+  describeUnknownPlugin,
 } from '@cluster-apiserver/gates';
-import { policyEnvironment, type PolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
+import { createPolicyEnvironment, type PolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { openAdmissionWebhook, openWebhookCalls, type WebhookCalls } from './admission-webhooks.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
-import type { Files } from '../surroundings.ts';
-import { admissionMeasures } from './admission-measures.ts';
+import type { Files } from '../environment.ts';
+import { createAdmissionMeasures } from './admission-measures.ts';
 import type { FileRecords } from './configz.ts';
-import { byFlag, flagFile } from './flag-files.ts';
-import { matchConditionMeasures, type OpenConditionMeasures } from './match-condition-measures.ts';
+import { withFlagErrors, readFlagFile } from './flag-files.ts';
+import { createMatchConditionMeasures, type OpenConditionMeasures } from './match-condition-measures.ts';
 import { openPolicies } from './policies.ts';
-import { type ReloadMeasures, reloadMeasures } from './reload-measures.ts';
+import { type ReloadMeasures, createReloadMeasures } from './reload-measures.ts';
 
-/** What a plugin can be made of. */
+/** What the factories of plugins can use. */
 export interface AdmissionDependencies {
-  /** Undefined for a server that serves no namespaces. */
+  /** Undefined if the server does not serve namespaces. */
   readonly namespaces: Namespaces | undefined;
   /** The collections of all kinds, in memory. */
   readonly resources: readonly Resource[];
-  /** The same, as other groups and versions see them. */
+  /** The same resources in other groups and versions. */
   readonly views: readonly Resource[];
   readonly authorizer: Required<Authorizer>;
-  /** What no flag switches off, asked before the chosen plugins. */
+  /** Plugins that flags cannot disable; they run before the enabled ones. */
   readonly always: readonly AdmissionPlugin[];
   readonly clock: Clock;
   readonly random: Random;
   readonly files: Files;
   readonly records: FileRecords;
   readonly metrics: Metrics;
-  /** Of this process, in metrics that are compared over replicas. */
+  /** Identifies this process in metrics that are compared between replicas. */
   readonly serverId: string;
   readonly log: Log;
-  /** What plugins follow ends with it. */
+  /** Closes what plugins have opened. */
   readonly scope: CleanupStack;
 }
 
 export interface ConfiguredAdmission extends AdmissionDependencies {
   readonly configuration: AdmissionConfiguration;
-  /** Of the plugin whose name is the label `plugin`. */
+  /** By the plugin, which is the label `plugin`. */
   readonly manifestMeasures: (labels: { readonly plugin: AdmissionPluginName }) => ReloadMeasures;
   readonly conditionMeasures: OpenConditionMeasures;
-  /** What policies and webhooks have in common. */
+  /** Shared by policies and webhooks. */
   readonly environment: PolicyEnvironment;
   readonly webhookCalls: WebhookCalls;
 }
 
-/** A factory answers undefined where the plugin would have nothing to check. */
+/** A factory returns undefined if the plugin would have nothing to check. */
 const plugins: Readonly<
   Record<
     AdmissionPluginName,
@@ -71,12 +71,12 @@ const plugins: Readonly<
   >
 > = {
   AlwaysAdmit: () => undefined,
-  NamespaceAutoProvision: ({ namespaces }) => namespaces && namespaceAutoProvision(namespaces),
-  NamespaceLifecycle: ({ namespaces }) => namespaces && namespaceLifecycle(namespaces),
-  NamespaceExists: ({ namespaces }) => namespaces && namespaceExists(namespaces),
-  EventRateLimit: ({ configuration, clock }) => eventRateLimit(configuration.EventRateLimit?.limits ?? [], clock),
+  NamespaceAutoProvision: ({ namespaces }) => namespaces && createNamespaceAutoProvision(namespaces),
+  NamespaceLifecycle: ({ namespaces }) => namespaces && createNamespaceLifecycle(namespaces),
+  NamespaceExists: ({ namespaces }) => namespaces && createNamespaceExists(namespaces),
+  EventRateLimit: ({ configuration, clock }) => createEventRateLimit(configuration.EventRateLimit?.limits ?? [], clock),
   OwnerReferencesPermissionEnforcement: ({ authorizer, ...all }) =>
-    ownerReferencesPermissionEnforcement({ authorizer, resourceOf: findResource(all) }),
+    createOwnerReferencesPermissionEnforcement({ authorizer, resourceOf: createFindResource(all) }),
   MutatingAdmissionPolicy: (dependencies) => openPolicies('MutatingAdmissionPolicy', dependencies),
   MutatingAdmissionWebhook: (dependencies) => openAdmissionWebhook('MutatingAdmissionWebhook', dependencies),
   ValidatingAdmissionPolicy: (dependencies) => openPolicies('ValidatingAdmissionPolicy', dependencies),
@@ -84,14 +84,14 @@ const plugins: Readonly<
   AlwaysDeny: () => alwaysDenyWrites,
 };
 
-const findResource =
+const createFindResource =
   ({ resources, views }: Pick<AdmissionDependencies, 'resources' | 'views'>) =>
   (apiVersion: string, kind: string) =>
     [...resources, ...views].find(({ served }) => served.apiVersion === apiVersion && served.kind === kind)?.served;
 
 const flag = 'admission-control-config-file';
 
-/** The plugins that the flags choose, as the file of the flag configures them. */
+/** The plugins that the flags enable, configured by the file of --admission-control-config-file. */
 export async function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies): Promise<Admission> {
   const { always, clock, files, metrics, log } = dependencies;
   const chosen = chooseAdmissionPlugins(flags['enable-admission-plugins'], flags['disable-admission-plugins']);
@@ -104,14 +104,14 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
       log
         .withName('admission')
         .warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
-  const manifestMeasures = reloadMeasures({
+  const manifestMeasures = createReloadMeasures({
     ...dependencies,
     prefix: 'apiserver_manifest_admission_config_controller',
     what: 'static admission manifests',
     labels: ['plugin'],
   });
-  const environment = policyEnvironment(dependencies);
-  const conditionMeasures = matchConditionMeasures(metrics);
+  const environment = createPolicyEnvironment(dependencies);
+  const conditionMeasures = createMatchConditionMeasures(metrics);
   const webhookCalls = openWebhookCalls(flags, dependencies, conditionMeasures);
   const configured = {
     ...dependencies,
@@ -121,12 +121,14 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
     environment,
     webhookCalls,
   };
-  const opened = await byFlag(flag, () => openAll(chosen.plugins.map(async (name) => plugins[name](configured))));
+  const opened = await withFlagErrors(flag, () =>
+    openAll(chosen.plugins.map(async (name) => plugins[name](configured))),
+  );
   const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
-  return measuredAdmission(all, clock, admissionMeasures(metrics));
+  return createMeasuredAdmission(all, clock, createAdmissionMeasures(metrics));
 }
 
-/** Throws a ConfigurationError with what is wrong with any of them. */
+/** Throws a ConfigurationError with the problems of all plugins. */
 async function openAll<T>(opening: readonly Promise<T>[]): Promise<readonly T[]> {
   const faults: string[] = [];
   for (const outcome of await Promise.allSettled(opening)) {
@@ -139,13 +141,13 @@ async function openAll<T>(opening: readonly Promise<T>[]): Promise<readonly T[]>
 }
 
 async function loadConfigurations(flags: ServerFlags, files: Files): Promise<AdmissionConfiguration> {
-  const content = await flagFile(flag, flags, files);
+  const content = await readFlagFile(flag, flags, files);
   if (!content) return {};
-  return byFlag(flag, () =>
+  return withFlagErrors(flag, () =>
     loadAdmissionConfiguration(content.toString(), {
       file: flags[flag],
       readFile: files.read,
-      problemOfName: problemOfPluginName,
+      problemOfName: describeUnknownPlugin,
     }),
   );
 }

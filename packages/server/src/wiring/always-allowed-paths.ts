@@ -1,9 +1,9 @@
-import { PathPatternError, pathMatcher } from '@cluster-apiserver/gates';
+import { PathPatternError, compilePathPatterns } from '@cluster-apiserver/gates';
 import { FlagError, type ServerFlags } from '../flags.ts';
 
-export function alwaysAllowedPathsOf(flags: ServerFlags): (path: string) => boolean {
+export function compileAlwaysAllowedPaths(flags: ServerFlags): (path: string) => boolean {
   try {
-    return pathMatcher(flags['authorization-always-allow-paths']);
+    return compilePathPatterns(flags['authorization-always-allow-paths']);
   } catch (error) {
     if (error instanceof PathPatternError)
       throw new FlagError([`--authorization-always-allow-paths: ${error.message}`]);

@@ -6,15 +6,15 @@ import { asError } from '../as-error.ts';
 export type AuditPlugin = 'log' | 'webhook';
 const plugins: readonly AuditPlugin[] = ['log', 'webhook'];
 
-/** Upstream's metrics, by the same names. */
-export function auditMeasures(metrics: Metrics): AuditMeasures {
+/** The audit metrics of kube-apiserver. */
+export function createAuditMeasures(metrics: Metrics): AuditMeasures {
   const events = metrics.counter({
     name: 'apiserver_audit_event_total',
-    help: 'Audit events that were made and handed to the audit backends.',
+    help: 'Number of audit events passed to the audit backends.',
   });
   const levels = metrics.counter({
     name: 'apiserver_audit_level_total',
-    help: 'Requests by the level that the audit policy chose for them.',
+    help: 'Number of requests by the level of the audit policy.',
     labels: { level: auditLevels },
   });
   const rejected = metrics.counter({
@@ -30,8 +30,8 @@ export function auditMeasures(metrics: Metrics): AuditMeasures {
   };
 }
 
-/** What the backends lose, and what waits for them. */
-export function backendMeasures(
+/** Counts lost and queued events by backend. */
+export function createBackendMeasures(
   metrics: Metrics,
   log: Log,
   opened: ReadonlyMap<AuditPlugin, AuditBackend & { readonly queuedEvents: number }>,

@@ -1,7 +1,7 @@
 import {
-  allBackends,
+  uniteBackends,
   type AuditMode,
-  auditWebhook,
+  createAuditWebhook,
   createAuditor,
   openBackend,
   RotatingLog,
@@ -11,29 +11,29 @@ import { loadAuditPolicy, loadWebhookConnection } from '@cluster-apiserver/confi
 import type { Auditor } from '@cluster-apiserver/pipeline';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
-import { auditMeasures, type AuditPlugin, backendMeasures } from './audit-measures.ts';
-import { byFlag } from './flag-files.ts';
-import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
+import { createAuditMeasures, type AuditPlugin, createBackendMeasures } from './audit-measures.ts';
+import { withFlagErrors } from './flag-files.ts';
+import type { WiringContext } from './context.ts';
+import { followConfiguration } from './followed-configuration.ts';
 import { followConnection } from './webhook-connection.ts';
 
 const megabyte = 1024 * 1024;
-/** What one write holds: the next events wait no longer for it than a disk takes for so much. */
+/** Maximum size of a write: the next events wait for as long as the disk takes for it. */
 const writeCharactersMax = 256 * 1024;
 /**
- * A write costs as much as some ten events, so under load many leave together. Requests that are held wait for as many
- * iterations of the event loop as long work does; nobody waits for the events of `batch`, which cost the garbage
- * collector more than is saved if they wait for longer.
+ * Iterations of the event loop that a due batch waits for more events: a write costs as much as about ten events. Waiting
+ * longer would delay blocked requests, and in `batch` mode cost more garbage collection than it saves.
  */
 const iterations = { log: 4, webhook: 1 } as const;
 const batchWritesPerSecond = 200;
-/** Of a webhook, whose body is one piece. */
+/** Maximum size of a webhook request, whose body is one string. */
 const bodyCharactersMax = 10 * megabyte;
-/** A webhook that is slow may have some more batches meanwhile, and one that is dead costs no more than this. */
+/** Concurrent requests: a slow webhook still receives further batches, and a dead one costs at most these. */
 const webhookSendsMax = 4;
 
-/** Records requests as --audit-policy-file says; undefined where nothing is recorded. */
-export async function openAudit(options: FollowingOptions, scope: CleanupStack): Promise<Auditor | undefined> {
-  const { flags, surroundings, metrics, log } = options;
+/** Records requests by --audit-policy-file; undefined if nothing is recorded. */
+export async function openAudit(options: WiringContext, scope: CleanupStack): Promise<Auditor | undefined> {
+  const { flags, environment, metrics, log } = options;
   checkAuditFlags(flags);
   const policy = await followConfiguration(
     { flag: 'audit-policy-file', name: 'audit_policy', reloads: true, build: loadAuditPolicy },
@@ -42,18 +42,18 @@ export async function openAudit(options: FollowingOptions, scope: CleanupStack):
   );
   const hasBackend = flags['audit-log-path'] !== '' || flags['audit-webhook-config-file'] !== '';
   if (hasBackend !== (policy !== undefined))
-    log.warn('no audit events are recorded: that takes --audit-policy-file and a backend, and one of them is not set');
+    log.warn('auditing is disabled: it requires --audit-policy-file and a backend, and one of them is not set');
   if (!policy) return undefined;
 
   const stopping = new AbortController();
   const opened = new Map<AuditPlugin, OpenBackend>();
-  const measuresOf = backendMeasures(metrics, log, opened);
-  const { clock } = surroundings;
+  const measuresOf = createBackendMeasures(metrics, log, opened);
+  const { clock } = environment;
   if (flags['audit-log-path'] !== '') {
     const file = await openLog(options, scope);
     const batch = { eventsMax: Number.POSITIVE_INFINITY, charactersMax: writeCharactersMax };
     const backend = openBackend({
-      ...settingsOf('log', flags, batch),
+      ...getBackendSettings('log', flags, batch),
       format: flags['audit-log-format'],
       send: (lines) => file.append(lines),
       sendsMax: 1,
@@ -65,7 +65,7 @@ export async function openAudit(options: FollowingOptions, scope: CleanupStack):
   if (flags['audit-webhook-config-file'] !== '') {
     const batch = { eventsMax: flags['audit-webhook-batch-max-size'], charactersMax: bodyCharactersMax };
     const backend = openBackend({
-      ...settingsOf('webhook', flags, batch),
+      ...getBackendSettings('webhook', flags, batch),
       format: 'json',
       send: await openWebhook(options, stopping.signal, scope),
       sendsMax: webhookSendsMax,
@@ -76,7 +76,7 @@ export async function openAudit(options: FollowingOptions, scope: CleanupStack):
   }
   const [first, ...others] = opened.values();
   if (!first) return undefined;
-  const backend = allBackends([first, ...others]);
+  const backend = uniteBackends([first, ...others]);
   scope.defer('audit backends', () => {
     stopping.abort();
     return backend.close();
@@ -85,14 +85,14 @@ export async function openAudit(options: FollowingOptions, scope: CleanupStack):
     clock,
     policy,
     backend,
-    measures: auditMeasures(metrics),
+    measures: createAuditMeasures(metrics),
     report: (error) => log.error('audit event truncated', { error: asError(error) }),
   });
 }
 
 type OpenBackend = ReturnType<typeof openBackend>;
 
-/** Throws a FlagError with everything that is wrong with the flags of the audit. */
+/** Throws a FlagError with all problems of the audit flags. */
 function checkAuditFlags(flags: ServerFlags): void {
   const faults = (['log', 'webhook'] as const)
     .filter(
@@ -105,8 +105,8 @@ function checkAuditFlags(flags: ServerFlags): void {
   if (faults.length > 0) throw new FlagError(faults);
 }
 
-/** What both backends have flags for. Events that requests wait for do not wait for others. */
-function settingsOf(
+/** Settings that both backends have flags for. In blocking modes events never wait for further ones. */
+function getBackendSettings(
   plugin: AuditPlugin,
   flags: ServerFlags,
   batch: { readonly eventsMax: number; readonly charactersMax: number },
@@ -140,11 +140,11 @@ function settingsOf(
   };
 }
 
-async function openLog({ flags, surroundings, log }: FollowingOptions, scope: CleanupStack): Promise<RotatingLog> {
+async function openLog({ flags, environment, log }: WiringContext, scope: CleanupStack): Promise<RotatingLog> {
   const path = flags['audit-log-path'];
   const file = new RotatingLog({
-    files: surroundings.auditFiles,
-    clock: surroundings.clock,
+    files: environment.auditFiles,
+    clock: environment.clock,
     path,
     fileBytesMax: flags['audit-log-maxsize'] * megabyte,
     backupsMax: flags['audit-log-maxbackup'],
@@ -162,17 +162,17 @@ async function openLog({ flags, surroundings, log }: FollowingOptions, scope: Cl
 }
 
 async function openWebhook(
-  { flags, surroundings, log, records }: FollowingOptions,
+  { flags, environment, log, records }: WiringContext,
   signal: AbortSignal,
   scope: CleanupStack,
-): Promise<ReturnType<typeof auditWebhook>> {
+): Promise<ReturnType<typeof createAuditWebhook>> {
   const flag = 'audit-webhook-config-file';
-  const { clock, random, files } = surroundings;
+  const { clock, random, files } = environment;
   const file = flags[flag];
-  const first = await byFlag(flag, () => loadWebhookConnection(file, files.read));
-  const connection = followConnection({ file, flag, first, of: 'audit webhook' }, { surroundings, log, records });
+  const first = await withFlagErrors(flag, () => loadWebhookConnection(file, files.read));
+  const connection = followConnection({ file, flag, first, of: 'audit webhook' }, { environment, log, records });
   scope.defer('connection of the audit webhook', connection.close);
-  return auditWebhook({
+  return createAuditWebhook({
     connection: connection.current,
     initialBackoffMs: flags['audit-webhook-initial-backoff'],
     clock,

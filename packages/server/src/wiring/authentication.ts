@@ -7,80 +7,81 @@ import {
   loadAuthenticationConfiguration,
 } from '@cluster-apiserver/config';
 import {
-  cachedTokens,
+  createTokenCache,
   type Dial,
-  httpsClient,
-  issuerGet,
+  createHttpsClient,
+  createDocumentFetcher,
   IssuerKeys,
-  jwtAuthenticator,
+  createJwtAuthenticator,
   type TokenAuthenticator,
 } from '@cluster-apiserver/gates';
 import { asError } from '../as-error.ts';
 import type { CertificateMeasures } from './certificate-measures.ts';
 import { openEgress } from './egress.ts';
-import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
-import { configurationOfOidcFlags } from './oidc-flags.ts';
+import type { WiringContext } from './context.ts';
+import { followConfiguration } from './followed-configuration.ts';
+import { loadOidcFlags } from './oidc-flags.ts';
 
-/** What an AuthenticationConfiguration, or the flags that say the same, lead to. */
+/** Authentication by an AuthenticationConfiguration, or by the equivalent flags. */
 export interface ConfiguredAuthentication {
-  /** The tokens of issuers. */
+  /** Authenticates JWTs of the configured issuers. */
   readonly tokens: TokenAuthenticator;
-  /** Whether a path is there for callers without a name. */
-  readonly anonymousAllowed: (path: string) => boolean;
+  /** Whether a path allows anonymous requests. */
+  readonly isAnonymousAllowed: (path: string) => boolean;
 }
 
-export interface AuthenticationOptions extends FollowingOptions {
+export interface AuthenticationOptions extends WiringContext {
   readonly certificates: CertificateMeasures;
-  /** The paths of --authorization-always-allow-paths, for which probes need no credential. */
+  /** Whether --authorization-always-allow-paths contains a path; probes need no credentials for these. */
   readonly isAlwaysAllowed: (path: string) => boolean;
-  /** Counts signed tokens that were remembered, and those that had to be looked at. */
-  readonly tokenAsked: (status: 'hit' | 'miss') => void;
+  /** Counts hits and misses of the token cache. */
+  readonly countTokenLookup: (status: 'hit' | 'miss') => void;
 }
 
-/** As in kube-apiserver: whatever makes a token invalid before its end is noticed this much later. */
+/** As in kube-apiserver: a revoked token is rejected after at most this time. */
 const tokenTtlMs = 10_000;
 
-/** Each request is judged by the configuration that is in service when it comes, and by no other. */
+/** Each request is authenticated by the configuration that is active when the request arrives. */
 export async function openAuthentication(
   options: AuthenticationOptions,
   scope: CleanupStack,
 ): Promise<ConfiguredAuthentication> {
-  const { flags, surroundings } = options;
-  const egress = await openEgress(flags, surroundings.files);
-  const said: AuthenticationFlags = {
+  const { flags, environment } = options;
+  const egress = await openEgress(flags, environment.files);
+  const flagValues: AuthenticationFlags = {
     disallowedIssuers: flags['service-account-issuer'],
     anonymousAuthGiven: flags['anonymous-auth'] !== 'unset',
     egressSelectors: [...egress.keys()],
   };
-  const ofFlags = await configurationOfOidcFlags(flags, said, surroundings.files);
-  const build = builder(options, egress, scope);
+  const configuredByFlags = await loadOidcFlags(flags, flagValues, environment.files);
+  const build = createBuilder(options, egress, scope);
   const followed = await followConfiguration(
     {
       flag: 'authentication-config',
       name: 'authentication',
       reloads: true,
-      build: (content) => build(loadAuthenticationConfiguration(content, said)),
+      build: (content) => build(loadAuthenticationConfiguration(content, flagValues)),
     },
     options,
     scope,
   );
-  const current = followed ?? always(build(ofFlags ?? nothing, flags['oidc-signing-algs']));
+  const current = followed ?? constant(build(configuredByFlags ?? noConfiguration, flags['oidc-signing-algs']));
   return {
-    tokens: { authenticateToken: (...asked) => current().tokens.authenticateToken(...asked) },
-    anonymousAllowed: (path) => current().anonymousAllowed(path),
+    tokens: { authenticateToken: (...args) => current().tokens.authenticateToken(...args) },
+    isAnonymousAllowed: (path) => current().isAnonymousAllowed(path),
   };
 }
 
-const nothing: AuthenticationConfiguration = { jwt: [], anonymous: undefined };
-const always =
+const noConfiguration: AuthenticationConfiguration = { jwt: [], anonymous: undefined };
+const constant =
   <T>(value: T) =>
   (): T =>
     value;
 
 type Build = (configuration: AuthenticationConfiguration, algorithms?: readonly string[]) => ConfiguredAuthentication;
 
-function builder(
-  { flags, surroundings: { clock, random }, isAlwaysAllowed, tokenAsked, log }: AuthenticationOptions,
+function createBuilder(
+  { flags, environment: { clock, random }, isAlwaysAllowed, countTokenLookup, log }: AuthenticationOptions,
   egress: ReadonlyMap<string, Dial | undefined>,
   scope: CleanupStack,
 ): Build {
@@ -90,9 +91,9 @@ function builder(
     const { url, certificateAuthority, egressSelector } = issuer;
     return new IssuerKeys({
       address: issuer,
-      // One fetch in minutes needs no connection kept for it.
-      get: issuerGet(
-        httpsClient({ clock, ca: certificateAuthority, dial: egressSelector && egress.get(egressSelector) }),
+      // Keys are fetched every few minutes, so connections are not kept open.
+      fetch: createDocumentFetcher(
+        createHttpsClient({ clock, ca: certificateAuthority, dial: egressSelector && egress.get(egressSelector) }),
         clock,
       ),
       clock,
@@ -103,7 +104,7 @@ function builder(
           .error('cannot fetch the keys of an issuer', { issuer: url, error: asError(error) }),
     });
   };
-  // An issuer that stays as it is keeps its keys: it may be away just now.
+  // An unchanged issuer keeps its keys: it may be unreachable at the moment of the reload.
   let kept: ReadonlyMap<string, IssuerKeys> = new Map();
   return ({ jwt, anonymous }, algorithms) => {
     const issuers = jwt.map((configured) => {
@@ -113,17 +114,22 @@ function builder(
     });
     kept = new Map(issuers.map(({ identity, keys }) => [identity, keys]));
     return {
-      // What was remembered by other rules is forgotten with them.
-      tokens: cachedTokens(jwtAuthenticator(issuers, clock), { clock, random, ttlMs: tokenTtlMs, asked: tokenAsked }),
-      anonymousAllowed:
+      // A new cache for each configuration: entries of other rules are no longer valid.
+      tokens: createTokenCache(createJwtAuthenticator(issuers, clock), {
+        clock,
+        random,
+        ttlMs: tokenTtlMs,
+        countLookup: countTokenLookup,
+      }),
+      isAnonymousAllowed:
         anonymous || flags['anonymous-auth'] !== 'unset'
-          ? anonymousPaths(anonymous ?? { enabled: flags['anonymous-auth'] === true, paths: undefined })
+          ? createAnonymousPaths(anonymous ?? { enabled: flags['anonymous-auth'] === true, paths: undefined })
           : isAlwaysAllowed,
     };
   };
 }
 
-function anonymousPaths({ enabled, paths }: AnonymousConfiguration): (path: string) => boolean {
+function createAnonymousPaths({ enabled, paths }: AnonymousConfiguration): (path: string) => boolean {
   const allowed = new Set(paths);
   return (path) => enabled && (paths === undefined || allowed.has(path));
 }

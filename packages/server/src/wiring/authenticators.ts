@@ -1,54 +1,57 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import {
   type Authenticator,
-  bearerTokens,
-  firstToKnow,
-  firstToKnowToken,
-  orAnonymous,
-  staticTokens,
+  createBearerTokenAuthenticator,
+  uniteAuthenticators,
+  uniteTokenAuthenticators,
+  withAnonymous,
+  createStaticTokenAuthenticator,
   type TokenAuthenticator,
   TokenFileError,
 } from '@cluster-apiserver/gates';
 import { FlagError, type ServerFlags } from '../flags.ts';
-import type { Files } from '../surroundings.ts';
+import type { Files } from '../environment.ts';
 import { type AuthenticationOptions, openAuthentication } from './authentication.ts';
 import { openClientCertificates } from './client-certificates.ts';
-import { flagFile } from './flag-files.ts';
+import { readFlagFile } from './flag-files.ts';
 import { openWebhookTokens } from './webhook-tokens.ts';
 
 export interface Authenticators {
   readonly requests: Authenticator;
-  /** Those of them who know tokens, whom token reviews ask. */
+  /** The token authenticators, which TokenReviews use, too. */
   readonly tokens: TokenAuthenticator;
 }
 
-/** Who may know a caller, in the order in which they are asked. */
+/** All configured authenticators, in the order in which they are tried. */
 export async function openAuthenticators(
   options: AuthenticationOptions,
   serviceAccounts: TokenAuthenticator | undefined,
   scope: CleanupStack,
 ): Promise<Authenticators> {
-  const { flags, surroundings } = options;
+  const { flags, environment } = options;
   const configured = await openAuthentication(options, scope);
   const certificates = await openClientCertificates(options, scope);
   const webhook = await openWebhookTokens(options, scope);
-  const tokens = firstToKnowToken([
-    ...(await tokensOfFile(flags, surroundings.files)),
+  const tokens = uniteTokenAuthenticators([
+    ...(await readTokenFile(flags, environment.files)),
     ...(serviceAccounts ? [serviceAccounts] : []),
     configured.tokens,
     ...(webhook ? [webhook] : []),
   ]);
   return {
-    requests: orAnonymous(firstToKnow([...certificates, bearerTokens(tokens)]), configured.anonymousAllowed),
+    requests: withAnonymous(
+      uniteAuthenticators([...certificates, createBearerTokenAuthenticator(tokens)]),
+      configured.isAnonymousAllowed,
+    ),
     tokens,
   };
 }
 
-async function tokensOfFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {
-  const tokens = await flagFile('token-auth-file', flags, files);
+async function readTokenFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {
+  const tokens = await readFlagFile('token-auth-file', flags, files);
   if (!tokens) return [];
   try {
-    return [staticTokens(tokens.toString())];
+    return [createStaticTokenAuthenticator(tokens.toString())];
   } catch (error) {
     if (error instanceof TokenFileError)
       throw new FlagError(error.message.split('\n').map((fault) => `--token-auth-file: ${fault}`));

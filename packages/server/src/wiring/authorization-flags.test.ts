@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { FlagError, parseFlags } from '../flags.ts';
-import { checkAuthorizationFlags, configurationOfFlags } from './authorization-flags.ts';
+import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-flags.ts';
 
 const kubeconfig = JSON.stringify({
   apiVersion: 'v1',
@@ -17,10 +17,10 @@ const files = {
 const read = async (...args: string[]) => {
   const flags = parseFlags(args.map((arg) => `--${arg}`));
   checkAuthorizationFlags(flags);
-  return (await configurationOfFlags(flags, files)).authorizers;
+  return (await loadAuthorizationFlags(flags, files)).authorizers;
 };
 
-test('a plain start is RBAC', async () => {
+test('the default mode is RBAC', async () => {
   expect(await read()).toEqual([{ type: 'RBAC', name: 'rbac' }]);
 });
 
@@ -36,7 +36,7 @@ test('modes keep their order, in either spelling', async () => {
   expect(await read('authorization-modes=AlwaysAllow')).toMatchObject([{ type: 'AlwaysAllow' }]);
 });
 
-test('a webhook of flags is as kube-apiserver has it', async () => {
+test('the webhook of flags has the defaults of kube-apiserver', async () => {
   const webhook = ['authorization-mode=Webhook', 'authorization-webhook-config-file=hook'];
   const settings = {
     authorizedTtlMs: 300_000,
@@ -55,7 +55,7 @@ test('a webhook of flags is as kube-apiserver has it', async () => {
   ]);
 });
 
-describe('what makes no sense is reported', () => {
+describe('invalid combinations are reported', () => {
   const together = 'go together';
   const exclusive = 'exclude each other';
   test.each([
@@ -79,13 +79,13 @@ describe('what makes no sense is reported', () => {
     await expect(read(...args)).rejects.toThrow(fault);
   });
 
-  test('all at once', async () => {
+  test('reports all problems at once', async () => {
     await expect(read('authorization-mode=Node,ABAC,Webhook,X')).rejects.toThrow(
       /Node[^]*"X"[^]*policy-file[^]*webhook/,
     );
   });
 
-  test('but the policy file stands beside a configuration file, which cannot name it', () => {
+  test('the policy file may be combined with a configuration file, which cannot name it', () => {
     const flags = parseFlags(['--authorization-config=x', '--authorization-policy-file=y']);
     expect(() => checkAuthorizationFlags(flags)).not.toThrow();
   });

@@ -7,53 +7,53 @@ import {
 } from '@cluster-apiserver/config';
 import { FlagError, isGiven, durationMs, list, oneOf, path } from '../flag.ts';
 import type { ServerFlags } from '../flags.ts';
-import type { Files } from '../surroundings.ts';
-import { byFlag } from './flag-files.ts';
+import type { Files } from '../environment.ts';
+import { withFlagErrors } from './flag-files.ts';
 
 export const authorizationFlags = {
   'authorization-config': path({
-    fallback: '',
+    default: '',
     help: 'AuthorizationConfiguration with the ordered authorizers. Reloaded when it changes. Excludes --authorization-mode and --authorization-webhook-*.',
   }),
   'authorization-mode': list({
-    fallback: '',
+    default: '',
     help: 'Ordered authorizers: RBAC, ABAC, Webhook, AlwaysAllow, AlwaysDeny. Defaults to RBAC unless --authorization-config is set.',
   }),
   'authorization-modes': list({
-    fallback: '',
+    default: '',
     help: 'Alias of --authorization-mode.',
   }),
   'authorization-policy-file': path({
-    fallback: '',
+    default: '',
     help: 'Policies of the authorizer ABAC: one Policy in JSON per line. Reloaded when it changes.',
   }),
   'authorization-webhook-config-file': path({
-    fallback: '',
+    default: '',
     help: 'Kubeconfig with the address and the credentials of the authorizer Webhook. Reloaded when it changes.',
   }),
   'authorization-webhook-version': oneOf<'v1beta1' | 'v1'>(
     {
-      fallback: 'v1beta1',
+      default: 'v1beta1',
       help: 'Version of the SubjectAccessReview sent to and expected from the webhook.',
     },
     ['v1beta1', 'v1'],
   ),
   'authorization-webhook-cache-authorized-ttl': durationMs({
-    fallback: '5m0s',
+    default: '5m0s',
     help: 'Time to cache authorized responses of the webhook; 0 disables the cache for them.',
   }),
   'authorization-webhook-cache-unauthorized-ttl': durationMs({
-    fallback: '30s',
+    default: '30s',
     help: 'Time to cache unauthorized responses of the webhook; 0 disables the cache for them.',
   }),
   'authorization-always-allow-paths': list({
-    fallback: '/healthz,/readyz,/livez',
+    default: '/healthz,/readyz,/livez',
     help: 'Paths to allow GET and HEAD on without authorization; a trailing * matches any rest. Also open to requests without credentials unless --anonymous-auth or anonymous in --authentication-config is set.',
   }),
 };
 
-/** Those that say what a file says, too. The policy file is for both: no field of the file can name it. */
-const ofChain = [
+/** Flags that the file replaces. --authorization-policy-file is not among them: no field of the file can name it. */
+const chainFlags = [
   'authorization-mode',
   'authorization-modes',
   'authorization-webhook-config-file',
@@ -62,28 +62,28 @@ const ofChain = [
   'authorization-webhook-cache-unauthorized-ttl',
 ] as const;
 
-/** Throws a FlagError with everything that is wrong with the flags of authorization. */
+/** Throws a FlagError with all problems of the authorization flags. */
 export function checkAuthorizationFlags(flags: ServerFlags): void {
-  const given = ofChain.filter((name) => isGiven(authorizationFlags[name], flags[name]));
-  const faults = flags['authorization-config'] === '' ? faultsOfModes(flags) : given.map(excludedByFile);
+  const given = chainFlags.filter((name) => isGiven(authorizationFlags[name], flags[name]));
+  const faults = flags['authorization-config'] === '' ? findModeFaults(flags) : given.map(describeExclusion);
   if (faults.length > 0) throw new FlagError(faults);
 }
 
-const excludedByFile = (name: string): string =>
+const describeExclusion = (name: string): string =>
   `--authorization-config and --${name} exclude each other: the file says all that flags can`;
 
-/** The spelling of kube-apiserver, and that of our documentation. */
-const modesOf = (flags: ServerFlags): readonly string[] => {
+/** Both spellings of the flag: that of kube-apiserver and its alias. */
+const getModes = (flags: ServerFlags): readonly string[] => {
   const given = [...flags['authorization-mode'], ...flags['authorization-modes']];
   return given.length > 0 ? given : ['RBAC'];
 };
 
-function faultsOfModes(flags: ServerFlags): readonly string[] {
-  const modes = modesOf(flags);
+function findModeFaults(flags: ServerFlags): readonly string[] {
+  const modes = getModes(flags);
   const faults: string[] = [];
   for (const mode of new Set(modes)) {
     if (mode === 'Node') faults.push('--authorization-mode: there are no nodes here, so Node is not supported');
-    else if (!isType(mode))
+    else if (!isAuthorizerType(mode))
       faults.push(`--authorization-mode: ${JSON.stringify(mode)} is none of ${authorizerTypes.join(', ')}`);
     if (modes.indexOf(mode) !== modes.lastIndexOf(mode)) faults.push(`--authorization-mode: ${mode} is given twice`);
   }
@@ -96,18 +96,23 @@ function faultsOfModes(flags: ServerFlags): readonly string[] {
   return faults;
 }
 
-const isType = (mode: string): mode is AuthorizerType => (authorizerTypes as readonly string[]).includes(mode);
+const isAuthorizerType = (mode: string): mode is AuthorizerType =>
+  (authorizerTypes as readonly string[]).includes(mode);
 
-/** The configuration that the flags say, for a server without a file. */
-export async function configurationOfFlags(flags: ServerFlags, files: Files): Promise<AuthorizationConfiguration> {
-  const types = modesOf(flags).filter(isType);
-  return { authorizers: await Promise.all(types.map((type) => authorizerOf(type, flags, files))) };
+/** The configuration by flags, for a server without --authorization-config. */
+export async function loadAuthorizationFlags(flags: ServerFlags, files: Files): Promise<AuthorizationConfiguration> {
+  const types = getModes(flags).filter(isAuthorizerType);
+  return { authorizers: await Promise.all(types.map((type) => loadAuthorizer(type, flags, files))) };
 }
 
-/** What the flags have no word for is as kube-apiserver has it. */
+/** There is no flag for it; the value is that of kube-apiserver. */
 const timeoutMs = 30_000;
 
-async function authorizerOf(type: AuthorizerType, flags: ServerFlags, files: Files): Promise<AuthorizerConfiguration> {
+async function loadAuthorizer(
+  type: AuthorizerType,
+  flags: ServerFlags,
+  files: Files,
+): Promise<AuthorizerConfiguration> {
   if (type !== 'Webhook') return { type, name: type.toLowerCase() };
   const flag = 'authorization-webhook-config-file';
   const connectionFile = flags[flag];
@@ -121,7 +126,7 @@ async function authorizerOf(type: AuthorizerType, flags: ServerFlags, files: Fil
       subjectAccessReviewVersion: flags['authorization-webhook-version'],
       failurePolicy: 'NoOpinion',
       connectionFile,
-      connection: await byFlag(flag, () => loadWebhookConnection(connectionFile, files.read)),
+      connection: await withFlagErrors(flag, () => loadWebhookConnection(connectionFile, files.read)),
       matchConditions: [],
     },
   };

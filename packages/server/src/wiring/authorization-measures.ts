@@ -3,7 +3,7 @@ import type { WebhookMeasures } from '@cluster-apiserver/gates';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
 export interface AuthorizationMeasures {
-  /** For the decisions of one authorizer. */
+  /** Counts the decisions of one authorizer. */
   readonly decided: (type: AuthorizerType, name: string) => (decision: 'allowed' | 'denied') => void;
   readonly webhook: (name: string) => WebhookMeasures;
 }
@@ -12,8 +12,8 @@ export interface AuthorizationMeasures {
 const webhookSecondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const conditionSecondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 
-/** Upstream's metrics, by the same names. The names of authorizers come from the operator. */
-export function authorizationMeasures(metrics: Metrics): AuthorizationMeasures {
+/** The authorization metrics of kube-apiserver. Authorizer names come from the operator, so their number is bounded. */
+export function createAuthorizationMeasures(metrics: Metrics): AuthorizationMeasures {
   const decisions = metrics.counter({
     name: 'apiserver_authorization_decisions_total',
     help: 'Terminal decisions of an authorizer, by its type and name.',
@@ -22,29 +22,29 @@ export function authorizationMeasures(metrics: Metrics): AuthorizationMeasures {
   const results = ['success', 'error', 'timeout'];
   const evaluations = metrics.counter({
     name: 'apiserver_authorization_webhook_evaluations_total',
-    help: 'Reviews that authorization webhooks were asked for.',
+    help: 'Number of reviews requested from authorization webhooks.',
     labels: { name: 'any', result: results },
   });
   const duration = metrics.histogram({
     name: 'apiserver_authorization_webhook_duration_seconds',
-    help: 'Time until the review of an authorization webhook is there, with all attempts.',
+    help: 'Duration of reviews by authorization webhooks, including all attempts.',
     labels: { name: 'any', result: results },
     buckets: webhookSecondsBuckets,
   });
   const failOpen = metrics.counter({
     name: 'apiserver_authorization_webhook_evaluations_fail_open_total',
-    help: 'Requests that went on to the next authorizer because a webhook failed.',
+    help: 'Number of requests passed to the next authorizer because a webhook failed.',
     labels: { name: 'any', result: results },
   });
   const rejected = metrics.counter({
     name: 'apiserver_authorization_webhook_rejected_total',
-    help: 'Reviews that were not sent because the webhook did not answer others.',
+    help: 'Number of reviews that were not sent because the webhook does not respond.',
     labels: { name: 'any' },
   });
   const ofCondition = { type: 'any', name: 'any' } as const;
   const conditionSeconds = metrics.histogram({
     name: 'apiserver_authorization_match_condition_evaluation_seconds',
-    help: 'Time that the match conditions of an authorizer took.',
+    help: 'Evaluation time of the match conditions of an authorizer.',
     labels: ofCondition,
     buckets: conditionSecondsBuckets,
   });

@@ -7,41 +7,42 @@ import {
   type WebhookConfiguration,
 } from '@cluster-apiserver/config';
 import {
-  abac,
+  createAbacAuthorizer,
   alwaysAllow,
-  alwaysAllowedPaths,
+  createPathAuthorizer,
   alwaysDeny,
   type Authorizer,
-  firstToDecide,
-  instrumented,
+  uniteAuthorizers,
+  countDecisions,
   mastersGroup,
-  privilegedGroups,
-  webhookAuthorizer,
+  createGroupAuthorizer,
+  createWebhookAuthorizer,
 } from '@cluster-apiserver/gates';
-import { checkAuthorizationFlags, configurationOfFlags } from './authorization-flags.ts';
-import { authorizationMeasures } from './authorization-measures.ts';
-import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
+import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-flags.ts';
+import { createAuthorizationMeasures } from './authorization-measures.ts';
+import type { WiringContext } from './context.ts';
+import { followConfiguration } from './followed-configuration.ts';
 import { type FollowedConnection, followConnection } from './webhook-connection.ts';
 
-export interface AuthorizationOptions extends FollowingOptions {
-  /** The paths of --authorization-always-allow-paths. */
+export interface AuthorizationOptions extends WiringContext {
+  /** Whether --authorization-always-allow-paths contains a path. */
   readonly isAlwaysAllowed: (path: string) => boolean;
   readonly rbac: Required<Authorizer>;
 }
 
 export interface Authorization {
-  /** Decides requests, and reviews of access. */
-  readonly ofRequests: Required<Authorizer>;
-  /** Decides what admission asks. That a path is open to everybody is no right of a user. */
-  readonly ofAdmission: Required<Authorizer>;
+  /** Authorizes requests and access reviews. */
+  readonly forRequests: Required<Authorizer>;
+  /** Authorizes checks of admission plugins: without always-allowed paths, which are no permissions of a user. */
+  readonly forAdmission: Required<Authorizer>;
 }
 
 /**
- * Who decides, in this order: the privileged group, the paths that are open to everybody, and the configured
- * authorizers. Each request is decided by the configuration that is in service when it comes, and by no other.
+ * The order of authorizers: the privileged group, the always-allowed paths, and the configured authorizers. Each request is
+ * authorized by the configuration that is active when the request arrives.
  */
 export async function openAuthorization(options: AuthorizationOptions, scope: CleanupStack): Promise<Authorization> {
-  const { flags, surroundings, isAlwaysAllowed } = options;
+  const { flags, environment, isAlwaysAllowed } = options;
   checkAuthorizationFlags(flags);
   const chains = await openChains(options, scope);
   const followed = await followConfiguration(
@@ -52,7 +53,7 @@ export async function openAuthorization(options: AuthorizationOptions, scope: Cl
       build: async (content) =>
         chains.open(
           await loadAuthorizationConfiguration(content, {
-            readFile: surroundings.files.read,
+            readFile: environment.files.read,
             policyFileGiven: flags['authorization-policy-file'] !== '',
           }),
         ),
@@ -62,37 +63,37 @@ export async function openAuthorization(options: AuthorizationOptions, scope: Cl
     scope,
   );
   const configured = followed
-    ? currentOf(() => followed().authorizer)
-    : chains.open(await configurationOfFlags(flags, surroundings.files)).authorizer;
-  const privileged = privilegedGroups([mastersGroup]);
+    ? delegateToCurrent(() => followed().authorizer)
+    : chains.open(await loadAuthorizationFlags(flags, environment.files)).authorizer;
+  const privileged = createGroupAuthorizer([mastersGroup]);
   return {
-    ofRequests: firstToDecide([privileged, alwaysAllowedPaths(isAlwaysAllowed), configured]),
-    ofAdmission: firstToDecide([privileged, configured]),
+    forRequests: uniteAuthorizers([privileged, createPathAuthorizer(isAlwaysAllowed), configured]),
+    forAdmission: uniteAuthorizers([privileged, configured]),
   };
 }
 
-const currentOf = (current: () => Required<Authorizer>): Required<Authorizer> => ({
+const delegateToCurrent = (current: () => Required<Authorizer>): Required<Authorizer> => ({
   authorize: (question, call) => current().authorize(question, call),
   rulesOf: (user, namespace, call) => current().rulesOf(user, namespace, call),
 });
 
-interface Chain {
+interface AuthorizerChain {
   readonly authorizer: Required<Authorizer>;
-  /** Another is in service, and requests that have begun with this one end with it. */
+  /** Closes the chain once the requests that use it have ended. */
   readonly retire: () => void;
 }
 
-interface Chains {
-  open(configuration: AuthorizationConfiguration): Chain;
+interface AuthorizerChains {
+  open(configuration: AuthorizationConfiguration): AuthorizerChain;
 }
 
-/** Beyond the timeouts of its webhooks, nobody waits for a chain. */
+/** Added to the timeouts of its webhooks, after which no request uses a chain any more. */
 const retireSlackMs = 1_000;
 
-async function openChains(options: AuthorizationOptions, scope: CleanupStack): Promise<Chains> {
-  const { surroundings, metrics, rbac } = options;
-  const { clock } = surroundings;
-  const measures = authorizationMeasures(metrics);
+async function openChains(options: AuthorizationOptions, scope: CleanupStack): Promise<AuthorizerChains> {
+  const { environment, metrics, rbac } = options;
+  const { clock } = environment;
+  const measures = createAuthorizationMeasures(metrics);
   const policies = await followPolicies(options, scope);
   const stopped = new AbortController();
   const closings = new Set<() => void>();
@@ -113,7 +114,7 @@ async function openChains(options: AuthorizationOptions, scope: CleanupStack): P
         return policies;
       case 'Webhook': {
         const { name, webhook } = configured;
-        const connection = connectionOf(name, webhook, options);
+        const connection = openConnection(name, webhook, options);
         connections.push(connection);
         return webhookOf(name, webhook, connection);
       }
@@ -122,12 +123,12 @@ async function openChains(options: AuthorizationOptions, scope: CleanupStack): P
     }
   };
   const webhookOf = (name: string, webhook: WebhookConfiguration, connection: FollowedConnection): Authorizer =>
-    webhookAuthorizer({
+    createWebhookAuthorizer({
       ...webhook,
       name,
       connection: connection.current,
       clock,
-      random: surroundings.random,
+      random: environment.random,
       signal: stopped.signal,
       measures: measures.webhook(name),
       failed: (error) =>
@@ -137,7 +138,7 @@ async function openChains(options: AuthorizationOptions, scope: CleanupStack): P
     open: ({ authorizers }) => {
       const connections: FollowedConnection[] = [];
       const chain = authorizers.map((one) =>
-        instrumented(authorizerOf(one, connections), measures.decided(one.type, one.name)),
+        countDecisions(authorizerOf(one, connections), measures.decided(one.type, one.name)),
       );
       let cancel = (): void => {};
       const close = (): void => {
@@ -148,7 +149,7 @@ async function openChains(options: AuthorizationOptions, scope: CleanupStack): P
       closings.add(close);
       const lastsMs = authorizers.reduce((sum, one) => sum + (one.type === 'Webhook' ? one.webhook.timeoutMs : 0), 0);
       return {
-        authorizer: firstToDecide(chain),
+        authorizer: uniteAuthorizers(chain),
         retire: () => {
           if (stopped.signal.aborted) close();
           else cancel = clock.after(lastsMs + retireSlackMs, close);
@@ -158,10 +159,10 @@ async function openChains(options: AuthorizationOptions, scope: CleanupStack): P
   };
 }
 
-const connectionOf = (
+const openConnection = (
   name: string,
   { connectionFile, connection }: WebhookConfiguration,
-  { flags, surroundings, log, records }: AuthorizationOptions,
+  { flags, environment, log, records }: AuthorizationOptions,
 ): FollowedConnection =>
   followConnection(
     {
@@ -170,20 +171,20 @@ const connectionOf = (
       of: `authorizer ${JSON.stringify(name)}`,
       flag: flags['authorization-config'] === '' ? 'authorization-webhook-config-file' : 'authorization-config',
     },
-    { surroundings, log, records },
+    { environment, log, records },
   );
 
-/** The authorizer of --authorization-policy-file. Without it there are no policies. */
+/** The ABAC authorizer of --authorization-policy-file; without policies if the flag is not set. */
 async function followPolicies(options: AuthorizationOptions, scope: CleanupStack): Promise<Required<Authorizer>> {
   const followed = await followConfiguration(
     {
       flag: 'authorization-policy-file',
       name: 'abac_policy',
       reloads: true,
-      build: (content) => abac(loadAbacPolicies(content)),
+      build: (content) => createAbacAuthorizer(loadAbacPolicies(content)),
     },
     options,
     scope,
   );
-  return followed ? currentOf(followed) : abac([]);
+  return followed ? delegateToCurrent(followed) : createAbacAuthorizer([]);
 }

@@ -4,11 +4,11 @@ import { seededRandom, systemClock } from '@cluster-apiserver/base';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { X509Certificate } from 'node:crypto';
 import { exposed } from '../../../telemetry/test/exposed.ts';
-import { certificateMeasures } from './certificate-measures.ts';
+import { createCertificateMeasures } from './certificate-measures.ts';
 
-test('of the certificates of a file the first that expires counts, and what is none does not', async () => {
+test('publishes the earliest expiration of a bundle, and ignores invalid certificates', async () => {
   const metrics = createMetrics({ ofProcess: false });
-  const measures = certificateMeasures(metrics);
+  const measures = createCertificateMeasures(metrics);
   const day = 86_400_000;
   const [later, sooner] = await Promise.all(
     [day, 0].map((ms) =>

@@ -1,32 +1,32 @@
 import { X509Certificate } from 'node:crypto';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
-/** What a file of certificates is for. */
+/** The purpose of a certificate file. */
 export type CertificateUse = (typeof uses)[number];
 
 const uses = ['serving', 'client-ca', 'requestheader-client-ca', 'etcd-ca', 'etcd-client'] as const;
 
 export interface CertificateMeasures {
-  /** The file has been read and is used from now on; undefined where the flag names none. */
+  /** The content of the file is used from now on; undefined if the flag is not set. */
   inUse(use: CertificateUse, pem: Buffer | undefined): void;
   reloaded(use: CertificateUse, status: 'success' | 'failure'): void;
 }
 
-/** What an operator has to know before a certificate expires, or was replaced by one that is not usable. */
-export function certificateMeasures(metrics: Metrics): CertificateMeasures {
+/** Lets operators alert on expiring certificates and on failed reloads. */
+export function createCertificateMeasures(metrics: Metrics): CertificateMeasures {
   const expiration = metrics.gauge({
     name: 'apiserver_certificate_expiration_timestamp_seconds',
-    help: 'When the first certificate of a file in use expires, in seconds since 1970, by what the file is for.',
+    help: 'Earliest expiration of the certificates of a file in use, in seconds since 1970, by purpose of the file.',
     labels: { use: uses },
   });
   const reloads = metrics.counter({
     name: 'apiserver_certificate_reloads_total',
-    help: 'Changes of a file of certificates that were applied, or could not be, by what the file is for.',
+    help: 'Number of reloads of certificate files, by purpose of the file and status.',
     labels: { use: uses, status: ['success', 'failure'] },
   });
   return {
     inUse: (use, pem) => {
-      const seconds = pem && firstExpirationSeconds(pem);
+      const seconds = pem && findFirstExpirationSeconds(pem);
       if (seconds !== undefined) expiration.set({ use }, seconds);
     },
     reloaded: (use, status) => reloads.add({ use, status }),
@@ -35,14 +35,14 @@ export function certificateMeasures(metrics: Metrics): CertificateMeasures {
 
 const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Undefined for a file without a certificate that can be read, which whoever uses it complains of. */
-function firstExpirationSeconds(pem: Buffer): number | undefined {
-  const all = Array.from(pem.toString().matchAll(certificates), ([text]) => expirationMs(text));
+/** Undefined if the file contains no valid certificate; the user of the file reports that. */
+function findFirstExpirationSeconds(pem: Buffer): number | undefined {
+  const all = Array.from(pem.toString().matchAll(certificates), ([text]) => readExpirationMs(text));
   const known = all.filter((ms) => ms !== undefined);
   return known.length > 0 ? Math.min(...known) / 1000 : undefined;
 }
 
-function expirationMs(pem: string): number | undefined {
+function readExpirationMs(pem: string): number | undefined {
   try {
     return Date.parse(new X509Certificate(pem).validTo);
   } catch {

@@ -1,31 +1,36 @@
 import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
 import { type Authorities, readAuthorities, sharesAuthority } from '@cluster-apiserver/certificates';
-import { type Authenticator, clientCertificates, frontProxy } from '@cluster-apiserver/gates';
+import {
+  type Authenticator,
+  createClientCertificateAuthenticator,
+  createFrontProxyAuthenticator,
+} from '@cluster-apiserver/gates';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { CertificateMeasures } from './certificate-measures.ts';
-import type { FollowingOptions } from './followed-configuration.ts';
-import { flagFile } from './flag-files.ts';
+import type { WiringContext } from './context.ts';
+import { readFlagFile } from './flag-files.ts';
 
 const ofClients = 'client-ca-file';
 const ofProxies = 'requestheader-client-ca-file';
 
-/** Whether anybody here looks at certificates of clients. */
-export const asksForCertificates = (flags: ServerFlags): boolean => flags[ofClients] !== '' || flags[ofProxies] !== '';
+/** Whether the TLS handshake requests client certificates. */
+export const requestsClientCertificates = (flags: ServerFlags): boolean =>
+  flags[ofClients] !== '' || flags[ofProxies] !== '';
 
-/** Those who know a caller by the connection: proxies that speak for others first, because they come with certificates too. */
+/** Authenticators by client certificate. Front proxies come first: their certificates may be valid for clients, too. */
 export async function openClientCertificates(
   options: ClientCertificateOptions,
   scope: CleanupStack,
 ): Promise<readonly Authenticator[]> {
-  const { flags, surroundings } = options;
-  const { clock } = surroundings;
+  const { flags, environment } = options;
+  const { clock } = environment;
   const allowedNames = flags['requestheader-allowed-names'];
   const current: Partial<Record<AuthorityFlag, Authorities>> = {};
   const use = (flag: AuthorityFlag, next: Authorities): void => {
     const other = current[flag === ofClients ? ofProxies : ofClients];
-    // Everybody with a certificate could otherwise say in a header who he wants to be.
+    // Otherwise every client with a certificate could impersonate any user by headers.
     if (allowedNames.length === 0 && other && sharesAuthority(next, other))
       throw new Error(
         `--${ofClients} and --${ofProxies} share an authority, so --requestheader-allowed-names is needed`,
@@ -34,38 +39,40 @@ export async function openClientCertificates(
   };
   const known = async (flag: AuthorityFlag): Promise<(() => Authorities) | undefined> => {
     if (!(await followAuthorities(flag, options, scope, (next) => use(flag, next)))) return undefined;
-    return () => current[flag] as Authorities; // set before anybody asks, and never taken away
+    return () => current[flag] as Authorities; // followAuthorities has set it, and it is never removed
   };
   const clients = await known(ofClients);
   const proxies = await known(ofProxies);
   const headers = {
-    user: names(flags['requestheader-username-headers']),
-    uid: names(flags['requestheader-uid-headers']),
-    group: names(flags['requestheader-group-headers']),
-    extraPrefix: names(flags['requestheader-extra-headers-prefix']),
+    user: toHeaderNames(flags['requestheader-username-headers']),
+    uid: toHeaderNames(flags['requestheader-uid-headers']),
+    group: toHeaderNames(flags['requestheader-group-headers']),
+    extraPrefix: toHeaderNames(flags['requestheader-extra-headers-prefix']),
   };
   return [
-    ...(proxies ? [frontProxy({ authorities: proxies, allowedNames, headers, clock })] : []),
-    ...(clients ? [clientCertificates(clients, clock, expirationMeasure(options.metrics))] : []),
+    ...(proxies ? [createFrontProxyAuthenticator({ authorities: proxies, allowedNames, headers, clock })] : []),
+    ...(clients
+      ? [createClientCertificateAuthenticator(clients, clock, createExpirationMeasure(options.metrics))]
+      : []),
   ];
 }
 
 type AuthorityFlag = typeof ofClients | typeof ofProxies;
 
 export interface ClientCertificateOptions
-  extends Pick<FollowingOptions, 'flags' | 'surroundings' | 'log' | 'metrics' | 'records'> {
+  extends Pick<WiringContext, 'flags' | 'environment' | 'log' | 'metrics' | 'records'> {
   readonly certificates: CertificateMeasures;
 }
 
 const useOf = { [ofClients]: 'client-ca', [ofProxies]: 'requestheader-client-ca' } as const;
 
-/** Upstream's buckets: from an expired certificate to a year, in seconds. */
+/** Buckets of kube-apiserver: from an expired certificate to a year, in seconds. */
 const remainingBuckets = [
   0, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800, 345_600, 604_800, 2_592_000, 7_776_000, 15_552_000,
   31_104_000,
 ];
 
-function expirationMeasure(metrics: Metrics): (remainingSeconds: number) => void {
+function createExpirationMeasure(metrics: Metrics): (remainingSeconds: number) => void {
   return metrics
     .histogram({
       name: 'apiserver_client_certificate_expiration_seconds',
@@ -75,18 +82,18 @@ function expirationMeasure(metrics: Metrics): (remainingSeconds: number) => void
     .series({});
 }
 
-const names = (headers: readonly string[]): string[] => headers.map((header) => header.toLowerCase());
+const toHeaderNames = (headers: readonly string[]): string[] => headers.map((header) => header.toLowerCase());
 
-/** A small file. Who takes an authority away waits for that to count, and not for much longer than a look at a terminal. */
+/** Short, so that a removed CA stops being trusted within seconds. The file is small. */
 const pollMs = 1_000;
 
 async function followAuthorities(
   flag: AuthorityFlag,
-  { flags, surroundings: { clock, files }, log, certificates, records }: ClientCertificateOptions,
+  { flags, environment: { clock, files }, log, certificates, records }: ClientCertificateOptions,
   scope: CleanupStack,
   use: (next: Authorities) => void,
 ): Promise<boolean> {
-  const first = await flagFile(flag, flags, files);
+  const first = await readFlagFile(flag, flags, files);
   if (!first) return false;
   const file = flags[flag];
   try {

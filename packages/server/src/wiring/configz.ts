@@ -5,15 +5,15 @@ import { type NonResourceRoutes, textResponse } from '@cluster-apiserver/pipelin
 import { asError } from '../as-error.ts';
 
 import type { ServerFlags } from '../flags.ts';
-import type { Files } from '../surroundings.ts';
+import type { Files } from '../environment.ts';
 import { version } from '../version.ts';
-import { flagFile } from './flag-files.ts';
-import { flagTexts } from './flag-texts.ts';
+import { readFlagFile } from './flag-files.ts';
+import { formatFlags } from './format-flags.ts';
 
-/** As the components of Kubernetes call it. */
+/** The path that Kubernetes components use. */
 export const configzPath = '/configz';
 
-/** What the server uses, without anything secret: flags hold paths of files, and of files there are only hashes. */
+/** The active configuration without secrets: flags contain file paths, and files are shown as hashes. */
 export interface Configz {
   readonly version: string;
   readonly startTime: string;
@@ -23,24 +23,24 @@ export interface Configz {
 
 interface ConfigzFile {
   readonly flag: string;
-  /** Of the configuration, or what else the file holds. */
+  /** Kind of the configuration, or a description of the content. */
   readonly kind: string;
-  /** Of a file or of a directory. */
+  /** Path of a file or directory. */
   readonly path: string;
-  /** SHA-256 of the content in use. Absent for files of passwords and tokens, which it would let somebody guess. */
+  /** SHA-256 of the active content. Absent for files of passwords and tokens: a hash would allow offline guessing. */
   readonly hash?: string;
-  /** Of the content in use. */
+  /** When the active content was loaded. */
   readonly lastReloadTime: string;
-  /** Set if the file has changed since and could not be used. */
+  /** Set if the file has changed since then and could not be loaded. */
   readonly lastReloadError?: { readonly time: string; readonly message: string };
 }
 
-/** Notes what becomes of a file. */
+/** Records the state of a file. */
 export interface FileRecord {
   applied(content: Buffer | string): void;
-  /** The old content stays in use. */
+  /** The previous content stays active. */
   failed(error: unknown): void;
-  /** It is not used any longer. */
+  /** The file is no longer used. */
   remove(): void;
 }
 
@@ -49,7 +49,7 @@ export interface FileRecords {
   list(): readonly ConfigzFile[];
 }
 
-export function fileRecords(clock: Clock): FileRecords {
+export function createFileRecords(clock: Clock): FileRecords {
   const records = new Map<FileRecord, ConfigzFile>();
   const now = (): string => formatTime(clock.now());
   return {
@@ -74,8 +74,8 @@ export function fileRecords(clock: Clock): FileRecords {
   };
 }
 
-/** Files that are read when the server starts, and not again. */
-const readAtStart = {
+/** Files that are read only at startup. */
+const startupFiles = {
   'etcd-cafile': { kind: 'certificates' },
   'etcd-certfile': { kind: 'certificate' },
   'etcd-keyfile': { kind: 'private key' },
@@ -86,19 +86,23 @@ const readAtStart = {
   'tracing-config-file': { kind: 'TracingConfiguration' },
 } as const;
 
-/** Notes those of them that flags name. A server that cannot use one of them does not start. */
-export async function recordFilesReadAtStart(flags: ServerFlags, files: Files, records: FileRecords): Promise<void> {
-  for (const flag of Object.keys(readAtStart) as (keyof typeof readAtStart)[])
+/** Records the startup files that flags name. */
+export async function recordStartupFiles(flags: ServerFlags, files: Files, records: FileRecords): Promise<void> {
+  for (const flag of Object.keys(startupFiles) as (keyof typeof startupFiles)[])
     if (flags[flag] !== '') {
-      const content = await flagFile(flag, flags, files);
-      if (content) records.add({ flag, path: flags[flag], ...readAtStart[flag] }).applied(content);
+      const content = await readFlagFile(flag, flags, files);
+      if (content) records.add({ flag, path: flags[flag], ...startupFiles[flag] }).applied(content);
     }
 }
 
-/** The document behind `configzPath`. It takes a right of its own, which no default role has. */
-export function configzDocument(flags: ServerFlags, records: FileRecords, clock: Clock): NonResourceRoutes[string] {
+/** The document at `configzPath`. It requires permission for that path, which no default role grants. */
+export function createConfigzDocument(
+  flags: ServerFlags,
+  records: FileRecords,
+  clock: Clock,
+): NonResourceRoutes[string] {
   const startTime = formatTime(clock.now());
-  const texts = flagTexts(flags);
+  const texts = formatFlags(flags);
   return ({ auditId }) => {
     const configz: Configz = { version, startTime, flags: texts, files: records.list() };
     return textResponse(auditId, 200, `${JSON.stringify(configz, null, 2)}\n`, { 'content-type': 'application/json' });

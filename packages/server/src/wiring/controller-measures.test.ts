@@ -2,12 +2,12 @@ import { expect, test } from '@jest/globals';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { handClock } from '../../../base/test/hand-clock.ts';
 import { exposed } from '../../../telemetry/test/exposed.ts';
-import { controllerMeasures } from './controller-measures.ts';
+import { createControllerMeasures } from './controller-measures.ts';
 
-test('work counts while it goes on, and when it has ended', async () => {
+test('work is measured while it runs and when it ends', async () => {
   const clock = handClock();
   const metrics = createMetrics({ ofProcess: false });
-  const measures = controllerMeasures(metrics, ['collector'], clock)('collector');
+  const measures = createControllerMeasures(metrics, ['collector'], clock)('collector');
   const values = async (): Promise<Record<string, number>> =>
     Object.fromEntries(
       Array.from(

@@ -2,13 +2,13 @@ import type { Clock } from '@cluster-apiserver/base';
 import type { ControllerMeasures } from '@cluster-apiserver/controllers';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
-/** Upstream's buckets: from 10 ns to 10 s. */
+/** Buckets of kube-controller-manager: from 10 ns to 10 s. */
 const workSecondsBuckets = Array.from({ length: 10 }, (_, power) => 1e-8 * 10 ** power).map((bound) =>
   Number(bound.toPrecision(1)),
 );
 
-/** Upstream's metrics of work queues, by the same names. */
-export function controllerMeasures(
+/** The work queue metrics of kube-controller-manager. */
+export function createControllerMeasures(
   metrics: Metrics,
   controllers: readonly string[],
   clock: Clock,
@@ -21,7 +21,7 @@ export function controllerMeasures(
   });
   const adds = metrics.counter({
     name: 'workqueue_adds_total',
-    help: 'Objects added to the queue of a controller, those apart that waited already.',
+    help: 'Number of objects added to the queue of a controller, without those that were already queued.',
     labels,
   });
   const queueSeconds = metrics.histogram({
@@ -38,15 +38,15 @@ export function controllerMeasures(
   });
   const retries = metrics.counter({
     name: 'workqueue_retries_total',
-    help: 'Failed attempts of a worker that are repeated after a pause, by controller.',
+    help: 'Number of failed attempts that are retried with backoff, by controller.',
     labels,
   });
   const unreadable = metrics.gauge({
     name: 'controller_unreadable_objects',
-    help: 'Stored objects that the controller cannot read; whatever may depend on them waits.',
+    help: 'Number of stored objects that the controller cannot read; work that may depend on them waits.',
     labels,
   });
-  /** When the work that is going on began. */
+  /** Start times of the running work, by controller. */
   const running = new Map<string, Set<{ readonly sinceMs: number }>>(controllers.map((name) => [name, new Set()]));
   const ages = (name: string): number[] =>
     Array.from(running.get(name) ?? [], ({ sinceMs }) => (clock.monotonicMs() - sinceMs) / 1000);
@@ -56,12 +56,12 @@ export function controllerMeasures(
     );
   ofRunning(
     'workqueue_unfinished_work_seconds',
-    'Seconds that the work took so far which is going on, together, by controller. Grows while a worker is stuck.',
+    'Total seconds of the work in progress, by controller. Grows while a worker is stuck.',
     (all) => all.reduce((sum, age) => sum + age, 0),
   );
   ofRunning(
     'workqueue_longest_running_processor_seconds',
-    'Seconds that the longest work took so far which is going on, by controller.',
+    'Seconds of the longest work in progress, by controller.',
     (all) => Math.max(0, ...all),
   );
   return (name) => ({
@@ -86,7 +86,7 @@ export function publishLeadership(metrics: Metrics, election: { readonly isLeadi
     'gauge',
     {
       name: 'leader_election_master_status',
-      help: 'Whether this replica leads the others: 1 if so, else 0. Exactly one should.',
+      help: '1 if this replica is the leader, else 0. Exactly one replica should be the leader.',
       labels: ['name'],
     },
     () => [{ labels: { name: 'controllers' }, value: election.isLeading ? 1 : 0 }],

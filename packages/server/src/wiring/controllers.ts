@@ -14,19 +14,19 @@ import { campaign, type EtcdClient, startCompaction } from '@cluster-apiserver/s
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { controllerMeasures, publishLeadership } from './controller-measures.ts';
-import { restarting } from './restarting.ts';
-import { whileLeading } from './while-leading.ts';
+import type { Environment } from '../environment.ts';
+import { createControllerMeasures, publishLeadership } from './controller-measures.ts';
+import { runWithRestarts } from './run-with-restarts.ts';
+import { requireLeadership } from './require-leadership.ts';
 
-export interface ControllerWiring {
+export interface ControllerDependencies {
   readonly flags: ServerFlags;
-  readonly surroundings: Surroundings;
+  readonly environment: Environment;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly client: EtcdClient;
   readonly resources: readonly Resource[];
-  /** What clients see of them in other groups and versions. */
+  /** The same resources in other groups and versions. */
   readonly views: readonly Resource[];
   readonly ownPrefix: string;
 }
@@ -37,19 +37,19 @@ const clusterRoleAggregation = 'clusterrole-aggregation-controller';
 const policyStatus = 'validatingadmissionpolicy-status-controller';
 const controllers = [garbageCollector, namespaceController, clusterRoleAggregation, policyStatus];
 
-/** What one replica at a time does for all of them. */
+/** Takes part in leader election, and runs the controllers while this replica is the leader. */
 export function startControllers(
-  { flags, surroundings, log, metrics, client, resources, views, ownPrefix }: ControllerWiring,
+  { flags, environment, log, metrics, client, resources, views, ownPrefix }: ControllerDependencies,
   scope: CleanupStack,
 ): void {
-  const { clock, random } = surroundings;
-  const chosen = chosenControllers(flags.controllers);
-  const measuresOf = controllerMeasures(metrics, controllers, clock);
+  const { clock, random } = environment;
+  const chosen = parseControllers(flags.controllers);
+  const measuresOf = createControllerMeasures(metrics, controllers, clock);
   const lead = async (term: AbortSignal): Promise<void> => {
     log
       .withName('controllers')
       .info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
-    const own = resources.map((one) => ({ ...one, store: whileLeading(one.store, () => election.isLeading) }));
+    const own = resources.map((one) => ({ ...one, store: requireLeadership(one.store, () => election.isLeading) }));
     const options = { resources: own, clock, random, signal: term };
     const run = async (name: string, work: () => Promise<void>): Promise<void> => {
       if (!chosen.has(name)) return;
@@ -57,28 +57,28 @@ export function startControllers(
         log
           .withName('controllers')
           .error('controller failed; restarting it after a pause', { controller: name, error: asError(error) });
-      await restarting({ clock, random, signal: term, work, failed });
+      await runWithRestarts({ clock, random, signal: term, work, failed });
     };
     const collector = {
       ...options,
-      report: collectorReport(log.withName(garbageCollector)),
+      report: createCollectorReporter(log.withName(garbageCollector)),
       measures: measuresOf(garbageCollector),
     };
     const drain = {
       ...options,
-      report: namespaceReport(log.withName(namespaceController)),
+      report: createNamespaceReporter(log.withName(namespaceController)),
       measures: measuresOf(namespaceController),
     };
     const aggregation = {
       ...options,
-      report: aggregationReport(log.withName(clusterRoleAggregation)),
+      report: createAggregationReporter(log.withName(clusterRoleAggregation)),
       measures: measuresOf(clusterRoleAggregation),
     };
     const served = [...resources, ...views].map((one) => one.served);
     const policyTypes = {
       ...options,
       served,
-      report: policyTypeReport(log.withName(policyStatus)),
+      report: createPolicyTypeReporter(log.withName(policyStatus)),
       measures: measuresOf(policyStatus),
     };
     await Promise.all([
@@ -119,8 +119,8 @@ export function startControllers(
   scope.defer('compaction', () => compaction.close());
 }
 
-/** `*` is all, a name is one, `-name` is all but one; the last word about a controller counts. */
-function chosenControllers(words: readonly string[]): ReadonlySet<string> {
+/** `*` enables all, `name` one, `-name` disables one; the last word about a controller wins. */
+function parseControllers(words: readonly string[]): ReadonlySet<string> {
   const faults = words
     .map((word) => word.replace(/^-/, ''))
     .filter((name) => name !== '*' && !controllers.includes(name))
@@ -139,15 +139,15 @@ function chosenControllers(words: readonly string[]): ReadonlySet<string> {
   return chosen;
 }
 
-/** A first failure is nearly always another writer who came first; one that goes on is something to look at. */
-const ordinaryTries = 3;
+/** First failures are not logged: they are nearly always conflicts with concurrent writers. */
+const silentTries = 3;
 
-const collectorReport =
+const createCollectorReporter =
   (log: Log) =>
   (event: GarbageCollectorEvent): void => {
     switch (event.type) {
       case 'failed':
-        if (event.tries > ordinaryTries)
+        if (event.tries > silentTries)
           log.warn('garbage collection of an object failed; retrying', {
             key: event.key,
             tries: event.tries,
@@ -170,13 +170,13 @@ const collectorReport =
     }
   };
 
-const namespaceReport =
+const createNamespaceReporter =
   (log: Log) =>
   (event: NamespaceControllerEvent): void => {
     const { namespace } = event;
     switch (event.type) {
       case 'failed':
-        if (event.tries > ordinaryTries)
+        if (event.tries > silentTries)
           log.warn('draining a namespace failed; retrying', {
             namespace,
             tries: event.tries,
@@ -207,13 +207,13 @@ const namespaceReport =
     }
   };
 
-const aggregationReport =
+const createAggregationReporter =
   (log: Log) =>
   (event: ClusterRoleAggregationEvent): void => {
     const { clusterRole } = event;
     if (event.type === 'aggregated')
       log.debug(2, 'wrote the rules of an aggregated ClusterRole', { clusterRole, rules: event.rules });
-    else if (event.tries > ordinaryTries)
+    else if (event.tries > silentTries)
       log.warn('aggregating a ClusterRole failed; retrying', {
         clusterRole,
         tries: event.tries,
@@ -221,13 +221,13 @@ const aggregationReport =
       });
   };
 
-const policyTypeReport =
+const createPolicyTypeReporter =
   (log: Log) =>
   (event: PolicyTypeCheckEvent): void => {
     const { policy } = event;
     if (event.type === 'checked')
       log.debug(2, 'checked the types of a ValidatingAdmissionPolicy', { policy, warnings: event.warnings });
-    else if (event.tries > ordinaryTries)
+    else if (event.tries > silentTries)
       log.warn('checking the types of a ValidatingAdmissionPolicy failed; retrying', {
         policy,
         tries: event.tries,

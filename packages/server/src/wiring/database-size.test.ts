@@ -5,7 +5,7 @@ import { untilTurned } from '../../../base/test/until.ts';
 import { exposed } from '../../../telemetry/test/exposed.ts';
 import { publishDatabaseSize } from './database-size.ts';
 
-test('the size is asked for again and again, and kept while nobody answers', async () => {
+test('the size is polled, and the last one is kept while etcd does not respond', async () => {
   const clock = handClock();
   const metrics = createMetrics({ ofProcess: false });
   const answers = [async () => 100, () => Promise.reject(new Error('silent')), async () => 300];

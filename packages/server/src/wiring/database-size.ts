@@ -2,11 +2,11 @@ import { callUntil } from '@cluster-apiserver/base';
 import type { EtcdClient } from '@cluster-apiserver/storage';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
-/** As often as most scrapers come. The size grows slowly. */
+/** A common scrape interval. The size grows slowly. */
 const pollMs = 30_000;
 const timeoutMs = 5_000;
 
-/** Publishes the size of the database until the returned function is called. A member that is silent leaves the last one. */
+/** Publishes the database size until the returned function is called. The last value stays while etcd does not respond. */
 export function publishDatabaseSize(
   metrics: Metrics,
   client: Pick<EtcdClient, 'clock' | 'readDatabaseBytes'>,
@@ -33,5 +33,5 @@ export function publishDatabaseSize(
   };
 }
 
-/** Upstream numbers its clusters of etcd; there is one here. */
+/** kube-apiserver numbers its etcd clusters; this server has one. */
 const clusterId = 'etcd-0';

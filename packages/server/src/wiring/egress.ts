@@ -1,20 +1,20 @@
 import { type EgressProxy, Findings, loadEgressSelectorConfiguration, readEgressTls } from '@cluster-apiserver/config';
-import { type Dial, throughProxy } from '@cluster-apiserver/gates';
+import { type Dial, createProxyDial } from '@cluster-apiserver/gates';
 import type { ServerFlags } from '../flags.ts';
-import type { Files } from '../surroundings.ts';
-import { byFlag, flagFile } from './flag-files.ts';
+import type { Files } from '../environment.ts';
+import { withFlagErrors, readFlagFile } from './flag-files.ts';
 
 const flag = 'egress-selector-config-file';
 
-/** How to get to what lies in each direction that the file names; undefined for directly. */
+/** How to connect to each network of the file; undefined for direct connections. */
 export async function openEgress(flags: ServerFlags, files: Files): Promise<ReadonlyMap<string, Dial | undefined>> {
-  const content = (await flagFile(flag, flags, files))?.toString();
+  const content = (await readFlagFile(flag, flags, files))?.toString();
   if (content === undefined) return new Map();
-  return byFlag(flag, async () => {
+  return withFlagErrors(flag, async () => {
     const findings = new Findings(content);
     const configuration = loadEgressSelectorConfiguration(content, findings);
     const dials = [...configuration].map(
-      async ([direction, proxy]) => [direction, proxy && (await dialThrough(proxy, files, findings))] as const,
+      async ([direction, proxy]) => [direction, proxy && (await openDial(proxy, files, findings))] as const,
     );
     const opened = new Map(await Promise.all(dials));
     findings.requireNoProblems();
@@ -22,10 +22,10 @@ export async function openEgress(flags: ServerFlags, files: Files): Promise<Read
   });
 }
 
-/** Undefined, with findings, for one whose credentials cannot be used. */
-async function dialThrough(proxy: EgressProxy, files: Files, findings: Findings): Promise<Dial | undefined> {
-  if ('socket' in proxy) return throughProxy(proxy);
-  if (!proxy.tls) return throughProxy({ url: proxy.url, tls: undefined });
+/** Returns undefined and adds problems if the credentials cannot be used. */
+async function openDial(proxy: EgressProxy, files: Files, findings: Findings): Promise<Dial | undefined> {
+  if ('socket' in proxy) return createProxyDial(proxy);
+  if (!proxy.tls) return createProxyDial({ url: proxy.url, tls: undefined });
   const tls = await readEgressTls(proxy.tls, files.read, findings);
-  return tls && throughProxy({ url: proxy.url, tls });
+  return tls && createProxyDial({ url: proxy.url, tls });
 }

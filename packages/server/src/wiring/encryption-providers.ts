@@ -11,48 +11,48 @@ import {
   StorageUnavailableError,
   type Transformer,
 } from '@cluster-apiserver/storage';
-import { doublingBuckets, type Log, type Metrics } from '@cluster-apiserver/telemetry';
-import type { Surroundings } from '../surroundings.ts';
-import { pluginOpener } from './kms-plugins.ts';
+import { createDoublingBuckets, type Log, type Metrics } from '@cluster-apiserver/telemetry';
+import type { Environment } from '../environment.ts';
+import { createPluginOpener } from './kms-plugins.ts';
 
-/** What a configured provider stores by. */
-export interface OpenedProvider {
-  /** One way for each of its keys, the first of which writes. */
-  readonly ways: readonly Provider[];
-  /** Of a provider whose keys are kept by somebody else. */
+/** A provider of the configuration, ready to encrypt and decrypt. */
+export interface OpenProvider {
+  /** One for each key; the first encrypts. */
+  readonly keyProviders: readonly Provider[];
+  /** Set for a KMS provider. */
   readonly plugin?: KmsPlugin;
 }
 
-export type ProviderFactory = (provider: EncryptionProvider) => Promise<OpenedProvider>;
+export type ProviderFactory = (provider: EncryptionProvider) => Promise<OpenProvider>;
 
-export interface ProviderSurroundings {
-  readonly surroundings: Surroundings;
+export interface ProviderDependencies {
+  readonly environment: Environment;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** A plugin answers again. */
+  /** Called when a KMS plugin responds again. */
   readonly recovered: () => void;
 }
 
-/** Names the parts of stored values as the reference does, so that data can come from there and go there. */
-export function providerFactory({ surroundings, metrics, log, recovered }: ProviderSurroundings): ProviderFactory {
-  const { random } = surroundings;
-  const observed = transformationMeasures(metrics, surroundings.clock);
-  const budgetOf = nonceBudgets(metrics, log);
-  const open = pluginOpener({ surroundings, metrics, log, recovered });
+/** Uses the value prefixes of kube-apiserver, so that each can read data of the other. */
+export function createProviderFactory({ environment, metrics, log, recovered }: ProviderDependencies): ProviderFactory {
+  const { random } = environment;
+  const observed = createTransformationMeasures(metrics, environment.clock);
+  const budgetOf = createNonceBudgets(metrics, log);
+  const open = createPluginOpener({ environment, metrics, log, recovered });
   return async (provider) => {
     switch (provider.type) {
       case 'identity':
-        return { ways: [identityProvider] };
+        return { keyProviders: [identityProvider] };
       case 'kms': {
         const plugin = await open(provider);
         const prefix = `k8s:enc:kms:${provider.version}:${provider.name}:`;
-        return { ways: [{ prefix, transformer: observed(prefix, plugin.transformer) }], plugin };
+        return { keyProviders: [{ prefix, transformer: observed(prefix, plugin.transformer) }], plugin };
       }
       case 'aesgcm':
       case 'aescbc':
       case 'secretbox': {
         const { type, keys } = provider;
-        const ways = keys.map(async ({ name, secret: key }) => {
+        const keyProviders = keys.map(async ({ name, secret: key }) => {
           const prefix = `k8s:enc:${type}:v1:${name}:`;
           const make = {
             aesgcm: () => aesGcm({ key, random, onNonce: budgetOf(name) }),
@@ -61,7 +61,7 @@ export function providerFactory({ surroundings, metrics, log, recovered }: Provi
           };
           return { prefix, transformer: observed(prefix, await make[type]()) };
         });
-        return { ways: await Promise.all(ways) };
+        return { keyProviders: await Promise.all(keyProviders) };
       }
       default:
         return unreachable(provider);
@@ -69,11 +69,11 @@ export function providerFactory({ surroundings, metrics, log, recovered }: Provi
   };
 }
 
-/** Counts go on when a configuration is read again: it is the key that wears out. */
-function nonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
+/** The counts survive reloads of the configuration: they belong to the key. */
+function createNonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
   const total = metrics.counter({
     name: 'apiserver_storage_aesgcm_nonces_total',
-    help: 'Random nonces drawn for a key of AES-GCM since this process started. All replicas and restarts together should draw fewer than 2^32: sum the increase over them.',
+    help: 'Number of random nonces used with an AES-GCM key since this process started. The sum over all replicas and restarts should stay below 2^32.',
     labels: { key: 'any' },
   });
   const budgets = new Map<string, () => void>();
@@ -97,21 +97,21 @@ function nonceBudgets(metrics: Metrics, log: Log): (key: string) => () => void {
   };
 }
 
-function transformationMeasures(
+function createTransformationMeasures(
   metrics: Metrics,
   clock: Clock,
 ): (prefix: string, transformer: Transformer) => Transformer {
   const labels = { transformation_type: ['to_storage', 'from_storage'], transformer_prefix: 'any' as const };
   const total = metrics.counter({
     name: 'apiserver_storage_transformation_operations_total',
-    help: 'Values encrypted and decrypted, by the beginning of what is stored.',
+    help: 'Number of values encrypted and decrypted, by prefix of the stored value.',
     labels: { ...labels, status: ['OK', 'Unavailable', 'unknown-non-grpc'] },
   });
   const duration = metrics.histogram({
     name: 'apiserver_storage_transformation_duration_seconds',
-    help: 'How long it took where it went well.',
+    help: 'Duration of successful encryptions and decryptions.',
     labels,
-    buckets: doublingBuckets(0.000005, 25),
+    buckets: createDoublingBuckets(0.000005, 25),
   });
   return (transformer_prefix, transformer) => {
     const measured = <T>(transformation_type: string, act: () => T | Promise<T>): T | Promise<T> => {

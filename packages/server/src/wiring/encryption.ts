@@ -11,18 +11,19 @@ import {
 } from '@cluster-apiserver/storage';
 import type { Endpoint, Health } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import { type ProviderFactory, providerFactory } from './encryption-providers.ts';
-import { type FollowingOptions, followConfiguration } from './followed-configuration.ts';
+import { type ProviderFactory, createProviderFactory } from './encryption-providers.ts';
+import type { WiringContext } from './context.ts';
+import { followConfiguration } from './followed-configuration.ts';
 
-/** How values are stored, now and after each change of the configuration. */
+/** Encryption at rest by the current configuration. */
 export interface Encryption {
   readonly transformer: Transformer;
-  /** Called when values may be readable that were not. */
+  /** Called when previously unreadable values may have become readable. */
   onChange(listener: () => void): void;
 }
 
-export interface EncryptionOptions extends FollowingOptions {
-  /** Where the keys of all kinds begin, such as /registry. */
+export interface EncryptionOptions extends WiringContext {
+  /** Prefix of the keys of all kinds, such as /registry. */
   readonly keyPrefix: string;
   /** The kinds whose objects are stored. */
   readonly kinds: readonly Kind[];
@@ -32,21 +33,21 @@ export interface EncryptionOptions extends FollowingOptions {
 const flag = 'encryption-provider-config';
 
 export async function openEncryption(options: EncryptionOptions, scope: CleanupStack): Promise<Encryption> {
-  const { flags, keyPrefix, kinds, surroundings, metrics, health, log } = options;
+  const { flags, keyPrefix, kinds, environment, metrics, health, log } = options;
   const listeners: (() => void)[] = [];
   const readable = (): void => {
     for (const listener of listeners) listener();
   };
-  const makeProvider = providerFactory({ surroundings, metrics, log, recovered: readable });
+  const makeProvider = createProviderFactory({ environment, metrics, log, recovered: readable });
   const reloads = flags[`${flag}-automatic-reload`];
   const current = await followConfiguration(
     {
       flag,
       name: 'encryption',
       reloads,
-      build: (content) => built(loadEncryptionConfiguration(content), keyPrefix, kinds, makeProvider),
-      // The next one is whole, with plugins that are well, before anything is stored by it.
-      requireWell: (next) => faultsOf(next).forEach(raise),
+      build: (content) => openConfiguration(loadEncryptionConfiguration(content), keyPrefix, kinds, makeProvider),
+      // A new configuration is complete, with healthy plugins, before it is used to write.
+      requireHealthy: (next) => findPluginErrors(next).forEach(raise),
       close: (old) => old.retire(),
       changed: readable,
     },
@@ -54,8 +55,9 @@ export async function openEncryption(options: EncryptionOptions, scope: CleanupS
     scope,
   );
   if (!current) return { transformer: identity, onChange: () => {} };
-  // A plugin that is not there keeps the server from being ready, and not from starting: it may need us to start.
-  for (const fault of faultsOf(current())) log.withName('encryption').error('KMS plugin unhealthy', { error: fault });
+  // An unavailable plugin makes the server unready but does not keep it from starting: the plugin may depend on it.
+  for (const fault of findPluginErrors(current()))
+    log.withName('encryption').error('KMS plugin unhealthy', { error: fault });
   addHealthChecks(health, () => current().plugins, reloads);
   return {
     transformer: {
@@ -66,13 +68,13 @@ export async function openEncryption(options: EncryptionOptions, scope: CleanupS
   };
 }
 
-/** What a configuration leads to. */
-interface Built extends RetirableTransformer {
+/** A configuration with its open plugins. */
+interface OpenConfiguration extends RetirableTransformer {
   /** In the order of the configuration. */
   readonly plugins: readonly KmsPlugin[];
 }
 
-function faultsOf({ plugins }: Built): Error[] {
+function findPluginErrors({ plugins }: OpenConfiguration): Error[] {
   return plugins.flatMap((plugin) => {
     try {
       plugin.check();
@@ -87,7 +89,7 @@ const raise = (fault: Error): never => {
   throw fault;
 };
 
-/** A plugin has a check of its own, by its number, where it stays the same one. A restart would help against nothing. */
+/** With reloads there is one check for all plugins, otherwise one per plugin. Not part of /livez: a restart would not help. */
 function addHealthChecks(health: Health, plugins: () => readonly KmsPlugin[], changing: boolean): void {
   const endpoints: readonly Endpoint[] = ['readyz', 'healthz'];
   if (changing) {
@@ -99,20 +101,20 @@ function addHealthChecks(health: Health, plugins: () => readonly KmsPlugin[], ch
   }
 }
 
-/** The transformer of each resource, by the resource that the key names. */
-async function built(
+/** Opens the providers. The returned transformer chooses them by the resource in the key. */
+async function openConfiguration(
   configuration: EncryptionConfiguration,
   keyPrefix: string,
   kinds: readonly Kind[],
   makeProvider: ProviderFactory,
-): Promise<Built> {
-  // Each provider is made once, however many resources it is for.
+): Promise<OpenConfiguration> {
+  // Each list of providers is opened once, even if it applies to many resources.
   const transformers = new Map<unknown, Transformer>();
   const plugins: KmsPlugin[] = [];
   for (const { providers } of configuration.lists) {
     const opened = await Promise.all(providers.map(makeProvider));
     plugins.push(...opened.flatMap(({ plugin }) => plugin ?? []));
-    const [first, ...others] = opened.flatMap(({ ways }) => ways);
+    const [first, ...others] = opened.flatMap(({ keyProviders }) => keyProviders);
     if (first) transformers.set(providers, prefixTransformer([first, ...others]));
   }
   const served = new Map(kinds.map(({ storageName, plural, group }) => [storageName, [plural, group] as const]));

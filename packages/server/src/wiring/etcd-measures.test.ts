@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { etcdMeasures, type StorageMeasures } from './etcd-measures.ts';
+import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';
 import { exposed } from '../../../telemetry/test/exposed.ts';
 
 test.each<{ readonly act: (measures: StorageMeasures) => void; readonly series: string }>([
@@ -34,7 +34,7 @@ test.each<{ readonly act: (measures: StorageMeasures) => void; readonly series: 
   { act: ({ cacheLost }) => cacheLost(), series: 'apiserver_watch_cache_reinitializations_total 1' },
 ])('$series', async ({ act, series }) => {
   const metrics = createMetrics({ ofProcess: false });
-  const measures = etcdMeasures(metrics, kinds({ eventLifetimeSeconds: 60 }));
+  const measures = createEtcdMeasures(metrics, kinds({ eventLifetimeSeconds: 60 }));
   act(measures);
   expect((await exposed(metrics)).split('\n')).toContain(series);
 });

@@ -3,20 +3,20 @@ import type { EtcdMeasures } from '@cluster-apiserver/storage';
 import { type Metrics, secondsBuckets } from '@cluster-apiserver/telemetry';
 
 export interface StorageMeasures extends EtcdMeasures {
-  /** etcd turned out to have another history than before. */
+  /** etcd was restored, rebuilt or swapped. */
   historyReplaced(reason: string): void;
-  /** etcd refuses data, or takes it again. */
+  /** Whether etcd is out of space. */
   isFull(isFull: boolean): void;
-  /** The watch cache begins anew from a list. */
+  /** The watch cache lists all objects again. */
   cacheLost(): void;
 }
 
 const operations = ['get', 'list', 'create', 'update', 'delete'];
 
-/** What there is to know about the way to etcd, by the reference's names where it has them. */
-export function etcdMeasures(metrics: Metrics, kinds: readonly Kind[]): StorageMeasures {
+/** Metrics of the etcd client, under the names of kube-apiserver where it has them. */
+export function createEtcdMeasures(metrics: Metrics, kinds: readonly Kind[]): StorageMeasures {
   const groups = new Map(kinds.filter(({ view }) => !view).map(({ plural, group }) => [plural, group]));
-  // All come out of our own keys, so nobody can make more of them.
+  // Label values come from the keys of this server, so their number is bounded.
   const labels = { operation: operations, group: 'any', resource: 'any' } as const;
   const duration = metrics.histogram({
     name: 'etcd_request_duration_seconds',
@@ -66,7 +66,7 @@ export function etcdMeasures(metrics: Metrics, kinds: readonly Kind[]): StorageM
   });
   const replaced = metrics.counter({
     name: 'etcd_history_replaced_total',
-    help: 'Number of times that etcd was found restored, rebuilt or swapped, by what gave it away.',
+    help: 'Number of times that etcd was found restored, rebuilt or swapped, by what revealed it.',
     labels: { reason: ['cluster id', 'revision', 'content'] },
   });
   const lost = metrics.counter({

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '@cluster-apiserver/config';
 import { FlagError } from '../flag.ts';
 import type { ServerFlags } from '../flags.ts';
-import type { Files } from '../surroundings.ts';
+import type { Files } from '../environment.ts';
 
 type FileFlag =
   | 'token-auth-file'
@@ -19,7 +19,7 @@ type FileFlag =
   | 'etcd-keyfile'
   | ConfigurationFlag;
 
-/** Files that are followed. */
+/** Configuration files that are reloaded. */
 export type ConfigurationFlag =
   | 'encryption-provider-config'
   | 'authentication-config'
@@ -27,8 +27,8 @@ export type ConfigurationFlag =
   | 'authorization-policy-file'
   | 'audit-policy-file';
 
-/** The content of a file that a flag names; undefined when the flag names none. What is wrong is told by the flag. */
-export async function flagFile(name: FileFlag, flags: ServerFlags, files: Files): Promise<Buffer | undefined> {
+/** The content of the file that a flag names; undefined if the flag is not set. Errors name the flag. */
+export async function readFlagFile(name: FileFlag, flags: ServerFlags, files: Files): Promise<Buffer | undefined> {
   const path = flags[name];
   if (path === '') return undefined;
   try {
@@ -38,8 +38,8 @@ export async function flagFile(name: FileFlag, flags: ServerFlags, files: Files)
   }
 }
 
-/** What a configuration leads to; what is wrong with it is told by the flag that names it. */
-export async function byFlag<T>(name: FileFlag, act: () => T | Promise<T>): Promise<T> {
+/** Converts a ConfigurationError to a FlagError that names the flag. */
+export async function withFlagErrors<T>(name: FileFlag, act: () => T | Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
@@ -48,14 +48,14 @@ export async function byFlag<T>(name: FileFlag, act: () => T | Promise<T>): Prom
   }
 }
 
-const pairs = [
+const flagPairs = [
   ['tls-cert-file', 'tls-private-key-file'],
   ['etcd-certfile', 'etcd-keyfile'],
 ] as const;
 
-/** A certificate is of no use without its key, nor a key without its certificate. */
-export function requirePairs(flags: ServerFlags): void {
-  const faults = pairs
+/** Throws a FlagError for a certificate without its key, or a key without its certificate. */
+export function requireFlagPairs(flags: ServerFlags): void {
+  const faults = flagPairs
     .filter(([cert, key]) => (flags[cert] === '') !== (flags[key] === ''))
     .map(([cert, key]) => `--${cert} and --${key} go together`);
   if (faults.length > 0) throw new FlagError(faults);

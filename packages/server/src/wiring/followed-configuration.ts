@@ -1,36 +1,22 @@
 import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
-import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import type { ServerFlags } from '../flags.ts';
-import type { Surroundings } from '../surroundings.ts';
-import type { FileRecords } from './configz.ts';
-import { byFlag, type ConfigurationFlag, flagFile } from './flag-files.ts';
-import { reloadMeasures } from './reload-measures.ts';
+import type { WiringContext } from './context.ts';
+import { withFlagErrors, type ConfigurationFlag, readFlagFile } from './flag-files.ts';
+import { createReloadMeasures } from './reload-measures.ts';
 
-/** What is followed, and what stands in service because of it. */
-export interface Following<T> {
+/** A configuration file, and how its content is applied. */
+export interface FollowedFile<T> {
   readonly flag: ConfigurationFlag;
-  /** In names of metrics and in the log. */
+  /** For metric names and log messages. */
   readonly name: 'encryption' | 'authentication' | 'authorization' | 'abac_policy' | 'audit_policy';
   readonly reloads: boolean;
-  /** Throws a ConfigurationError for a content that cannot come into service. */
+  /** Throws a ConfigurationError for invalid content. */
   readonly build: (content: string) => T | Promise<T>;
-  /** Throws when one that was built had better not replace the one that works. The first one replaces nothing. */
-  readonly requireWell?: (next: T) => void;
-  /** Another is in service or none will be; this one may still be at work for whoever has it. */
+  /** Throws if a new configuration must not replace the working one. Not called for the first one. */
+  readonly requireHealthy?: (next: T) => void;
+  /** Called for a replaced configuration, which running requests may still use, and at shutdown. */
   readonly close?: (old: T) => void;
   readonly changed?: () => void;
-}
-
-export interface FollowingOptions {
-  readonly flags: ServerFlags;
-  readonly surroundings: Surroundings;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  /** Of this process, in metrics that are compared over replicas. */
-  readonly serverId: string;
-  /** What becomes of the files. */
-  readonly records: FileRecords;
 }
 
 const kinds: Readonly<Record<ConfigurationFlag, string>> = {
@@ -41,39 +27,39 @@ const kinds: Readonly<Record<ConfigurationFlag, string>> = {
   'audit-policy-file': 'Policy',
 };
 
-/** One small file. Whoever changes it waits for it to be read, and not for much longer than that. */
+/** Short, because operators wait for a change to take effect. The file is small. */
 const pollMs = 1_000;
 
 /**
- * What the file of a flag leads to, now and after each change of it; undefined when the flag names none. The first one
- * must be without fault. Of the later ones each is whole before it replaces the one before, or is refused and told.
+ * Loads the configuration file of a flag and reloads it on changes; undefined if the flag is not set. The first content must
+ * be valid. Later contents are built completely before they replace the current one; invalid ones are logged and ignored.
  */
 export async function followConfiguration<T>(
-  { flag, name, reloads, build, requireWell = () => {}, close = () => {}, changed = () => {} }: Following<T>,
-  { flags, surroundings: { clock, files }, metrics, log, serverId, records }: FollowingOptions,
+  { flag, name, reloads, build, requireHealthy = () => {}, close = () => {}, changed = () => {} }: FollowedFile<T>,
+  { flags, environment: { clock, files }, metrics, log, serverId, records }: WiringContext,
   scope: CleanupStack,
 ): Promise<(() => T) | undefined> {
-  const first = await flagFile(flag, flags, files);
+  const first = await readFlagFile(flag, flags, files);
   if (!first) return undefined;
   const file = flags[flag];
   const what = `${name.replace('_', ' ')} configuration`;
-  let current = await byFlag(flag, () => build(first.toString()));
+  let current = await withFlagErrors(flag, () => build(first.toString()));
   let closed = false;
-  scope.defer(`what the ${what} has opened`, () => {
+  scope.defer(`current ${what}`, () => {
     closed = true;
     close(current);
   });
   const record = records.add({ flag, kind: kinds[flag], path: file });
   record.applied(first);
   if (!reloads) return () => current;
-  const measures = reloadMeasures({
+  const measures = createReloadMeasures({
     prefix: `apiserver_${name}_config_controller`,
     what: `the ${name} configuration`,
     serverId,
     metrics,
     clock,
   })({});
-  measures.inService(first);
+  measures.applied(first);
   const stop = pollChanges(
     {
       clock,
@@ -84,26 +70,28 @@ export async function followConfiguration<T>(
         const next = await build(content.toString());
         if (closed) return close(next);
         try {
-          requireWell(next);
+          requireHealthy(next);
         } catch (fault) {
           close(next);
           throw fault;
         }
         const old = current;
         current = next;
-        measures.inService(content);
+        measures.applied(content);
         measures.reloaded('success');
         record.applied(content);
-        log.withName('configuration').info(`a new ${what} is in service`, { file });
+        log.withName('configuration').info('configuration reloaded', { configuration: name, file });
         close(old);
         changed();
       },
       onError: (error) => {
         measures.reloaded('failure');
         record.failed(error);
-        log
-          .withName('configuration')
-          .error(`the new ${what} is not usable, the old one stays`, { file, error: asError(error) });
+        log.withName('configuration').error('cannot reload the configuration; keeping the previous one', {
+          configuration: name,
+          file,
+          error: asError(error),
+        });
       },
     },
     first,

@@ -3,10 +3,10 @@ import { type EtcdClient, HistoryReplacedError } from '@cluster-apiserver/storag
 import { createHealth, type Health, type Log, type Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 
-/** Less than a health check may take, so that its reason is etcd's and not the clock's. */
+/** Less than the timeout of a health check, so that the logged reason is that of etcd. */
 const etcdTimeoutMs = 700;
 
-/** What upstream serves at /metrics/slis: the results of health checks, for objectives of availability. */
+/** Publishes the results of health checks at /metrics/slis, as kube-apiserver does. */
 export function openHealth(clock: Clock, log: Log, slis: Metrics): Health {
   const of = { type: ['healthz', 'livez', 'readyz'], name: 'any' } as const; // our names of checks
   const latest = slis.gauge({
@@ -29,10 +29,10 @@ export function openHealth(clock: Clock, log: Log, slis: Metrics): Health {
   });
 }
 
-/** A restart does not help against a lost etcd, so only readiness asks for it. */
-export function checkStorage(
+/** Not part of /livez: a restart does not help against an unreachable etcd. */
+export function addStorageChecks(
   health: Health,
-  { client, cache, clock }: { readonly client: EtcdClient; readonly cache: Followed; readonly clock: Clock },
+  { client, cache, clock }: { readonly client: EtcdClient; readonly cache: WatchCacheState; readonly clock: Clock },
 ): void {
   health.add({
     name: 'etcd',
@@ -40,11 +40,11 @@ export function checkStorage(
     check: async () => {
       const call = callUntil(clock.monotonicMs() + etcdTimeoutMs);
       await client.readLatestRevision(call);
-      // It answers, and yet refuses what we cannot do without.
+      // etcd responds to reads, but may still reject calls that the server requires.
       await client.checkRefusals(call);
     },
   });
-  // A check of its own: why another fails is only in the log, and what has happened to etcd is to be seen here too.
+  // A separate check: reasons appear only in the log, so its name tells operators that etcd was replaced.
   health.add({
     name: 'etcd-history',
     endpoints: ['readyz', 'healthz'],
@@ -61,7 +61,7 @@ export function checkStorage(
   });
 }
 
-interface Followed {
+interface WatchCacheState {
   readonly isSynced: boolean;
   readonly syncError: unknown;
 }

@@ -5,7 +5,7 @@ import { handClock } from '../../../base/test/hand-clock.ts';
 import { monitorHeap } from './heap.ts';
 import { exposed } from '../../../telemetry/test/exposed.ts';
 
-test('the heap limit is logged and published, and nearing it is warned of once each time', async () => {
+test('logs and publishes the heap limit, and warns once each time the heap gets close to it', async () => {
   const clock = handClock();
   const lines: string[] = [];
   const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) });

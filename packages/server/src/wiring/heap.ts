@@ -1,21 +1,21 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
-import type { Surroundings } from '../surroundings.ts';
+import type { Environment } from '../environment.ts';
 
-/** Long before the heap can fill: a reload of 1,000,000 objects takes a minute. */
+/** Short compared to filling the heap: a reload of 1,000,000 objects takes a minute. */
 const pollMs = 10_000;
 
-/** Beyond this part of the limit V8 collects more and more often, and a reload of the watch cache may not fit in. */
-const nearPart = 0.8;
+/** Above this ratio V8 collects garbage more and more often, and a reload of the watch cache may not fit. */
+const warnRatio = 0.8;
 
-/** Below this part it is well again: one warning for each time, and not for each collection. */
-const wellPart = 0.7;
+/** Below this ratio the next warning is armed: one per incident, not one per garbage collection. */
+const clearRatio = 0.7;
 
 const mebibyte = 2 ** 20;
 
-/** V8 ends the process at its heap limit, so operators see the limit, and are warned before. */
+/** V8 ends the process at its heap limit. Publishes the limit, and warns before it is reached. */
 export function monitorHeap(
-  { heap, clock }: Pick<Surroundings, 'heap' | 'clock'>,
+  { heap, clock }: Pick<Environment, 'heap' | 'clock'>,
   metrics: Metrics,
   log: Log,
   scope: CleanupStack,
@@ -32,13 +32,13 @@ export function monitorHeap(
   let isNear = false;
   const check = (): void => {
     const { usedBytes, limitBytes } = heap();
-    if (!isNear && usedBytes > limitBytes * nearPart) {
+    if (!isNear && usedBytes > limitBytes * warnRatio) {
       isNear = true;
       log.warn('heap nears its limit, at which the process ends; raise --max-old-space-size of Node.js', {
         usedMiB: Math.round(usedBytes / mebibyte),
         limitMiB: Math.round(limitBytes / mebibyte),
       });
-    } else if (usedBytes < limitBytes * wellPart) isNear = false;
+    } else if (usedBytes < limitBytes * clearRatio) isNear = false;
     cancel = clock.after(pollMs, check);
   };
   let cancel = clock.after(pollMs, check);

@@ -4,16 +4,16 @@ import type {
   ObserveAuthentication,
   ObserveAuthorization,
 } from '@cluster-apiserver/gates';
-import { doublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
+import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 
-/** Upstream's, from 1 ms to 16 s. */
-const secondsBuckets = doublingBuckets(0.001, 15);
+/** Buckets of kube-apiserver, from 1 ms to 16 s. */
+const secondsBuckets = createDoublingBuckets(0.001, 15);
 
 const authenticationResults: readonly AuthenticationResult[] = ['success', 'failure', 'error'];
 const authorizationResults: readonly AuthorizationResult[] = ['allowed', 'denied', 'no-opinion', 'error'];
 
-/** Upstream's metrics of every request's authentication, by the same names. */
-export function authenticationMeasures(metrics: Metrics): ObserveAuthentication {
+/** The authentication metrics of kube-apiserver. */
+export function createAuthenticationMeasures(metrics: Metrics): ObserveAuthentication {
   const attempts = metrics.counter({
     name: 'authentication_attempts',
     help: 'Counter of authenticated attempts.',
@@ -46,7 +46,7 @@ export function authenticationMeasures(metrics: Metrics): ObserveAuthentication 
   };
 }
 
-/** As upstream: all others would be too many series. */
+/** As in kube-apiserver; a series per user would be too many. */
 const knownUsers: ReadonlySet<string> = new Set([
   'admin',
   'client',
@@ -57,11 +57,11 @@ const knownUsers: ReadonlySet<string> = new Set([
 const emailUser = 'email_id';
 const otherUser = 'other';
 
-/** Upstream's metrics of every request's authorization, by the same names. */
-export function authorizationAttemptMeasures(metrics: Metrics): ObserveAuthorization {
+/** The authorization metrics of kube-apiserver. */
+export function createAuthorizationAttemptMeasures(metrics: Metrics): ObserveAuthorization {
   const attempts = metrics.counter({
     name: 'authorization_attempts_total',
-    help: "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or 'error'. With the rights that impersonation requires.",
+    help: "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or 'error'. Includes the permissions that impersonation requires.",
     labels: { result: authorizationResults },
   });
   const duration = metrics.histogram({
@@ -87,11 +87,11 @@ export function authorizationAttemptMeasures(metrics: Metrics): ObserveAuthoriza
   };
 }
 
-/** What authentication remembers of tokens that it has verified. */
-export function tokenCacheMeasure(metrics: Metrics): (status: 'hit' | 'miss') => void {
+/** Counts hits and misses of the token cache. */
+export function createTokenCacheMeasure(metrics: Metrics): (status: 'hit' | 'miss') => void {
   const total = metrics.counter({
     name: 'authentication_token_cache_request_total',
-    help: 'Signed tokens that were remembered, or had to be looked at.',
+    help: 'Number of lookups in the cache of verified tokens.',
     labels: { status: ['hit', 'miss'] },
   });
   return (status) => total.add({ status });

@@ -2,55 +2,67 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '@cluster-apiserver/base';
 import type { KmsProvider } from '@cluster-apiserver/config';
 import type { KmsMeasures } from '@cluster-apiserver/storage';
-import { doublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
+import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 
 export interface PluginMeasures extends KmsMeasures {
-  /** A call has ended: its path, gRPC's name of how, and how long it took. */
+  /** A call has ended with this gRPC status. */
   called(path: string, code: string, seconds: number): void;
 }
 
-/** What there is to know about plugins, by the reference's names. Keys are named by the hash of what plugins call them. */
-export function kmsMeasures(metrics: Metrics, clock: Clock): (provider: KmsProvider) => PluginMeasures {
+/** The KMS metrics of kube-apiserver. Key IDs appear as hashes. */
+export function createKmsMeasures(metrics: Metrics, clock: Clock): (provider: KmsProvider) => PluginMeasures {
   const named = <Rest extends object>(name: string, help: string, labels: Rest) => ({
     name: `apiserver_envelope_encryption_${name}`,
     help,
     labels: { provider_name: 'any' as const, ...labels },
   });
   const latency = metrics.histogram({
-    ...named('kms_operations_latency_seconds', 'Calls to key management plugins.', {
+    ...named('kms_operations_latency_seconds', 'Duration of calls to KMS plugins by gRPC status code.', {
       method_name: 'any' as const,
       grpc_status_code: 'any' as const,
     }),
-    buckets: doublingBuckets(0.0001, 20),
+    buckets: createDoublingBuckets(0.0001, 20),
   });
   const ofKeys = { transformation_type: ['to_storage', 'from_storage'], key_id_hash: 'any' as const };
-  const used = metrics.counter(named('key_id_hash_total', 'Values written and read, by key of the plugin.', ofKeys));
-  const usedLast = metrics.gauge(named('key_id_hash_last_timestamp_seconds', 'When that happened last.', ofKeys));
+  const used = metrics.counter(
+    named('key_id_hash_total', 'Number of values encrypted and decrypted, by key of the plugin.', ofKeys),
+  );
+  const usedLast = metrics.gauge(
+    named('key_id_hash_last_timestamp_seconds', 'Time of the last encryption or decryption with the key.', ofKeys),
+  );
   const told = metrics.gauge(
-    named('key_id_hash_status_last_timestamp_seconds', 'When the plugin said last that it encrypts with a key.', {
-      key_id_hash: 'any' as const,
-    }),
+    named(
+      'key_id_hash_status_last_timestamp_seconds',
+      'Time of the last status response in which the plugin named the key as its current one.',
+      {
+        key_id_hash: 'any' as const,
+      },
+    ),
   );
   const toldNone = metrics.counter(
-    named('invalid_key_id_from_status_total', 'How often the plugin named a key that cannot be one.', {
+    named('invalid_key_id_from_status_total', 'Number of status responses with an invalid key ID.', {
       error: ['empty', 'too_long'],
     }),
   );
   const seeds = metrics.gauge(
-    named('dek_source_cache_size', 'Seeds in memory: about as many calls a restart would need.', {}),
+    named(
+      'dek_source_cache_size',
+      'Number of DEK seeds in memory; a restart requires about as many calls to the plugin.',
+      {},
+    ),
   );
   const filled = metrics.gauge({
     name: 'apiserver_envelope_encryption_dek_cache_fill_percent',
-    help: 'How full the cache of keys of version 1 is.',
+    help: 'Fill level of the cache of data encryption keys of KMS v1.',
   });
   const misses = metrics.counter({
     name: 'apiserver_storage_envelope_transformation_cache_misses_total',
-    help: 'Keys that were not in memory, so that a plugin had to be asked for them.',
+    help: 'Number of data encryption keys that were not in memory and required a call to the plugin.',
   });
-  const hashOf = hashes();
+  const hashOf = createHasher();
   return ({ name: provider_name, version, cacheSize }) => ({
     called: (method_name, code, seconds) =>
-      latency.observe({ provider_name, method_name, grpc_status_code: asReferenceWrites(code) }, seconds),
+      latency.observe({ provider_name, method_name, grpc_status_code: toGoCodeName(code) }, seconds),
     keyUsed: (transformation_type, keyId) => {
       const labels = { provider_name, transformation_type, key_id_hash: hashOf(keyId) };
       used.add(labels);
@@ -64,8 +76,8 @@ export function kmsMeasures(metrics: Metrics, clock: Clock): (provider: KmsProvi
   });
 }
 
-/** A plugin has few keys, and each is named at every write. */
-function hashes(): (text: string) => string {
+/** Caches hashes: a plugin has few keys, and every write reports one. */
+function createHasher(): (text: string) => string {
   const known = new Map<string, string>();
   return (text) => {
     let hash = known.get(text);
@@ -74,8 +86,8 @@ function hashes(): (text: string) => string {
   };
 }
 
-/** `DEADLINE_EXCEEDED` is `DeadlineExceeded` there. */
-function asReferenceWrites(code: string): string {
+/** Converts `DEADLINE_EXCEEDED` to `DeadlineExceeded`. */
+function toGoCodeName(code: string): string {
   if (code === 'OK') return code;
   if (code === 'CANCELLED') return 'Canceled';
   return code.toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());

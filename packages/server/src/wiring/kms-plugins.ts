@@ -1,18 +1,18 @@
 import type { KmsProvider } from '@cluster-apiserver/config';
 import { type KmsPlugin, kmsV1, kmsV2 } from '@cluster-apiserver/storage';
 import { asError } from '../as-error.ts';
-import type { ProviderSurroundings } from './encryption-providers.ts';
-import { kmsMeasures } from './kms-measures.ts';
+import type { ProviderDependencies } from './encryption-providers.ts';
+import { createKmsMeasures } from './kms-measures.ts';
 
-/** Opens plugins. Each of them returns when it has been asked for the first time: most are there when the server starts. */
-export function pluginOpener({
-  surroundings,
+/** Opens plugins and waits for the first status call: most plugins are running when the server starts. */
+export function createPluginOpener({
+  environment,
   metrics,
   log,
   recovered,
-}: ProviderSurroundings): (provider: KmsProvider) => Promise<KmsPlugin> {
-  const { clock, random, connectKms } = surroundings;
-  const measuresOf = kmsMeasures(metrics, clock);
+}: ProviderDependencies): (provider: KmsProvider) => Promise<KmsPlugin> {
+  const { clock, random, connectKms } = environment;
+  const measuresOf = createKmsMeasures(metrics, clock);
   return async (provider) => {
     const { version, name, socket, timeoutMs, cacheSize } = provider;
     const measures = measuresOf(provider);

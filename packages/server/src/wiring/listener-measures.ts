@@ -7,16 +7,16 @@ import {
 } from '@cluster-apiserver/pipeline';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
-/** What the listener counts of connections, and of what they hold in memory. */
-export function listenerMeasures(metrics: Metrics): ListenerMeasures {
+/** Metrics of client connections and of their buffers. */
+export function createListenerMeasures(metrics: Metrics): ListenerMeasures {
   const callbacks = metrics.counter({
     name: 'apiserver_connection_callback_errors_total',
-    help: 'Exceptions in callbacks of connections and streams, each of which cost that connection, stream or request.',
+    help: 'Number of exceptions in callbacks of connections and streams. Each ended that connection, stream or request.',
     labels: { place: callbackPlaces },
   });
   const refused = metrics.counter({
     name: 'apiserver_connections_refused_total',
-    help: 'Connections refused: all are taken (limit), one address has its share (peer), no file descriptor is left (descriptors).',
+    help: 'Number of refused connections, by the exhausted limit: all connections (limit), connections per address (peer) or file descriptors (descriptors).',
     labels: { reason: refusedConnections },
   });
   const handshakes = metrics.counter({
@@ -25,18 +25,18 @@ export function listenerMeasures(metrics: Metrics): ListenerMeasures {
   });
   const cutOff = metrics.counter({
     name: 'apiserver_responses_cut_off_total',
-    help: 'Responses cut off because their clients stopped reading, or did so while memory for responses was exhausted.',
+    help: 'Number of responses cut off because their clients stopped reading (stalled), or while memory for responses was exhausted (memory).',
     labels: { reason: cutOffResponses },
   });
   const bodies = metrics.counter({
     name: 'apiserver_request_bodies_refused_total',
-    help: 'Request bodies given up because they came too slowly, or because memory for bodies was exhausted.',
+    help: 'Number of request bodies refused because they arrived too slowly, or because memory for bodies was exhausted.',
     labels: { reason: refusedBodies },
   });
   const connections = metrics.gauge({ name: 'apiserver_open_connections', help: 'Open client connections.' });
   const responseBytes = metrics.gauge({
     name: 'apiserver_response_buffered_bytes',
-    help: 'Response bytes that wait in memory for their clients.',
+    help: 'Response bytes buffered in memory.',
   });
   const bodyBytes = metrics.gauge({
     name: 'apiserver_request_body_buffered_bytes',

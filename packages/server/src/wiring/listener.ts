@@ -9,27 +9,27 @@ import {
   type ServingCertificate,
 } from '@cluster-apiserver/pipeline';
 import { asError } from '../as-error.ts';
-import { servingCertificate } from './certificate.ts';
-import { asksForCertificates } from './client-certificates.ts';
+import { openServingCertificate } from './serving-certificate.ts';
+import { requestsClientCertificates } from './client-certificates.ts';
 import type { CertificateMeasures } from './certificate-measures.ts';
-import type { FollowingOptions } from './followed-configuration.ts';
-import { listenerMeasures } from './listener-measures.ts';
+import type { WiringContext } from './context.ts';
+import { createListenerMeasures } from './listener-measures.ts';
 
-/** How long clients are asked to leave by themselves. What they have sent by then is still answered, in its own time. */
+/** Time for clients to close connections by themselves at shutdown. Requests in flight are still answered after it. */
 export const drainMs = 10_000;
 
-export interface ListenerOptions extends Omit<FollowingOptions, 'serverId'> {
+export interface ListenerOptions extends Omit<WiringContext, 'serverId'> {
   readonly certificates: CertificateMeasures;
 }
 
-/** The port, with the certificate that lies in its file at the time. */
+/** Opens the port, and reloads the serving certificate when its files change. */
 export async function openListener(
   handler: Handler<ApiRequest>,
-  { flags, surroundings, log, metrics, records, certificates }: ListenerOptions,
+  { flags, environment, log, metrics, records, certificates }: ListenerOptions,
   scope: CleanupStack,
 ): Promise<Listener> {
-  const { clock, random, listen } = surroundings;
-  const certificate = await servingCertificate(flags, surroundings, log);
+  const { clock, random, listen } = environment;
+  const certificate = await openServingCertificate(flags, environment, log);
   const report: ReportFailure = (what, error, request) =>
     log.withName('listener').error(what, { ...request, error: asError(error), stack: asError(error).stack });
   const listener = await listen(
@@ -37,12 +37,12 @@ export async function openListener(
       host: flags['bind-address'],
       port: flags['secure-port'],
       certificate: certificate.current,
-      requestsCertificates: asksForCertificates(flags),
+      requestsCertificates: requestsClientCertificates(flags),
       clock,
       random,
       goawayChance: flags['goaway-chance'],
       connectionsPerPeerMax: flags['max-connections-per-peer'],
-      measures: listenerMeasures(metrics),
+      measures: createListenerMeasures(metrics),
       streamsMax: flags['http2-max-streams-per-connection'] || defaultStreamsMax,
       report,
     },
@@ -59,7 +59,7 @@ export async function openListener(
   };
   noteCertificate(certificate.current);
   const reportCertificate: ReportFailure = (what, error) => {
-    // They are used together or not at all.
+    // Certificate and key are loaded together.
     for (const record of [certRecord, keyRecord]) record.failed(error);
     certificates.reloaded('serving', 'failure');
     report(what, error);

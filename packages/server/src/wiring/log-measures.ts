@@ -1,12 +1,12 @@
 import type { Log, Metrics, Omission } from '@cluster-apiserver/telemetry';
 
-/** Lines that the log has not written, so that silence is not taken for peace. */
-export const logMeasures = (metrics: Metrics, { omitted }: Log): void =>
+/** Counts log lines that were not written. */
+export const publishOmittedLines = (metrics: Metrics, { omitted }: Log): void =>
   metrics.readAtScrape<'reason'>(
     'counter',
     {
       name: 'apiserver_log_lines_omitted_total',
-      help: 'Log lines that were not written, by reason: rate_limit (too many with one message), backlog (the reader is too slow) or output_error (nobody reads).',
+      help: 'Number of log lines not written, by reason: rate_limit (too many with one message), backlog (the reader is too slow) or output_error (writing failed).',
     },
     () =>
       Object.entries(omitted).map(([reason, value]: [string, number]) => ({

@@ -13,6 +13,6 @@ test.each([
   ['/x?lim%69t=hush', '/x?lim%69t=[hidden]'],
   ['/x?&&limit=1&', '/x?&&limit=1&'],
   ['/x?=hush', '/x?=[hidden]'],
-])('the log shows of %s %s', (target, shown) => {
+])('the logged form of %s is %s', (target, shown) => {
   expect(loggedTarget(target)).toBe(shown);
 });

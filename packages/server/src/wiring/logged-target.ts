@@ -1,4 +1,4 @@
-/** Parameters of the API, whose values say what a request asks for. Whatever else a client sends may be a secret. */
+/** API parameters, whose values are safe to log. Values of other parameters may be secrets. */
 const shownParameters: ReadonlySet<string> = new Set([
   'allowWatchBookmarks',
   'continue',
@@ -27,7 +27,7 @@ const shownParameters: ReadonlySet<string> = new Set([
   'watch',
 ]);
 
-/** Path and query of a request for the log, without values that no API parameter has: clients put tokens into queries. */
+/** Path and query for the log. Values of unknown parameters are hidden: clients put tokens into queries. */
 export function loggedTarget(target: string): string {
   const mark = target.indexOf('?');
   if (mark < 0) return target;

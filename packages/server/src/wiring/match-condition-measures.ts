@@ -1,24 +1,24 @@
 import type { ConditionMeasures } from '@cluster-apiserver/policies';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
-/** Upstream's names of what has match conditions. */
+/** Label values of kube-apiserver for objects with match conditions. */
 const types = { policy: ['admit', 'validate'], webhook: ['admit', 'validating'] } as const;
 type Owner = keyof typeof types;
 
-/** Measures the match conditions of policies or webhooks of one type. */
+/** Opens the metrics for the policies or webhooks of one type. */
 export type OpenConditionMeasures = <Kind extends Owner>(
   kind: Kind,
   type: (typeof types)[Kind][number],
   labelOf: LabelOf,
 ) => ConditionMeasures;
 
-/** The name of an object as the value of a label. */
+/** Maps the name of an object to a label value. */
 export type LabelOf = (name: string) => string;
 
-/** Names that become labels, so that objects under ever new names do not fill the memory. */
+/** Bounds the number of series: objects can be created under ever new names. */
 const namesMax = 1_000;
 
-export function boundedLabels(): LabelOf {
+export function createBoundedLabels(): LabelOf {
   const names = new Set<string>();
   return (name) => {
     if (names.size < namesMax) names.add(name);
@@ -35,11 +35,11 @@ const labels = {
   operation: ['CREATE', 'UPDATE', 'DELETE'],
 } as const;
 
-/** Upstream's metrics of match conditions, by the same names. */
-export function matchConditionMeasures(metrics: Metrics): OpenConditionMeasures {
+/** The match condition metrics of kube-apiserver. */
+export function createMatchConditionMeasures(metrics: Metrics): OpenConditionMeasures {
   const seconds = metrics.histogram({
     name: 'apiserver_admission_match_condition_evaluation_seconds',
-    help: 'Time that the match conditions of a policy or an admission webhook took.',
+    help: 'Evaluation time of the match conditions of a policy or an admission webhook.',
     labels,
     buckets,
   });

@@ -13,19 +13,21 @@ import { decode, type KubeObject, StatusError } from '@cluster-apiserver/model';
 import { create, getCached, type Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
+import type { WiringContext } from './context.ts';
+import type { ServedResources } from './served-resources.ts';
 
-/** All who wait for one namespace share its creation, so it has a deadline of its own. */
-const makeTimeoutMs = 10_000;
+/** All requests that wait for a namespace share its creation, so the creation has its own deadline. */
+const createTimeoutMs = 10_000;
 
-/** Who the namespaces are made by, in managedFields. */
+/** Field manager of created namespaces. */
 const manager = 'apiserver';
 
-/** The namespaces as admission needs them, out of memory. */
-export function namespacesIn(resource: Resource, clock: Clock): Namespaces {
+/** The namespaces for admission, read from the watch cache. */
+export function createNamespaces(resource: Resource, clock: Clock): Namespaces {
   const { kind, collection } = resource;
-  const underWay = new Map<string, Promise<void>>();
-  const made = async (name: string, trace: Span | undefined): Promise<void> => {
-    const call = callUntil(clock.monotonicMs() + makeTimeoutMs, trace);
+  const inFlight = new Map<string, Promise<void>>();
+  const createNamespace = async (name: string, trace: Span | undefined): Promise<void> => {
+    const call = callUntil(clock.monotonicMs() + createTimeoutMs, trace);
     const names = { kind: kind.kind, apiVersion: kind.apiVersion };
     const draft = decode(kind.schema, { ...names, metadata: { name } }, () => {}) as KubeObject;
     const options = { namespace: undefined, dryRun: false, manager, warn: () => {} };
@@ -38,7 +40,7 @@ export function namespacesIn(resource: Resource, clock: Clock): Namespaces {
     }
   };
   return {
-    known: (name) => {
+    find: (name) => {
       const found = getCached(resource, undefined, name);
       return (
         found && {
@@ -48,59 +50,73 @@ export function namespacesIn(resource: Resource, clock: Clock): Namespaces {
       );
     },
     refresh: async (call) => collection.waitUntilFresh(undefined, call),
-    make: (name, call) => {
-      // Many objects may come with one namespace: one of them makes it, and if that fails the next one tries.
-      const others = underWay.get(name);
+    create: (name, call) => {
+      // Concurrent requests for one namespace share its creation; if it fails, the next request tries again.
+      const others = inFlight.get(name);
       if (others)
         return awaitWithin(
           clock,
           call,
           others.catch(() => {}),
         );
-      const making = made(name, call.trace).finally(() => underWay.delete(name));
-      underWay.set(name, making);
+      const making = createNamespace(name, call.trace).finally(() => inFlight.delete(name));
+      inFlight.set(name, making);
       return awaitWithin(clock, call, making);
     },
   };
 }
 
-export interface SystemNamespaces {
+const retries = { firstMs: 100, maxMs: 10_000 };
+
+/** Creates the namespaces of --system-namespaces that do not exist, in the background; retries until it succeeds. */
+export function startSystemNamespaces(
+  { flags, environment, log }: WiringContext,
+  { namespaces, filled }: Pick<ServedResources, 'namespaces' | 'filled'>,
+  scope: CleanupStack,
+): void {
+  if (!namespaces) return;
+  const { clock, random } = environment;
+  const closing = new AbortController();
+  const { signal } = closing;
+  const names = flags['system-namespaces'];
+  const created = createMissing({ names, namespaces, filled, clock, random, log, signal });
+  scope.defer('system namespaces', async () => {
+    closing.abort();
+    await created;
+  });
+}
+
+interface MissingNamespaces {
   readonly names: readonly string[];
   readonly namespaces: Namespaces;
-  /** Before, those that are there are not known. */
+  /** Existing namespaces are unknown before. */
   readonly filled: Promise<void>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly signal: AbortSignal;
 }
 
-const retries = { firstMs: 100, maxMs: 10_000 };
-
-/** Sees to it that there are these namespaces, whichever replica is the first. */
-export function makeSystemNamespaces(options: SystemNamespaces, scope: CleanupStack): void {
-  const closing = new AbortController();
-  const made = makeAll(options, closing.signal);
-  scope.defer('system namespaces', async () => {
-    closing.abort();
-    await made;
-  });
-}
-
-async function makeAll(
-  { names, namespaces, filled, clock, random, log }: SystemNamespaces,
-  signal: AbortSignal,
-): Promise<void> {
+async function createMissing({
+  names,
+  namespaces,
+  filled,
+  clock,
+  random,
+  log,
+  signal,
+}: MissingNamespaces): Promise<void> {
   await Promise.race([filled, new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))]);
   const pauses = backoff(retries, random);
   while (!signal.aborted) {
     try {
       for (const name of names)
-        if (!namespaces.known(name)) await namespaces.make(name, callUntil(clock.monotonicMs() + makeTimeoutMs));
+        if (!namespaces.find(name)) await namespaces.create(name, callUntil(clock.monotonicMs() + createTimeoutMs));
       return;
     } catch (error) {
       log.withName('namespaces').warn('creating the system namespaces failed; retrying', { error: asError(error) });
     }
-    // Ends early, by the signal, when the server closes.
+    // The signal ends the pause when the server closes.
     await sleep(clock, pauses.nextMs(), signal).catch(() => {});
   }
 }

@@ -7,41 +7,41 @@ import {
 import { algorithmNames } from '@cluster-apiserver/gates';
 import { FlagError, isGiven, list, pair, path, text } from '../flag.ts';
 import type { ServerFlags } from '../flags.ts';
-import type { Files } from '../surroundings.ts';
-import { flagFile } from './flag-files.ts';
+import type { Files } from '../environment.ts';
+import { readFlagFile } from './flag-files.ts';
 
 export const oidcFlags = {
   'oidc-issuer-url': text(
     {
-      fallback: '',
+      default: '',
       help: 'URL of the OpenID issuer, with https. Excludes --authentication-config.',
     },
     'url',
   ),
-  'oidc-client-id': text({ fallback: '', help: 'Required audience of ID tokens.' }),
+  'oidc-client-id': text({ default: '', help: 'Required audience of ID tokens.' }),
   'oidc-ca-file': path({
-    fallback: '',
+    default: '',
     help: "CA bundle to verify the issuer's certificate. Defaults to the CAs of the system.",
   }),
-  'oidc-username-claim': text({ fallback: 'sub', help: 'Claim to use as the user name.' }),
+  'oidc-username-claim': text({ default: 'sub', help: 'Claim to use as the user name.' }),
   'oidc-username-prefix': text({
-    fallback: '',
+    default: '',
     help: 'Prefix of user names; - for none. Defaults to the issuer and #, or to none for the claim email.',
   }),
-  'oidc-groups-claim': text({ fallback: '', help: 'Claim to use as the groups.' }),
-  'oidc-groups-prefix': text({ fallback: '', help: 'Prefix of group names.' }),
+  'oidc-groups-claim': text({ default: '', help: 'Claim to use as the groups.' }),
+  'oidc-groups-prefix': text({ default: '', help: 'Prefix of group names.' }),
   'oidc-required-claim': pair({
-    fallback: '',
+    default: '',
     help: 'Required claim and its value. Can be repeated.',
   }),
   'oidc-signing-algs': list({
-    fallback: 'RS256',
+    default: 'RS256',
     help: 'Accepted signing algorithms: RS, ES and PS with 256, 384 or 512, EdDSA.',
   }),
 };
 
-/** The flags, with where what they say stands in a configuration. */
-const places = {
+/** The path of each flag in the equivalent configuration. */
+const flagPaths = {
   'oidc-issuer-url': 'jwt[0].issuer.url',
   'oidc-client-id': 'jwt[0].issuer.audiences[0]',
   'oidc-ca-file': 'jwt[0].issuer.certificateAuthority',
@@ -52,27 +52,27 @@ const places = {
   'oidc-required-claim': 'jwt[0].claimValidationRules',
   'oidc-signing-algs': '',
 } as const;
-const names = Object.keys(places) as readonly (keyof typeof places)[];
+const names = Object.keys(flagPaths) as readonly (keyof typeof flagPaths)[];
 
-/** The flags from before there was a file, as the configuration that says the same; undefined when none is given. */
-export async function configurationOfOidcFlags(
+/** Converts the flags to the equivalent configuration; undefined if none is set. */
+export async function loadOidcFlags(
   flags: ServerFlags,
   said: AuthenticationFlags,
   files: Files,
 ): Promise<AuthenticationConfiguration | undefined> {
   const given = names.filter((name) => isGiven(oidcFlags[name], flags[name]));
   if (given.length === 0) return undefined;
-  checkTogether(flags, given);
-  const certificateAuthority = (await flagFile('oidc-ca-file', flags, files))?.toString();
+  checkCombination(flags, given);
+  const certificateAuthority = (await readFlagFile('oidc-ca-file', flags, files))?.toString();
   try {
-    return loadAuthenticationConfiguration(JSON.stringify(document(flags, certificateAuthority)), said);
+    return loadAuthenticationConfiguration(JSON.stringify(toDocument(flags, certificateAuthority)), said);
   } catch (error) {
-    if (error instanceof ConfigurationError) throw new FlagError(error.faults.map(inTermsOfFlags));
+    if (error instanceof ConfigurationError) throw new FlagError(error.faults.map(toFlagFault));
     throw error;
   }
 }
 
-function checkTogether(flags: ServerFlags, given: readonly string[]): void {
+function checkCombination(flags: ServerFlags, given: readonly string[]): void {
   const faults: string[] = [];
   if (flags['authentication-config'] !== '')
     faults.push(`--authentication-config and --${given[0]} exclude each other: the file says all that flags can`);
@@ -84,7 +84,7 @@ function checkTogether(flags: ServerFlags, given: readonly string[]): void {
   if (faults.length > 0) throw new FlagError(faults);
 }
 
-const document = (flags: ServerFlags, certificateAuthority: string | undefined): object => ({
+const toDocument = (flags: ServerFlags, certificateAuthority: string | undefined): object => ({
   apiVersion: 'apiserver.config.platform.io/v1',
   kind: 'AuthenticationConfiguration',
   jwt: [
@@ -95,7 +95,7 @@ const document = (flags: ServerFlags, certificateAuthority: string | undefined):
         requiredValue,
       })),
       claimMappings: {
-        username: { claim: flags['oidc-username-claim'], prefix: usernamePrefix(flags) },
+        username: { claim: flags['oidc-username-claim'], prefix: getUsernamePrefix(flags) },
         ...(flags['oidc-groups-claim'] !== '' && {
           groups: { claim: flags['oidc-groups-claim'], prefix: flags['oidc-groups-prefix'] },
         }),
@@ -104,16 +104,16 @@ const document = (flags: ServerFlags, certificateAuthority: string | undefined):
   ],
 });
 
-/** Names of two issuers must not meet, unless the operator says so with a dash. Addresses are taken to be unique. */
-function usernamePrefix(flags: ServerFlags): string {
+/** The default prefix keeps user names of two issuers apart; a dash disables it. Emails are assumed to be unique. */
+function getUsernamePrefix(flags: ServerFlags): string {
   const prefix = flags['oidc-username-prefix'];
   if (prefix === '-') return '';
   if (prefix !== '' || flags['oidc-username-claim'] === 'email') return prefix;
   return `${flags['oidc-issuer-url']}#`;
 }
 
-/** Whoever wrote flags knows nothing of the paths of a file. */
-function inTermsOfFlags(fault: string): string {
-  const name = names.find((one) => places[one] !== '' && fault.startsWith(places[one]));
-  return name ? fault.replace(places[name], `--${name}`) : fault;
+/** Replaces the path in a message by the flag that the operator set. */
+function toFlagFault(fault: string): string {
+  const name = names.find((one) => flagPaths[one] !== '' && fault.startsWith(flagPaths[one]));
+  return name ? fault.replace(flagPaths[name], `--${name}`) : fault;
 }

@@ -1,7 +1,7 @@
-import { type AdmissionPlugin, type Authorizer, paramRights } from '@cluster-apiserver/gates';
+import { type AdmissionPlugin, type Authorizer, createParamRights } from '@cluster-apiserver/gates';
 import { getCached, type Resource } from '@cluster-apiserver/registry';
 
-/** Checks who writes policies with parameters; nothing where none are served. */
+/** The plugin for policies with parameters; none if policies are not served. */
 export function openParamRights(
   resources: readonly Resource[],
   views: readonly Resource[],
@@ -11,16 +11,16 @@ export function openParamRights(
   const policies = resourceNamed('ValidatingAdmissionPolicy');
   if (!policies) return [];
   return [
-    paramRights({
+    createParamRights({
       authorizer,
       resourceOf: (apiVersion, kind) =>
         [...resources, ...views].find(({ served }) => served.apiVersion === apiVersion && served.kind === kind)?.served
           .plural,
-      policyNamed: (kind, name) => {
+      findPolicy: (kind, name) => {
         const found = resourceNamed(kind);
         return found && getCached(found, undefined, name)?.object;
       },
-      // One memory follows all kinds.
+      // All kinds share one watch cache.
       refresh: async (call) => policies.collection.waitUntilFresh(undefined, call),
     }),
   ];

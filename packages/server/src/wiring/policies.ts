@@ -1,17 +1,20 @@
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
-import { mutatingAdmissionPolicy, validatingAdmissionPolicy } from '@cluster-apiserver/policies';
+import { createMutatingAdmissionPolicy, createValidatingAdmissionPolicy } from '@cluster-apiserver/policies';
 import { asError } from '../as-error.ts';
 import type { ConfiguredAdmission } from './admission.ts';
-import { mutatingPolicyMeasures, validatingPolicyMeasures } from './admission-policy-measures.ts';
-import { policiesOf } from './read-static-manifests.ts';
+import { createMutatingPolicyMeasures, createValidatingPolicyMeasures } from './admission-policy-measures.ts';
+import { buildStaticPolicies } from './read-static-manifests.ts';
 import { openStaticManifests } from './static-manifests.ts';
 
 const plugins = {
-  MutatingAdmissionPolicy: { openPlugin: mutatingAdmissionPolicy, openMeasures: mutatingPolicyMeasures },
-  ValidatingAdmissionPolicy: { openPlugin: validatingAdmissionPolicy, openMeasures: validatingPolicyMeasures },
+  MutatingAdmissionPolicy: { openPlugin: createMutatingAdmissionPolicy, openMeasures: createMutatingPolicyMeasures },
+  ValidatingAdmissionPolicy: {
+    openPlugin: createValidatingAdmissionPolicy,
+    openMeasures: createValidatingPolicyMeasures,
+  },
 };
 
-/** The plugin of a kind of policies; undefined for a server that does not serve them. */
+/** The plugin for a kind of policies; undefined if the server does not serve them. */
 export async function openPolicies(
   policyKind: keyof typeof plugins,
   dependencies: ConfiguredAdmission,
@@ -28,7 +31,7 @@ export async function openPolicies(
     staticObjects: await openStaticManifests(
       policyKind,
       [policies, bindings],
-      (manifests) => policiesOf(manifests, { policies, bindings }),
+      (manifests) => buildStaticPolicies(manifests, { policies, bindings }),
       dependencies,
     ),
     environment,

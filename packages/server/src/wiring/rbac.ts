@@ -5,12 +5,17 @@ import {
   policyResources,
   reconcileDefaultRoles,
 } from '@cluster-apiserver/controllers';
-import { type AdmissionPlugin, type Authorizer, rbacAuthorizer, rbacEscalation } from '@cluster-apiserver/gates';
+import {
+  type AdmissionPlugin,
+  type Authorizer,
+  createRbacAuthorizer,
+  createRbacEscalation,
+} from '@cluster-apiserver/gates';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Health, Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 
-export interface RbacWiring {
+export interface RbacDependencies {
   readonly resources: readonly Resource[];
   /** Resolves when the watch cache has been filled for the first time. */
   readonly filled: Promise<void>;
@@ -21,17 +26,17 @@ export interface RbacWiring {
 }
 
 export interface Rbac {
-  /** Decides by roles and bindings as the watch cache has them. */
+  /** Decides by the roles and bindings in the watch cache. */
   readonly authorizer: Required<Authorizer>;
-  /** Refuses roles and bindings that grant more than their writer holds, by the configured authorizers. */
-  escalationCheck(authorizer: Authorizer): AdmissionPlugin;
-  /** Sees to the default roles and bindings; the replica is not ready before. */
+  /** Rejects roles and bindings that grant more than their writer holds, by the configured authorizers. */
+  createEscalationCheck(authorizer: Authorizer): AdmissionPlugin;
+  /** Reconciles the default roles and bindings; the replica is not ready before. */
   startDefaultRoles(): void;
 }
 
-/** Undefined for a server that does not serve roles and bindings. */
+/** Undefined if the server does not serve roles and bindings. */
 export function openRbac(
-  { resources, filled, clock, random, health, log }: RbacWiring,
+  { resources, filled, clock, random, health, log }: RbacDependencies,
   scope: CleanupStack,
 ): Rbac | undefined {
   const [clusterRoles, clusterRoleBindings] = ['ClusterRole', 'ClusterRoleBinding'].map((name) =>
@@ -44,8 +49,8 @@ export function openRbac(
   scope.defer('RBAC policy', () => policy.close());
   const { current, refresh } = policy;
   return {
-    authorizer: rbacAuthorizer(current),
-    escalationCheck: (authorizer) => rbacEscalation({ current, refresh, authorizer, clock }),
+    authorizer: createRbacAuthorizer(current),
+    createEscalationCheck: (authorizer) => createRbacEscalation({ current, refresh, authorizer, clock }),
     startDefaultRoles: () => {
       const closing = new AbortController();
       let isDone = false;
@@ -65,9 +70,16 @@ export function openRbac(
           signal.throwIfAborted();
           return callUntil(clock.monotonicMs() + callTimeoutMs);
         },
-        report: reporterTo(log.withName('rbac')),
+        report: createReporter(log.withName('rbac')),
       };
-      const reconciled = untilDone({ work: () => reconcileDefaultRoles(options), filled, clock, random, log, signal });
+      const reconciled = retryUntilDone({
+        work: () => reconcileDefaultRoles(options),
+        filled,
+        clock,
+        random,
+        log,
+        signal,
+      });
       scope.defer('default roles', async () => {
         closing.abort(new Error('the server is closing'));
         await reconciled;
@@ -79,19 +91,19 @@ export function openRbac(
   };
 }
 
-/** Of each read and write. */
+/** Timeout of each read and write. */
 const callTimeoutMs = 10_000;
 
 const retries = { firstMs: 100, maxMs: 10_000 };
 
-async function untilDone({
+async function retryUntilDone({
   work,
   filled,
   clock,
   random,
   log,
   signal,
-}: Pick<RbacWiring, 'filled' | 'clock' | 'random' | 'log'> & {
+}: Pick<RbacDependencies, 'filled' | 'clock' | 'random' | 'log'> & {
   readonly work: () => Promise<void>;
   readonly signal: AbortSignal;
 }): Promise<void> {
@@ -106,12 +118,12 @@ async function untilDone({
           error: asError(error instanceof AggregateError ? error.errors[0] : error),
         });
     }
-    // Ends early, by the signal, when the server closes.
+    // The signal ends the pause when the server closes.
     await sleep(clock, pauses.nextMs(), signal).catch(() => {});
   }
 }
 
-const reporterTo =
+const createReporter =
   (log: Log) =>
   ({ type, kind, name }: DefaultRoleEvent): void => {
     if (type === 'protected')

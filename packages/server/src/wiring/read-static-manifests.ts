@@ -2,37 +2,37 @@ import path from 'node:path';
 import { ConfigurationError, type Manifest, type Problem, readManifests } from '@cluster-apiserver/config';
 import { decode, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
 import {
-  problemsOfStaticPolicies,
-  problemsOfStaticWebhooks,
+  findStaticPolicyProblems,
+  findStaticWebhookProblems,
   type StaticPolicies,
   type StaticProblems,
   staticSuffix,
 } from '@cluster-apiserver/policies';
 import { buildObject, type ResourceKind } from '@cluster-apiserver/registry';
-import type { Files } from '../surroundings.ts';
+import type { Files } from '../environment.ts';
 
-/** The objects of a directory, as if they had just been created. */
+/** The objects of static manifests, defaulted and validated like new objects. */
 export interface StaticManifests {
   /** In the order of their names. */
   of(resource: ResourceKind): readonly KubeObject[];
-  /** Throws a ConfigurationError with everything that is wrong with the objects. */
+  /** Throws a ConfigurationError with the problems of all objects. */
   requireNoProblems(problems: StaticProblems): void;
 }
 
-/** Policies with their bindings. Throws a ConfigurationError with what is wrong with them together. */
-export function policiesOf(
+/** Policies with their bindings. Throws a ConfigurationError if they do not fit together. */
+export function buildStaticPolicies(
   manifests: StaticManifests,
   of: { readonly policies: ResourceKind; readonly bindings: ResourceKind },
 ): StaticPolicies {
   const objects = { policies: manifests.of(of.policies), bindings: manifests.of(of.bindings) };
-  manifests.requireNoProblems(problemsOfStaticPolicies(objects));
+  manifests.requireNoProblems(findStaticPolicyProblems(objects));
   return objects;
 }
 
-/** Configurations of webhooks. Throws a ConfigurationError with what is wrong with them together. */
-export function webhooksOf(manifests: StaticManifests, configurations: ResourceKind): readonly KubeObject[] {
+/** Webhook configurations. Throws a ConfigurationError for what static manifests must not contain. */
+export function buildStaticWebhooks(manifests: StaticManifests, configurations: ResourceKind): readonly KubeObject[] {
   const objects = manifests.of(configurations);
-  manifests.requireNoProblems(problemsOfStaticWebhooks(objects));
+  manifests.requireNoProblems(findStaticWebhookProblems(objects));
   return objects;
 }
 
@@ -43,7 +43,7 @@ export interface ManifestFile {
   readonly text: string;
 }
 
-/** Throws a ConfigurationError if one of them cannot be read. */
+/** Throws a ConfigurationError if a file cannot be read. */
 export async function readManifestFiles(directory: string, files: Files): Promise<readonly ManifestFile[]> {
   try {
     const names = (await files.list(directory)).filter((name) => extensions.includes(path.extname(name).toLowerCase()));
@@ -58,20 +58,20 @@ export async function readManifestFiles(directory: string, files: Files): Promis
   }
 }
 
-/** Throws a ConfigurationError with everything that is wrong. */
+/** Throws a ConfigurationError with all problems. */
 export async function readStaticManifests(
   files: readonly ManifestFile[],
   resources: readonly ResourceKind[],
 ): Promise<StaticManifests> {
   const faults: Problem[] = [];
-  const places = new Map<KubeObject, Placed>();
+  const places = new Map<KubeObject, ObjectSource>();
   const objects = new Map(resources.map((resource) => [resource, new Map<string, KubeObject>()]));
   for (const { file, text } of files) {
-    for (const manifest of manifestsIn(file, text, faults)) {
+    for (const manifest of parseManifests(file, text, faults)) {
       const place = manifest.place === '' ? file : `${file}: ${manifest.place}`;
-      const placed: Placed = { place, problem: (one) => problemIn(manifest, place, one) };
+      const placed: ObjectSource = { place, problem: (one) => toProblem(manifest, place, one) };
       const problems: ObjectProblem[] = [];
-      const found = await objectIn(manifest, resources, problems);
+      const found = await decodeObject(manifest, resources, problems);
       const named = found && objects.get(found.resource);
       if (found && named) {
         const { name = '' } = found.object.metadata;
@@ -92,35 +92,35 @@ export async function readStaticManifests(
       [...(objects.get(resource) ?? [])].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, one]) => one),
     requireNoProblems: (problems) => {
       const all = [...problems].flatMap(([object, texts]) =>
-        texts.flatMap((text) => places.get(object)?.problem(split(text)) ?? []),
+        texts.flatMap((text) => places.get(object)?.problem(splitPath(text)) ?? []),
       );
       if (all.length > 0) throw new ConfigurationError(all);
     },
   };
 }
 
-/** What is wrong with an object, by a path into it; an empty one for all of it. */
+/** A problem of an object, at a path into it; empty for the object as a whole. */
 interface ObjectProblem {
   readonly path: string;
   readonly message: string;
   readonly saysPath?: boolean;
 }
 
-interface Placed {
+interface ObjectSource {
   readonly place: string;
   readonly problem: (problem: ObjectProblem) => Problem;
 }
 
-const problemIn = ({ problem }: Manifest, place: string, { path: at, message, saysPath }: ObjectProblem): Problem =>
+const toProblem = ({ problem }: Manifest, place: string, { path: at, message, saysPath }: ObjectProblem): Problem =>
   problem(at, message, `${place}: ${at === '' || saysPath ? '' : `${at}: `}${message}`);
 
-/** A sentence that begins with a path. */
-function split(text: string): ObjectProblem {
+/** Splits a message that begins with a path. */
+function splitPath(text: string): ObjectProblem {
   const [, at = '', message = text] = /^([^\s:]+): (.*)$/s.exec(text) ?? [];
   return { path: at, message };
 }
 
-function manifestsIn(file: string, text: string, faults: Problem[]): readonly Manifest[] {
+function parseManifests(file: string, text: string, faults: Problem[]): readonly Manifest[] {
   try {
     return readManifests(text, file);
   } catch (error) {
@@ -130,17 +130,17 @@ function manifestsIn(file: string, text: string, faults: Problem[]): readonly Ma
   }
 }
 
-interface Found {
+interface DecodedObject {
   readonly resource: ResourceKind;
   readonly object: KubeObject;
 }
 
-/** Undefined, with problems, if the kind refuses it. */
-async function objectIn(
+/** Returns undefined and adds problems for an invalid object. */
+async function decodeObject(
   { apiVersion, kind, value }: Manifest,
   resources: readonly ResourceKind[],
   problems: ObjectProblem[],
-): Promise<Found | undefined> {
+): Promise<DecodedObject | undefined> {
   const resource = resources.find(({ served }) => served.apiVersion === apiVersion && served.kind === kind);
   if (!resource) {
     const known = resources.map(({ served }) => `${served.kind} of ${served.apiVersion}`).join(' or ');
@@ -154,14 +154,14 @@ async function objectIn(
     ) as KubeObject;
     return { resource, object: await buildObject(resource, decoded, options) };
   } catch (error) {
-    if (error instanceof WrongTypeError) problems.push(split(error.message));
-    else if (error instanceof StatusError) problems.push(...problemsOf(error));
+    if (error instanceof WrongTypeError) problems.push(splitPath(error.message));
+    else if (error instanceof StatusError) problems.push(...toObjectProblems(error));
     else throw error;
     return undefined;
   }
 }
 
-function problemsOf({ message, details }: StatusError): readonly ObjectProblem[] {
+function toObjectProblems({ message, details }: StatusError): readonly ObjectProblem[] {
   const causes = details?.causes ?? [];
   return causes.length === 0
     ? [{ path: '', message }]

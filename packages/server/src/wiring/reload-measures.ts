@@ -3,11 +3,11 @@ import type { Clock } from '@cluster-apiserver/base';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
 export interface ReloadMeasuresOptions {
-  /** Of the names of the metrics. */
+  /** Prefix of the metric names. */
   readonly prefix: string;
   /** What is reloaded, such as `the encryption configuration`. */
   readonly what: string;
-  /** What tells several of them apart. */
+  /** Additional labels. */
   readonly labels?: readonly string[];
   readonly serverId: string;
   readonly metrics: Metrics;
@@ -16,11 +16,11 @@ export interface ReloadMeasuresOptions {
 
 export interface ReloadMeasures {
   readonly reloaded: (status: 'success' | 'failure') => void;
-  readonly inService: (content: Buffer) => void;
+  readonly applied: (content: Buffer) => void;
 }
 
-/** Upstream's metrics, by the same names, for each of the things that the values of the labels tell apart. */
-export function reloadMeasures({
+/** The reload metrics of kube-apiserver, for each combination of additional label values. */
+export function createReloadMeasures({
   prefix,
   what,
   labels = [],
@@ -32,17 +32,17 @@ export function reloadMeasures({
   const ofReloads = { ...more, apiserver_id_hash: 'any', status: ['success', 'failure'] } as const;
   const total = metrics.counter<string>({
     name: `${prefix}_automatic_reloads_total`,
-    help: `Changes of ${what} that were taken into service, or could not be.`,
+    help: `Total number of automatic reloads of ${what} split by status and apiserver identity.`,
     labels: ofReloads,
   });
   const last = metrics.gauge<string>({
     name: `${prefix}_automatic_reload_last_timestamp_seconds`,
-    help: 'When that happened last.',
+    help: `Timestamp of the last automatic reload of ${what} split by status and apiserver identity.`,
     labels: ofReloads,
   });
   const info = metrics.gauge<string>({
     name: `${prefix}_last_config_info`,
-    help: 'One for what is in service, by its hash, and none for what was. Replicas should agree.',
+    help: `Information about the last applied ${what} with hash as label, split by apiserver identity. 1 for the active hash, 0 for previous ones; replicas should agree.`,
     labels: { ...more, apiserver_id_hash: 'any', hash: 'any' },
   });
   return (values) => {
@@ -53,7 +53,7 @@ export function reloadMeasures({
         total.add({ ...own, status });
         last.set({ ...own, status }, clock.now() / 1000);
       },
-      inService: (content) => {
+      applied: (content) => {
         if (shown) info.set({ ...own, hash: shown }, 0);
         shown = hashOf(content);
         info.set({ ...own, hash: shown }, 1);

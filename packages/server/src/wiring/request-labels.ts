@@ -1,7 +1,7 @@
 import type { ServedKind } from '@cluster-apiserver/model';
 import type { ApiRequest, RequestInfo } from '@cluster-apiserver/pipeline';
 
-/** Upstream's labels of a request, but for those that single metrics add. */
+/** The labels of kube-apiserver for requests, without those that single metrics add. */
 export interface RequestLabels extends Readonly<Record<string, string>> {
   readonly verb: string;
   readonly group: string;
@@ -12,10 +12,10 @@ export interface RequestLabels extends Readonly<Record<string, string>> {
   readonly component: string;
 }
 
-/** What the words of a client are counted as that nothing here is named by. */
+/** The label for words of clients that name nothing that is served. */
 const otherLabel = 'other';
 
-/** As upstream, which names writes by their methods. */
+/** As in kube-apiserver, which labels writes by their HTTP methods. */
 const labelOfVerb: Readonly<Record<string, string>> = {
   get: 'GET',
   list: 'LIST',
@@ -27,7 +27,7 @@ const labelOfVerb: Readonly<Record<string, string>> = {
   deletecollection: 'DELETECOLLECTION',
 };
 
-/** Of what is no resource, and of OPTIONS. */
+/** Labels of requests for paths that are not resources. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 export function verbLabel(request: ApiRequest, info: RequestInfo | undefined): string {
@@ -40,21 +40,21 @@ export function verbLabel(request: ApiRequest, info: RequestInfo | undefined): s
 
 export type Scope = '' | 'cluster' | 'namespace' | 'resource';
 
-/** As upstream: a create is about one object, although its path names none. */
+/** As in kube-apiserver, a create has the scope of one object, although its path names none. */
 export function scopeLabel({ verb, resource }: RequestInfo): Scope {
   if (!resource) return '';
   if (resource.name !== undefined || verb === 'create') return 'resource';
   return resource.isInNamespace ? 'namespace' : 'cluster';
 }
 
-/** What probes and scrapers ask for again and again. As upstream, it is told apart by `subresource`. */
-const documents = ['/livez', '/readyz', '/healthz', '/metrics'];
+/** Paths of probes and scrapers. As in kube-apiserver, they are labeled as `subresource`. */
+const probedDocuments = ['/livez', '/readyz', '/healthz', '/metrics'];
 
 export const documentLabel = (path: string): string =>
-  documents.find((document) => path === document || path.startsWith(`${document}/`)) ?? '';
+  probedDocuments.find((document) => path === document || path.startsWith(`${document}/`)) ?? '';
 
-/** Paths name what they like, with or without a right to it: only what is served becomes a label. */
-export function requestLabeler(
+/** Clients can send any path, so only names of served resources become labels. */
+export function createRequestLabeler(
   kinds: readonly ServedKind[],
 ): (request: ApiRequest, info: RequestInfo | undefined) => RequestLabels {
   const subresources = new Map(

@@ -3,26 +3,26 @@ import type { EndedRequest, RequestLog } from '@cluster-apiserver/pipeline';
 import type { Log, LogFields } from '@cluster-apiserver/telemetry';
 import { loggedTarget } from './logged-target.ts';
 
-/** The verbosity from which on each request is logged. */
+/** The verbosity that logs every request. */
 const everyRequest = 2;
 
-/** One line for each request at `--v=2`, and one for each that was slow at any verbosity. See docs/logs.md. */
+/** Logs every request at `--v=2`, and slow requests at any verbosity. See docs/logs.md. */
 export function openRequestLog(all: Log): RequestLog {
   const log = all.withName('http');
   const logsAll = log.verbosity >= everyRequest;
   return {
     logsAll,
     ended: (request) => {
-      const seen = seenOf(request);
-      if (logsAll) log.debug(everyRequest, 'HTTP', () => fieldsOf(seen));
-      if (request.slow === 'request') log.info('slow request', fieldsOf(seen));
-      if (request.slow === 'response') log.info('slow response', fieldsOf(seen));
+      const seen = capture(request);
+      if (logsAll) log.debug(everyRequest, 'HTTP', () => toFields(seen));
+      if (request.slow === 'request') log.info('slow request', toFields(seen));
+      if (request.slow === 'response') log.info('slow response', toFields(seen));
     },
   };
 }
 
-/** What is left of a request until its line is formatted: no socket, no headers, no body. */
-const seenOf = ({ context, status, end, readyMs, totalMs }: EndedRequest) => ({
+/** Captures what the line requires, so that the socket, headers and body can be freed before it is formatted. */
+const capture = ({ context, status, end, readyMs, totalMs }: EndedRequest) => ({
   method: context.request.method,
   target: context.request.target,
   userAgent: context.request.header('user-agent'),
@@ -38,14 +38,14 @@ const seenOf = ({ context, status, end, readyMs, totalMs }: EndedRequest) => ({
   totalMs,
 });
 
-/** The names of kube-apiserver's request log where it has them. A part that was not waited for is left out. */
-function fieldsOf(seen: ReturnType<typeof seenOf>): LogFields {
+/** Field names of kube-apiserver's request log where it has them. Latency parts of zero are omitted. */
+function toFields(seen: ReturnType<typeof capture>): LogFields {
   const { info, latency, end, readyMs, totalMs } = seen;
   const resource = info?.resource;
   const fields: { [name: string]: string | number | boolean | undefined } = {
     verb: info?.verb || seen.method.toLowerCase(),
     URI: loggedTarget(seen.target),
-    latency: milliseconds(totalMs),
+    latency: formatMilliseconds(totalMs),
     userAgent: seen.userAgent,
     'audit-ID': seen.auditId,
     srcIP: seen.remoteAddress,
@@ -60,14 +60,14 @@ function fieldsOf(seen: ReturnType<typeof seenOf>): LogFields {
   for (const part of latencyParts) {
     const partMs = latency.totalMs(part);
     waitedMs += partMs;
-    if (partMs > 0) fields[part] = milliseconds(partMs);
+    if (partMs > 0) fields[part] = formatMilliseconds(partMs);
   }
-  fields['other'] = milliseconds(readyMs - waitedMs);
-  fields['sending'] = milliseconds(totalMs - readyMs);
+  fields['other'] = formatMilliseconds(readyMs - waitedMs);
+  fields['sending'] = formatMilliseconds(totalMs - readyMs);
   return fields;
 }
 
-/** As RBAC and `kubectl` write it, such as `deployments.apps` or `pods/status`. */
+/** In the form of RBAC and `kubectl`, such as `deployments.apps` or `pods/status`. */
 const resourceName = ({
   plural,
   group,
@@ -80,8 +80,8 @@ const resourceName = ({
 
 const microsecondsPerMillisecond = 1000;
 
-/** `1.234ms`, which Go and Loki read as a duration; undefined for less than a microsecond. */
-function milliseconds(value: number): string | undefined {
+/** `1.234ms`, which Go and Loki parse as a duration; undefined below a microsecond. */
+function formatMilliseconds(value: number): string | undefined {
   const microseconds = Math.round(value * microsecondsPerMillisecond);
   if (microseconds <= 0) return undefined;
   const whole = Math.floor(microseconds / microsecondsPerMillisecond);

@@ -4,13 +4,16 @@ import { kinds } from '@cluster-apiserver/kinds';
 import type { ApiRequest, MeasuredRequest, RequestInfo } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { exposed } from '../../../telemetry/test/exposed.ts';
-import { requestMeasures } from './request-measures.ts';
+import { createRequestMeasures } from './request-measures.ts';
 
 type ResourceInfo = NonNullable<RequestInfo['resource']>;
 
 function open() {
   const metrics = createMetrics({ ofProcess: false });
-  const measures = requestMeasures(metrics, kinds({ eventLifetimeSeconds: 60 }), { ...systemClock, now: () => 1_500 });
+  const measures = createRequestMeasures(metrics, kinds({ eventLifetimeSeconds: 60 }), {
+    ...systemClock,
+    now: () => 1_500,
+  });
   return {
     measures,
     series: async (name: string): Promise<string[]> =>
@@ -101,7 +104,7 @@ test.each([
   ]);
 });
 
-test('a thousand names from outside make few series', async () => {
+test('a thousand names from clients create few series', async () => {
   const { measures, series } = open();
   for (let index = 0; index < 1000; index++) {
     const word = `random-${index}`;
@@ -125,14 +128,14 @@ test('a thousand names from outside make few series', async () => {
   );
 });
 
-test('time spent in webhooks counts in the latency, and not in that of the objective', async () => {
+test('time in webhooks is part of the duration but not of the SLI duration', async () => {
   const { measures, series } = open();
   measures.ended(measured('create', list, { seconds: 3, ownSeconds: 0.5 }));
   expect(await series('apiserver_request_duration_seconds_sum')).toEqual([expect.stringMatching(/ 3$/)]);
   expect(await series('apiserver_request_sli_duration_seconds_sum')).toEqual([expect.stringMatching(/ 0\.5$/)]);
 });
 
-test('sizes are of responses to GET and LIST, and not of streams', async () => {
+test('response sizes are measured for GET and LIST, not for streams', async () => {
   const { measures, series } = open();
   measures.ended(measured('create', list));
   measures.ended(measured('watch', list, { bytes: undefined }));
@@ -141,7 +144,7 @@ test('sizes are of responses to GET and LIST, and not of streams', async () => {
   expect(await series('apiserver_response_sizes_sum')).toEqual([expect.stringMatching(/verb="LIST".* 5000$/)]);
 });
 
-test('a request whose trace is recorded is the exemplar of its bucket', async () => {
+test('a traced request becomes the exemplar of its bucket', async () => {
   const { measures, openMetrics } = open();
   const trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
   measures.ended(measured('get', {}, { trace }));

@@ -2,9 +2,9 @@ import type { Clock } from '@cluster-apiserver/base';
 import type { ServedKind } from '@cluster-apiserver/model';
 import type { MeasuredRequest, Measures, RequestInfo } from '@cluster-apiserver/pipeline';
 import { type Metrics, type Observe, secondsBuckets } from '@cluster-apiserver/telemetry';
-import { documentLabel, requestLabeler, type RequestLabels, scopeLabel, verbLabel } from './request-labels.ts';
+import { documentLabel, createRequestLabeler, type RequestLabels, scopeLabel, verbLabel } from './request-labels.ts';
 
-/** Upstream's buckets: what takes no more than some milliseconds meets every objective. */
+/** Buckets of kube-apiserver. */
 const sliSecondsBuckets = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 const kilobyte = 1000;
 const bytesBuckets = Array.from({ length: 7 }, (_, power) => kilobyte * 10 ** power);
@@ -17,18 +17,18 @@ const ofRequests = {
   subresource: 'any',
   scope: 'any',
   component: 'any',
-} as const; // by the labeler, which bounds them
+} as const; // the labeler bounds the values
 
-/** What is counted of requests with the same labels. */
+/** The series of requests with the same labels. */
 interface RequestSeries {
   readonly ended: (code: number) => void;
   readonly duration: Observe;
   readonly sliDuration: Observe;
-  /** Undefined for writes, of whose responses nobody wants to know the size. */
+  /** Undefined for writes, whose response sizes are not measured. */
   readonly responseSize: Observe | undefined;
 }
 
-export function requestMeasures(metrics: Metrics, kinds: readonly ServedKind[], clock: Clock): Measures {
+export function createRequestMeasures(metrics: Metrics, kinds: readonly ServedKind[], clock: Clock): Measures {
   const total = metrics.counter<keyof typeof ofRequests | 'dry_run' | 'code'>({
     name: 'apiserver_request_total',
     help: 'Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code. A watch counts when it begins.',
@@ -65,7 +65,7 @@ export function requestMeasures(metrics: Metrics, kinds: readonly ServedKind[], 
       responseSize: labels.verb === 'GET' || labels.verb === 'LIST' ? responseSizes.series(labels) : undefined,
     };
   };
-  const seriesOf = knownRequests(kinds, begin);
+  const seriesOf = createSeriesLookup(kinds, begin);
   return {
     ended: (measured) => {
       const { code, seconds, ownSeconds, bytes, trace } = measured;
@@ -82,14 +82,14 @@ export function requestMeasures(metrics: Metrics, kinds: readonly ServedKind[], 
 type Level<Next> = Map<string, Next>;
 
 /**
- * The series of a request, found word by word: no text or object is made for it. A request for what is not served is
- * not remembered by its words, of which there is no end, and found by its labels.
+ * Finds the series of a request by nested maps, one per label, so that no string or object is allocated. The labeler bounds
+ * the values, so clients cannot grow the maps.
  */
-function knownRequests(
+function createSeriesLookup(
   kinds: readonly ServedKind[],
   begin: (labels: RequestLabels, dryRun: string) => RequestSeries,
 ): (measured: MeasuredRequest) => RequestSeries {
-  const labelsOf = requestLabeler(kinds);
+  const labelsOf = createRequestLabeler(kinds);
   const byLabels = new Map<string, RequestSeries>();
   const byWords: Level<Level<Level<Level<Level<Level<Level<RequestSeries>>>>>>> = new Map();
   const find = ({ request, info }: MeasuredRequest, dryRun: string): RequestSeries => {
@@ -123,6 +123,6 @@ function knownRequests(
   };
 }
 
-/** Of writes alone: reads do not look at the parameter. */
+/** Reads ignore the parameter. */
 const isDryRun = ({ verb, query }: RequestInfo): boolean =>
   query.size > 0 && verb !== 'get' && verb !== 'list' && verb !== 'watch' && query.has('dryRun');

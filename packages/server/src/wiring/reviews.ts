@@ -3,36 +3,39 @@ import { type Authorizer, type TokenAuthenticator, TokenRejectedError } from '@c
 import { reviews, type ReviewServices } from '@cluster-apiserver/kinds';
 import type { Review } from '@cluster-apiserver/model';
 
-export interface ReviewWiring {
+export interface ReviewDependencies {
   readonly clock: Clock;
   readonly tokens: TokenAuthenticator;
   readonly authorizer: Required<Authorizer>;
-  /** What this API is called by tokens that are for it. */
+  /** Audiences of this API. */
   readonly apiAudiences: readonly string[];
 }
 
-/** Reviews ask the same who decide about requests. */
-export const openReviews = ({ clock, tokens, authorizer, apiAudiences }: ReviewWiring): readonly Review[] =>
+/** Reviews use the same authenticators and authorizers as requests. */
+export const openReviews = ({ clock, tokens, authorizer, apiAudiences }: ReviewDependencies): readonly Review[] =>
   reviews({
     clock,
     authorize: (question, call) => authorizer.authorize(question, call),
     rulesOf: (user, namespace, call) => authorizer.rulesOf(user, namespace, call),
-    authenticateToken: holderOf(tokens, apiAudiences),
+    authenticateToken: createTokenReviewer(tokens, apiAudiences),
   });
 
-const nobody = { error: 'invalid bearer token' };
+const unauthenticated = { error: 'invalid bearer token' };
 
-function holderOf(tokens: TokenAuthenticator, apiAudiences: readonly string[]): ReviewServices['authenticateToken'] {
+function createTokenReviewer(
+  tokens: TokenAuthenticator,
+  apiAudiences: readonly string[],
+): ReviewServices['authenticateToken'] {
   return async (token, audiences, call) => {
-    const asked = audiences.length > 0 ? audiences : apiAudiences;
+    const requested = audiences.length > 0 ? audiences : apiAudiences;
     try {
       const answer = await tokens.authenticateToken(token, call, audiences.length > 0 ? audiences : undefined);
-      if (!answer) return nobody;
-      // Whoever asks for an audience would otherwise believe a token that is for somebody else.
-      const good = answer.audiences ?? apiAudiences.filter((one) => asked.includes(one));
-      return audiences.length > 0 && good.length === 0 ? nobody : { user: answer.user, audiences: good };
+      if (!answer) return unauthenticated;
+      // Without this check the client would trust a token for other audiences.
+      const good = answer.audiences ?? apiAudiences.filter((one) => requested.includes(one));
+      return audiences.length > 0 && good.length === 0 ? unauthenticated : { user: answer.user, audiences: good };
     } catch (error) {
-      if (error instanceof TokenRejectedError) return { error: error.told ?? nobody.error };
+      if (error instanceof TokenRejectedError) return { error: error.clientMessage ?? unauthenticated.error };
       throw error;
     }
   };

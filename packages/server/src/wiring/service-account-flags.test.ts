@@ -1,15 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import { FlagError, parseFlags } from '../flags.ts';
-import { isDiscoverable, serviceAccountSettings } from './service-account-flags.ts';
+import { isDiscoverable, parseServiceAccountFlags } from './service-account-flags.ts';
 
-const read = (...args: string[]) => serviceAccountSettings(parseFlags(args.map((arg) => `--${arg}`)));
+const read = (...args: string[]) => parseServiceAccountFlags(parseFlags(args.map((arg) => `--${arg}`)));
 const both = ['service-account-issuer=https://a.example', 'service-account-signing-key-file=key'] as const;
 
-test('without an issuer there are no tokens of service accounts', () => {
+test('without an issuer, service account tokens are disabled', () => {
   expect(read()).toBeUndefined();
 });
 
-test('the first issuer issues, and this API is called like all of them unless it is said otherwise', () => {
+test('the first issuer signs, and the audiences default to all issuers', () => {
   const issuers = ['https://a.example', 'before'];
   expect(read(...both, 'service-account-issuer=before')).toEqual({
     issuers,
@@ -30,7 +30,7 @@ test('the first issuer issues, and this API is called like all of them unless it
   ).toMatchObject({ audiences: ['us', 'them'], keyFiles: ['one', 'two'], lifetimeSecondsMax: 3600 });
 });
 
-describe('what makes no sense is told', () => {
+describe('invalid combinations are reported', () => {
   const together = '--service-account-issuer and --service-account-signing-key-file go together';
   test.each([
     [['service-account-issuer=a'], together],
@@ -49,7 +49,7 @@ describe('what makes no sense is told', () => {
     expect(() => read(...args)).toThrow(told);
   });
 
-  test('all at once', () => {
+  test('reports all problems at once', () => {
     const all = (): unknown =>
       read('service-account-issuer=a', 'service-account-issuer=a', 'service-account-jwks-uri=b');
     expect(all).toThrow(/go together\n.*twice\n.*no https URL$/);
@@ -64,6 +64,6 @@ test.each([
   ['https://a.example/#x', false],
   ['https://me@a.example', false],
   ['cluster', false],
-])('others can find the keys of %s: %j', (issuer, discoverable) => {
+])('the keys of %s are discoverable: %j', (issuer, discoverable) => {
   expect(isDiscoverable(issuer)).toBe(discoverable);
 });

@@ -3,59 +3,59 @@ import type { ServerFlags } from '../flags.ts';
 
 export const serviceAccountFlags = {
   'service-account-issuer': list({
-    fallback: '',
+    default: '',
     help: 'Issuer (iss) of service account tokens; the first signs, all are accepted. Should be an https URL. Without it, no tokens are issued.',
   }),
   'service-account-signing-key-file': path({
-    fallback: '',
+    default: '',
     help: 'Private key to sign service account tokens with, RSA or EC in PEM. Reloaded when it changes.',
   }),
   'service-account-key-file': list({
-    fallback: '',
+    default: '',
     help: 'Additional keys to verify service account tokens with, public or private, RSA or EC in PEM. Reloaded when they change.',
   }),
   'service-account-max-token-expiration': durationMs({
-    fallback: '0s',
+    default: '0s',
     help: 'Maximum lifetime of service account tokens, at least 1h; longer requests are shortened to it. 0 for no limit below 2^32 seconds.',
   }),
   'service-account-jwks-uri': text(
     {
-      fallback: '',
+      default: '',
       help: 'URL of the key set in /.well-known/openid-configuration. Defaults to /openid/v1/jwks below the issuer.',
     },
     'url',
   ),
   'api-audiences': list({
-    fallback: '',
+    default: '',
     help: 'Audiences accepted in service account tokens. Defaults to the service account issuers.',
   }),
 };
 
-/** What the flags say of tokens of service accounts, after it was found to make sense. */
+/** Validated settings of service account tokens. */
 export interface ServiceAccountSettings {
-  /** The first one issues. */
+  /** The first one is the issuer of new tokens. */
   readonly issuers: readonly [string, ...string[]];
   readonly audiences: readonly string[];
   readonly lifetimeSecondsMax: number | undefined;
   readonly signingKeyFile: string;
   readonly keyFiles: readonly string[];
-  /** Empty when it follows from the issuer. */
+  /** Empty to derive it from the issuer. */
   readonly keySetUri: string;
 }
 
-const leastMaximumMs = 3_600_000;
-const mostMaximumMs = 2 ** 32 * 1000;
+const maximumMsMin = 3_600_000;
+const maximumMsMax = 2 ** 32 * 1000;
 
-/** Undefined when there are to be no such tokens. */
-export function serviceAccountSettings(flags: ServerFlags): ServiceAccountSettings | undefined {
-  const faults = faultsIn(flags);
+/** Undefined if service account tokens are disabled. Throws a FlagError with all problems. */
+export function parseServiceAccountFlags(flags: ServerFlags): ServiceAccountSettings | undefined {
+  const faults = findFaults(flags);
   if (faults.length > 0) throw new FlagError(faults);
   const [first, ...others] = flags['service-account-issuer'];
   if (first === undefined) return undefined;
   const maximumMs = flags['service-account-max-token-expiration'];
   return {
     issuers: [first, ...others],
-    audiences: apiAudiences(flags),
+    audiences: getApiAudiences(flags),
     lifetimeSecondsMax: maximumMs === 0 ? undefined : Math.floor(maximumMs / 1000),
     signingKeyFile: flags['service-account-signing-key-file'],
     keyFiles: flags['service-account-key-file'],
@@ -63,28 +63,28 @@ export function serviceAccountSettings(flags: ServerFlags): ServiceAccountSettin
   };
 }
 
-/** Who this API is, to those who say whom a token is for. */
-export function apiAudiences(flags: ServerFlags): readonly string[] {
+/** Audiences of this API: tokens for one of them are accepted. */
+export function getApiAudiences(flags: ServerFlags): readonly string[] {
   const named = flags['api-audiences'];
   return named.length > 0 ? named : flags['service-account-issuer'];
 }
 
-function faultsIn(flags: ServerFlags): readonly string[] {
+function findFaults(flags: ServerFlags): readonly string[] {
   const issuers = flags['service-account-issuer'];
   const signs = flags['service-account-signing-key-file'] !== '';
   const maximumMs = flags['service-account-max-token-expiration'];
   const keySetUri = flags['service-account-jwks-uri'];
-  const inVain = (name: string, given: boolean): readonly string[] =>
+  const faultWithoutIssuer = (name: string, given: boolean): readonly string[] =>
     given && issuers.length === 0 ? [`--${name} means nothing without --service-account-issuer`] : [];
   return [
     ...(issuers.length > 0 === signs
       ? []
       : ['--service-account-issuer and --service-account-signing-key-file go together']),
-    ...inVain('service-account-key-file', flags['service-account-key-file'].length > 0),
-    ...inVain('service-account-max-token-expiration', maximumMs > 0),
-    ...inVain('service-account-jwks-uri', keySetUri !== ''),
-    ...issuers.flatMap((issuer, at) => faultsOfIssuer(issuer, issuers.indexOf(issuer) < at)),
-    ...(maximumMs === 0 || (maximumMs >= leastMaximumMs && maximumMs <= mostMaximumMs)
+    ...faultWithoutIssuer('service-account-key-file', flags['service-account-key-file'].length > 0),
+    ...faultWithoutIssuer('service-account-max-token-expiration', maximumMs > 0),
+    ...faultWithoutIssuer('service-account-jwks-uri', keySetUri !== ''),
+    ...issuers.flatMap((issuer, at) => findIssuerFaults(issuer, issuers.indexOf(issuer) < at)),
+    ...(maximumMs === 0 || (maximumMs >= maximumMsMin && maximumMs <= maximumMsMax)
       ? []
       : ['--service-account-max-token-expiration must be from 1h to 2^32 seconds, or 0 for no bound']),
     ...(keySetUri === '' || isHttps(keySetUri)
@@ -93,7 +93,7 @@ function faultsIn(flags: ServerFlags): readonly string[] {
   ];
 }
 
-function faultsOfIssuer(issuer: string, again: boolean): readonly string[] {
+function findIssuerFaults(issuer: string, again: boolean): readonly string[] {
   const shown = `--service-account-issuer: ${JSON.stringify(issuer)}`;
   return [
     ...(again ? [`${shown} stands there twice`] : []),
@@ -103,7 +103,7 @@ function faultsOfIssuer(issuer: string, again: boolean): readonly string[] {
 
 const isHttps = (url: string): boolean => URL.parse(url)?.protocol === 'https:';
 
-/** Whether others can find the keys of an issuer by what OpenID Connect says of its URL. */
+/** Whether OpenID Connect Discovery can find the keys of the issuer. */
 export function isDiscoverable(issuer: string): boolean {
   const url = URL.parse(issuer);
   return url?.protocol === 'https:' && url.search === '' && url.hash === '' && url.username === '';

@@ -1,54 +1,54 @@
 import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
 import {
   type ServiceAccountKeys,
-  serviceAccountKeys,
-  signingKeyIn,
+  createServiceAccountKeys,
+  parseSigningKey,
   UnusableKeyError,
-  verifyingKeysIn,
+  parseVerifyingKeys,
 } from '@cluster-apiserver/gates';
 import { asError } from '../as-error.ts';
 import { FlagError } from '../flags.ts';
-import type { Surroundings } from '../surroundings.ts';
-import type { FollowingOptions } from './followed-configuration.ts';
+import type { Environment } from '../environment.ts';
+import type { WiringContext } from './context.ts';
 import type { ServiceAccountSettings } from './service-account-flags.ts';
 
-/** The keys as their files say it now. */
+/** The current keys of the files. */
 export interface FollowedKeys {
   current(): ServiceAccountKeys;
-  /** Reads the files at once. What cannot be used is told by those who follow them. */
-  lookAgain(): Promise<void>;
+  /** Reads the files at once. Errors are left to the periodic reload, which logs them. */
+  reload(): Promise<void>;
   onChange(listener: () => void): void;
 }
 
-/** A few small files. Whoever rotates keys waits for them to be read, and not for much longer than that. */
+/** Short, because operators wait for rotated keys to take effect. The files are small. */
 const pollMs = 1_000;
 
 type Contents = readonly Buffer[];
 
 export async function followKeys(
   settings: ServiceAccountSettings,
-  { surroundings: { clock, files }, log, records }: Pick<FollowingOptions, 'surroundings' | 'log' | 'records'>,
+  { environment: { clock, files }, log, records }: Pick<WiringContext, 'environment' | 'log' | 'records'>,
   scope: CleanupStack,
 ): Promise<FollowedKeys> {
   const { signingKeyFile, keyFiles } = settings;
   const read = (): Promise<Contents> =>
     Promise.all([
-      contentOf('service-account-signing-key-file', signingKeyFile, files),
-      ...keyFiles.map((file) => contentOf('service-account-key-file', file, files)),
+      readKeyFile('service-account-signing-key-file', signingKeyFile, files),
+      ...keyFiles.map((file) => readKeyFile('service-account-key-file', file, files)),
     ]);
   let contents = await read();
-  let keys = await keysIn(contents, settings);
-  const recorded = [
+  let keys = await parseKeys(contents, settings);
+  const fileRecords = [
     records.add({ flag: 'service-account-signing-key-file', kind: 'private key', path: signingKeyFile }),
     ...keyFiles.map((path) => records.add({ flag: 'service-account-key-file', kind: 'keys', path })),
   ];
-  const noteContents = (): void => recorded.forEach((record, index) => record.applied(contents[index] as Buffer));
-  noteContents();
+  const recordContents = (): void => fileRecords.forEach((record, index) => record.applied(contents[index] as Buffer));
+  recordContents();
   const listeners: (() => void)[] = [];
   const use = async (next: Contents): Promise<void> => {
-    keys = await keysIn(next, settings);
+    keys = await parseKeys(next, settings);
     contents = next;
-    noteContents();
+    recordContents();
     log.withName('authentication').info('keys of service account tokens reloaded', { signingWith: keys.signing.kid });
     for (const listener of listeners) listener();
   };
@@ -57,12 +57,12 @@ export async function followKeys(
       clock,
       pollMs,
       read,
-      // Somebody may have looked since the last time.
+      // Compares with the latest content: `reload` may have read the files since.
       isEqual: (next) => areSame(next, contents),
       apply: use,
       onError: (error) => {
-        // They are used together or not at all.
-        for (const record of recorded) record.failed(error);
+        // All keys are loaded together.
+        for (const record of fileRecords) record.failed(error);
         log
           .withName('authentication')
           .error('cannot reload the keys of service account tokens; keeping the previous ones', {
@@ -75,7 +75,7 @@ export async function followKeys(
   scope.defer('keys for tokens of service accounts', stop);
   return {
     current: () => keys,
-    lookAgain: async () => {
+    reload: async () => {
       const next = await read().catch(() => contents);
       if (!areSame(next, contents)) await use(next).catch(() => {});
     },
@@ -88,7 +88,7 @@ const areSame = (one: Contents, other: Contents): boolean =>
 
 type KeyFlag = 'service-account-signing-key-file' | 'service-account-key-file';
 
-async function contentOf(flag: KeyFlag, file: string, files: Surroundings['files']): Promise<Buffer> {
+async function readKeyFile(flag: KeyFlag, file: string, files: Environment['files']): Promise<Buffer> {
   try {
     return await files.read(file);
   } catch (error) {
@@ -96,22 +96,22 @@ async function contentOf(flag: KeyFlag, file: string, files: Surroundings['files
   }
 }
 
-async function keysIn(
+async function parseKeys(
   [signing, ...others]: Contents,
   { signingKeyFile, keyFiles }: ServiceAccountSettings,
 ): Promise<ServiceAccountKeys> {
-  const signingKey = await byFile('service-account-signing-key-file', signingKeyFile, () =>
-    signingKeyIn(String(signing)),
+  const signingKey = await withFileErrors('service-account-signing-key-file', signingKeyFile, () =>
+    parseSigningKey(String(signing)),
   );
   const verifying = await Promise.all(
     others.map((pem, index) =>
-      byFile('service-account-key-file', keyFiles[index] as string, () => verifyingKeysIn(pem.toString())),
+      withFileErrors('service-account-key-file', keyFiles[index] as string, () => parseVerifyingKeys(pem.toString())),
     ),
   );
-  return serviceAccountKeys(signingKey, verifying.flat());
+  return createServiceAccountKeys(signingKey, verifying.flat());
 }
 
-async function byFile<T>(flag: KeyFlag, file: string, parse: () => T | Promise<T>): Promise<T> {
+async function withFileErrors<T>(flag: KeyFlag, file: string, parse: () => T | Promise<T>): Promise<T> {
   try {
     return await parse();
   } catch (error) {

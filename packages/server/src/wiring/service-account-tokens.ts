@@ -1,75 +1,75 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import {
   type AccountAnswer,
-  cachedTokens,
+  createTokenCache,
   type FindAccount,
-  issuerMetadata,
-  keySet,
-  knownKeys,
-  ofLivingAccounts,
-  signedAccountTokens,
+  createIssuerMetadata,
+  createKeySet,
+  createKeyFinder,
+  requireExistingAccounts,
+  createAccountTokenAuthenticator,
   type TokenAuthenticator,
-  tokenIssuer,
+  createTokenIssuer,
 } from '@cluster-apiserver/gates';
 import type { KindServices } from '@cluster-apiserver/kinds';
 import { type NonResourceRoutes, issuerRoutes, issuerPaths } from '@cluster-apiserver/pipeline';
 import type { AuthenticationOptions } from './authentication.ts';
-import { isDiscoverable, serviceAccountSettings } from './service-account-flags.ts';
+import { isDiscoverable, parseServiceAccountFlags } from './service-account-flags.ts';
 import { followKeys } from './service-account-keys.ts';
 
-/** Tokens with which service accounts act: how they are made, believed, and made believable to others. */
+/** Service account tokens: issuing, authentication, and the discovery documents for other services. */
 export interface ServiceAccountTokens {
   readonly forKinds: NonNullable<KindServices['serviceAccountTokens']>;
-  authenticator(findAccount: FindAccount): TokenAuthenticator;
+  createAuthenticator(findAccount: FindAccount): TokenAuthenticator;
   readonly documents: NonResourceRoutes;
 }
 
-/** A signature stays what it is; this bounds how long what was made of it is kept for nobody. */
+/** Signatures stay valid; this only bounds how long an unused token stays in the cache. */
 const verifiedTtlMs = 10_000;
 
-/** Undefined when there are to be no such tokens. */
+/** Undefined if service account tokens are disabled. */
 export async function openServiceAccountTokens(
-  { flags, surroundings, log, records, tokenAsked }: AuthenticationOptions,
+  { flags, environment, log, records, countTokenLookup }: AuthenticationOptions,
   scope: CleanupStack,
 ): Promise<ServiceAccountTokens | undefined> {
-  const settings = serviceAccountSettings(flags);
+  const settings = parseServiceAccountFlags(flags);
   if (!settings) return undefined;
   const { issuers, audiences, lifetimeSecondsMax, keySetUri } = settings;
   const [issuer] = issuers;
-  const { clock, random } = surroundings;
-  const keys = await followKeys(settings, { surroundings, log, records }, scope);
-  const tokens = tokenIssuer({ issuer, signingKey: () => keys.current().signing, clock, random });
+  const { clock, random } = environment;
+  const keys = await followKeys(settings, { environment, log, records }, scope);
+  const tokens = createTokenIssuer({ issuer, signingKey: () => keys.current().signing, clock, random });
   if (!isDiscoverable(issuer))
     log
       .withName('authentication')
       .info('no service account issuer is an https URL; other services cannot discover the keys', { issuer });
   return {
     forKinds: { audiences, lifetimeSecondsMax, issue: tokens.issue },
-    authenticator: (findAccount) => {
-      const finder = knownKeys({ keys: () => keys.current().verifying, lookAgain: keys.lookAgain, clock });
+    createAuthenticator: (findAccount) => {
+      const finder = createKeyFinder({ keys: () => keys.current().verifying, reload: keys.reload, clock });
       const signed = (): TokenAuthenticator<AccountAnswer> =>
-        cachedTokens(signedAccountTokens({ issuers, audiences, keys: finder, clock }), {
+        createTokenCache(createAccountTokenAuthenticator({ issuers, audiences, keys: finder, clock }), {
           clock,
           random,
           ttlMs: verifiedTtlMs,
-          asked: tokenAsked,
+          countLookup: countTokenLookup,
         });
       let current = signed();
-      // What was believed by keys that are gone is forgotten with them.
+      // A new cache for each set of keys: entries of removed keys are no longer valid.
       keys.onChange(() => (current = signed()));
       const latest: TokenAuthenticator<AccountAnswer> = {
         authenticateToken: (...question) => current.authenticateToken(...question),
       };
-      return ofLivingAccounts(latest, findAccount, clock);
+      return requireExistingAccounts(latest, findAccount, clock);
     },
     documents: isDiscoverable(issuer)
       ? issuerRoutes({
-          metadata: () => issuerMetadata(issuer, keySetUri || belowIssuer(issuer), keys.current()),
-          keySet: () => keySet(keys.current()),
+          metadata: () => createIssuerMetadata(issuer, keySetUri || defaultKeySetUri(issuer), keys.current()),
+          keySet: () => createKeySet(keys.current()),
         })
       : {},
   };
 }
 
-/** Who follows the issuer's URL to the one document comes to us, and so to the other. */
-const belowIssuer = (issuer: string): string => `${issuer.replace(/\/$/, '')}${issuerPaths.keySet}`;
+/** The issuer URL leads to this server, so the key set is below it. */
+const defaultKeySetUri = (issuer: string): string => `${issuer.replace(/\/$/, '')}${issuerPaths.keySet}`;

@@ -6,7 +6,7 @@ import type { StaticSource } from '@cluster-apiserver/policies';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import type { Files } from '../surroundings.ts';
+import type { Files } from '../environment.ts';
 import type { ConfiguredAdmission } from './admission.ts';
 import type { FileRecord } from './configz.ts';
 import {
@@ -19,9 +19,9 @@ import type { ReloadMeasures } from './reload-measures.ts';
 
 interface StaticManifestsOptions<Objects> {
   readonly directory: string;
-  /** What the objects may be of. */
+  /** Allowed resources. */
   readonly resources: readonly Resource[];
-  /** The objects as they come into force. */
+  /** Builds what the plugin uses. */
   readonly build: (objects: StaticManifests) => Objects;
   readonly files: Files;
   readonly measures: ReloadMeasures;
@@ -30,7 +30,7 @@ interface StaticManifestsOptions<Objects> {
   readonly log: Log;
 }
 
-/** Those of the directory that a plugin is configured with; undefined for none. */
+/** The static manifests of a plugin; undefined if none are configured. */
 export async function openStaticManifests<Objects>(
   plugin: AdmissionPluginName & keyof AdmissionConfiguration,
   resources: readonly Resource[],
@@ -47,12 +47,12 @@ export async function openStaticManifests<Objects>(
   return followStaticManifests({ ...dependencies, directory, resources, build, measures, record }, scope);
 }
 
-/** Some small files. Whoever changes one waits for it to be read, and not for much longer than that. */
+/** Short, because operators wait for a change to take effect. The files are small. */
 const pollMs = 1_000;
 
 /**
- * The objects of the files of a directory, now and after each change of it. The first ones must be without fault, or a
- * ConfigurationError is thrown; later ones are in force as a whole, or refused and reported.
+ * Loads the manifests of a directory and reloads them on changes. The first ones must be valid, or a ConfigurationError is
+ * thrown; later ones are applied as a whole, or logged and ignored.
  */
 async function followStaticManifests<Objects>(
   options: StaticManifestsOptions<Objects>,
@@ -63,8 +63,8 @@ async function followStaticManifests<Objects>(
   let current = build(await readStaticManifests(first, resources));
   const listeners: (() => void)[] = [];
   const applied = (content: readonly ManifestFile[]): void => {
-    measures.inService(bytesOf(content));
-    record.applied(bytesOf(content));
+    measures.applied(toHashedBytes(content));
+    record.applied(toHashedBytes(content));
     measures.reloaded('success');
   };
   applied(first);
@@ -83,7 +83,7 @@ async function followStaticManifests<Objects>(
       onError: (error) => {
         measures.reloaded('failure');
         record.failed(error);
-        log.withName('admission').error('static admission manifests cannot be used; keeping the previous ones', {
+        log.withName('admission').error('cannot reload static admission manifests; keeping the previous ones', {
           directory,
           error: asError(error),
         });
@@ -100,6 +100,6 @@ async function followStaticManifests<Objects>(
   };
 }
 
-/** For their hash, which kube-apiserver makes of the same bytes. */
-const bytesOf = (files: readonly ManifestFile[]): Buffer =>
+/** The bytes that kube-apiserver hashes, too. */
+const toHashedBytes = (files: readonly ManifestFile[]): Buffer =>
   Buffer.from(files.map(({ text }) => (text === '' ? '' : `${text}\0`)).join(''));

@@ -1,11 +1,11 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { type NonResourceRoutes, rootRoutes, type VersionInfo, zpageRoutes } from '@cluster-apiserver/pipeline';
 import type { ServerFlags } from '../flags.ts';
-import { flagTexts } from './flag-texts.ts';
+import { formatFlags } from './format-flags.ts';
 
-/** What tells operators about this server: `/statusz`, `/flagz`, and `/` with the paths of all documents. */
-export const statusDocuments = ({ flags, ...about }: StatusOptions): NonResourceRoutes => ({
-  ...zpageRoutes({ ...about, component: 'cluster-apiserver', flags: flagTexts(flags) }),
+/** `/statusz`, `/flagz`, and `/` with the paths of all documents. */
+export const createStatusDocuments = ({ flags, ...about }: StatusOptions): NonResourceRoutes => ({
+  ...zpageRoutes({ ...about, component: 'cluster-apiserver', flags: formatFlags(flags) }),
   ...rootRoutes,
 });
 

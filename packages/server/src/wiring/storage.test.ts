@@ -6,7 +6,7 @@ import { handClock } from '../../../base/test/hand-clock.ts';
 import { until } from '../../../base/test/until.ts';
 import { testAuthority } from '../../../certificates/test/test-authority.ts';
 import { parseFlags } from '../flags.ts';
-import { certificateMeasures } from './certificate-measures.ts';
+import { createCertificateMeasures } from './certificate-measures.ts';
 import { openStorage } from './storage.ts';
 
 const pollMs = 10_000;
@@ -32,7 +32,7 @@ async function openWithFiles() {
     '--etcd-keyfile=key',
     '--etcd-election-timeout=5s',
   ]);
-  const surroundings = {
+  const environment = {
     clock,
     random: seededRandom(1),
     files: {
@@ -52,14 +52,14 @@ async function openWithFiles() {
     ownPrefix: '/registry/.own/',
     transformer: identity,
     metrics,
-    certificates: certificateMeasures(metrics),
+    certificates: createCertificateMeasures(metrics),
     kinds: [],
   };
-  const { client } = await openStorage(flags, storage, surroundings as never, log, scope); // it uses no more of them
+  const { client } = await openStorage(flags, storage, environment as never, log, scope); // it uses no more of them
   return { clock, scope, files, lines, second, client, options, shown: () => credentials()?.cert?.toString() };
 }
 
-test('a replaced client certificate of etcd is what the next connection is opened with', async () => {
+test('the next connection to etcd uses a replaced client certificate', async () => {
   const { clock, scope, files, lines, second, shown } = await openWithFiles();
   const before = shown();
   files.set('cert', second.certificate);
@@ -76,7 +76,7 @@ test('a replaced client certificate of etcd is what the next connection is opene
   await scope.close();
 });
 
-test('connections to etcd know its election timeout', async () => {
+test('connections to etcd use the configured election timeout', async () => {
   const { scope, options, client } = await openWithFiles();
   expect(options).toEqual([{ transport: 'native', electionTimeoutMs: 5_000 }]);
   expect(client.electionTimeoutMs).toBe(5_000);

@@ -14,13 +14,13 @@ import {
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { Environment } from '../environment.ts';
 import type { CertificateMeasures } from './certificate-measures.ts';
 import { publishDatabaseSize } from './database-size.ts';
-import { etcdMeasures, type StorageMeasures } from './etcd-measures.ts';
-import { flagFile } from './flag-files.ts';
+import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';
+import { readFlagFile } from './flag-files.ts';
 
-/** The store of this server: etcd, behind what encrypts. */
+/** The etcd client, and the store that encrypts values. */
 export async function openStorage(
   flags: ServerFlags,
   {
@@ -36,11 +36,11 @@ export async function openStorage(
     readonly metrics: Metrics;
     readonly kinds: readonly Kind[];
   },
-  { clock, random, files, connectEtcd }: Surroundings,
+  { clock, random, files, connectEtcd }: Environment,
   log: Log,
   scope: CleanupStack,
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
-  const measures = etcdMeasures(metrics, kinds);
+  const measures = createEtcdMeasures(metrics, kinds);
   const etcdLog = log.withName('etcd');
   const credentials = await followCredentials(flags, { clock, files, certificates }, etcdLog, scope);
   const client = openEtcdClient({
@@ -51,7 +51,7 @@ export async function openStorage(
     }),
     clock,
     random,
-    // A user of etcd may have rights below our prefix and nowhere else.
+    // Below the prefix: the etcd user may have permissions for that only.
     probeKey: `${ownPrefix}head`,
     electionTimeoutMs: flags['etcd-election-timeout'],
     measures,
@@ -62,17 +62,13 @@ export async function openStorage(
   return { client, store: etcdStore({ client, transformer, internalPrefix: ownPrefix }), measures };
 }
 
-/** Certificates are replaced long before they end, and new connections are rare. */
+/** Long, because certificates are rotated long before they expire, and new connections are rare. */
 const credentialsPollMs = 10_000;
 
-/** What connections to etcd are opened with, as the files have it. */
+/** The TLS credentials for new connections to etcd, reloaded when their files change. */
 async function followCredentials(
   flags: ServerFlags,
-  {
-    clock,
-    files,
-    certificates,
-  }: Pick<Surroundings, 'clock' | 'files'> & { readonly certificates: CertificateMeasures },
+  { clock, files, certificates }: Pick<Environment, 'clock' | 'files'> & { readonly certificates: CertificateMeasures },
   log: Log,
   scope: CleanupStack,
 ): Promise<GetCredentials> {
@@ -81,9 +77,9 @@ async function followCredentials(
     certificates.inUse('etcd-client', cert);
   };
   const read = async (): Promise<Credentials> => ({
-    ca: await flagFile('etcd-cafile', flags, files),
-    cert: await flagFile('etcd-certfile', flags, files),
-    key: await flagFile('etcd-keyfile', flags, files),
+    ca: await readFlagFile('etcd-cafile', flags, files),
+    cert: await readFlagFile('etcd-certfile', flags, files),
+    key: await readFlagFile('etcd-keyfile', flags, files),
   });
   let current = await read();
   noteUse(current);
@@ -94,7 +90,7 @@ async function followCredentials(
       read,
       isEqual: (one, other) => credentialNames.every((name) => isSame(one[name], other[name])),
       apply: (next) => {
-        // While one file is replaced and the other not yet, they do not fit.
+        // Fails while only one of the two files has been replaced.
         if (next.cert && next.key) checkCertificate({ cert: next.cert, key: next.key });
         current = next;
         noteUse(next);
@@ -158,7 +154,7 @@ function reportEtcd(event: EtcdEvent, log: Log, measures: StorageMeasures): void
   }
 }
 
-export const watchCacheReporter =
+export const createWatchCacheReporter =
   (log: Log, measures: StorageMeasures) =>
   (event: WatchCacheEvent): void => {
     switch (event.type) {

@@ -3,7 +3,7 @@ import { path } from '../flag.ts';
 /** Flags of tracing. */
 export const tracingFlags = {
   'tracing-config-file': path({
-    fallback: '',
+    default: '',
     help: 'File with the TracingConfiguration. Without it, no request is traced.',
   }),
 };

@@ -1,65 +1,56 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { loadTracingConfiguration, type TracingEndpoint } from '@cluster-apiserver/config';
 import { type Log, type Metrics, openTracer, type Tracer, type TracerMeasures } from '@cluster-apiserver/telemetry';
-import type { ServerFlags } from '../flags.ts';
-import type { Surroundings } from '../surroundings.ts';
 import { version } from '../version.ts';
-import { byFlag, flagFile } from './flag-files.ts';
+import type { WiringContext } from './context.ts';
+import { withFlagErrors, readFlagFile } from './flag-files.ts';
 
 const flag = 'tracing-config-file';
 
-export interface TracingOptions {
-  readonly flags: ServerFlags;
-  readonly surroundings: Surroundings;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  readonly serverId: string;
-}
-
-/** Undefined without a configuration: then nothing is sampled, and nothing of OpenTelemetry is loaded. */
+/** Undefined without a configuration: then nothing is sampled, and OpenTelemetry is not loaded. */
 export async function openTracing(
-  { flags, surroundings, metrics, log, serverId }: TracingOptions,
+  { flags, environment, metrics, log, serverId }: WiringContext,
   scope: CleanupStack,
 ): Promise<Tracer | undefined> {
-  const { clock, random, files } = surroundings;
-  const content = await flagFile(flag, flags, files);
+  const { clock, random, files } = environment;
+  const content = await readFlagFile(flag, flags, files);
   if (!content) return undefined;
-  const configuration = await byFlag(flag, () => loadTracingConfiguration(content.toString()));
-  const address = addressOf(configuration.endpoint);
+  const configuration = await withFlagErrors(flag, () => loadTracingConfiguration(content.toString()));
+  const address = toGrpcAddress(configuration.endpoint);
   const tracer = await openTracer({
     address,
     samplingRatePerMillion: configuration.samplingRatePerMillion ?? 0,
     resource: { 'service.name': 'apiserver', 'service.version': version, 'service.instance.id': serverId },
     clock,
     random,
-    measures: tracerMeasures(metrics),
-    exported: exportReporter(log, address),
+    measures: createTracerMeasures(metrics),
+    exported: createExportReporter(log, address),
   });
   scope.defer('tracing', () => tracer.close());
   return tracer;
 }
 
-/** In gRPC's words, as the exporter takes them. */
-function addressOf(endpoint: TracingEndpoint): string {
+/** The address in the syntax of gRPC. */
+function toGrpcAddress(endpoint: TracingEndpoint): string {
   switch (endpoint.type) {
     case 'tcp':
       return endpoint.address;
     case 'unix':
       return `unix://${endpoint.path}`;
     case 'unix-abstract':
-      // The library knows no such scheme. With an authority, it takes the path as it is: the kernel's form of the name.
+      // gRPC for Node has no `unix-abstract`. With an authority it passes the path unchanged: \0 marks an abstract socket.
       return `unix://abstract/\0${endpoint.path}`;
   }
 }
 
-function tracerMeasures(metrics: Metrics): TracerMeasures {
+function createTracerMeasures(metrics: Metrics): TracerMeasures {
   const exported = metrics.counter({
     name: 'apiserver_tracing_spans_exported_total',
-    help: 'Number of spans that the trace collector has taken.',
+    help: 'Number of spans accepted by the trace collector.',
   });
   const dropped = metrics.counter({
     name: 'apiserver_tracing_spans_dropped_total',
-    help: 'Number of spans dropped because the queue was full or the trace collector did not take them.',
+    help: 'Number of spans dropped because the queue was full or the trace collector did not accept them.',
     labels: { reason: ['queue_full', 'export_failed'] },
   });
   return {
@@ -68,8 +59,8 @@ function tracerMeasures(metrics: Metrics): TracerMeasures {
   };
 }
 
-/** Logs an unreachable collector once, and once when it is back: batches fail every second meanwhile. */
-function exportReporter(log: Log, endpoint: string): (error: Error | undefined) => void {
+/** Logs once when the collector becomes unreachable and once when it recovers: batches fail every second in between. */
+function createExportReporter(log: Log, endpoint: string): (error: Error | undefined) => void {
   let isFailing = false;
   return (error) => {
     if (isFailing === (error !== undefined)) return;

@@ -2,7 +2,7 @@ import type { FeatureGates } from '@cluster-apiserver/config';
 import type { VersionInfo } from '@cluster-apiserver/pipeline';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
-/** Which server this is, by upstream's metrics. */
+/** The metrics of kube-apiserver for version and feature gates. */
 export function publishVersion(metrics: Metrics, about: VersionInfo, gates: Pick<FeatureGates, 'all'>): void {
   metrics
     .gauge<string>({

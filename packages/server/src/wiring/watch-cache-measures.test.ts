@@ -4,7 +4,7 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { openRegistry, type Resource } from '@cluster-apiserver/registry';
 import { type EtcdClient, memoryStore, RevisionTooLargeError, revision } from '@cluster-apiserver/storage';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { publishWatchCache, readMeasures } from './watch-cache-measures.ts';
+import { publishWatchCache, createReadMeasures } from './watch-cache-measures.ts';
 import { exposed } from '../../../telemetry/test/exposed.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
@@ -29,7 +29,7 @@ test.each([
   );
 });
 
-test('consistent reads count as such, reads that want a revision as waits alone', async () => {
+test('consistent reads are counted; reads at a revision only count as waits', async () => {
   const metrics = createMetrics({ ofProcess: false });
   const store = memoryStore(clock);
   const { resources, cache } = openRegistry({
@@ -39,7 +39,7 @@ test('consistent reads count as such, reads that want a revision as waits alone'
     clock,
     random: seededRandom(1),
     report: () => {},
-    readMeasures: readMeasures(metrics),
+    readMeasures: createReadMeasures(metrics),
   });
   await cache.firstLoad;
   const { collection } = resources.find(({ kind }) => kind.plural === 'serviceaccounts') as Resource; // it is served

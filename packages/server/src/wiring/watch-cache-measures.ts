@@ -3,12 +3,12 @@ import type { Registry, Resource } from '@cluster-apiserver/registry';
 import type { CollectionStatistics, EtcdClient, ReadMeasures } from '@cluster-apiserver/storage';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
-/** As kube-apiserver: whoever waits for longer than some seconds is told to try again. */
+/** Buckets of kube-apiserver: reads that wait for longer than some seconds are rejected. */
 const readWaitBuckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3];
 
-/** How long reads of each kind wait for the watch cache. */
-export function readMeasures(metrics: Metrics): (kind: Kind) => ReadMeasures {
-  const labels = { group: 'any', resource: 'any' } as const; // of our kinds
+/** Metrics of reads that wait for the watch cache, by kind. */
+export function createReadMeasures(metrics: Metrics): (kind: Kind) => ReadMeasures {
+  const labels = { group: 'any', resource: 'any' } as const; // bounded by the served kinds
   const wait = metrics.histogram({
     name: 'apiserver_watch_cache_read_wait_seconds',
     help: 'Histogram of time spent waiting for a watch cache to become fresh.',
@@ -33,7 +33,7 @@ export function readMeasures(metrics: Metrics): (kind: Kind) => ReadMeasures {
   };
 }
 
-/** How far the watch cache is behind etcd, and what it holds. Catch-ups are read from etcd for watches older than that. */
+/** Lag and content of the watch cache. Catch-ups read changes from etcd that the watch cache no longer holds. */
 export function publishWatchCache(
   metrics: Metrics,
   {
@@ -58,7 +58,7 @@ export function publishWatchCache(
     );
   one(
     'apiserver_watch_cache_revision_lag',
-    'Revisions between the newest one that etcd has reported and the one that the watch cache has reached.',
+    'Revisions by which the watch cache is behind the latest one reported by etcd.',
     () => Math.max(0, client.history.revision - cache.currentRevision),
   );
   one(
@@ -126,7 +126,7 @@ export function publishWatchCache(
   each(
     'gauge',
     'apiserver_watch_cache_window_bytes',
-    'Approximate memory of these changes.',
+    'Approximate memory of the changes held for watches to resume from.',
     ({ windowBytes }) => windowBytes,
   );
   each(
@@ -138,25 +138,25 @@ export function publishWatchCache(
   each(
     'counter',
     'apiserver_watch_cache_catch_ups_total',
-    'Number of catch-ups that were begun.',
+    'Number of catch-ups started.',
     ({ catchUp }) => catchUp.begun,
   );
   each(
     'gauge',
     'apiserver_watch_cache_catch_up_buffered_bytes',
-    'Approximate memory of what catch-ups have read and not all of their watches have taken.',
+    'Approximate memory of changes read by catch-ups that not all of their watches have received.',
     ({ catchUp }) => catchUp.bufferedBytes,
   );
   each(
     'gauge',
     'apiserver_watch_cache_catch_up_waiting_watches',
-    'Watches that wait for a catch-up to come to them.',
+    'Number of watches that wait for a catch-up.',
     ({ catchUp }) => catchUp.waiting,
   );
   each(
     'counter',
     'apiserver_watch_cache_catch_up_refused_watches_total',
-    'Watches ended with 410 because no catch-up came to them in time.',
+    'Number of watches ended with 410 because no catch-up reached them in time.',
     ({ catchUp }) => catchUp.refused,
   );
 }

@@ -1,9 +1,9 @@
 import type { ServedKind } from '@cluster-apiserver/model';
 import type { WatchMeasures } from '@cluster-apiserver/pipeline';
-import { doublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
+import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 
-/** Upstream's labels and names; `scope` and the rest are ours to choose, never a client's. */
-export function watchMeasures(metrics: Metrics, kinds: readonly ServedKind[]): WatchMeasures {
+/** The watch metrics of kube-apiserver. All label values come from served kinds, never from clients. */
+export function createWatchMeasures(metrics: Metrics, kinds: readonly ServedKind[]): WatchMeasures {
   const served = (name: (kind: ServedKind) => string): string[] => [...new Set(kinds.map(name))];
   const [group, resource] = [served((kind) => kind.group), served(({ plural }) => plural)];
   const open = metrics.gauge({
@@ -24,7 +24,7 @@ export function watchMeasures(metrics: Metrics, kinds: readonly ServedKind[]): W
     help: 'Watches ended because their clients stopped reading.',
     labels: { group, resource },
   });
-  const ofEvents = { group: 'any', version: 'any', resource: 'any' } as const; // of our kinds
+  const ofEvents = { group: 'any', version: 'any', resource: 'any' } as const; // bounded by the served kinds
   const events = metrics.counter({
     name: 'apiserver_watch_events_total',
     help: 'Number of events sent in watch clients',
@@ -34,7 +34,7 @@ export function watchMeasures(metrics: Metrics, kinds: readonly ServedKind[]): W
     name: 'apiserver_watch_events_sizes',
     help: 'Watch event size distribution in bytes. Events that were sent together count with their mean.',
     labels: ofEvents,
-    buckets: doublingBuckets(1024, 8),
+    buckets: createDoublingBuckets(1024, 8),
   });
   return {
     began: ({ group, version, resource, scope }) => {

@@ -1,44 +1,44 @@
 import { isDeepStrictEqual } from 'node:util';
 import { pollChanges } from '@cluster-apiserver/base';
 import { loadWebhookConnection, type WebhookConnection as ConnectionFile } from '@cluster-apiserver/config';
-import { httpsClient, retirable, type WebhookConnection } from '@cluster-apiserver/gates';
+import { createHttpsClient, makeRetirable, type WebhookConnection } from '@cluster-apiserver/gates';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { Environment } from '../environment.ts';
 import type { FileRecords } from './configz.ts';
 
-interface Connection {
-  /** Absolute, or as seen from where the server was started. */
+interface ConnectionSource {
+  /** Absolute, or relative to the working directory of the server. */
   readonly file: string;
   readonly first: ConnectionFile;
-  /** Whose connection it is, for the log. */
+  /** Name of the webhook, for the log. */
   readonly of: string;
-  /** That names the file, or the configuration that does. */
+  /** The flag that names the file, or the configuration that names it. */
   readonly flag: string;
 }
 
 export interface FollowedConnection {
   readonly current: () => WebhookConnection;
-  /** Ends requests that are in flight. */
+  /** Aborts requests in flight. */
   readonly close: () => void;
 }
 
-/** Small files. Whoever rotates a credential waits for it to be read, and not for much longer than that. */
+/** Short, because operators wait for rotated credentials to take effect. The files are small. */
 const pollMs = 1_000;
-/** Each can be kept open for the next request. */
+/** Connections that are kept open for the next requests. */
 const connectionsMax = 64;
 
 /**
- * The connection that a file describes, now and after each change of it or of a file that it names. A change that cannot
- * be used leaves the old one in service; requests in flight end over the connection that they began with.
+ * Opens the connection of a kubeconfig, and reopens it when the kubeconfig or a file that it references changes. An invalid
+ * change keeps the current connection. Requests in flight finish on the connection on which they began.
  */
 export function followConnection(
-  { file, first, of, flag }: Connection,
+  { file, first, of, flag }: ConnectionSource,
   {
-    surroundings: { clock, files },
+    environment: { clock, files },
     log,
     records,
-  }: { readonly surroundings: Surroundings; readonly log: Log; readonly records: FileRecords },
+  }: { readonly environment: Environment; readonly log: Log; readonly records: FileRecords },
 ): FollowedConnection {
   const open = ({
     server,
@@ -48,8 +48,8 @@ export function followConnection(
     clientKey,
     token,
   }: ConnectionFile) => ({
-    client: retirable(
-      httpsClient({
+    client: makeRetirable(
+      createHttpsClient({
         clock,
         serverName: tlsServerName,
         ca: certificateAuthority,
@@ -63,8 +63,8 @@ export function followConnection(
   });
   let current = open(first);
   const record = records.add({ flag, kind: 'Config', path: file });
-  const noteContent = (): void => void files.read(file).then(record.applied, record.failed);
-  noteContent();
+  const recordContent = (): void => void files.read(file).then(record.applied, record.failed);
+  recordContent();
   const stop = pollChanges(
     {
       clock,
@@ -75,12 +75,12 @@ export function followConnection(
         const old = current;
         current = open(next);
         old.client.retire();
-        noteContent();
+        recordContent();
         log.withName('configuration').info('webhook connection reloaded', { webhook: of, file });
       },
       onError: (error) => {
         record.failed(error);
-        log.withName('configuration').error('webhook connection unusable; keeping the previous one', {
+        log.withName('configuration').error('cannot reload the webhook connection; keeping the previous one', {
           webhook: of,
           file,
           error: asError(error),

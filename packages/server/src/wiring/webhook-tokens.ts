@@ -1,34 +1,34 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { loadWebhookConnection } from '@cluster-apiserver/config';
-import { cachedTokens, type TokenAuthenticator, webhookTokens } from '@cluster-apiserver/gates';
+import { createTokenCache, type TokenAuthenticator, createTokenWebhook } from '@cluster-apiserver/gates';
 import type { AuthenticationOptions } from './authentication.ts';
-import { byFlag } from './flag-files.ts';
-import { apiAudiences } from './service-account-flags.ts';
+import { withFlagErrors } from './flag-files.ts';
+import { getApiAudiences } from './service-account-flags.ts';
 import { followConnection } from './webhook-connection.ts';
 
 const flag = 'authentication-token-webhook-config-file';
 
-/** Somebody outside who knows tokens; undefined when no flag names one. */
+/** Authentication of tokens by a webhook; undefined if the flag is not set. */
 export async function openWebhookTokens(
-  { flags, surroundings, log, records, tokenAsked }: AuthenticationOptions,
+  { flags, environment, log, records, countTokenLookup }: AuthenticationOptions,
   scope: CleanupStack,
 ): Promise<TokenAuthenticator | undefined> {
-  const { clock, random, files } = surroundings;
+  const { clock, random, files } = environment;
   const file = flags[flag];
   if (file === '') return undefined;
-  const first = await byFlag(flag, () => loadWebhookConnection(file, files.read));
-  const followed = followConnection({ file, first, of: 'token webhook', flag }, { surroundings, log, records });
+  const first = await withFlagErrors(flag, () => loadWebhookConnection(file, files.read));
+  const followed = followConnection({ file, first, of: 'token webhook', flag }, { environment, log, records });
   scope.defer('connections to the token webhook', followed.close);
   const stopped = new AbortController();
   scope.defer('questions to the token webhook', () => stopped.abort(new Error('the server stops')));
-  const tokens = webhookTokens({
+  const tokens = createTokenWebhook({
     connection: followed.current,
     clock,
     random,
     signal: stopped.signal,
     version: flags['authentication-token-webhook-version'],
-    apiAudiences: apiAudiences(flags),
+    apiAudiences: getApiAudiences(flags),
   });
   const ttlMs = flags['authentication-token-webhook-cache-ttl'];
-  return ttlMs === 0 ? tokens : cachedTokens(tokens, { clock, random, ttlMs, asked: tokenAsked });
+  return ttlMs === 0 ? tokens : createTokenCache(tokens, { clock, random, ttlMs, countLookup: countTokenLookup });
 }

@@ -179,7 +179,7 @@ test('changed files are applied atomically, and invalid ones leave the previous 
   const waitForLog = (text: string): Promise<true> =>
     until(text, () => logLines.some((line) => line.includes(text)) || undefined);
   await write('/etc/validating/b.yaml', '{"apiVersion":"v1","kind":"Pod"}');
-  await waitForLog('static admission manifests cannot be used');
+  await waitForLog('cannot reload static admission manifests');
   expect(await status('one')).toBe(422);
   await write('/etc/validating/b.yaml', '');
   await write('/etc/validating/a.yaml', policy('two'));

@@ -273,8 +273,13 @@ describe('A call of a webhook that', () => {
     expect(statusOf(await create({}, '?timeout=1s'))).toMatchObject({ code: 504, reason: 'Timeout' });
   });
 
-  test("failed is logged with the webhook's name", () => {
-    expect(server.logLines.join('\n')).toMatch(/admission webhook failed.*bad\.hooks\.example\.com/);
+  test("is logged with the webhook's name, once and without a stack", async () => {
+    await validating(hooks.webhook('down', { clientConfig: { url: 'https://127.0.0.1:1/down' } }));
+    const before = server.logLines.length;
+    expect(statusOf(await create())).toMatchObject({ code: 500 });
+    const lines = server.logLines.slice(before).filter((line) => !line.startsWith('I'));
+    expect(lines).toEqual([expect.stringMatching(/^W.*admission webhook failed.*down\.hooks\.example\.com/)]);
+    expect(lines[0]).not.toContain('stack');
   });
 });
 

@@ -13,10 +13,6 @@ const computed: Readonly<Record<string, readonly [expression: string, reason: st
   'server/src/wiring/listener.ts': [
     ['what', 'a literal or one of callbackPlaces, see pipeline/src/listener/callback-guard.ts'],
   ],
-  'server/src/wiring/followed-configuration.ts': [
-    ['`a new ${what} is in service`', 'one of the kinds of configuration files'],
-    ['`the new ${what} is not usable, the old one stays`', 'one of the kinds of configuration files'],
-  ],
 };
 
 interface LogCall {

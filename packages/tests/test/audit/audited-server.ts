@@ -106,7 +106,7 @@ export async function serveAudited({
       await server.write('audit-policy', JSON.stringify(next));
       policies++;
       await until('the new policy', async () => {
-        const loaded = server.logLines.filter((line) => line.includes('audit policy configuration')).length;
+        const loaded = server.logLines.filter((line) => line.includes('configuration="audit_policy"')).length;
         return loaded >= policies || undefined;
       });
     },

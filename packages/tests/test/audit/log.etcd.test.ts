@@ -362,7 +362,7 @@ describe('A policy', () => {
     await eventsOf('of=after', 2);
     expect(events().some(({ requestURI }) => requestURI.includes('of=before'))).toBe(false);
     await setPolicy(policyOf({ level: 'All' }, { users: 'ann' }));
-    const complaint = server.logLines.find((line) => line.includes('not usable'));
+    const complaint = server.logLines.find((line) => line.includes('cannot reload the configuration'));
     expect(complaint).toContain('rules[0].level: Unsupported value');
     expect(complaint).toContain('rules[1].level: Required value');
     await server.request('GET', `${accounts}?of=still`);

@@ -33,6 +33,6 @@ export async function reconfigure(server: TestServer, content: string): Promise<
   const before = server.logLines.length;
   await server.write(file, content);
   await until('the new configuration', () =>
-    server.logLines.slice(before).some((line) => line.includes('authentication configuration is')) ? true : undefined,
+    server.logLines.slice(before).some((line) => line.includes('configuration="authentication"')) ? true : undefined,
   );
 }

@@ -316,7 +316,7 @@ describe('a changed configuration', () => {
       server,
       configuration({ jwt: [jwtAuthenticator(issuer, { userValidationRules: [{ expression: 'x' }] })] }),
     );
-    const line = server.logLines.slice(before).find((one) => one.includes('not usable')) ?? '';
+    const line = server.logLines.slice(before).find((one) => one.includes('cannot reload the configuration')) ?? '';
     expect(line).toContain('jwt[0].userValidationRules[0].expression');
     expect(refusedUser(await sendRequest(server, token))).toBe('p:robot');
     const { text } = await sendRequest(server, server.token, { path: '/metrics' });

@@ -127,9 +127,14 @@ describe('ABAC', () => {
     });
     expect((await requestAs(server, 'ann')).status).toBe(200);
     expect((await requestAs(server, 'ann', '/api/v1/namespaces/other/serviceaccounts')).status).toBe(403);
-    await rewriteFile(server, 'policies', `${devs}\n{"kind":"Policy"}`, 'is not usable');
+    await rewriteFile(server, 'policies', `${devs}\n{"kind":"Policy"}`, 'cannot reload the configuration');
     expect((await requestAs(server, 'ann')).status).toBe(200);
-    await rewriteFile(server, 'policies', policy({ user: 'bob', nonResourcePath: '/version' }), 'is in service');
+    await rewriteFile(
+      server,
+      'policies',
+      policy({ user: 'bob', nonResourcePath: '/version' }),
+      'configuration reloaded',
+    );
     expect((await requestAs(server, 'ann')).status).toBe(403);
     expect((await requestAs(server, 'bob', '/version')).status).toBe(200);
   });

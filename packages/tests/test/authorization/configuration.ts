@@ -26,7 +26,7 @@ export async function rewriteFile(server: TestServer, path: string, content: str
 
 /** Writes a configuration, and returns when it was applied or rejected. */
 export const reconfigure = (server: TestServer, content: string): Promise<void> =>
-  rewriteFile(server, file, content, 'authorization configuration is');
+  rewriteFile(server, file, content, 'configuration="authorization"');
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 

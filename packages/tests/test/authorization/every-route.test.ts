@@ -1,5 +1,5 @@
 import { systemClock } from '@cluster-apiserver/base';
-import { admission, type Authorizer } from '@cluster-apiserver/gates';
+import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import { kinds, reviews } from '@cluster-apiserver/kinds';
 import { type AccessQuestion, bytesOf, type UserInfo } from '@cluster-apiserver/model';
 import {
@@ -82,7 +82,7 @@ beforeAll(async () => {
     chain: { authorizer, authenticator: { authenticate: () => user } },
     routes: {
       reviews: allReviews,
-      checks: { admission: admission([]), authorizer },
+      checks: { admission: createAdmission([]), authorizer },
       unsafeDeletionAuthorizer: authorizer,
       nonResourceRouter: createNonResourceRouter(documents),
     },

@@ -31,9 +31,9 @@ async function runConfigCommand(
     if (content === undefined) throw new Error(`no file ${file}`);
     return Buffer.from(content);
   };
-  const surroundings = { clock, random: systemRandom(), files: { read, list: async () => [], write: async () => {} } };
+  const environment = { clock, random: systemRandom(), files: { read, list: async () => [], write: async () => {} } };
   const print = (line: string): void => void lines.push(line);
-  return { code: await configCommand(args, surroundings, print, print), text: lines.join('\n') };
+  return { code: await configCommand(args, environment, print, print), text: lines.join('\n') };
 }
 
 const documentsIn = (file: string): readonly Document[] => {

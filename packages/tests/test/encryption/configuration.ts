@@ -46,7 +46,7 @@ export async function reconfigure(server: TestServer, text: string): Promise<voi
   const before = server.logLines.length;
   await server.write(file, text);
   await until('the new configuration', () =>
-    server.logLines.slice(before).some((line) => line.includes('encryption configuration')) ? true : undefined,
+    server.logLines.slice(before).some((line) => line.includes('configuration="encryption"')) ? true : undefined,
   );
 }
 

@@ -163,7 +163,7 @@ describe('a reloaded configuration', () => {
   test('is applied once its plugins are healthy, and has one check for all of them', async () => {
     const socket = socketOf('late');
     await reconfigure(server, configuration(...kmsProviders('v2', socket, 'vault'), local));
-    expect(server.logLines.at(-1)).toContain('not usable, the old one stays');
+    expect(server.logLines.at(-1)).toContain('cannot reload the configuration; keeping the previous one');
     expect((await createAccount(server, 'before')).status).toBe(201);
     expect(prefixOf(await readStoredValue(server, 'before'))).toBe('k8s:enc:aesgcm:v1:a:');
     expect(await statusOf(server, '/readyz/kms-providers')).toBe(200);
@@ -171,17 +171,17 @@ describe('a reloaded configuration', () => {
     const plugin = await startPlugin(socket);
     try {
       await until('the configuration', () =>
-        server.logLines.slice(seen).some((line) => line.includes('is in service')) ? true : undefined,
+        server.logLines.slice(seen).some((line) => line.includes('configuration reloaded')) ? true : undefined,
       );
       await createAccount(server, 'behind');
       expect(prefixOf(await readStoredValue(server, 'behind'))).toBe('k8s:enc:kms:v2:vault:');
       expect(await statusOf(server, '/readyz/kms-provider-0')).toBe(404);
-      const failures = server.logLines.filter((line) => line.includes('not usable'));
+      const failures = server.logLines.filter((line) => line.includes('cannot reload the configuration'));
       expect(failures.length).toBe(1); // retried each second, logged once
       const gone = (await server.request('DELETE', `${accounts}/behind`)).status;
       expect(gone).toBe(200);
       await reconfigure(server, configuration(local));
-      expect(server.logLines.at(-1)).toContain('is in service');
+      expect(server.logLines.at(-1)).toContain('configuration reloaded');
     } finally {
       await plugin.stop();
     }
@@ -213,7 +213,7 @@ describe('a reloaded configuration', () => {
     await closing.close();
     answers.resolve();
     await until('the end of the connection', () => (connections.size === 0 ? true : undefined));
-    expect(closing.logLines.join()).not.toContain('is in service');
+    expect(closing.logLines.join()).not.toContain('configuration reloaded');
     between.close();
     await plugin.stop();
   });

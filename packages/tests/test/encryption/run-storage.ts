@@ -13,7 +13,7 @@ export async function runStorage(
   ...args: string[]
 ): Promise<{ readonly code: number; readonly lines: readonly string[] }> {
   const lines: string[] = [];
-  const surroundings = {
+  const environment = {
     clock,
     random: systemRandom(),
     files: { read: async () => Buffer.from(configuration), list: async () => [], write: async () => {} },
@@ -27,6 +27,6 @@ export async function runStorage(
   };
   const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: () => {} });
   const all = [...args, `--etcd-servers=${etcd.endpoints.join(',')}`, `--encryption-provider-config=${file}`];
-  const code = await storageCommand(all, surroundings, log, (line) => lines.push(line), new AbortController().signal);
+  const code = await storageCommand(all, environment, log, (line) => lines.push(line), new AbortController().signal);
   return { code, lines };
 }

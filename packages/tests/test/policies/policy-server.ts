@@ -2,23 +2,23 @@
 import { type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
 import {
   type Admission,
-  admission,
+  createAdmission,
   type AdmissionPlugin,
   type Authorizer,
   type HttpsClient,
-  paramRights,
+  createParamRights,
 } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { Kind, KubeObject, UserInfo } from '@cluster-apiserver/model';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import {
-  mutatingAdmissionPolicy,
-  mutatingAdmissionWebhook,
-  policyEnvironment,
+  createMutatingAdmissionPolicy,
+  createMutatingAdmissionWebhook,
+  createPolicyEnvironment,
   type StaticPolicies,
   type StaticSource,
-  validatingAdmissionPolicy,
-  validatingAdmissionWebhook,
+  createValidatingAdmissionPolicy,
+  createValidatingAdmissionWebhook,
   WebhookClients,
 } from '@cluster-apiserver/policies';
 import { getCached, type Resource } from '@cluster-apiserver/registry';
@@ -93,7 +93,7 @@ export async function openPolicyServer({
   webhook = () => Promise.reject(new Error('unexpected webhook call')),
   fromFiles = {},
 }: PolicyServerOptions = {}): Promise<PolicyServer> {
-  let activePlugins: Admission = admission([]);
+  let activePlugins: Admission = createAdmission([]);
   let user: UserInfo = { name: 'alice', groups: ['system:authenticated'] };
   let annotations: string[] = [];
   const annotate = (key: string, value: string): void => void annotations.push(`${key}=${value}`);
@@ -112,7 +112,7 @@ export async function openPolicyServer({
   });
   const { resources, faults } = pipeline;
   const resourceOf = (plural: string): Resource => resources.find(({ served }) => served.plural === plural) as Resource; // all kinds are served
-  const environment = policyEnvironment({ resources, views: [], authorizer });
+  const environment = createPolicyEnvironment({ resources, views: [], authorizer });
   const compileFailed = (error: unknown): void => void pipeline.faults.push(error);
   let counted: string[] = [];
   const count = (...what: readonly unknown[]): void => void counted.push(what.join(' '));
@@ -133,8 +133,8 @@ export async function openPolicyServer({
     },
     compileFailed,
   });
-  const mutating = mutatingAdmissionPolicy(pluginOptions('mutating'));
-  const validating = validatingAdmissionPolicy(pluginOptions('validating'));
+  const mutating = createMutatingAdmissionPolicy(pluginOptions('mutating'));
+  const validating = createValidatingAdmissionPolicy(pluginOptions('validating'));
   const webhookOptions = {
     environment,
     clients: new WebhookClients({
@@ -152,27 +152,27 @@ export async function openPolicyServer({
     clock,
     random: seededRandom(1),
   };
-  const mutatingWebhooks = mutatingAdmissionWebhook({
+  const mutatingWebhooks = createMutatingAdmissionWebhook({
     ...webhookOptions,
     configurations: resourceOf('mutatingwebhookconfigurations'),
     staticObjects: undefined,
   });
-  const validatingWebhooks = validatingAdmissionWebhook({
+  const validatingWebhooks = createValidatingAdmissionWebhook({
     ...webhookOptions,
     configurations: resourceOf('validatingwebhookconfigurations'),
     staticObjects: fromFiles.validatingWebhooks,
   });
-  const rights = paramRights({
+  const rights = createParamRights({
     authorizer,
     resourceOf: (apiVersion, kind) =>
       resources.find(({ served }) => served.apiVersion === apiVersion && served.kind === kind)?.served.plural,
-    policyNamed: (kind, name) => {
+    findPolicy: (kind, name) => {
       const found = resources.find((resource) => resource.kind.kind === kind);
       return found && getCached(found, undefined, name)?.object;
     },
     refresh: async (call) => resourceOf(policiesOf.validating).collection.waitUntilFresh(undefined, call),
   });
-  activePlugins = admission([rights, mutating, mutatingWebhooks, ...later, validating, validatingWebhooks]);
+  activePlugins = createAdmission([rights, mutating, mutatingWebhooks, ...later, validating, validatingWebhooks]);
 
   const ask: PolicyServer['request'] = async (method, path, body, type = 'application/json') => {
     const message = { body: body ? JSON.stringify(body) : '', headers: { 'content-type': type } };

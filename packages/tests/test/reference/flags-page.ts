@@ -14,10 +14,10 @@ ${flagGroups
 
 ${table(
   ['flag', 'value', 'default', 'meaning'],
-  Object.entries(flags).map(([name, { placeholder, fallback, help }]) => [
+  Object.entries(flags).map(([name, { placeholder, default: defaultValue, help }]) => [
     code(`--${name}`),
     placeholder ?? '',
-    code(fallback),
+    code(defaultValue),
     help.replaceAll(/(?<!`)(--[a-z][a-z-]*)/g, '`$1`').replaceAll('*', '\\*'),
   ]),
 )}

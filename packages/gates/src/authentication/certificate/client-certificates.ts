@@ -1,32 +1,32 @@
 import type { Clock } from '@cluster-apiserver/base';
-import type { Authorities, Verified } from '@cluster-apiserver/certificates';
+import type { Authorities, VerifiedCertificate } from '@cluster-apiserver/certificates';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { Authenticator } from '../authenticator.ts';
-import { authenticatedUser } from '../known-user.ts';
-import { TokenRejectedError } from '../token-rejected.ts';
-import { verifiedCertificates } from './verified-certificates.ts';
+import { addAuthenticatedGroup } from '../user-groups.ts';
+import { TokenRejectedError } from '../token-rejected-error.ts';
+import { createCertificateVerifier } from './certificate-verifier.ts';
 
-/** The part of a subject that Kubernetes has for the UID. */
+/** The subject attribute that Kubernetes uses for the UID. */
 const uidPart = '1.3.6.1.4.1.57683.2';
 
 /**
- * Who shows a certificate of one of these authorities is the one whom it names: the common name is the user, each
- * organization a group. A certificate of nobody we know is rejected, though another credential beside it may do.
- * `observeRemaining` is called with how long a certificate will still be valid, for each request.
+ * Authenticates by client certificate: the common name is the user, organizations are the groups. A certificate of another
+ * CA is rejected, but another authenticator may accept another credential of the request. `observeRemaining` receives the
+ * remaining lifetime of the certificate for each request.
  */
-export function clientCertificates(
+export function createClientCertificateAuthenticator(
   authorities: () => Authorities,
   clock: Clock,
   observeRemaining: (seconds: number) => void,
 ): Authenticator {
-  const verify = verifiedCertificates(authorities, clock);
-  const users = new WeakMap<Verified, UserInfo>();
+  const verify = createCertificateVerifier(authorities, clock);
+  const users = new WeakMap<VerifiedCertificate, UserInfo>();
   return {
     authenticate: ({ clientCertificates: chain }) => {
       if (chain.length === 0) return undefined;
       const answer = verify(chain);
-      if ('distrusted' in answer)
-        throw new TokenRejectedError('the client certificate is not believed', { cause: answer.distrusted });
+      if ('untrusted' in answer)
+        throw new TokenRejectedError('the client certificate is not trusted', { cause: answer.untrusted });
       const { verified } = answer;
       observeRemaining((verified.validUntilMs - clock.now()) / 1000);
       let user = users.get(verified);
@@ -36,13 +36,13 @@ export function clientCertificates(
   };
 }
 
-function userOf({ subject, fingerprint }: Verified): UserInfo {
+function userOf({ subject, fingerprint }: VerifiedCertificate): UserInfo {
   const name = subject('CN').at(-1) ?? '';
   if (name === '') throw new TokenRejectedError('the client certificate has no common name');
   const uids = subject(uidPart);
   if (uids.length > 1 || uids[0] === '') throw new TokenRejectedError('the client certificate has no clear uid');
   const [uid] = uids;
-  return authenticatedUser({
+  return addAuthenticatedGroup({
     name,
     ...(uid !== undefined && { uid }),
     groups: [...new Set(subject('O'))],

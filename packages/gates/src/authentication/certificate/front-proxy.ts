@@ -2,54 +2,59 @@ import { type Clock, getOwn, setOwn } from '@cluster-apiserver/base';
 import type { Authorities } from '@cluster-apiserver/certificates';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { Authenticator, Credentials } from '../authenticator.ts';
-import { authenticatedUser } from '../known-user.ts';
-import { TokenRejectedError } from '../token-rejected.ts';
-import { unescapedKey } from '../unescaped-key.ts';
-import { verifiedCertificates } from './verified-certificates.ts';
+import { addAuthenticatedGroup } from '../user-groups.ts';
+import { TokenRejectedError } from '../token-rejected-error.ts';
+import { unescapeKey } from '../unescape-key.ts';
+import { createCertificateVerifier } from './certificate-verifier.ts';
 
-/** Which headers a proxy names users with, all in lower case. Of several for one thing the first that is there counts. */
+/** The headers with which a proxy names users, in lower case. The first one present is used. */
 export interface FrontProxyHeaders {
   readonly user: readonly string[];
   readonly uid: readonly string[];
   readonly group: readonly string[];
-  /** What the headers of extra values begin with. */
+  /** Prefixes of the headers with extra values. */
   readonly extraPrefix: readonly string[];
 }
 
 export interface FrontProxyOptions {
-  /** Who vouches for proxies. */
+  /** CAs of proxy certificates. */
   readonly authorities: () => Authorities;
-  /** The common names that proxies have; any when there are none. */
+  /** Allowed common names; empty allows all. */
   readonly allowedNames: readonly string[];
   readonly headers: FrontProxyHeaders;
   readonly clock: Clock;
 }
 
 /**
- * A proxy that has found out who asks, and says so in headers. Only from a connection with a proxy's own certificate
- * are they read: from anybody else they say nothing at all, whatever stands in them.
+ * Authenticates by headers of a front proxy. They are trusted only on connections with a valid proxy certificate, and
+ * ignored on all others.
  */
-export function frontProxy({ authorities, allowedNames, headers, clock }: FrontProxyOptions): Authenticator {
-  const verify = verifiedCertificates(authorities, clock);
+export function createFrontProxyAuthenticator({
+  authorities,
+  allowedNames,
+  headers,
+  clock,
+}: FrontProxyOptions): Authenticator {
+  const verify = createCertificateVerifier(authorities, clock);
   const isProxy = (chain: readonly Buffer[]): boolean => {
     if (chain.length === 0) return false;
     const answer = verify(chain);
-    if ('distrusted' in answer) return false;
+    if ('untrusted' in answer) return false;
     return allowedNames.length === 0 || allowedNames.includes(answer.verified.subject('CN').at(-1) ?? '');
   };
   return {
     authenticate: (credentials) =>
-      isProxy(credentials.clientCertificates) ? namedBy(headers, credentials) : undefined,
+      isProxy(credentials.clientCertificates) ? readUser(headers, credentials) : undefined,
   };
 }
 
-function namedBy(headers: FrontProxyHeaders, credentials: Credentials): UserInfo | undefined {
-  const name = only(headers.user, credentials);
+function readUser(headers: FrontProxyHeaders, credentials: Credentials): UserInfo | undefined {
+  const name = readSingle(headers.user, credentials);
   if (name === undefined) return undefined;
-  const uid = only(headers.uid, credentials);
+  const uid = readSingle(headers.uid, credentials);
   const groups = headers.group.flatMap((header) => credentials.headerLines(header)).filter((group) => group !== '');
-  const extra = extraIn(headers.extraPrefix, credentials);
-  return authenticatedUser({
+  const extra = readExtra(headers.extraPrefix, credentials);
+  return addAuthenticatedGroup({
     name,
     ...(uid !== undefined && { uid }),
     groups: [...new Set(groups)],
@@ -57,8 +62,8 @@ function namedBy(headers: FrontProxyHeaders, credentials: Credentials): UserInfo
   });
 }
 
-/** A second line may be what the client sent through a proxy that adds its own and takes nothing away. */
-function only(names: readonly string[], credentials: Credentials): string | undefined {
+/** Rejects repeated headers: a second one may come from the client, through a proxy that does not remove it. */
+function readSingle(names: readonly string[], credentials: Credentials): string | undefined {
   for (const name of names) {
     const lines = credentials.headerLines(name);
     if (lines.length > 1) throw new TokenRejectedError(`a front proxy sent the header ${name} more than once`);
@@ -67,11 +72,11 @@ function only(names: readonly string[], credentials: Credentials): string | unde
   return undefined;
 }
 
-function extraIn(prefixes: readonly string[], credentials: Credentials): Record<string, string[]> {
+function readExtra(prefixes: readonly string[], credentials: Credentials): Record<string, string[]> {
   const extra: Record<string, string[]> = {};
   for (const prefix of prefixes) {
     for (const [header, value] of credentials.headersFrom(prefix)) {
-      const key = unescapedKey(header.slice(prefix.length));
+      const key = unescapeKey(header.slice(prefix.length));
       const values = getOwn(extra, key);
       if (values) values.push(value);
       else setOwn(extra, key, [value]);

@@ -1,6 +1,6 @@
 import type { JWK } from 'jose';
 
-/** What an issuer may sign with, and the keys that do. Whatever else a header names is refused before any key is seen. */
+/** Accepted signing algorithms with their key types. Tokens with others are rejected before a key is looked up. */
 const algorithms: ReadonlyMap<string, { readonly kty: string; readonly crv?: string }> = new Map([
   ['RS256', { kty: 'RSA' }],
   ['RS384', { kty: 'RSA' }],
@@ -16,13 +16,13 @@ const algorithms: ReadonlyMap<string, { readonly kty: string; readonly crv?: str
 
 export const algorithmNames = [...algorithms.keys()];
 
-/** What the header of a token says of its signature. A `kid` picks among the issuer's keys and means nothing else. */
-export interface Signed {
+/** The fields of a JWT header that select the key. */
+export interface SignatureHeader {
   readonly alg: string;
   readonly kid: string | undefined;
 }
 
-export function mayHaveSigned(key: JWK, { alg, kid }: Signed): boolean {
+export function matchesKey(key: JWK, { alg, kid }: SignatureHeader): boolean {
   const needed = algorithms.get(alg);
   return (
     needed !== undefined &&

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { compile, type Expression, types } from '@cluster-apiserver/expressions';
-import { type ClaimMappings, claimValues, userFrom } from './claim-mapping.ts';
-import { TokenRejectedError } from '../token-rejected.ts';
+import { type ClaimMappings, toClaimValues, mapClaims } from './claim-mapping.ts';
+import { TokenRejectedError } from '../token-rejected-error.ts';
 
 const claimSetsCount = 2_000;
 const random = seededRandom(6);
@@ -74,7 +74,7 @@ test(`${claimSetsCount} generated sets of claims become the users that the rules
     const claims = claimSet();
     let user: unknown;
     try {
-      user = userFrom(mappings, claims, claimValues(claims));
+      user = mapClaims(mappings, claims, toClaimValues(claims));
     } catch (error) {
       if (!(error instanceof TokenRejectedError)) throw error;
       user = 'rejected';

@@ -1,21 +1,21 @@
 import { type Call, type Clock, sleep, type Span, awaitWithin } from '@cluster-apiserver/base';
 import type { JWK } from 'jose';
-import { mayHaveSigned, type Signed } from './algorithms.ts';
-import type { Get } from './issuer-get.ts';
-import type { KeyFinder } from './verified-claims.ts';
-import { TokenRejectedError } from '../token-rejected.ts';
+import { matchesKey, type SignatureHeader } from './algorithms.ts';
+import type { FetchDocument } from './document-fetcher.ts';
+import type { KeyFinder } from './verify-claims.ts';
+import { TokenRejectedError } from '../token-rejected-error.ts';
 
-/** However many tokens come with keys that nobody knows: the issuer is asked this often and no more. */
+/** Minimum interval between fetches, however many tokens with unknown keys arrive. */
 const coolDownMs = 10_000;
-/** Older keys are fetched again beside the request that uses them. */
+/** Older keys are refreshed in the background by the next request that uses them. */
 const freshMs = 600_000;
-/** Older keys are not used before they have been fetched again: nobody has used them for that long. */
+/** Older keys are refreshed before use: no request has used them for that long. */
 const usableMs = 1_200_000;
-/** How long keys stay in use while the issuer cannot be reached. A key that it withdraws meanwhile is trusted as long. */
+/** Time to use stale keys while the issuer is unreachable. A key withdrawn meanwhile is trusted for as long. */
 const staleIfErrorMs = 7 * 86_400_000;
-/** Tokens that wait for the next fetch. They cost little, but anybody can send them. */
+/** Maximum number of tokens that wait for a fetch. They cost little, but any client can send them. */
 const waitingMax = 1_000;
-/** A token without `kid` is tried against each. */
+/** Bounds the work for a token without `kid`, which is verified with each key. */
 const keysMax = 50;
 
 export interface IssuerAddress {
@@ -25,70 +25,69 @@ export interface IssuerAddress {
 
 export interface IssuerKeysOptions {
   readonly address: IssuerAddress;
-  /** By the certificates and the way that are configured for this issuer. */
-  readonly get: Get;
+  /** Uses the CA bundle and egress proxy of this issuer. */
+  readonly fetch: FetchDocument;
   readonly clock: Clock;
-  /** Ends what still waits for the issuer. */
+  /** Aborts fetches in flight. */
   readonly signal: AbortSignal;
-  /** It was asked in vain, at most once in ten seconds. */
+  /** Called for a failed fetch, at most once per ten seconds. */
   readonly failed: (error: unknown) => void;
 }
 
 /**
- * The keys of one issuer. Known keys are used without a fetch as long as they are fresh, and while the issuer is down or
- * slow, so that it delays nobody. An unknown key leads to a fetch: at once, or when the last one is long enough ago, and
- * the token waits for it. A key that has just come into use is thereby never refused, and a flood of made-up ones is one
- * fetch in ten seconds. All who wait share one fetch, which goes on when one of them leaves.
+ * The keys of one issuer. Known keys are used without a fetch while they are fresh, and while the issuer is unreachable. An
+ * unknown key triggers a fetch, at most one per ten seconds, and the token waits for it: so a new key is never rejected, and
+ * a flood of made-up keys causes few fetches. All waiting requests share one fetch, which continues if one of them ends.
  */
 export class IssuerKeys implements KeyFinder {
   readonly #address: IssuerAddress;
-  readonly #get: Get;
+  readonly #fetch: FetchDocument;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
   readonly #failed: (error: unknown) => void;
   #keys: readonly JWK[] = [];
   #fetchedAt = Number.NEGATIVE_INFINITY;
-  #askedAt = Number.NEGATIVE_INFINITY;
+  #attemptedAt = Number.NEGATIVE_INFINITY;
   #failure: unknown;
   #refresh: { readonly done: Promise<void>; begun: boolean } | undefined;
   #waiting = 0;
 
-  constructor({ address, get, clock, signal, failed }: IssuerKeysOptions) {
+  constructor({ address, fetch, clock, signal, failed }: IssuerKeysOptions) {
     this.#address = address;
-    this.#get = get;
+    this.#fetch = fetch;
     this.#clock = clock;
     this.#signal = signal;
     this.#failed = failed;
   }
 
-  /** The keys that may have signed this; none when the issuer has no such key. */
-  async find(signed: Signed, call: Call): Promise<readonly JWK[]> {
-    if (this.#matching(signed).length > 0) await this.#requireUsable(call);
-    const known = this.#matching(signed);
+  /** The keys that match the header; empty if the issuer has none. */
+  async find(signed: SignatureHeader, call: Call): Promise<readonly JWK[]> {
+    if (this.#findMatching(signed).length > 0) await this.#requireUsable(call);
+    const known = this.#findMatching(signed);
     if (known.length > 0) return known;
-    // A fetch that is under way may have begun before the key was there.
+    // A fetch in flight may have started before the key existed.
     const missed = this.#refresh?.begun;
     await this.#wait(call);
-    if (missed && this.#matching(signed).length === 0) await this.#wait(call);
-    return this.#matching(signed);
+    if (missed && this.#findMatching(signed).length === 0) await this.#wait(call);
+    return this.#findMatching(signed);
   }
 
-  /** A fetch unless there was one just now: then what did not verify will not do so with the same keys. */
-  async findNewer(signed: Signed, call: Call): Promise<readonly JWK[]> {
-    if (!this.#refresh && !this.#mayAsk()) return [];
+  /** Fetches again, unless that happened just now: the same keys would fail again. */
+  async findNewer(signed: SignatureHeader, call: Call): Promise<readonly JWK[]> {
+    if (!this.#refresh && !this.#mayFetch()) return [];
     await this.#wait(call);
-    return this.#matching(signed);
+    return this.#findMatching(signed);
   }
 
-  /** Sees to it that the keys are young enough to be used. */
+  /** Refreshes keys that are too old. */
   async #requireUsable(call: Call): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     const ageMs = nowMs - this.#fetchedAt;
     if (ageMs <= freshMs) return;
-    const failedLately = this.#failure !== undefined && nowMs - this.#askedAt <= usableMs;
-    if (ageMs <= usableMs || (ageMs <= staleIfErrorMs && failedLately)) {
-      // Beside the request and not before it; what fails is tried again by the next one.
-      if (this.#mayAsk()) void this.#refreshed(undefined).catch(() => {});
+    const hasFailedRecently = this.#failure !== undefined && nowMs - this.#attemptedAt <= usableMs;
+    if (ageMs <= usableMs || (ageMs <= staleIfErrorMs && hasFailedRecently)) {
+      // In the background; if the refresh fails, the next request tries again.
+      if (this.#mayFetch()) void this.#refreshKeys(undefined).catch(() => {});
       return;
     }
     try {
@@ -98,17 +97,17 @@ export class IssuerKeys implements KeyFinder {
     }
   }
 
-  #matching(signed: Signed): readonly JWK[] {
-    return this.#keys.filter((key) => mayHaveSigned(key, signed));
+  #findMatching(signed: SignatureHeader): readonly JWK[] {
+    return this.#keys.filter((key) => matchesKey(key, signed));
   }
 
   async #wait(call: Call): Promise<void> {
     if (this.#waiting >= waitingMax) throw new TokenRejectedError('too many tokens wait for keys that are not known');
-    // While it does not answer, to wait for it would hold up everybody who comes.
-    if (!this.#refresh && this.#failure !== undefined && !this.#mayAsk())
+    // Do not wait for an unreachable issuer: that would delay every request.
+    if (!this.#refresh && this.#failure !== undefined && !this.#mayFetch())
       throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause: this.#failure });
     this.#waiting++;
-    const refreshed = this.#refreshed(call.trace).catch((cause: unknown) => {
+    const refreshed = this.#refreshKeys(call.trace).catch((cause: unknown) => {
       throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause });
     });
     try {
@@ -118,21 +117,21 @@ export class IssuerKeys implements KeyFinder {
     }
   }
 
-  #mayAsk(): boolean {
-    return this.#clock.monotonicMs() - this.#askedAt >= coolDownMs;
+  #mayFetch(): boolean {
+    return this.#clock.monotonicMs() - this.#attemptedAt >= coolDownMs;
   }
 
-  /** It may show in the trace of who began it. */
-  #refreshed(trace: Span | undefined): Promise<void> {
+  /** A fetch appears in the trace of the request that started it. */
+  #refreshKeys(trace: Span | undefined): Promise<void> {
     if (this.#refresh) return this.#refresh.done;
     const refresh = { begun: false, done: Promise.resolve() };
     const fetchWhenCool = async (): Promise<void> => {
       try {
-        const pauseMs = this.#askedAt + coolDownMs - this.#clock.monotonicMs();
+        const pauseMs = this.#attemptedAt + coolDownMs - this.#clock.monotonicMs();
         if (pauseMs > 0) await sleep(this.#clock, pauseMs, this.#signal);
         refresh.begun = true;
-        this.#askedAt = this.#clock.monotonicMs();
-        this.#keys = await fetchKeys(this.#address, (url) => this.#get(url, this.#signal, trace));
+        this.#attemptedAt = this.#clock.monotonicMs();
+        this.#keys = await fetchKeys(this.#address, (url) => this.#fetch(url, this.#signal, trace));
         this.#fetchedAt = this.#clock.monotonicMs();
         this.#failure = undefined;
       } catch (error) {
@@ -153,25 +152,25 @@ async function fetchKeys(
   get: (url: string) => Promise<string>,
 ): Promise<readonly JWK[]> {
   const place = discoveryUrl ?? `${url.replace(/\/$/, '')}/.well-known/openid-configuration`;
-  const discovered = objectIn(await get(place), place);
-  // Otherwise whoever answers here could have tokens of one issuer verified with keys of another.
+  const discovered = parseObject(await get(place), place);
+  // Otherwise tokens of one issuer could be verified with keys of another.
   if (discovered.issuer !== url) throw new Error(`${place} speaks for another issuer than ${url}`);
   const { jwks_uri: keysUrl } = discovered;
   if (typeof keysUrl !== 'string' || URL.parse(keysUrl)?.protocol !== 'https:')
     throw new Error(`${place} names no jwks_uri with https`);
-  const { keys } = objectIn(await get(keysUrl), keysUrl);
+  const { keys } = parseObject(await get(keysUrl), keysUrl);
   if (!Array.isArray(keys)) throw new Error(`${keysUrl} holds no list of keys`);
   const usable = keys.filter(isKey);
   if (usable.length > keysMax) throw new Error(`${keysUrl} holds more than ${keysMax} keys`);
   return usable;
 }
 
-function objectIn(text: string, place: string): Readonly<Record<string, unknown>> {
+function parseObject(text: string, place: string): Readonly<Record<string, unknown>> {
   const value: unknown = JSON.parse(text);
   if (typeof value !== 'object' || value === null) throw new Error(`${place} does not answer with an object`);
   return value as Readonly<Record<string, unknown>>;
 }
 
-/** What else stands in the list, such as keys for encryption or of kinds to come, is none of ours. */
+/** Drops other entries, such as private keys or unknown formats. */
 const isKey = (value: unknown): value is JWK =>
   typeof value === 'object' && value !== null && 'kty' in value && typeof value.kty === 'string' && !('d' in value);

@@ -1,15 +1,15 @@
 import type { Call, Clock } from '@cluster-apiserver/base';
-import { authenticatedUser } from '../known-user.ts';
+import { addAuthenticatedGroup } from '../user-groups.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
-import { type ClaimMappings, claimValues, userFrom } from './claim-mapping.ts';
+import { type ClaimMappings, toClaimValues, mapClaims } from './claim-mapping.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 import { checkClaimRules, checkUserRules, type ClaimRule, type ExpressionRule } from './rules.ts';
-import { claimedIssuer, verifiedClaims } from './verified-claims.ts';
+import { readIssuer, verifyClaims } from './verify-claims.ts';
 
-/** An issuer whose tokens are believed, and what they are made into. */
+/** A trusted issuer, with the rules and mappings for its tokens. */
 export interface JwtIssuer {
   readonly issuer: { readonly url: string; readonly audiences: readonly string[] };
-  /** Those that it may sign with; undefined for all that are allowed at all. */
+  /** Accepted signing algorithms; undefined for all supported ones. */
   readonly algorithms?: readonly string[] | undefined;
   readonly keys: IssuerKeys;
   readonly claimRules: readonly ClaimRule[];
@@ -18,29 +18,29 @@ export interface JwtIssuer {
 }
 
 /**
- * Who the bearer of a signed token is. Undefined for tokens of other issuers; a `TokenRejectedError` for one of ours
- * that does not hold.
+ * Authenticates JWTs of the configured issuers. Returns undefined for tokens of other issuers, and throws a
+ * `TokenRejectedError` for an invalid token of a configured one.
  */
-export function jwtAuthenticator(issuers: readonly JwtIssuer[], clock: Clock): TokenAuthenticator {
+export function createJwtAuthenticator(issuers: readonly JwtIssuer[], clock: Clock): TokenAuthenticator {
   const byUrl = new Map(issuers.map((configured) => [configured.issuer.url, configured]));
   return {
     authenticateToken: (token, call) => {
-      const claimed = claimedIssuer(token);
+      const claimed = readIssuer(token);
       const found = claimed === undefined ? undefined : byUrl.get(claimed);
-      return found && userBehind(token, found, clock, call);
+      return found && authenticateJwt(token, found, clock, call);
     },
   };
 }
 
-async function userBehind(token: string, configured: JwtIssuer, clock: Clock, call: Call): Promise<TokenAnswer> {
+async function authenticateJwt(token: string, configured: JwtIssuer, clock: Clock, call: Call): Promise<TokenAnswer> {
   const { claimRules, claimMappings, userRules } = configured;
-  const claims = await verifiedClaims(token, configured, clock, call);
-  const values = claimValues(claims);
-  const user = userFrom(claimMappings, claims, values);
+  const claims = await verifyClaims(token, configured, clock, call);
+  const values = toClaimValues(claims);
+  const user = mapClaims(claimMappings, claims, values);
   checkClaimRules(claimRules, claims, values);
   checkUserRules(userRules, user);
   return {
-    user: authenticatedUser({ ...user, groups: [...new Set(user.groups)] }),
+    user: addAuthenticatedGroup({ ...user, groups: [...new Set(user.groups)] }),
     expiresAtMs: claims.exp * 1000,
   };
 }

@@ -1,9 +1,9 @@
 import { getOwn } from '@cluster-apiserver/base';
 import { type Expression, fromJson } from '@cluster-apiserver/expressions';
 import type { UserInfo } from '@cluster-apiserver/model';
-import { evaluated, type Values } from './claim-mapping.ts';
-import { TokenRejectedError } from '../token-rejected.ts';
-import type { Claims } from './verified-claims.ts';
+import { evaluate, type Values } from './claim-mapping.ts';
+import { TokenRejectedError } from '../token-rejected-error.ts';
+import type { Claims } from './verify-claims.ts';
 
 export type ClaimRule =
   | { readonly by: 'claim'; readonly claim: string; readonly requiredValue: string }
@@ -12,7 +12,7 @@ export type ClaimRule =
 export interface ExpressionRule {
   readonly by: 'expression';
   readonly expression: Expression;
-  /** What whoever is refused is told. */
+  /** Sent to the client if the rule rejects its token. */
   readonly message: string | undefined;
 }
 
@@ -26,8 +26,8 @@ export function checkClaimRules(rules: readonly ClaimRule[], claims: Claims, val
 }
 
 /**
- * Rules see the user without the group that everybody is in. Groups and extra are there even when they are empty, so
- * that a rule over all of them holds for somebody who has none.
+ * Rules see the user without system:authenticated. Groups and extra are present even if they are empty, so that `all()`
+ * over them is true.
  */
 export function checkUserRules(rules: readonly ExpressionRule[], { name, uid, groups, extra = {} }: UserInfo): void {
   if (rules.length === 0) return;
@@ -36,6 +36,6 @@ export function checkUserRules(rules: readonly ExpressionRule[], { name, uid, gr
 }
 
 function checkRule(where: string, { expression, message }: ExpressionRule, values: Values): void {
-  if (evaluated(where, expression, values) !== true)
-    throw new TokenRejectedError(`${where} does not hold: ${expression.text}`, { told: message });
+  if (evaluate(where, expression, values) !== true)
+    throw new TokenRejectedError(`${where} does not hold: ${expression.text}`, { clientMessage: message });
 }

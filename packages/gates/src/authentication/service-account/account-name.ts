@@ -1,12 +1,17 @@
 const prefix = 'system:serviceaccount:';
 const label = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
-/** The user name of an account. */
-export const accountUserName = ({ namespace, name }: { readonly namespace: string; readonly name: string }): string =>
-  `${prefix}${namespace}:${name}`;
+/** The user name of a service account. */
+export const getAccountUserName = ({
+  namespace,
+  name,
+}: {
+  readonly namespace: string;
+  readonly name: string;
+}): string => `${prefix}${namespace}:${name}`;
 
-/** The account that a user name is of; undefined when it is the name of somebody else. */
-export function accountNamed(user: string): { readonly namespace: string; readonly name: string } | undefined {
+/** The service account of a user name; undefined for other users. */
+export function parseAccountUserName(user: string): { readonly namespace: string; readonly name: string } | undefined {
   if (!user.startsWith(prefix)) return undefined;
   const [namespace = '', name = '', ...rest] = user.slice(prefix.length).split(':');
   const isNamespace = namespace.length <= 63 && label.test(namespace);

@@ -1,32 +1,32 @@
-/** A service account as its tokens name it. The uid tells it from later ones of the same name. */
+/** A service account as its tokens identify it. The UID distinguishes it from later accounts with the same name. */
 export interface AccountReference {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
 }
 
-/** What a token says of its account, in the form of Kubernetes. */
-export const accountClaim = ({ namespace, name, uid }: AccountReference): Readonly<Record<string, unknown>> => ({
+/** The private claim that identifies the account, in the form of Kubernetes. */
+export const toAccountClaim = ({ namespace, name, uid }: AccountReference): Readonly<Record<string, unknown>> => ({
   'kubernetes.io': { namespace, serviceaccount: { name, uid } },
 });
 
-/** The account that a token is of; undefined when it names none. */
-export function accountIn(claims: Readonly<Record<string, unknown>>): AccountReference | undefined {
-  const own = members(claims['kubernetes.io']);
+/** The account of a token; undefined if the token names none. */
+export function readAccount(claims: Readonly<Record<string, unknown>>): AccountReference | undefined {
+  const own = toRecord(claims['kubernetes.io']);
   const { namespace } = own;
-  const { name, uid } = members(own['serviceaccount']);
+  const { name, uid } = toRecord(own['serviceaccount']);
   if (typeof namespace !== 'string' || typeof name !== 'string' || typeof uid !== 'string') return undefined;
   return { namespace, name, uid };
 }
 
-/** Tokens that kube-apiserver has issued with the same key may be bound to objects that do not exist here. */
-export const isBound = (claims: Readonly<Record<string, unknown>>): boolean =>
-  ['pod', 'secret', 'node'].some((kind) => Object.hasOwn(members(claims['kubernetes.io']), kind));
+/** Whether the token is bound to an object. kube-apiserver issues such tokens, and may share the key. */
+export const isBoundToObject = (claims: Readonly<Record<string, unknown>>): boolean =>
+  ['pod', 'secret', 'node'].some((kind) => Object.hasOwn(toRecord(claims['kubernetes.io']), kind));
 
-const members = (value: unknown): Readonly<Record<string, unknown>> =>
+const toRecord = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 
-export const accountGroups = (namespace: string): readonly string[] => [
+export const getAccountGroups = (namespace: string): readonly string[] => [
   'system:serviceaccounts',
   `system:serviceaccounts:${namespace}`,
 ];

@@ -1,6 +1,6 @@
 import type { PublicKey, ServiceAccountKeys } from './keys.ts';
 
-/** What others need to know to believe our tokens: OpenID Connect Discovery 1.0, as far as it is about that. */
+/** The document of OpenID Connect Discovery 1.0, by which other services verify tokens of this server. */
 export interface IssuerMetadata {
   readonly issuer: string;
   readonly jwks_uri: string;
@@ -9,7 +9,7 @@ export interface IssuerMetadata {
   readonly id_token_signing_alg_values_supported: readonly string[];
 }
 
-export const issuerMetadata = (
+export const createIssuerMetadata = (
   issuer: string,
   keySetUri: string,
   { verifying }: ServiceAccountKeys,
@@ -21,6 +21,6 @@ export const issuerMetadata = (
   id_token_signing_alg_values_supported: [...new Set(verifying.map(({ alg }) => alg))].sort(),
 });
 
-export const keySet = ({ verifying }: ServiceAccountKeys): { readonly keys: readonly PublicKey[] } => ({
+export const createKeySet = ({ verifying }: ServiceAccountKeys): { readonly keys: readonly PublicKey[] } => ({
   keys: verifying,
 });

@@ -1,10 +1,10 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { exportJWK, type JWK } from 'jose';
 
-/** What the tokens of service accounts are signed with, and all that they may have been signed with. */
+/** The signing key of service account tokens, and all keys that verify them. */
 export interface ServiceAccountKeys {
   readonly signing: SigningKey;
-  /** That of the signing key first, and each once. */
+  /** The public key of the signing key first; without duplicates. */
   readonly verifying: readonly PublicKey[];
 }
 
@@ -14,46 +14,46 @@ export interface SigningKey {
   readonly key: KeyObject;
 }
 
-/** As it is published for those who verify. Its `alg` is the only one that counts with this key. */
+/** The published form of a key. Only its `alg` is accepted with it. */
 export type PublicKey = JWK & { readonly use: 'sig'; readonly alg: Algorithm; readonly kid: string };
 
 type Algorithm = 'RS256' | 'ES256' | 'ES384' | 'ES512';
 
-/** A key that cannot be used. The sentence never shows what stands in its file. */
+/** A key that cannot be used. The message never contains content of its file. */
 export class UnusableKeyError extends Error {
   override readonly name = 'UnusableKeyError';
 }
 
 /** The first private key of a PEM file. */
-export function signingKeyIn(pem: string): SigningKey {
-  const block = blocksIn(pem).find(({ label }) => label.endsWith('PRIVATE KEY'));
+export function parseSigningKey(pem: string): SigningKey {
+  const block = splitPem(pem).find(({ label }) => label.endsWith('PRIVATE KEY'));
   if (!block) throw new UnusableKeyError('there is no private key in it');
-  const key = readable(() => createPrivateKey(block.text));
-  return { key, kid: keyId(key), alg: algorithmOf(key) };
+  const key = readKey(() => createPrivateKey(block.text));
+  return { key, kid: getKeyId(key), alg: algorithmOf(key) };
 }
 
-/** All keys of a PEM file, public ones or private ones, whose public half counts then. */
-export async function verifyingKeysIn(pem: string): Promise<readonly PublicKey[]> {
-  const blocks = blocksIn(pem);
+/** The public keys of a PEM file, also those of private keys. */
+export async function parseVerifyingKeys(pem: string): Promise<readonly PublicKey[]> {
+  const blocks = splitPem(pem);
   if (blocks.length === 0) throw new UnusableKeyError('there is no key in it');
-  return Promise.all(blocks.map(({ text }) => published(readable(() => createPublicKey(text)))));
+  return Promise.all(blocks.map(({ text }) => toPublicKey(readKey(() => createPublicKey(text)))));
 }
 
-export async function serviceAccountKeys(
+export async function createServiceAccountKeys(
   signing: SigningKey,
   others: readonly PublicKey[],
 ): Promise<ServiceAccountKeys> {
-  const all = [await published(createPublicKey(signing.key)), ...others];
+  const all = [await toPublicKey(createPublicKey(signing.key)), ...others];
   return { signing, verifying: [...new Map(all.map((key) => [key.kid, key])).values()] };
 }
 
-async function published(key: KeyObject): Promise<PublicKey> {
+async function toPublicKey(key: KeyObject): Promise<PublicKey> {
   const alg = algorithmOf(key);
-  return { ...(await exportJWK(key)), use: 'sig', alg, kid: keyId(key) };
+  return { ...(await exportJWK(key)), use: 'sig', alg, kid: getKeyId(key) };
 }
 
-/** Follows from the key alone, so all replicas, and kube-apiserver with the same key, call it the same. */
-const keyId = (key: KeyObject): string =>
+/** Derived from the key alone, so that all replicas, and kube-apiserver, use the same ID. */
+const getKeyId = (key: KeyObject): string =>
   createHash('sha256')
     .update((key.type === 'public' ? key : createPublicKey(key)).export({ type: 'spki', format: 'der' }))
     .digest('base64url');
@@ -73,13 +73,13 @@ interface Block {
   readonly text: string;
 }
 
-/** The parameters of a curve stand before the key in what some tools write, and once more in the key. */
-const blocksIn = (pem: string): readonly Block[] =>
+/** Splits a PEM file. Some tools write EC PARAMETERS before the key, which contains them again. */
+const splitPem = (pem: string): readonly Block[] =>
   [...pem.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----[^]+?-----END \1-----/g)]
     .map(([text, label = '']) => ({ label, text }))
     .filter(({ label }) => label !== 'EC PARAMETERS');
 
-function readable(read: () => KeyObject): KeyObject {
+function readKey(read: () => KeyObject): KeyObject {
   try {
     return read();
   } catch (cause) {

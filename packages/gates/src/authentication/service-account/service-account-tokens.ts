@@ -1,42 +1,42 @@
 import type { Call, Clock } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { authenticatedGroup } from '../authenticator.ts';
-import { claimedIssuer, type Claims, type KeyFinder, verifiedClaims } from '../oidc/verified-claims.ts';
+import { readIssuer, type Claims, type KeyFinder, verifyClaims } from '../oidc/verify-claims.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
-import { TokenRejectedError } from '../token-rejected.ts';
-import { accountUserName } from './account-name.ts';
-import { accountGroups, accountIn, type AccountReference, isBound } from './claims.ts';
+import { TokenRejectedError } from '../token-rejected-error.ts';
+import { getAccountUserName } from './account-name.ts';
+import { getAccountGroups, readAccount, type AccountReference, isBoundToObject } from './claims.ts';
 
 export interface AccountAnswer extends TokenAnswer {
   readonly account: AccountReference;
 }
 
 export interface SignedAccountOptions {
-  /** All whose tokens are ours. */
+  /** Issuers whose tokens are accepted. */
   readonly issuers: readonly string[];
-  /** Who we are, for tokens that are meant for us. */
+  /** Audiences of this API. */
   readonly audiences: readonly string[];
   readonly keys: KeyFinder;
   readonly clock: Clock;
 }
 
-/** Of which service account a token says that it is, signed by one of our keys. Whether there is such an account is not asked. */
-export function signedAccountTokens({
+/** Verifies service account tokens. Does not check whether the account exists. */
+export function createAccountTokenAuthenticator({
   issuers,
   audiences: own,
   keys,
   clock,
 }: SignedAccountOptions): TokenAuthenticator<AccountAnswer> {
-  const answerFor = async (
+  const verifyToken = async (
     token: string,
     url: string,
     audiences: readonly string[],
     call: Call,
   ): Promise<AccountAnswer> => {
-    const claims = await verifiedClaims(token, { issuer: { url, audiences }, keys }, clock, call);
-    const account = accountIn(claims);
+    const claims = await verifyClaims(token, { issuer: { url, audiences }, keys }, clock, call);
+    const account = readAccount(claims);
     if (!account) throw new TokenRejectedError('the token names no service account');
-    if (isBound(claims)) throw new TokenRejectedError('the token is bound to an object that does not exist');
+    if (isBoundToObject(claims)) throw new TokenRejectedError('the token is bound to an object that does not exist');
     const meant: readonly unknown[] = [claims['aud']].flat();
     return {
       account,
@@ -47,59 +47,58 @@ export function signedAccountTokens({
   };
   return {
     authenticateToken: (token, call, audiences = own) => {
-      const url = claimedIssuer(token);
-      return url !== undefined && issuers.includes(url) ? answerFor(token, url, audiences, call) : undefined;
+      const url = readIssuer(token);
+      return url !== undefined && issuers.includes(url) ? verifyToken(token, url, audiences, call) : undefined;
     },
   };
 }
 
 function userOf(account: AccountReference, { jti }: Claims): UserInfo {
   const { namespace, uid } = account;
-  // Tells the tokens of one account apart, for those who follow what was done with which.
+  // Identifies the token in audit events.
   const credential = typeof jti === 'string' && jti !== '' && { [credentialIdKey]: [`JTI=${jti}`] };
   return {
-    name: accountUserName(account),
+    name: getAccountUserName(account),
     uid,
-    groups: [...accountGroups(namespace), authenticatedGroup],
+    groups: [...getAccountGroups(namespace), authenticatedGroup],
     ...(credential && { extra: credential }),
   };
 }
 
 const credentialIdKey = 'authentication.kubernetes.io/credential-id';
 
-/** An account that exists. */
+/** An existing account. */
 export interface FoundAccount {
   readonly uid: string;
-  /** When it was asked to go; it stays for as long as finalizers hold it. */
+  /** Deletion timestamp; finalizers may keep the account. */
   readonly deletedAtMs: number | undefined;
 }
 
-/** Looks into memory, nearly always at once, or, when asked `freshly`, at what is stored now. */
+/** Reads the watch cache, or etcd if `freshly` is set. */
 export type FindAccount = (
   account: Pick<AccountReference, 'namespace' | 'name'>,
   freshly: boolean,
   call: Call,
 ) => FoundAccount | undefined | Promise<FoundAccount | undefined>;
 
-/** What an account that is being deleted has begun, it may finish. */
+/** Time for which tokens of an account under deletion stay valid, so that its work can finish. */
 const deletedLeewayMs = 60_000;
 
-/** How long an account that does not exist is not asked for again, and how many of them are remembered. */
+/** Time to cache that an account does not exist, and the maximum number of such entries. */
 const absentMs = 10_000;
 const absentMax = 4_096;
 
 /**
- * A token counts for as long as its account exists. That is looked up each time, in memory; and before anybody is
- * refused because memory knows no such account, it is asked freshly, because the account may have been created at
- * another replica a moment ago. A uid that was once found absent does not come into being later, so that is remembered:
- * the token of an account that is gone costs the storage one read in a while, and not one for each use.
+ * Accepts tokens only while their account exists. Each use reads the watch cache. Before a rejection the account is read
+ * from etcd, because another replica may just have created it. A UID that does not exist never comes into existence later,
+ * so absence is cached: tokens of deleted accounts cost few reads of etcd.
  */
-export function ofLivingAccounts(
+export function requireExistingAccounts(
   signed: TokenAuthenticator<AccountAnswer>,
   findAccount: FindAccount,
   clock: Clock,
 ): TokenAuthenticator {
-  /** Until when. In the order of their ends, because all last equally long. */
+  /** Expiration by account; in order of expiration, because all entries have the same TTL. */
   const absent = new Map<string, number>();
   const isAbsent = (key: string): boolean => clock.monotonicMs() < (absent.get(key) ?? Number.NEGATIVE_INFINITY);
   const noteAbsent = (key: string): void => {
@@ -108,26 +107,26 @@ export function ofLivingAccounts(
     if (oldest !== undefined && absent.size >= absentMax) absent.delete(oldest);
     absent.set(key, clock.monotonicMs() + absentMs);
   };
-  const findFreshly = async (
+  const findFresh = async (
     account: AccountReference,
-    isIt: (found: FoundAccount | undefined) => found is FoundAccount,
+    isSameAccount: (found: FoundAccount | undefined) => found is FoundAccount,
     call: Call,
   ): Promise<FoundAccount | undefined> => {
     const key = JSON.stringify([account.namespace, account.name, account.uid]);
     if (isAbsent(key)) return undefined;
     const found = await findAccount(account, true, call);
-    if (isIt(found)) return found;
+    if (isSameAccount(found)) return found;
     noteAbsent(key);
     return undefined;
   };
-  const accepted = (answer: AccountAnswer, found: FoundAccount | undefined): AccountAnswer => {
+  const acceptAnswer = (answer: AccountAnswer, found: FoundAccount | undefined): AccountAnswer => {
     if (!found) throw new TokenRejectedError('the service account of the token does not exist any more');
     if (found.deletedAtMs !== undefined && found.deletedAtMs < clock.now() - deletedLeewayMs)
       throw new TokenRejectedError('the service account of the token has been deleted');
     return answer;
   };
-  /** Waits for nobody while memory knows the account: these tokens come with nearly every request. */
-  const living = (
+  /** Synchronous if the watch cache has the account: nearly every request has such a token. */
+  const requireAccount = (
     answer: AccountAnswer | undefined,
     call: Call,
   ): AccountAnswer | undefined | Promise<AccountAnswer | undefined> => {
@@ -136,15 +135,17 @@ export function ofLivingAccounts(
     const isIt = (found: FoundAccount | undefined): found is FoundAccount => found?.uid === account.uid;
     const checked = (remembered: FoundAccount | undefined): AccountAnswer | Promise<AccountAnswer> =>
       isIt(remembered)
-        ? accepted(answer, remembered)
-        : findFreshly(account, isIt, call).then((found) => accepted(answer, found));
+        ? acceptAnswer(answer, remembered)
+        : findFresh(account, isIt, call).then((found) => acceptAnswer(answer, found));
     const remembered = findAccount(account, false, call);
     return remembered instanceof Promise ? remembered.then(checked) : checked(remembered);
   };
   return {
     authenticateToken: (token, call, audiences) => {
       const answer = signed.authenticateToken(token, call, audiences);
-      return answer instanceof Promise ? answer.then((found) => living(found, call)) : living(answer, call);
+      return answer instanceof Promise
+        ? answer.then((found) => requireAccount(found, call))
+        : requireAccount(answer, call);
     },
   };
 }

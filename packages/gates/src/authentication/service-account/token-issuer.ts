@@ -1,7 +1,7 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { SignJWT } from 'jose';
-import { accountUserName } from './account-name.ts';
-import { type AccountReference, accountClaim } from './claims.ts';
+import { getAccountUserName } from './account-name.ts';
+import { type AccountReference, toAccountClaim } from './claims.ts';
 import type { SigningKey } from './keys.ts';
 
 export interface IssuedToken {
@@ -17,16 +17,16 @@ export interface TokenIssuer {
 }
 
 export interface TokenIssuerOptions {
-  /** Who says it: its URL, or its name. */
+  /** The claim `iss`: a URL or a name. */
   readonly issuer: string;
-  /** Asked for each token, because keys change. */
+  /** Called for each token, because the key can be rotated. */
   readonly signingKey: () => SigningKey;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** Signs that whoever bears a token is a service account. Nothing of it is kept. */
-export const tokenIssuer = ({ issuer, signingKey, clock, random }: TokenIssuerOptions): TokenIssuer => ({
+/** Signs service account tokens. Issued tokens are not stored. */
+export const createTokenIssuer = ({ issuer, signingKey, clock, random }: TokenIssuerOptions): TokenIssuer => ({
   issue: async (account, { audiences, lifetimeSeconds }) => {
     const { key, kid, alg } = signingKey();
     const issuedAtMs = clock.now();
@@ -37,9 +37,9 @@ export const tokenIssuer = ({ issuer, signingKey, clock, random }: TokenIssuerOp
       iat: now,
       iss: issuer,
       jti: random.uuid(),
-      ...accountClaim(account),
+      ...toAccountClaim(account),
       nbf: now,
-      sub: accountUserName(account),
+      sub: getAccountUserName(account),
     })
       .setProtectedHeader({ alg, kid })
       .sign(key);

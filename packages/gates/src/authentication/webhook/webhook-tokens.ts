@@ -1,12 +1,12 @@
 import { type Call, getOwn } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
-import { askWebhook, type RetryPolicy, type WebhookOptions } from '../../webhook/ask-webhook.ts';
+import { requestReview, type RetryPolicy, type WebhookOptions } from '../../webhook/send-to-webhook.ts';
 import { WebhookError } from '../../webhook/webhook-error.ts';
-import { authenticatedUser } from '../known-user.ts';
+import { addAuthenticatedGroup } from '../user-groups.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
-import { TokenRejectedError } from '../token-rejected.ts';
+import { TokenRejectedError } from '../token-rejected-error.ts';
 
-/** As in kube-apiserver: five tries, half a second after the first, and then half as long again each time. */
+/** As in kube-apiserver: five attempts, with a pause of half a second that grows by half each time. */
 const retry: RetryPolicy = {
   triesMax: 5,
   firstPauseMs: 500,
@@ -20,38 +20,37 @@ const reviewBytesMax = 1024 * 1024;
 
 export interface WebhookTokensOptions extends Omit<WebhookOptions, 'retry' | 'bodyBytesMax'> {
   readonly version: 'v1' | 'v1beta1';
-  /** What this API is called by tokens that are for it. */
+  /** Audiences of this API. */
   readonly apiAudiences: readonly string[];
 }
 
-/** Questions that wait for answers. Anybody can send tokens that somebody else has to be asked about. */
-const underWayMax = 1_000;
+/** Maximum number of reviews in flight: any client can send unknown tokens, and each causes a review. */
+const inFlightMax = 1_000;
 
 /**
- * Asks somebody else whose a token is, with a TokenReview. When there is no answer, or none that can be understood, the
- * token is nobody's: this door closes when the one who guards it is away.
+ * Authenticates tokens by a TokenReview to a webhook. Fails closed: without a valid response the token is rejected.
  */
-export function webhookTokens(options: WebhookTokensOptions): TokenAuthenticator {
+export function createTokenWebhook(options: WebhookTokensOptions): TokenAuthenticator {
   const { version, apiAudiences } = options;
   const webhook: WebhookOptions = { ...options, retry, bodyBytesMax: reviewBytesMax };
-  let underWay = 0;
-  const ask = async (token: string, audiences: readonly string[], call: Call): Promise<TokenAnswer | undefined> => {
+  let inFlight = 0;
+  const review = async (token: string, audiences: readonly string[], call: Call): Promise<TokenAnswer | undefined> => {
     const spec = { token, ...(audiences.length > 0 && { audiences }) };
     const question = { apiVersion: `authentication.k8s.io/${version}`, kind: 'TokenReview', spec };
-    const review = await askWebhook(question, webhook, call);
-    return answerIn(review, audiences, apiAudiences);
+    const review = await requestReview(question, webhook, call);
+    return parseReview(review, audiences, apiAudiences);
   };
   return {
     authenticateToken: async (token, call, audiences = apiAudiences) => {
-      if (underWay >= underWayMax) throw new TokenRejectedError('too many tokens wait for the webhook');
-      underWay++;
+      if (inFlight >= inFlightMax) throw new TokenRejectedError('too many tokens wait for the webhook');
+      inFlight++;
       try {
-        return await ask(token, audiences, call);
+        return await review(token, audiences, call);
       } catch (cause) {
         if (cause instanceof WebhookError) throw new TokenRejectedError('the token webhook is of no use', { cause });
         throw cause;
       } finally {
-        underWay--;
+        inFlight--;
       }
     },
   };
@@ -59,40 +58,44 @@ export function webhookTokens(options: WebhookTokensOptions): TokenAuthenticator
 
 type Values = Readonly<Record<string, unknown>>;
 
-function answerIn(review: object, wanted: readonly string[], apiAudiences: readonly string[]): TokenAnswer | undefined {
+function parseReview(
+  review: object,
+  wanted: readonly string[],
+  apiAudiences: readonly string[],
+): TokenAnswer | undefined {
   const { kind, status: given } = review as Values;
   if (kind !== 'TokenReview') throw new WebhookError('its answer is no TokenReview');
-  const status = objectOf(given, 'status');
+  const status = requireObject(given, 'status');
   if (status['authenticated'] !== true) return undefined;
-  const user = userIn(objectOf(status['user'], 'user'));
+  const user = parseUser(requireObject(status['user'], 'user'));
   if (wanted.length === 0) return { user };
-  // A webhook that knows nothing of audiences speaks for this API alone.
-  const named = textsOf(status['audiences'], 'audiences');
+  // A webhook that returns no audiences vouches for the audiences of this API only.
+  const named = requireStrings(status['audiences'], 'audiences');
   const audiences = wanted.filter((one) => (named.length > 0 ? named : apiAudiences).includes(one));
   return audiences.length > 0 ? { user, audiences } : undefined;
 }
 
-function userIn(user: Values): UserInfo {
+function parseUser(user: Values): UserInfo {
   const { username, uid, groups, extra } = user;
   if (typeof username !== 'string' || username === '') throw new WebhookError('its user has no name');
   if (uid !== undefined && typeof uid !== 'string') throw new WebhookError('its uid is no text');
-  const extras = extra === undefined || extra === null ? {} : objectOf(extra, 'extra');
-  const entries = Object.keys(extras).map((key) => [key, textsOf(getOwn(extras, key), 'extra')] as const);
-  return authenticatedUser({
+  const extras = extra === undefined || extra === null ? {} : requireObject(extra, 'extra');
+  const entries = Object.keys(extras).map((key) => [key, requireStrings(getOwn(extras, key), 'extra')] as const);
+  return addAuthenticatedGroup({
     name: username,
     ...(uid && { uid }),
-    groups: textsOf(groups, 'groups'),
+    groups: requireStrings(groups, 'groups'),
     ...(entries.length > 0 && { extra: Object.fromEntries(entries) }),
   });
 }
 
-function objectOf(value: unknown, what: string): Values {
+function requireObject(value: unknown, what: string): Values {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new WebhookError(`its ${what} is no object`);
   return value as Values;
 }
 
-function textsOf(value: unknown, what: string): readonly string[] {
+function requireStrings(value: unknown, what: string): readonly string[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value) || !value.every((one) => typeof one === 'string'))
     throw new WebhookError(`its ${what} are no list of texts`);

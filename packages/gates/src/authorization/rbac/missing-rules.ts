@@ -1,8 +1,8 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { PolicyRule } from '@cluster-apiserver/model';
-import { anyWith, type RuleSet } from './rule-set.ts';
+import { getWildcard, type RuleSet } from './rule-set.ts';
 
-/** A rule of one verb on one resource or path: the smallest part that can be granted. */
+/** A rule with one verb for one resource or path: the smallest unit that can be granted. */
 export interface SingleRule {
   readonly verbs: readonly [string];
   readonly apiGroups?: readonly [string];
@@ -13,25 +13,25 @@ export interface SingleRule {
 
 export interface MissingRules {
   readonly missing: readonly SingleRule[];
-  /** False when there may be more: an answer has a bound, and so has the work for it. */
+  /** False if there may be more: both the response and the work are bounded. */
   readonly isComplete: boolean;
 }
 
-/** Missing parts that an answer names. */
+/** Maximum number of missing parts in a response. */
 const missingMax = 1_000;
 
-/** A rule of a few lists has their product of parts: 100 kB are enough for billions. Looking at this many takes a second. */
+/** The parts of a rule are the product of its lists: 100 kB can have billions. Checking this many takes a second. */
 const partsMax = 500_000;
 
 const partsPerStep = 256;
 
 /** The parts of rules that none of the held rules covers. */
-export function* missingRules(rules: readonly PolicyRule[], held: readonly RuleSet[]): SyncTask<MissingRules> {
+export function* findMissingRules(rules: readonly PolicyRule[], held: readonly RuleSet[]): SyncTask<MissingRules> {
   const missing: SingleRule[] = [];
   let parts = 0;
   for (const rule of rules) {
     if (isCoveredByStars(rule, held)) continue;
-    for (const part of partsOf(rule)) {
+    for (const part of splitRule(rule)) {
       if (!isCovered(part, held)) missing.push(part);
       if (missing.length === missingMax || ++parts === partsMax) return { missing, isComplete: false };
       if (parts % partsPerStep === 0) yield;
@@ -40,7 +40,7 @@ export function* missingRules(rules: readonly PolicyRule[], held: readonly RuleS
   return { missing, isComplete: true };
 }
 
-/** Whoever holds all resources, or all paths, covers a rule of any size. */
+/** Rules for all resources, or all paths, cover a rule of any size. */
 const isCoveredByStars = ({ verbs = [], nonResourceURLs = [] }: PolicyRule, held: readonly RuleSet[]): boolean =>
   verbs.every((verb) =>
     held.some((rules) =>
@@ -50,7 +50,7 @@ const isCoveredByStars = ({ verbs = [], nonResourceURLs = [] }: PolicyRule, held
     ),
   );
 
-function* partsOf(rule: PolicyRule): Generator<SingleRule, void> {
+function* splitRule(rule: PolicyRule): Generator<SingleRule, void> {
   const { verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
   for (const group of apiGroups)
     for (const resource of resources)
@@ -68,21 +68,21 @@ function isCovered(part: SingleRule, held: readonly RuleSet[]): boolean {
   if (path !== undefined) return held.some((rules) => rules.allowsPath(verb, path));
   const resource = part.resources?.[0] ?? '';
   const slash = resource.indexOf('/');
-  const wildcard = slash < 0 ? undefined : anyWith(resource.slice(slash + 1));
+  const wildcard = slash < 0 ? undefined : getWildcard(resource.slice(slash + 1));
   const group = part.apiGroups?.[0] ?? '';
   return held.some((rules) => rules.allowsResource(verb, group, resource, wildcard, part.resourceNames?.[0]));
 }
 
-/** As upstream words them: one line for each resource with its verbs, in the order of the alphabet. */
+/** In the words of kube-apiserver: one line for each resource with its verbs, sorted. */
 export function describeMissing({ missing, isComplete }: MissingRules): string {
   const lines = [...mergeVerbs(missing)].map(
     ({ apiGroups, resources, nonResourceURLs, resourceNames, verbs }) =>
       `{${[
-        ...attribute('APIGroups', apiGroups),
-        ...attribute('Resources', resources),
-        ...attribute('NonResourceURLs', nonResourceURLs),
-        ...attribute('ResourceNames', resourceNames),
-        ...attribute('Verbs', verbs),
+        ...formatAttribute('APIGroups', apiGroups),
+        ...formatAttribute('Resources', resources),
+        ...formatAttribute('NonResourceURLs', nonResourceURLs),
+        ...formatAttribute('ResourceNames', resourceNames),
+        ...formatAttribute('Verbs', verbs),
       ].join(', ')}}`,
   );
   return [...new Set(lines)]
@@ -91,14 +91,14 @@ export function describeMissing({ missing, isComplete }: MissingRules): string {
     .join('\n');
 }
 
-const attribute = (name: string, values: readonly string[] | undefined): string[] =>
-  values ? [`${name}:${quoted(values)}`] : [];
+const formatAttribute = (name: string, values: readonly string[] | undefined): string[] =>
+  values ? [`${name}:${quoteAll(values)}`] : [];
 
 /** A list as Go prints one with `%q`. */
-export const quoted = (values: readonly string[]): string =>
+export const quoteAll = (values: readonly string[]): string =>
   `[${values.map((value) => JSON.stringify(value)).join(' ')}]`;
 
-/** Parts that differ in nothing but their verb become one, unless they name an object or a path. */
+/** Merges parts that differ only in their verb, unless they name an object or a path. */
 function* mergeVerbs(parts: readonly SingleRule[]): Generator<PolicyRule, void> {
   const merged = new Map<string, { part: SingleRule; verbs: Set<string> }>();
   for (const part of parts) {

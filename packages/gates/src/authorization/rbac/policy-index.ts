@@ -7,14 +7,14 @@ import {
   type RoleRef,
   type UserInfo,
 } from '@cluster-apiserver/model';
-import { accountUserName } from '../../authentication/service-account/account-name.ts';
-import { anyWith, RuleSet } from './rule-set.ts';
+import { getAccountUserName } from '../../authentication/service-account/account-name.ts';
+import { getWildcard, RuleSet } from './rule-set.ts';
 
 export interface IndexedRole {
   /** Undefined for a ClusterRole. */
   readonly namespace: string | undefined;
   readonly name: string;
-  /** Undefined for a role that is stored and cannot be read. */
+  /** Undefined for an unreadable role. */
   readonly rules: readonly PolicyRule[] | undefined;
 }
 
@@ -26,29 +26,29 @@ export interface IndexedBinding {
   readonly subjects: readonly RbacSubject[];
 }
 
-/** What a user is granted in a namespace. */
+/** The rules of a user in a namespace. */
 export interface HeldRules {
-  /** One for each binding, those that hold everywhere first. */
+  /** One for each binding, cluster-wide ones first. */
   readonly rules: readonly RuleSet[];
-  /** Roles that bindings grant and that do not exist, each as one sentence. */
+  /** Messages about bound roles that do not exist. */
   readonly problems: readonly string[];
 }
 
-/** Further missing roles are not named: an answer has a bound, and whoever mends these sees the next ones. */
+/** Bounds the response; further missing roles are named once these exist. */
 const problemsMax = 100;
 
 /**
- * Roles and bindings, indexed by subject. A decision looks at the roles of the user and of each of the user's groups, at
- * each role once however many bindings grant it. Bindings share roles, so a change of a role is one assignment.
+ * Roles and bindings, indexed by subject. A decision checks the roles of the user and of the user's groups, each role once
+ * even if several bindings grant it. Bindings share roles, so a change of a role is one assignment.
  */
 export class PolicyIndex {
   readonly #roles = new Map<string, Role>();
   readonly #bindings = new Map<string, Binding>();
-  /** What ClusterRoleBindings grant. */
+  /** Grants of ClusterRoleBindings. */
   readonly #everywhere = new GrantTable();
-  /** What RoleBindings grant, by namespace. */
-  readonly #within = new Map<string, GrantTable>();
-  /** Roles that are bound and have no rules. Nearly always there are none, and then a refusal looks for none. */
+  /** Grants of RoleBindings, by namespace. */
+  readonly #byNamespace = new Map<string, GrantTable>();
+  /** Bound roles that do not exist or are unreadable. Usually empty, which makes refusals cheap. */
   readonly #missing = new Set<Role>();
 
   setRole({ namespace, name, rules }: IndexedRole): void {
@@ -84,47 +84,47 @@ export class PolicyIndex {
     this.#bindings.delete(key);
     const table = namespace === undefined ? this.#everywhere : this.#tableFor(namespace);
     for (const subject of binding.subjects) table.remove(binding, subject);
-    if (namespace !== undefined && table.isEmpty) this.#within.delete(namespace);
+    if (namespace !== undefined && table.isEmpty) this.#byNamespace.delete(namespace);
     binding.role.bindings--;
     this.#noteRole(binding.role);
   }
 
   /** The rules of a role that a binding in a namespace would grant; undefined if it does not exist. */
-  rulesOfRole(roleRef: RoleRef, namespace: string | undefined): readonly PolicyRule[] | undefined {
+  findRules(roleRef: RoleRef, namespace: string | undefined): readonly PolicyRule[] | undefined {
     const ofNamespace = roleRef.kind === 'Role' ? (namespace ?? '') : undefined;
     return this.#roles.get(keyOf(ofNamespace, roleRef.name))?.rules?.rules;
   }
 
   authorize(question: AccessQuestion): AccessDecision {
     const { user, resource: target } = question;
-    if (!target) return this.#everywhere.firstAllowing(question, '', undefined) ?? this.#refusal(user, undefined);
+    if (!target) return this.#everywhere.findAllowing(question, '', undefined) ?? this.#refusal(user, undefined);
     const { namespace, subresource } = target;
     const resource = subresource ? `${target.resource}/${subresource}` : target.resource;
-    const wildcard = subresource ? anyWith(subresource) : undefined;
+    const wildcard = subresource ? getWildcard(subresource) : undefined;
     return (
-      this.#everywhere.firstAllowing(question, resource, wildcard) ??
-      (namespace ? this.#within.get(namespace)?.firstAllowing(question, resource, wildcard) : undefined) ??
+      this.#everywhere.findAllowing(question, resource, wildcard) ??
+      (namespace ? this.#byNamespace.get(namespace)?.findAllowing(question, resource, wildcard) : undefined) ??
       this.#refusal(user, namespace)
     );
   }
 
-  heldBy(user: UserInfo, namespace: string | undefined): HeldRules {
+  findHeldRules(user: UserInfo, namespace: string | undefined): HeldRules {
     const bindings = this.#bindingsOf(user, namespace);
     const roles = [...bindings].map(({ role }) => role);
-    return { rules: roles.flatMap(({ rules }) => rules ?? []), problems: problemsOf(roles) };
+    return { rules: roles.flatMap(({ rules }) => rules ?? []), problems: describeMissingRoles(roles) };
   }
 
-  /** Names bound roles that do not exist: they are the likely reason. */
+  /** Names bound roles that do not exist: they are the likely reason for the refusal. */
   #refusal(user: UserInfo, namespace: string | undefined): AccessDecision {
     if (this.#missing.size === 0) return noOpinion;
-    const problems = problemsOf([...this.#bindingsOf(user, namespace)].map(({ role }) => role));
-    return problems.length === 0 ? noOpinion : { verdict: 'noOpinion', reason: `RBAC: ${listed(problems)}` };
+    const problems = describeMissingRoles([...this.#bindingsOf(user, namespace)].map(({ role }) => role));
+    return problems.length === 0 ? noOpinion : { verdict: 'noOpinion', reason: `RBAC: ${joinProblems(problems)}` };
   }
 
   #bindingsOf(user: UserInfo, namespace: string | undefined): Set<Binding> {
     const bindings = new Set<Binding>();
     this.#everywhere.addBindings(user, bindings);
-    if (namespace) this.#within.get(namespace)?.addBindings(user, bindings);
+    if (namespace) this.#byNamespace.get(namespace)?.addBindings(user, bindings);
     return bindings;
   }
 
@@ -138,7 +138,7 @@ export class PolicyIndex {
     return role;
   }
 
-  /** Keeps a role for as long as it is stored or bound. */
+  /** Updates the set of missing roles. Drops a role that is neither stored nor bound. */
   #noteRole(role: Role): void {
     if (!role.rules && role.bindings > 0) this.#missing.add(role);
     else this.#missing.delete(role);
@@ -146,8 +146,8 @@ export class PolicyIndex {
   }
 
   #tableFor(namespace: string): GrantTable {
-    let table = this.#within.get(namespace);
-    if (!table) this.#within.set(namespace, (table = new GrantTable()));
+    let table = this.#byNamespace.get(namespace);
+    if (!table) this.#byNamespace.set(namespace, (table = new GrantTable()));
     return table;
   }
 }
@@ -159,7 +159,7 @@ interface Role {
   /** Undefined while it does not exist. */
   rules: RuleSet | undefined;
   isUnreadable: boolean;
-  /** How many bindings grant it. */
+  /** Number of bindings that grant it. */
   bindings: number;
 }
 
@@ -170,16 +170,16 @@ interface Binding {
   readonly subjects: readonly RbacSubject[];
 }
 
-/** A role that one subject is granted, by one binding or several. */
+/** A role that one or several bindings grant to one subject. */
 interface Grant {
   readonly role: Role;
-  /** Each with the subject as it is written there. */
+  /** With the subject as written in the binding. */
   readonly bindings: Map<Binding, RbacSubject>;
-  /** Made when first given: an allowed request then costs no text. */
+  /** Cached, so that allowed requests build no strings. */
   allowed: AccessDecision | undefined;
 }
 
-/** What subjects are granted, in one namespace or everywhere. */
+/** Grants by subject, in one namespace or cluster-wide. */
 class GrantTable {
   readonly #users = new Map<string, Map<Role, Grant>>();
   readonly #groups = new Map<string, Map<Role, Grant>>();
@@ -196,7 +196,7 @@ class GrantTable {
     if (!grants) table.set(name, (grants = new Map()));
     let grant = grants.get(binding.role);
     if (!grant) grants.set(binding.role, (grant = { role: binding.role, bindings: new Map(), allowed: undefined }));
-    // The same subject may be written twice in one binding.
+    // A binding may list the same subject twice.
     if (!grant.bindings.has(binding)) grant.bindings.set(binding, subject);
   }
 
@@ -211,12 +211,12 @@ class GrantTable {
     if (grants.size === 0) place.table.delete(place.name);
   }
 
-  firstAllowing(question: AccessQuestion, resource: string, wildcard: string | undefined): AccessDecision | undefined {
+  findAllowing(question: AccessQuestion, resource: string, wildcard: string | undefined): AccessDecision | undefined {
     const { name, groups } = question.user;
-    const own = firstAllowing(this.#users.get(name), question, resource, wildcard);
+    const own = findAllowing(this.#users.get(name), question, resource, wildcard);
     if (own) return own;
     for (const group of groups) {
-      const allowed = firstAllowing(this.#groups.get(group), question, resource, wildcard);
+      const allowed = findAllowing(this.#groups.get(group), question, resource, wildcard);
       if (allowed) return allowed;
     }
     return undefined;
@@ -230,7 +230,7 @@ class GrantTable {
     for (const group of groups) add(this.#groups.get(group));
   }
 
-  /** A service account is the user of its name. Undefined for a subject that is nobody. */
+  /** A service account is indexed by its user name. Undefined for an unknown kind of subject. */
   #placeOf(
     binding: Binding,
     { kind, name, namespace }: RbacSubject,
@@ -244,7 +244,7 @@ class GrantTable {
         const home = namespace || binding.namespace;
         return home === undefined
           ? undefined
-          : { table: this.#users, name: accountUserName({ namespace: home, name }) };
+          : { table: this.#users, name: getAccountUserName({ namespace: home, name }) };
       }
       default:
         return undefined;
@@ -252,7 +252,7 @@ class GrantTable {
   }
 }
 
-function firstAllowing(
+function findAllowing(
   grants: ReadonlyMap<Role, Grant> | undefined,
   { verb, path, resource: target }: AccessQuestion,
   resource: string,
@@ -265,12 +265,12 @@ function firstAllowing(
     const isAllowed = target
       ? rules.allowsResource(verb, target.group, resource, wildcard, target.name ?? '')
       : rules.allowsPath(verb, path);
-    if (isAllowed) return (grant.allowed ??= allowedBy(grant));
+    if (isAllowed) return (grant.allowed ??= createAllowDecision(grant));
   }
   return undefined;
 }
 
-function allowedBy({ role, bindings }: Grant): AccessDecision {
+function createAllowDecision({ role, bindings }: Grant): AccessDecision {
   const [first] = bindings;
   if (!first) return { verdict: 'allow' };
   const [{ namespace, name }, subject] = first;
@@ -289,7 +289,7 @@ function allowedBy({ role, bindings }: Grant): AccessDecision {
 
 const noOpinion: AccessDecision = { verdict: 'noOpinion' };
 
-function problemsOf(roles: readonly Role[]): string[] {
+function describeMissingRoles(roles: readonly Role[]): string[] {
   const missing = new Set(roles.filter(({ rules }) => !rules));
   return [...missing].slice(0, problemsMax).map(({ namespace, name, isUnreadable }) => {
     const kind = namespace === undefined ? 'clusterrole' : 'role';
@@ -297,10 +297,10 @@ function problemsOf(roles: readonly Role[]): string[] {
   });
 }
 
-/** As upstream writes several errors. */
-export const listed = (problems: readonly string[]): string =>
+/** As kube-apiserver formats several errors. */
+export const joinProblems = (problems: readonly string[]): string =>
   problems.length === 1 ? (problems[0] as string) : `[${problems.join(', ')}]`;
 
-/** No name contains a slash. */
+/** Unique, because names contain no slash. */
 const keyOf = (namespace: string | undefined, name: string): string =>
   namespace === undefined ? name : `${namespace}/${name}`;

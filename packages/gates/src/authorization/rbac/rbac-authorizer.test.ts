@@ -3,7 +3,7 @@ import type { PolicyRule, RbacSubject, RoleRef } from '@cluster-apiserver/model'
 import { describe, expect, test } from '@jest/globals';
 import { account, asks, asksPath, group, ref, user, who } from '../../../test/rbac.ts';
 import { PolicyIndex } from './policy-index.ts';
-import { rbacAuthorizer } from './rbac-authorizer.ts';
+import { createRbacAuthorizer } from './rbac-authorizer.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const listAccounts: PolicyRule = { verbs: ['list'], apiGroups: [''], resources: ['serviceaccounts'] };
@@ -48,7 +48,7 @@ describe('a rule for resources', () => {
     expect(verdict).toBe(isAllowed ? 'allow' : 'noOpinion');
   });
 
-  test('joins nothing with another rule', () => {
+  test('is not combined with another rule', () => {
     const index = indexWith([listAccounts, { verbs: ['get'], apiGroups: [''], resources: ['events'] }]);
     expect(index.authorize(asks(alice, 'a', { verb: 'get' })).verdict).toBe('noOpinion');
     expect(index.authorize(asks(alice, 'a', { verb: 'get', resource: 'events' })).verdict).toBe('allow');
@@ -126,7 +126,7 @@ describe('a change', () => {
   const bind = (index: PolicyIndex, name: string, role: RoleRef, ...subjects: RbacSubject[]): void =>
     index.setBinding({ namespace: 'a', name, roleRef: role, subjects });
 
-  test('of a role holds for all who are bound to it, and a role that is gone is named in the refusal', () => {
+  test('of a role applies to all its subjects, and a deleted role is named in the refusal', () => {
     const index = indexWith([]);
     expect(ask(index)).toEqual({ verdict: 'noOpinion' });
     index.setRole({ namespace: undefined, name: 'r', rules: [listAccounts] });
@@ -143,7 +143,7 @@ describe('a change', () => {
     expect(ask(index).verdict).toBe('allow');
   });
 
-  test('of a binding takes effect at once, and what another one grants stays', () => {
+  test('of a binding takes effect at once and keeps what another binding grants', () => {
     const index = indexWith([listAccounts]);
     bind(index, 'b2', ref('ClusterRole', 'r'), user('alice'), user('alice'), user('bob'));
     index.deleteBinding('a', 'b');
@@ -163,8 +163,8 @@ describe('a change', () => {
 });
 
 describe('the authorizer', () => {
-  test('decides nothing before roles and bindings have been read', async () => {
-    const { authorize, rulesOf } = rbacAuthorizer(() => undefined);
+  test('has no opinion before roles and bindings have been read', async () => {
+    const { authorize, rulesOf } = createRbacAuthorizer(() => undefined);
     expect(authorize(asks(who('alice'), 'a'), call)).toEqual({ verdict: 'notReady' });
     expect(await rulesOf(who('alice'), 'a', call)).toEqual({ resource: [], nonResource: [], incomplete: true });
   });
@@ -186,7 +186,7 @@ describe('the authorizer', () => {
       roleRef: ref('ClusterRole', 'r'),
       subjects: [group('devs'), user('alice')],
     });
-    const { resource, nonResource, incomplete, error } = await rbacAuthorizer(() => index).rulesOf(
+    const { resource, nonResource, incomplete, error } = await createRbacAuthorizer(() => index).rulesOf(
       who('alice', 'devs'),
       'a',
       call,

@@ -1,18 +1,18 @@
 import type { AccessDecision, AccessRules } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorizer.ts';
 import { noRules } from '../rules.ts';
-import { listed, type PolicyIndex } from './policy-index.ts';
+import { joinProblems, type PolicyIndex } from './policy-index.ts';
 
-/** Roles and bindings as they are known here; undefined until they have been read. */
+/** The index of roles and bindings; undefined until they have been read. */
 export type CurrentPolicy = () => PolicyIndex | undefined;
 
-/** Allows what a role allows that is bound to the user. It never denies: another authorizer may allow more. */
-export const rbacAuthorizer = (current: CurrentPolicy): Required<Authorizer> => ({
+/** Allows what bound roles allow. It never denies: other authorizers may allow more. */
+export const createRbacAuthorizer = (current: CurrentPolicy): Required<Authorizer> => ({
   authorize: (question) => current()?.authorize(question) ?? notReady,
   rulesOf: (user, namespace) => {
     const index = current();
     if (!index) return { ...noRules, incomplete: true };
-    const { rules, problems } = index.heldBy(user, namespace);
+    const { rules, problems } = index.findHeldRules(user, namespace);
     const all = rules.flatMap((one) => one.rules);
     return {
       resource: all.flatMap(({ verbs = [], apiGroups = [], resources = [], resourceNames }) =>
@@ -22,7 +22,7 @@ export const rbacAuthorizer = (current: CurrentPolicy): Required<Authorizer> => 
         nonResourceURLs.length > 0 ? [{ verbs, nonResourceURLs }] : [],
       ),
       incomplete: false,
-      ...(problems.length > 0 && { error: new Error(listed(problems)) }),
+      ...(problems.length > 0 && { error: new Error(joinProblems(problems)) }),
     } satisfies AccessRules;
   },
 });

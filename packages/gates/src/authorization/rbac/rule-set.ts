@@ -1,11 +1,11 @@
 import type { PolicyRule } from '@cluster-apiserver/model';
 
 /**
- * The rules of a role, compiled: a decision looks only at the rules that name its resource, however many there are. The
- * same matching tells whether these rules cover a part of other rules, where `*` is covered by `*` alone.
+ * The compiled rules of a role: a decision checks only the rules for its resource. The same matching decides whether these
+ * rules cover a part of other rules, where only `*` covers `*`.
  */
 export class RuleSet {
-  /** As they are written. */
+  /** The original rules. */
   readonly rules: readonly PolicyRule[];
   readonly #byResource = new Map<string, ResourceRule[]>();
   readonly #byPath = new Map<string, Names[]>();
@@ -15,8 +15,8 @@ export class RuleSet {
     this.rules = rules;
     for (const { verbs, apiGroups, resources = [], resourceNames = [], nonResourceURLs = [] } of rules) {
       const rule: ResourceRule = {
-        verbs: namesOf(verbs),
-        groups: namesOf(apiGroups),
+        verbs: toNames(verbs),
+        groups: toNames(apiGroups),
         objects: resourceNames.length === 0 ? undefined : new Set(resourceNames),
       };
       for (const resource of new Set(resources)) addTo(this.#byResource, resource, rule);
@@ -27,8 +27,8 @@ export class RuleSet {
   }
 
   /**
-   * The resource is its name, or `name/subresource` with the wildcard for that subresource of all resources. The object
-   * is '' for a request that names none, and undefined for all objects.
+   * `resource` is a plural name, or `name/subresource`; then `wildcard` is `*` with that subresource. `object` is '' for a
+   * request without a name, and undefined for all objects.
    */
   allowsResource(
     verb: string,
@@ -51,8 +51,8 @@ export class RuleSet {
   }
 }
 
-/** The entry of a rule that means this subresource of all resources. */
-export const anyWith = (subresource: string): string => `*/${subresource}`;
+/** The entry of a rule that matches the subresource of all resources. */
+export const getWildcard = (subresource: string): string => `*/${subresource}`;
 
 /** Undefined for all names. */
 type Names = ReadonlySet<string> | undefined;
@@ -63,7 +63,7 @@ interface ResourceRule {
   readonly objects: Names;
 }
 
-const namesOf = (names: readonly string[] = []): Names => (names.includes('*') ? undefined : new Set(names));
+const toNames = (names: readonly string[] = []): Names => (names.includes('*') ? undefined : new Set(names));
 
 const has = (names: Names, name: string): boolean => names === undefined || names.has(name);
 

@@ -3,7 +3,7 @@ import { WebhookError } from '../../webhook/webhook-error.ts';
 
 export type ReviewVersion = 'v1' | 'v1beta1';
 
-/** The spec of a SubjectAccessReview of v1. What is empty is undefined, so that JSON leaves it out. */
+/** The spec of a SubjectAccessReview of v1. Empty fields are undefined, so that JSON omits them. */
 export interface ReviewSpec {
   readonly resourceAttributes?: ResourceAttributes;
   readonly nonResourceAttributes?: { readonly path: string; readonly verb: string };
@@ -25,34 +25,34 @@ export interface ResourceAttributes {
   readonly labelSelector: AccessSelector | undefined;
 }
 
-/** What a webhook says. */
+/** The decision of a webhook. */
 export interface ReviewStatus {
   readonly allowed: boolean;
   readonly denied: boolean;
   readonly reason: string;
 }
 
-/** Whatever is read here belongs into the key of its cached answer too (`question-key.ts`). */
-export function reviewSpecOf({ user, verb, path, resource }: AccessQuestion): ReviewSpec {
+/** Every field that is read here must be part of the cache key (`question-key.ts`). */
+export function toReviewSpec({ user, verb, path, resource }: AccessQuestion): ReviewSpec {
   return {
     ...(resource
-      ? { resourceAttributes: resourceAttributesOf(verb, resource) }
+      ? { resourceAttributes: toResourceAttributes(verb, resource) }
       : { nonResourceAttributes: { path, verb } }),
     user: user.name || undefined,
     groups: user.groups.length > 0 ? user.groups : undefined,
-    extra: user.extra && sorted(user.extra),
+    extra: user.extra && sortExtra(user.extra),
     uid: user.uid || undefined,
   };
 }
 
-function sorted(extra: Readonly<Record<string, readonly string[]>>): ReviewSpec['extra'] {
+function sortExtra(extra: Readonly<Record<string, readonly string[]>>): ReviewSpec['extra'] {
   const entries = Object.entries(extra);
   return entries.length === 0
     ? undefined
     : Object.fromEntries(entries.toSorted(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-function resourceAttributesOf(verb: string, resource: ResourceQuestion): ResourceAttributes {
+function toResourceAttributes(verb: string, resource: ResourceQuestion): ResourceAttributes {
   return {
     namespace: resource.namespace || undefined,
     verb,
@@ -67,7 +67,7 @@ function resourceAttributesOf(verb: string, resource: ResourceQuestion): Resourc
   };
 }
 
-export function reviewOf(spec: ReviewSpec, version: ReviewVersion): object {
+export function createReview(spec: ReviewSpec, version: ReviewVersion): object {
   const { groups, ...rest } = spec;
   return {
     apiVersion: apiVersionOf(version),
@@ -81,8 +81,8 @@ const apiVersionOf = (version: ReviewVersion): string => `authorization.k8s.io/$
 /** Reasons are sent to clients and kept in memory with the decision. */
 const reasonCharactersMax = 4_096;
 
-/** Throws a WebhookError for an answer that is malformed. */
-export function statusIn(answer: object, version: ReviewVersion): ReviewStatus {
+/** Throws a WebhookError for a malformed response. */
+export function parseStatus(answer: object, version: ReviewVersion): ReviewStatus {
   const { apiVersion, kind, status } = answer as Readonly<Record<string, unknown>>;
   if (apiVersion !== apiVersionOf(version) || kind !== 'SubjectAccessReview')
     throw new WebhookError(`the response is not a SubjectAccessReview of ${version}`);

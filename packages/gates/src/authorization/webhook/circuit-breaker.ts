@@ -1,16 +1,14 @@
 import type { Clock } from '@cluster-apiserver/base';
 
 /**
- * Keeps requests from piling up at a webhook that does not answer. Each of them holds one of the server's seats for as
- * long as it waits, so without this a webhook that hangs stops the whole server within moments, for callers that it
- * never decides about, too.
+ * Keeps requests from piling up at a webhook that does not respond. Each waiting request occupies one of the in-flight seats,
+ * so a hanging webhook would soon block all requests, even those that it does not decide.
  *
- * - Requests beyond `waitingMax` fail at once: a bound of memory that a webhook which works never meets.
- * - A webhook that has said nothing for `silenceMs` while `waitingInSilenceMax` requests wait gets no further ones. It
- *   would take the whole timeout until the first of them fails.
- * - After `failuresMax` failed attempts in a row, by whatever requests, it gets one request in `pauseMs`, and the others
- *   fail at once. The first answer lets all of them in again. Requests that fail at once are decided by the failure
- *   policy; decisions in the cache are not concerned.
+ * - Requests beyond `waitingMax` fail at once. This bounds memory; a working webhook never reaches it.
+ * - If `waitingInSilenceMax` requests wait and the webhook has not responded for `silenceMs`, further requests fail at once:
+ *   the first timeout would come too late.
+ * - After `failuresMax` consecutive failed attempts one request per `pauseMs` is sent, and the others fail at once. The first
+ *   response closes the circuit. The failure policy decides failed requests; cached decisions stay valid.
  */
 const waitingMax = 5_000;
 const waitingInSilenceMax = 50;
@@ -21,9 +19,9 @@ const pauseMs = 1_000;
 export class CircuitBreaker {
   readonly #clock: Clock;
   #waiting = 0;
-  /** Failed attempts since the last answer. */
+  /** Failed attempts since the last response. */
   #failures = 0;
-  /** When the webhook last answered, or the first of those was sent that wait now. */
+  /** When the webhook last responded, or when the oldest waiting request was sent. */
   #lastSignMs = 0;
   #nextTrialMs = 0;
 
@@ -31,8 +29,8 @@ export class CircuitBreaker {
     this.#clock = clock;
   }
 
-  /** Whether a request may be sent. Whoever was let in calls `leave` in the end. */
-  enter(): boolean {
+  /** Whether a request may be sent. Call `release` after it. */
+  acquire(): boolean {
     const nowMs = this.#clock.monotonicMs();
     if (this.#waiting >= waitingMax) return false;
     if (this.#waiting === 0) this.#lastSignMs = nowMs;
@@ -45,16 +43,16 @@ export class CircuitBreaker {
     return true;
   }
 
-  leave(): void {
+  release(): void {
     this.#waiting--;
   }
 
-  answered(): void {
+  recordResponse(): void {
     this.#failures = 0;
     this.#lastSignMs = this.#clock.monotonicMs();
   }
 
-  failed(): void {
+  recordFailure(): void {
     this.#failures++;
     if (this.#failures === failuresMax) this.#nextTrialMs = this.#clock.monotonicMs() + pauseMs;
   }

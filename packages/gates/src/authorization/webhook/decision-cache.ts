@@ -1,18 +1,18 @@
 import type { Clock } from '@cluster-apiserver/base';
 import type { AccessDecision } from '@cluster-apiserver/model';
 
-/** Twice as many as in kube-apiserver: readers of 10,000 objects would push out each other's decisions. */
+/** Twice as many as in kube-apiserver: readers of 10,000 objects would evict each other's decisions. */
 const entriesMax = 16_384;
-/** Of keys and reasons, about 16 MB: a user in hundreds of groups has long keys. */
+/** Characters of keys and reasons, about 16 MB: a user in hundreds of groups has long keys. */
 const charactersMax = 8 * 1024 * 1024;
-/** As in kube-apiserver: a caller who makes up long names must not push the others out. */
+/** As in kube-apiserver: a client that makes up long names must not evict other entries. */
 const keyCharactersMax = 10_000;
-/** An entry that is read moves behind the others at most this often: a move costs as much as the rest of a read. */
+/** Minimum interval between moves of an entry to the end: a move costs as much as the rest of a read. */
 const moveMs = 1_000;
 
 export interface CacheOptions {
   readonly clock: Clock;
-  /** 0 for not at all. */
+  /** 0 disables caching. */
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
 }
@@ -20,11 +20,11 @@ export interface CacheOptions {
 interface Entry {
   readonly decision: AccessDecision;
   readonly untilMs: number;
-  /** When it was put behind the others. */
+  /** When it was moved to the end. */
   movedMs: number;
 }
 
-/** The least recently used decision goes first, to within a second. */
+/** Evicts the least recently used decision, with a precision of one second. */
 export class DecisionCache {
   readonly #options: CacheOptions;
   /** The least recently used comes first. */

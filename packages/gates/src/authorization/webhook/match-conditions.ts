@@ -10,21 +10,21 @@ import type { ResourceAttributes, ReviewSpec } from './access-review.ts';
 
 export type MatchResult = 'matches' | 'excluded' | Error;
 
-/** A condition that has no answer. It shows the expression, and nothing of the request. */
+/** A condition that failed. The message contains the expression, and nothing of the request. */
 class MatchConditionError extends Error {
   override readonly name = 'MatchConditionError';
 }
 
 /** About a tenth of a second, for all conditions of one request together. */
 const budgetSteps = 250_000;
-/** For each condition after one that took all of that, because one that is false still counts. */
+/** Budget of each condition after the first is used up: a later one that is false still excludes the request. */
 const lateBudgetSteps = 1_000;
 
-/** Whether a review is for the webhook. One condition that is false excludes it, whatever errors the others have. */
-export function matchConditions(conditions: readonly Expression[]): (spec: ReviewSpec) => MatchResult {
+/** Whether a review matches the webhook. One false condition excludes it, even if others fail. */
+export function createConditionMatcher(conditions: readonly Expression[]): (spec: ReviewSpec) => MatchResult {
   if (conditions.length === 0) return () => 'matches';
   return (spec) => {
-    const variables = variablesOf(spec);
+    const variables = toVariables(spec);
     let budget = new Budget(budgetSteps);
     let failed: MatchConditionError | undefined;
     for (const condition of conditions) {
@@ -54,23 +54,23 @@ function evaluate(
 }
 
 /**
- * Every string is there, also when it is empty. Attributes of the other form are null as bare variables, so that
- * `has(resourceAttributes.verb)` is false, and absent below `request`, so that `has(request.resourceAttributes)` is.
+ * Empty strings are present. The unused one of resourceAttributes and nonResourceAttributes is null as a bare variable, so
+ * that `has(resourceAttributes.verb)` is false, and absent below `request`, so that `has(request.resourceAttributes)` is.
  */
-function variablesOf({ resourceAttributes, nonResourceAttributes, user, groups, extra, uid }: ReviewSpec) {
+function toVariables({ resourceAttributes, nonResourceAttributes, user, groups, extra, uid }: ReviewSpec) {
   const spec = {
     user: user ?? '',
     groups: groups ?? [],
     extra: extra ?? {},
     uid: uid ?? '',
-    resourceAttributes: resourceAttributes && withEmptyStrings(resourceAttributes),
+    resourceAttributes: resourceAttributes && fillEmptyStrings(resourceAttributes),
     nonResourceAttributes,
   };
   const bare = Object.entries(spec).map(([name, value]): [string, Value] => [name, fromJson(value ?? null)]);
   return new Map<string, Value>([...bare, ['request', fromJson(spec)]]);
 }
 
-const withEmptyStrings = (attributes: ResourceAttributes): object => ({
+const fillEmptyStrings = (attributes: ResourceAttributes): object => ({
   ...attributes,
   namespace: attributes.namespace ?? '',
   group: attributes.group ?? '',

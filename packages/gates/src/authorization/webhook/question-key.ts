@@ -1,21 +1,21 @@
 import type { AccessQuestion, UserInfo } from '@cluster-apiserver/model';
 
-/** Most requests come from a user that an earlier one has come from, as the same object. */
+/** The token cache returns the same object for most requests of a user. */
 const userKeys = new WeakMap<UserInfo, string>();
 
-/** Equal for two questions exactly if a webhook would get the same review for both. */
-export function questionKey({ user, verb, path, resource }: AccessQuestion): string {
-  if (!resource) return `${userKey(user)}${written(verb)}${written(path)}`;
+/** Equal for two questions if and only if their reviews are equal. */
+export function getQuestionKey({ user, verb, path, resource }: AccessQuestion): string {
+  if (!resource) return `${getUserKey(user)}${encodeWithLength(verb)}${encodeWithLength(path)}`;
   const { group, version, subresource, namespace, name, fieldSelector, labelSelector } = resource;
-  const target = `${written(group)}${written(version)}${written(resource.resource)}${written(subresource)}`;
+  const target = `${encodeWithLength(group)}${encodeWithLength(version)}${encodeWithLength(resource.resource)}${encodeWithLength(subresource)}`;
   const selectors = fieldSelector || labelSelector ? JSON.stringify([fieldSelector, labelSelector]) : '';
-  return `${userKey(user)}${written(verb)}${target}${written(namespace)}${written(name)}${selectors}`;
+  return `${getUserKey(user)}${encodeWithLength(verb)}${target}${encodeWithLength(namespace)}${encodeWithLength(name)}${selectors}`;
 }
 
-/** With its length before it, so that no two rows of values give the same text. */
-const written = (value = ''): string => `${value.length}:${value}`;
+/** Prefixes the length, so that different sequences of values never give the same key. */
+const encodeWithLength = (value = ''): string => `${value.length}:${value}`;
 
-function userKey(user: UserInfo): string {
+function getUserKey(user: UserInfo): string {
   const known = userKeys.get(user);
   if (known !== undefined) return known;
   const { name, uid = '', groups, extra = {} } = user;

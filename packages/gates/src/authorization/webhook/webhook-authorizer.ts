@@ -2,29 +2,29 @@ import { type Call, callUntil, type Clock, type Random, awaitWithin } from '@clu
 import type { Expression } from '@cluster-apiserver/expressions';
 import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
 import {
-  askWebhook,
+  requestReview,
   type RetryPolicy,
   type WebhookConnection,
   type WebhookOptions,
-} from '../../webhook/ask-webhook.ts';
+} from '../../webhook/send-to-webhook.ts';
 import { WebhookError } from '../../webhook/webhook-error.ts';
 import type { Authorizer } from '../authorizer.ts';
 import {
   type ReviewSpec,
   type ReviewStatus,
   type ReviewVersion,
-  reviewOf,
-  reviewSpecOf,
-  statusIn,
+  createReview,
+  toReviewSpec,
+  parseStatus,
 } from './access-review.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { DecisionCache } from './decision-cache.ts';
-import { matchConditions } from './match-conditions.ts';
-import { questionKey } from './question-key.ts';
+import { createConditionMatcher } from './match-conditions.ts';
+import { getQuestionKey } from './question-key.ts';
 
 export interface WebhookAuthorizerOptions {
   readonly name: string;
-  /** 0 for not cached. */
+  /** 0 disables caching. */
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
   readonly timeoutMs: number;
@@ -62,8 +62,8 @@ class AuthorizationFailedError extends Error {
   override readonly name = 'AuthorizationFailedError';
 }
 
-/** As in kube-apiserver, but within the timeout: a request never waits longer for a webhook than its operator said. */
-const retryWithin = (timeoutMs: number): RetryPolicy => ({
+/** As in kube-apiserver, but all attempts together stay within the configured timeout. */
+const createRetryPolicy = (timeoutMs: number): RetryPolicy => ({
   triesMax: 5,
   firstPauseMs: 500,
   growth: 1.5,
@@ -79,21 +79,21 @@ type Outcome = { readonly status: ReviewStatus } | { readonly failure: WebhookFa
 const noOpinion: AccessDecision = { verdict: 'noOpinion' };
 
 /**
- * Requests decisions from a webhook with a SubjectAccessReview. A cached decision is returned at once; equal requests
- * that come while one of them waits share its answer.
+ * Authorizes by a SubjectAccessReview to a webhook. Cached decisions are returned at once; concurrent equal requests share
+ * one review.
  */
-export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
+export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
   const { name, clock, failurePolicy, measures, failed } = options;
-  const match = matchConditions(options.matchConditions);
+  const match = createConditionMatcher(options.matchConditions);
   const cache = new DecisionCache(options);
-  const send = reviewSender(options);
+  const send = createReviewSender(options);
   const inFlight = new Map<string, Promise<Outcome>>();
   const verdictOnError = failurePolicy === 'Deny' ? 'deny' : 'noOpinion';
 
-  const matches = (question: AccessQuestion): AccessDecision | undefined => {
+  const applyMatchConditions = (question: AccessQuestion): AccessDecision | undefined => {
     if (options.matchConditions.length === 0) return undefined;
     const startMs = clock.monotonicMs();
-    const result = match(reviewSpecOf(question));
+    const result = match(toReviewSpec(question));
     measures.conditions.evaluated((clock.monotonicMs() - startMs) / 1000);
     if (result === 'matches') return undefined;
     if (result === 'excluded') {
@@ -109,46 +109,46 @@ export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer
     return failurePolicy === 'Deny' ? { verdict: 'deny', error } : noOpinion;
   };
   const decide = (outcome: Outcome): AccessDecision => {
-    if ('status' in outcome) return decisionOf(name, outcome.status);
+    if ('status' in outcome) return toDecision(name, outcome.status);
     if (failurePolicy === 'NoOpinion') measures.failedOpen(outcome.failure);
     return { verdict: verdictOnError, error: outcome.error };
   };
   const share = (key: string, question: AccessQuestion, call: Call): Promise<Outcome> => {
     const shared = inFlight.get(key);
     if (shared) return shared;
-    const outcome = send(reviewSpecOf(question), call).finally(() => inFlight.delete(key));
+    const outcome = send(toReviewSpec(question), call).finally(() => inFlight.delete(key));
     inFlight.set(key, outcome);
     return outcome.then((found) => {
-      if ('status' in found && !isContradiction(found.status)) cache.set(key, decisionOf(name, found.status));
+      if ('status' in found && !isContradiction(found.status)) cache.set(key, toDecision(name, found.status));
       return found;
     });
   };
   return {
     authorize: (question, call) => {
-      const skipped = matches(question);
+      const skipped = applyMatchConditions(question);
       if (skipped) return skipped;
-      const key = questionKey(question);
+      const key = getQuestionKey(question);
       const known = cache.get(key);
       return known ?? awaitWithin(clock, call, share(key, question, call)).then(decide);
     },
   };
 }
 
-/** Sends a review for all who wait for it, so on behalf of none of them. Rejects for internal errors only. */
-function reviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpec, call: Call) => Promise<Outcome> {
+/** Sends a review, which does not end with one of the requests that share it. Rejects only for internal errors. */
+function createReviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpec, call: Call) => Promise<Outcome> {
   const { name, clock, timeoutMs, subjectAccessReviewVersion: version, connection, measures, failed } = options;
   const breaker = new CircuitBreaker(clock);
   const webhook: WebhookOptions = {
     ...options,
-    connection: () => observed(connection(), breaker),
-    retry: retryWithin(timeoutMs),
+    connection: () => observeAttempts(connection(), breaker),
+    retry: createRetryPolicy(timeoutMs),
     bodyBytesMax: reviewBytesMax,
   };
   const failureOf = ({ message, cause }: WebhookError): AuthorizationFailedError =>
     new AuthorizationFailedError(`authorizer ${JSON.stringify(name)}: ${message}`, { cause });
   return async (spec, call) => {
-    if (!breaker.enter()) {
-      // Not reported: what it would say is what the failures said that led to this.
+    if (!breaker.acquire()) {
+      // Not logged: the failures that opened the circuit were.
       measures.rejected();
       return { failure: 'error', error: failureOf(new WebhookError('the webhook does not answer')) };
     }
@@ -156,7 +156,7 @@ function reviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpec, cal
     const seconds = (): number => (clock.monotonicMs() - startMs) / 1000;
     try {
       const shared = callUntil(Number.POSITIVE_INFINITY, call.trace); // the retry policy ends it
-      const status = statusIn(await askWebhook(reviewOf(spec, version), webhook, shared), version);
+      const status = parseStatus(await requestReview(createReview(spec, version), webhook, shared), version);
       measures.evaluated('success', seconds());
       return { status };
     } catch (error) {
@@ -167,23 +167,23 @@ function reviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpec, cal
       failed(reported);
       return { failure: kind, error: reported };
     } finally {
-      breaker.leave();
+      breaker.release();
     }
   };
 }
 
-/** Tells the breaker of each attempt. A server that fails every request is as good as none. */
-const observed = (connection: WebhookConnection, breaker: CircuitBreaker): WebhookConnection => ({
+/** Records each attempt in the circuit breaker. Server errors count as failures. */
+const observeAttempts = (connection: WebhookConnection, breaker: CircuitBreaker): WebhookConnection => ({
   ...connection,
   client: {
     send: async (request, call) => {
       try {
         const answer = await connection.client.send(request, call);
-        if (answer.status >= 500 || answer.status === 429) breaker.failed();
-        else breaker.answered();
+        if (answer.status >= 500 || answer.status === 429) breaker.recordFailure();
+        else breaker.recordResponse();
         return answer;
       } catch (error) {
-        breaker.failed();
+        breaker.recordFailure();
         throw error;
       }
     },
@@ -192,7 +192,7 @@ const observed = (connection: WebhookConnection, breaker: CircuitBreaker): Webho
 
 const isContradiction = ({ allowed, denied }: ReviewStatus): boolean => allowed && denied;
 
-function decisionOf(name: string, status: ReviewStatus): AccessDecision {
+function toDecision(name: string, status: ReviewStatus): AccessDecision {
   const { allowed, denied, reason } = status;
   const verdict = denied ? 'deny' : allowed ? 'allow' : 'noOpinion';
   const error = isContradiction(status)

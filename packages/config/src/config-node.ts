@@ -1,0 +1,108 @@
+import { parseDuration } from '@cluster-apiserver/base';
+import { type Integer, isRawNumber } from '@cluster-apiserver/model';
+import type { Findings } from './findings.ts';
+import type { ListSchema, ObjectSchema, Schema } from './schema.ts';
+import { notADuration, notInt32 } from './structure.ts';
+
+/** The nodes of the declared fields of an object. */
+export type ConfigNodeFields<Declared> = {
+  readonly [Name in keyof Declared]: Declared[Name] extends Schema ? ConfigNode<Declared[Name]> : never;
+};
+
+/**
+ * A node of a configuration file: its value, path and schema. Readers add problems to the findings and continue, so that
+ * all problems of a file are reported at once. Messages name the path; they repeat values only through `addInvalid`.
+ * A value of a wrong type reads as absent: schema validation has already reported it.
+ */
+export class ConfigNode<S extends Schema = Schema> {
+  readonly path: string;
+  readonly findings: Findings;
+  readonly #schema: S;
+  readonly #value: unknown;
+
+  constructor(schema: S, value: unknown, path: string, findings: Findings) {
+    this.#schema = schema;
+    this.#value = value ?? undefined; // null is equivalent to absent
+    this.path = path;
+    this.findings = findings;
+  }
+
+  /** The raw value, for embedded configurations. */
+  get value(): unknown {
+    return this.#value;
+  }
+
+  get isAbsent(): boolean {
+    return this.#value === undefined;
+  }
+
+  addProblem(problem: string): void {
+    this.findings.add(this.path, problem);
+  }
+
+  addRequired(detail = ''): void {
+    this.addProblem(detail === '' ? 'Required value' : `Required value: ${detail}`);
+  }
+
+  /** Only for values that are not secret: the message repeats them. */
+  addInvalid(value: unknown, detail: string): void {
+    this.addProblem(invalidText(value, detail));
+  }
+
+  /** Adds the findings of a file that this node names. */
+  addInvalidFile(file: string, inner: Parameters<Findings['include']>[0]): void {
+    this.findings.include(inner, (text) => `${this.path}: ${invalidText(file, text)}`);
+  }
+
+  /** The nodes of all declared fields, present or absent. */
+  fields(): S extends ObjectSchema<infer Declared> ? ConfigNodeFields<Declared> : never {
+    const { properties } = this.#schema as ObjectSchema;
+    const found = isObject(this.#value) ? this.#value : {};
+    const children = Object.entries(properties).map(([name, schema]) => [
+      name,
+      this.#child(schema, name, Object.hasOwn(found, name) ? found[name] : undefined),
+    ]);
+    // Each property has a node with its declared schema.
+    return Object.fromEntries(children) as S extends ObjectSchema<infer Declared> ? ConfigNodeFields<Declared> : never;
+  }
+
+  items(): readonly (S extends ListSchema<infer Item> ? ConfigNode<Item> : never)[] {
+    const { items } = this.#schema as ListSchema;
+    const found: readonly unknown[] = Array.isArray(this.#value) ? this.#value : [];
+    const node = found.map((item, index) => new ConfigNode(items, item, `${this.path}[${index}]`, this.findings));
+    return node as (S extends ListSchema<infer Item> ? ConfigNode<Item> : never)[]; // each is of the declared items
+  }
+
+  string(): string | undefined {
+    return typeof this.#value === 'string' ? this.#value : undefined;
+  }
+
+  boolean(): boolean | undefined {
+    return typeof this.#value === 'boolean' ? this.#value : undefined;
+  }
+
+  int32(): number | undefined {
+    if (!isNumber(this.#value)) return undefined;
+    if (typeof this.#value === 'number' && this.#value === (this.#value | 0)) return this.#value;
+    this.addProblem(notInt32);
+    return undefined;
+  }
+
+  durationMs(): number | undefined {
+    const text = this.string();
+    const parsed = text === undefined ? undefined : parseDuration(text);
+    if (text !== undefined && parsed === undefined) this.addProblem(notADuration);
+    return parsed;
+  }
+
+  #child(schema: Schema, name: string, value: unknown): ConfigNode {
+    return new ConfigNode(schema, value, this.path === '' ? name : `${this.path}.${name}`, this.findings);
+  }
+}
+
+const invalidText = (value: unknown, detail: string): string => `Invalid value: ${JSON.stringify(value)}: ${detail}`;
+
+const isNumber = (value: unknown): value is Integer => typeof value === 'number' || isRawNumber(value);
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);

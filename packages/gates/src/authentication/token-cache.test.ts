@@ -1,0 +1,127 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { callUntil, seededRandom } from '@cluster-apiserver/base';
+import { ManualClock } from '../../test/oidc/manual-clock.ts';
+import { createTokenCache } from './token-cache.ts';
+import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
+import { TokenRejectedError } from './token-rejected-error.ts';
+
+const call = callUntil(Number.POSITIVE_INFINITY);
+
+const startMs = 1_000_000;
+let clock: ManualClock;
+let looked: string[];
+let statuses: string[];
+let answers: (token: string) => TokenAnswer | undefined | Promise<TokenAnswer | undefined>;
+let tokens: TokenAuthenticator;
+
+const userOf = (token: string, expiresAtMs?: number): TokenAnswer => ({
+  user: { name: token, groups: [] },
+  expiresAtMs,
+});
+
+beforeEach(() => {
+  clock = new ManualClock(startMs);
+  looked = [];
+  statuses = [];
+  answers = async (token) => userOf(token);
+  const inner: TokenAuthenticator = {
+    authenticateToken: (token, _, audiences) => {
+      looked.push(audiences ? JSON.stringify([token, audiences]) : token);
+      return answers(token);
+    },
+  };
+  tokens = createTokenCache(inner, {
+    clock,
+    random: seededRandom(1),
+    ttlMs: 10_000,
+    countLookup: (status) => void statuses.push(status),
+  });
+});
+
+test('a token is authenticated once per TTL', async () => {
+  for (const [moveMs, times] of [
+    [0, 1],
+    [9_999, 1],
+    [1, 2],
+  ] as const) {
+    clock.move(moveMs);
+    expect(await tokens.authenticateToken('a', call)).toEqual(userOf('a'));
+    expect(looked).toHaveLength(times);
+  }
+  expect(statuses).toEqual(['miss', 'hit', 'miss']);
+});
+
+test('a cached answer is returned synchronously', async () => {
+  await tokens.authenticateToken('a', call);
+  expect(tokens.authenticateToken('a', call)).toEqual(userOf('a'));
+});
+
+test('an answer is not cached beyond the expiry of its token', async () => {
+  answers = async (token) => (clock.now() < startMs + 3_000 ? userOf(token, startMs + 3_000) : undefined);
+  expect(await tokens.authenticateToken('a', call)).toBeDefined();
+  clock.move(2_999);
+  expect(await tokens.authenticateToken('a', call)).toBeDefined();
+  clock.move(1);
+  expect(await tokens.authenticateToken('a', call)).toBeUndefined();
+});
+
+test('concurrent requests share one lookup, whatever its result', async () => {
+  const together = async (): Promise<PromiseSettledResult<unknown>[]> =>
+    Promise.allSettled(Array.from({ length: 50 }, async () => tokens.authenticateToken('a', call)));
+  answers = async () => {
+    throw new TokenRejectedError('no');
+  };
+  expect((await together()).every(({ status }) => status === 'rejected')).toBe(true);
+  answers = async () => undefined;
+  expect((await together()).every((one) => one.status === 'fulfilled' && one.value === undefined)).toBe(true);
+  answers = async (token) => userOf(token);
+  await together();
+  expect(looked).toEqual(['a', 'a', 'a']);
+});
+
+test('a lookup continues for the others when its first caller disconnects', async () => {
+  const found = Promise.withResolvers<TokenAnswer>();
+  answers = () => found.promise;
+  const gone = new AbortController();
+  const first = tokens.authenticateToken('a', { ...call, signal: gone.signal });
+  const second = tokens.authenticateToken('a', call);
+  gone.abort(new Error('the client left'));
+  await expect(first).rejects.toThrow('the client left');
+  found.resolve(userOf('a'));
+  expect(await second).toEqual(userOf('a'));
+  expect(looked).toEqual(['a']);
+});
+
+test('a rejection is not cached', async () => {
+  answers = async () => undefined;
+  await tokens.authenticateToken('a', call);
+  answers = () => undefined;
+  expect(tokens.authenticateToken('a', call)).toBeUndefined();
+  answers = async (token) => userOf(token);
+  expect(await tokens.authenticateToken('a', call)).toEqual(userOf('a'));
+});
+
+describe('Token cache: collision attempts', () => {
+  test.each<[string, [string, string[]?], [string, string[]?]]>([
+    ['a token and the same with an audience', ['a'], ['a', ['b']]],
+    ['no audiences and none', ['a'], ['a', []]],
+    ['one audience and two', ['a', ['b,c']], ['a', ['b', 'c']]],
+    ['an audience that ends the list', ['a', ['b"]']], ['a', ['b']]],
+    ['a token that looks like one with an audience', ['a["a","b"]'], ['a', ['b']]],
+    ['a part that moves from one to the next', ['ab', ['c']], ['a', ['bc']]],
+    ['other letters', ['a'], ['A']],
+    ['a space', ['a'], ['a ']],
+    ['letters beyond ASCII', ['\u00e9'], ['\u00c3\u00a9']],
+  ])('%s are two', async (_, one, other) => {
+    await tokens.authenticateToken(one[0], call, one[1]);
+    await tokens.authenticateToken(other[0], call, other[1]);
+    expect(statuses).toEqual(['miss', 'miss']);
+  });
+});
+
+test('the number of cached answers is bounded, and the oldest are evicted', async () => {
+  for (let count = 0; count < 5_000; count++) await tokens.authenticateToken(`token ${count}`, call);
+  looked.length = 0;
+  for (const count of [4_999, 5_000 - 4_096, 5_000 - 4_097, 0]) await tokens.authenticateToken(`token ${count}`, call);
+  expect(looked).toEqual([`token ${5_000 - 4_097}`, 'token 0']);
+});

@@ -1,0 +1,77 @@
+import { hash } from 'node:crypto';
+import { callUntil, type Clock, type Random, awaitWithin } from '@cluster-apiserver/base';
+import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
+
+export interface TokenCacheOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Time to cache an answer. A revoked token is accepted for at most this time. */
+  readonly ttlMs: number;
+  readonly countLookup: (status: 'hit' | 'miss') => void;
+}
+
+/** About a kilobyte each. The oldest entries are evicted. */
+const answersMax = 4096;
+/** Timeout of a lookup that is shared by several requests: longer than the default request timeout. */
+const lookupMsMax = 60_000;
+
+/**
+ * Caches the users of tokens, never beyond the expiration of a token. Only successes are cached: a rejected token may be
+ * valid a moment later, and made-up tokens would evict the others. Concurrent requests with one token share a lookup.
+ */
+export function createTokenCache<Answer extends TokenAnswer>(
+  inner: TokenAuthenticator<Answer>,
+  options: TokenCacheOptions,
+): TokenAuthenticator<Answer> {
+  const { clock, random, ttlMs, countLookup } = options;
+  const keyOf = createKeyedHash(random);
+  /** In order of expiration, because all entries have the same TTL. */
+  const answers = new Map<string, { readonly answer: Answer; readonly untilMs: number }>();
+  const inFlight = new Map<string, Promise<Answer | undefined>>();
+
+  const findCached = (key: string): Answer | undefined => {
+    const found = answers.get(key);
+    if (!found || clock.monotonicMs() >= found.untilMs) return undefined;
+    const { expiresAtMs } = found.answer;
+    return expiresAtMs === undefined || clock.now() < expiresAtMs ? found.answer : undefined;
+  };
+  const cacheAnswer = (key: string, answer: Answer | undefined): Answer | undefined => {
+    if (!answer) return undefined;
+    answers.delete(key); // so that it goes to the end
+    const [oldest] = answers.keys();
+    if (oldest !== undefined && answers.size >= answersMax) answers.delete(oldest);
+    answers.set(key, { answer, untilMs: clock.monotonicMs() + ttlMs });
+    return answer;
+  };
+  return {
+    authenticateToken: (token, call, audiences) => {
+      const key = keyOf(token, audiences);
+      const known = findCached(key);
+      const shared = known ? undefined : inFlight.get(key);
+      countLookup(known || shared ? 'hit' : 'miss');
+      if (known) return known;
+      if (shared) return awaitWithin(clock, call, shared);
+      // Other requests may join, so the lookup does not end with the first one.
+      const answer = inner.authenticateToken(
+        token,
+        callUntil(clock.monotonicMs() + lookupMsMax, call.trace),
+        audiences,
+      );
+      if (!(answer instanceof Promise)) return cacheAnswer(key, answer);
+      const waiting = answer.then((found) => cacheAnswer(key, found)).finally(() => inFlight.delete(key));
+      inFlight.set(key, waiting);
+      return awaitWithin(clock, call, waiting);
+    },
+  };
+}
+
+/**
+ * Hashes tokens with a secret, so that a memory dump of the keys does not allow guessing. A plain hash instead of HMAC is
+ * enough: length extension requires seeing a key, and keys never leave the process.
+ */
+function createKeyedHash(random: Random): (token: string, audiences?: readonly string[]) => string {
+  const secret = random.bytes(48).toString('base64'); // 64 letters are one block of SHA-256
+  // The letter distinguishes the two forms, and JSON delimits the parts.
+  return (token, audiences) =>
+    hash('sha256', secret + (audiences ? `a${JSON.stringify([token, ...audiences])}` : `t${token}`), 'base64');
+}

@@ -1,0 +1,19 @@
+import type { AccessDecision } from '@cluster-apiserver/model';
+import type { Authorizer } from './authorizer.ts';
+
+/** Counts the decisions of an authorizer, without those that it leaves to others. */
+export function countDecisions(inner: Authorizer, count: (decision: 'allowed' | 'denied') => void): Authorizer {
+  const report = (decision: AccessDecision): AccessDecision => {
+    if (decision.verdict === 'allow') count('allowed');
+    else if (decision.verdict === 'deny') count('denied');
+    return decision;
+  };
+  const { rulesOf } = inner;
+  return {
+    authorize: (question, call) => {
+      const decision = inner.authorize(question, call);
+      return decision instanceof Promise ? decision.then(report) : report(decision);
+    },
+    ...(rulesOf && { rulesOf: (user, namespace, call) => rulesOf(user, namespace, call) }),
+  };
+}

@@ -1,0 +1,38 @@
+import type { Clock } from '@cluster-apiserver/base';
+import type { AccessDecision } from '@cluster-apiserver/model';
+import type { Authorizer } from './authorizer.ts';
+
+/** As in kube-apiserver: `error` means not allowed because an authorizer could not decide. */
+export type AuthorizationResult = 'allowed' | 'denied' | 'no-opinion' | 'error';
+
+export type ObserveAuthorization = (result: AuthorizationResult, seconds: number) => void;
+
+/** Measures each attempt of an authorizer. */
+export function createMeasuredAuthorizer(inner: Authorizer, clock: Clock, observe: ObserveAuthorization): Authorizer {
+  const ended = (startMs: number, decision: AccessDecision): AccessDecision => {
+    observe(resultOf(decision), (clock.monotonicMs() - startMs) / 1000);
+    return decision;
+  };
+  const { rulesOf } = inner;
+  return {
+    authorize: (question, call) => {
+      const startMs = clock.monotonicMs();
+      const decision = inner.authorize(question, call);
+      if (!(decision instanceof Promise)) return ended(startMs, decision);
+      return decision.then(
+        (found) => ended(startMs, found),
+        (error: unknown) => {
+          observe('error', (clock.monotonicMs() - startMs) / 1000);
+          throw error;
+        },
+      );
+    },
+    ...(rulesOf && { rulesOf: (user, namespace, call) => rulesOf(user, namespace, call) }),
+  };
+}
+
+function resultOf({ verdict, error }: AccessDecision): AuthorizationResult {
+  if (verdict === 'allow') return 'allowed';
+  if (error || verdict === 'notReady') return 'error';
+  return verdict === 'deny' ? 'denied' : 'no-opinion';
+}

@@ -1,0 +1,62 @@
+import { expect, test } from '@jest/globals';
+import { callUntil } from '@cluster-apiserver/base';
+import type { AdmissionContext } from '@cluster-apiserver/gates';
+import type { ServedKind } from '@cluster-apiserver/model';
+import { getPolicySources, getWebhookSources } from './applicable-sources.ts';
+import { type Sources, withActive } from './active.ts';
+
+const resource = (group: string, plural: string) => ({ group, plural }) as ServedKind;
+const accounts = resource('', 'serviceaccounts');
+const admission = 'admissionregistration.k8s.io';
+const call = callUntil(Number.POSITIVE_INFINITY);
+
+/** What a write of the resource obeys. */
+const inForce = (sources: Sources<string>): ((written: ServedKind) => unknown) => {
+  const act = withActive(sources, (_, all) => all);
+  return (written) => act({ resource: written, call } as AdmissionContext);
+};
+const fromApi = (current: readonly string[]): Sources<string>['fromApi'] => ({
+  current,
+  waitUntilCurrent: () => undefined,
+  close: () => {},
+});
+
+test.each<[string, ServedKind, string[], string[]]>([
+  ['an object', accounts, ['file', 'api'], ['file', 'api']],
+  ['a policy', resource(admission, 'mutatingadmissionpolicies'), ['file'], ['file']],
+  ['a binding', resource(admission, 'validatingadmissionpolicybindings'), ['file'], ['file']],
+  ['webhooks', resource(admission, 'mutatingwebhookconfigurations'), ['file', 'api'], ['file']],
+  ['a review of a token', resource('authentication.k8s.io', 'tokenreviews'), [], ['file', 'api']],
+  ['a review of access', resource('authorization.k8s.io', 'subjectaccessreviews'), [], ['file', 'api']],
+  ['a role', resource('rbac.authorization.k8s.io', 'roles'), ['file', 'api'], ['file', 'api']],
+])('a write of %s obeys the policies %3$j and the webhooks %4$j in their order', (_, written, policies, webhooks) => {
+  const sources = { fromFiles: () => ['file'], fromApi: fromApi(['api']) };
+  expect(inForce({ ...sources, applicableSources: getPolicySources })(written)).toEqual(policies);
+  expect(inForce({ ...sources, applicableSources: getWebhookSources })(written)).toEqual(webhooks);
+});
+
+test('a write reuses the compiled policies as long as nothing changes', () => {
+  let files: readonly string[] = ['file'];
+  const api = { ...fromApi(['api']) };
+  const of = inForce({ applicableSources: getPolicySources, fromFiles: () => files, fromApi: api });
+  const before = of(accounts);
+  expect(of(accounts)).toBe(before);
+  files = ['other'];
+  expect(of(accounts)).toEqual(['other', 'api']);
+  Object.assign(api, { current: [] });
+  expect(of(accounts)).toEqual(['other']);
+  files = [];
+  expect(of(accounts)).toBe(api.current);
+});
+
+test('only requests that API policies apply to wait until these are current', async () => {
+  const api = fromApi(['api']);
+  const waiting = inForce({
+    applicableSources: getPolicySources,
+    fromFiles: () => ['file'],
+    fromApi: { ...api, waitUntilCurrent: () => Promise.resolve() },
+  });
+  expect(waiting(resource(admission, 'mutatingadmissionpolicies'))).toEqual(['file']);
+  expect(waiting(accounts)).toBeInstanceOf(Promise);
+  expect(await waiting(accounts)).toEqual(['file', 'api']);
+});

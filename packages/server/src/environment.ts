@@ -1,0 +1,51 @@
+import type { LogFiles } from '@cluster-apiserver/audit';
+import type { Clock, Random } from '@cluster-apiserver/base';
+import type { listen } from '@cluster-apiserver/pipeline';
+import type { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
+
+/** What the server needs from the system. main.ts passes the real implementations; tests and simulations pass doubles. */
+export interface Environment {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly files: Files;
+  /** Files of the audit log. */
+  readonly auditFiles: LogFiles;
+  /** Opens connections to etcd. */
+  readonly connectEtcd: typeof http2Connect;
+  /** Opens connections to KMS plugins. */
+  readonly connectKms: KmsConnections;
+  /** Opens the port for clients. */
+  readonly listen: typeof listen;
+  /** Version of Node.js and platform. */
+  readonly runtime: Runtime;
+  /** Used size of the V8 heap, including garbage, and the limit at which V8 ends the process. */
+  readonly heap: () => Heap;
+  /** Writes a log line without blocking. Returns false if the line was dropped. */
+  readonly write: (line: string) => unknown;
+}
+
+export interface KmsConnections {
+  readonly v1: typeof kmsV1Service;
+  readonly v2: typeof kmsV2Service;
+}
+
+export interface Runtime {
+  /** Version of Node.js, such as `v24.1.0`. */
+  readonly version: string;
+  /** In the terms of Node.js: `linux`, `x64`. */
+  readonly platform: string;
+  readonly arch: string;
+}
+
+export interface Heap {
+  readonly usedBytes: number;
+  readonly limitBytes: number;
+}
+
+export interface Files {
+  read(path: string): Promise<Buffer>;
+  /** Names of the files in a directory, without subdirectories. */
+  list(directory: string): Promise<readonly string[]>;
+  /** Creates parent directories; only the owner may read the file. */
+  write(path: string, content: string): Promise<void>;
+}

@@ -1,0 +1,152 @@
+import type { CleanupStack } from '@cluster-apiserver/base';
+import { createMeasuredAuthenticator, createMeasuredAuthorizer } from '@cluster-apiserver/gates';
+import type { Kind, Review } from '@cluster-apiserver/model';
+import {
+  type ApiRequest,
+  type Auditor,
+  buildHandlerChain,
+  type NonResourceRoutes,
+  discoveryRoutes,
+  createNonResourceRouter,
+  type Handler,
+  healthRoutes,
+  metricsRoutes,
+  openApiRoutes,
+  OpenWatches,
+  type ReportFault,
+  type ReportRejection,
+  createRouter,
+} from '@cluster-apiserver/pipeline';
+import type { Log, Tracer } from '@cluster-apiserver/telemetry';
+import { asError } from '../as-error.ts';
+import type { AccessControl } from './access-control.ts';
+import { compileAllowedOrigins } from './allowed-origins.ts';
+import type { Authenticators } from './authenticators.ts';
+import { configzPath, createConfigzDocument } from './configz.ts';
+import type { ServerContext } from './context.ts';
+import { createAuthenticationMeasures, createAuthorizationAttemptMeasures } from './identity-measures.ts';
+import { createInFlightMeasures } from './in-flight-measures.ts';
+import { openRequestLog } from './request-log.ts';
+import { createRequestMeasures } from './request-measures.ts';
+import { openReviews } from './reviews.ts';
+import type { ServedResources } from './served-resources.ts';
+import { getApiAudiences } from './service-account-flags.ts';
+import { createStatusDocuments } from './status-documents.ts';
+import { createWatchMeasures } from './watch-measures.ts';
+
+export interface HandlerDependencies {
+  readonly served: ServedResources;
+  readonly access: AccessControl;
+  readonly authenticators: Authenticators;
+  readonly tracer: Tracer | undefined;
+  readonly auditor: Auditor | undefined;
+  /** Documents of the issuer of service account tokens; empty if no tokens are issued. */
+  readonly issuerDocuments: NonResourceRoutes;
+}
+
+/** The request pipeline: all stages, and behind them the routes to resources, reviews and documents. */
+export function createRequestHandler(
+  context: ServerContext,
+  { served, access, authenticators, tracer, auditor, issuerDocuments }: HandlerDependencies,
+  scope: CleanupStack,
+): Handler<ApiRequest> {
+  const { flags, environment, metrics, log, gates } = context;
+  const { clock, random } = environment;
+  const { resources, views } = served;
+  const { authorizer, admission } = access;
+  const reviews = openReviews({
+    clock,
+    tokens: authenticators.tokens,
+    authorizer,
+    apiAudiences: getApiAudiences(flags),
+  });
+  const kinds = [...served.kinds, ...reviews];
+  const report = createFaultReporter(log);
+  return buildHandlerChain(
+    {
+      clock,
+      random,
+      requestTimeoutMs: flags['request-timeout'],
+      allowedOrigin: compileAllowedOrigins(flags['cors-allowed-origins']),
+      authenticator: createMeasuredAuthenticator(authenticators.requests, clock, createAuthenticationMeasures(metrics)),
+      authorizer: createMeasuredAuthorizer(authorizer, clock, createAuthorizationAttemptMeasures(metrics)),
+      auditor,
+      inFlightLimits: {
+        readOnly: flags['max-requests-inflight'],
+        mutating: flags['max-mutating-requests-inflight'],
+      },
+      inFlightMeasures: createInFlightMeasures(metrics, kinds, clock, scope),
+      measures: createRequestMeasures(metrics, kinds, clock),
+      requestLog: openRequestLog(log),
+      tracer,
+      report,
+      reportRejection: createRejectionReporter(log),
+    },
+    createRouter({
+      resources: [...resources, ...views],
+      reviews,
+      clock,
+      checks: { admission, authorizer },
+      deleteCollectionWorkers: flags['delete-collection-workers'],
+      unsafeDeletionAuthorizer: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
+      watchLimits: {
+        clock,
+        random,
+        minRequestTimeoutMs: flags['min-request-timeout'] * 1000,
+        openWatches: createOpenWatches(context),
+        measures: createWatchMeasures(metrics, kinds),
+        report,
+      },
+      nonResourceRouter: createNonResourceRouter(createDocuments(context, kinds, issuerDocuments)),
+    }),
+  );
+}
+
+const createFaultReporter =
+  (log: Log): ReportFault =>
+  (error, { request, auditId }) =>
+    log.withName('http').error('internal error', {
+      method: request.method,
+      path: request.target.split('?', 1)[0],
+      'audit-ID': auditId,
+      error: asError(error),
+      stack: asError(error).stack,
+    });
+
+const createRejectionReporter =
+  (log: Log): ReportRejection =>
+  (error, { request, auditId }) =>
+    log.withName('authentication').warn('authentication failed', {
+      'audit-ID': auditId,
+      srcIP: request.remoteAddress,
+      error,
+    });
+
+const createOpenWatches = ({ flags, environment: { clock }, log }: ServerContext): OpenWatches =>
+  new OpenWatches({
+    clock,
+    maxPerUser: flags['max-watches-per-user'],
+    reportStalled: (count) =>
+      log
+        .withName('watch')
+        .info('ended watches whose clients stopped reading; they can resume where they were', { count }),
+  });
+
+/** Paths that are not resources: discovery, OpenAPI, health, token issuer, metrics and the state of this server. */
+function createDocuments(
+  context: ServerContext,
+  kinds: readonly (Kind | Review)[],
+  issuerDocuments: NonResourceRoutes,
+): NonResourceRoutes {
+  const { flags, environment, metrics, slis, health, version, records } = context;
+  const { clock, random } = environment;
+  return {
+    ...discoveryRoutes(kinds, version),
+    ...openApiRoutes(kinds, version.gitVersion, clock),
+    ...healthRoutes(health),
+    ...issuerDocuments,
+    ...createStatusDocuments({ flags, version, clock, random }),
+    ...metricsRoutes(metrics, slis),
+    [configzPath]: createConfigzDocument(flags, records, clock),
+  };
+}

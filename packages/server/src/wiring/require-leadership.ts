@@ -1,0 +1,26 @@
+import { StorageUnavailableError, type Store } from '@cluster-apiserver/storage';
+
+/**
+ * Checks leadership before each write. After a pause of the process, queued work may run before the timer that ends the
+ * term.
+ */
+export function requireLeadership(store: Store, leading: () => boolean): Store {
+  const checkLeadership = (): void => {
+    if (!leading()) throw new StorageUnavailableError('leadership was lost');
+  };
+  return {
+    get: store.get,
+    list: store.list,
+    watch: store.watch,
+    readLatestRevision: store.readLatestRevision,
+    requestProgress: store.requestProgress,
+    restartWatches: store.restartWatches,
+    onHistoryReplaced: store.onHistoryReplaced,
+    get historyNumber() {
+      return store.historyNumber;
+    },
+    create: async (...write) => (checkLeadership(), store.create(...write)),
+    update: async (...write) => (checkLeadership(), store.update(...write)),
+    delete: async (...write) => (checkLeadership(), store.delete(...write)),
+  };
+}
