@@ -10,7 +10,7 @@ import { main, root } from './project.mjs';
 import { buildPackages } from './packages.mjs';
 
 /** The import of tests that have two repetition counts. */
-const countsOf = /from '[./]*(?:base\/test\/)?soak\.ts'/;
+const countsOf = /from '@cluster-apiserver\/testkit\/soak'/;
 const soakMaxMs = 6 * 3_600_000;
 
 await main(async (patterns) => {

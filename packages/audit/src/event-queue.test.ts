@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { handClock } from '../../base/test/hand-clock.ts';
-import { untilTurned } from '../../base/test/until.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { EventQueue, type EventQueueOptions } from './event-queue.ts';
 
 /** What is sent waits until the test lets it go. */
 function openQueue(options: Partial<EventQueueOptions> = {}) {
-  const clock = handClock();
+  const clock = fakeClock();
   const sent: string[][] = [];
   const sends: { resolve: () => void; reject: (error: Error) => void }[] = [];
   const lost: { readonly error: string; readonly events: number }[] = [];

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { loadAuditPolicy } from '@cluster-apiserver/config';
 import { StatusError } from '@cluster-apiserver/model';
-import { handClock } from '../../base/test/hand-clock.ts';
-import { untilTurned } from '../../base/test/until.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { createAuditor } from './auditor.ts';
 import type { AuditBackend } from './backend.ts';
 import type { AuditedRequest } from './recorder.ts';
@@ -36,7 +36,7 @@ function begin(rule: object, part: Partial<AuditedRequest['info']> & { header?: 
   const ends: (() => void)[] = [];
   const { header, ...info } = part;
   const auditor = createAuditor({
-    clock: handClock(),
+    clock: fakeClock(),
     policy: () => loadAuditPolicy(JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [rule] })),
     backend,
     measures: {

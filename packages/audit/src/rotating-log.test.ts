@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { type HandClock, handClock } from '../../base/test/hand-clock.ts';
-import { untilTurned } from '../../base/test/until.ts';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import type { LogFiles } from './log-files.ts';
 import { RotatingLog, type RotatingLogOptions } from './rotating-log.ts';
 
 /** Files in memory, whose writes and renames fail as a test says. */
-let clock: HandClock;
+let clock: FakeClock;
 let contents: Map<string, string>;
 let failures: string[];
 /** The errors of the next writes; a number writes so many bytes. */
@@ -47,7 +47,7 @@ const files: LogFiles = {
 };
 
 beforeEach(() => {
-  clock = handClock();
+  clock = fakeClock();
   contents = new Map();
   failures = [];
   writes = [];

@@ -14,7 +14,7 @@ import {
   systemClock,
   systemRandom,
 } from './index.ts';
-import { untilTurned } from '../test/until.ts';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 
 test.each([
   ['0', 0],

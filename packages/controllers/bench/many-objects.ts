@@ -11,8 +11,8 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { bytesOf, decode, encodeStored, type KubeObject, type ObjectMeta } from '@cluster-apiserver/model';
 import { create, deleteObject, openRegistry, type Resource } from '@cluster-apiserver/registry';
 import { type Call, revision, type Store } from '@cluster-apiserver/storage';
-import { type Turn, watchTurns } from '../../base/test/turns.ts';
-import { until } from '../../base/test/until.ts';
+import { type Turn, watchTurns } from '@cluster-apiserver/testkit/turns';
+import { until } from '@cluster-apiserver/testkit/until';
 import { openLargeStore } from '../../storage/test/open-large-store.ts';
 import { collectGarbage, type ControllerMeasures, drainNamespaces } from '../src/index.ts';
 

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { handClock } from '../../base/test/hand-clock.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { createPace } from './pace.ts';
 
 /** Time passes with each step of a pass. */
 function open() {
-  const clock = handClock();
+  const clock = fakeClock();
   const term = new AbortController();
   const resumes: (() => void)[] = [];
   const pace = createPace({ ...clock, soon: (callback) => void resumes.push(callback) }, term.signal);

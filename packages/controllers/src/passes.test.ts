@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { StorageUnavailableError } from '@cluster-apiserver/storage';
-import { handClock } from '../../base/test/hand-clock.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { createPasses } from './passes.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -12,7 +12,7 @@ const failureOf = (work: Promise<void>): Promise<unknown> => work.catch((error: 
 
 function open() {
   const term = new AbortController();
-  const clock = handClock();
+  const clock = fakeClock();
   const passes = createPasses(clock, term.signal);
   let begun = 0;
   let end = Promise.withResolvers<void>();

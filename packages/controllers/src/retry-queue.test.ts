@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { handClock } from '../../base/test/hand-clock.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { retryQueue } from './retry-queue.ts';
 
 /** A queue whose work ends when the test says so. */
 function openQueue({ workers = 2 } = {}) {
-  const clock = handClock();
+  const clock = fakeClock();
   const begun: string[] = [];
   const ends = new Map<string, PromiseWithResolvers<void>>();
   const failures: number[] = [];

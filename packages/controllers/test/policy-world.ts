@@ -12,11 +12,11 @@ import {
   type Resource,
 } from '@cluster-apiserver/registry';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
-import { type HandClock, handClock } from '../../base/test/hand-clock.ts';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { type DisturbedStore, disturbedStore } from './disturbed-store.ts';
 
 export interface PolicyWorld {
-  readonly clock: HandClock;
+  readonly clock: FakeClock;
   readonly store: DisturbedStore;
   /** A replica of its own; through the store that can be disturbed, if nothing else is said. */
   open(through?: Store): Registry;
@@ -45,8 +45,8 @@ export function resourceIn({ resources }: Registry, plural: string): Resource {
 }
 
 export function policyWorld(): PolicyWorld {
-  const clock = handClock();
-  const memory = memoryStore(handClock());
+  const clock = fakeClock();
+  const memory = memoryStore(fakeClock());
   const store = disturbedStore(memory);
   const opened: Registry[] = [];
   const open = (through: Store = store): Registry => {

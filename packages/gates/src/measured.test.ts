@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
 import type { AccessDecision, AccessQuestion, UserInfo } from '@cluster-apiserver/model';
-import { handClock } from '../../base/test/hand-clock.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import {
   type Credentials,
   createMeasuredAuthenticator,
@@ -27,7 +27,7 @@ describe.each(['at once', 'later'])('what is known %s', (when) => {
     [undefined, 'failure', undefined],
     [rejected, 'error', undefined],
   ] as const)('is counted as an authentication (%#)', async (outcome, result, user) => {
-    const clock = handClock();
+    const clock = fakeClock();
     const observed: unknown[] = [];
     const inner = {
       authenticate: () => {
@@ -51,7 +51,7 @@ describe.each(['at once', 'later'])('what is known %s', (when) => {
     [{ verdict: 'noOpinion', error: new Error('a webhook is away') }, 'error'],
     [{ verdict: 'notReady' }, 'error'],
   ] satisfies [AccessDecision, string][])('is counted as an authorization (%#)', async (decision, result) => {
-    const clock = handClock();
+    const clock = fakeClock();
     const observed: unknown[] = [];
     const inner = {
       authorize: () => {
@@ -68,7 +68,7 @@ describe.each(['at once', 'later'])('what is known %s', (when) => {
 test('rules are asked of who has them, and nobody else', async () => {
   const rules = { resource: [], nonResource: [], incomplete: false } as never;
   const authorize = (): AccessDecision => ({ verdict: 'deny' });
-  const clock = handClock();
+  const clock = fakeClock();
   expect(createMeasuredAuthorizer({ authorize }, clock, () => {}).rulesOf).toBeUndefined();
   expect(createMeasuredAuthorizer({ authorize, rulesOf: () => rules }, clock, () => {}).rulesOf?.(ann, 'n', call)).toBe(
     rules,

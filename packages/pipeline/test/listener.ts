@@ -237,9 +237,9 @@ export async function send(served: Served, protocol: Protocol, sent: Sent = {}):
 }
 
 /** A clock that is advanced by hand. */
-export type HandClock = Clock & { advance(ms: number): void };
+export type FakeClock = Clock & { advance(ms: number): void };
 
-export function handClock(): HandClock {
+export function fakeClock(): FakeClock {
   let nowMs = 0;
   let waiting: { atMs: number; callback: () => void }[] = [];
   return {

@@ -6,7 +6,7 @@ import { create, openRegistry, type Registry, type Resource } from '@cluster-api
 import { memoryStore } from '@cluster-apiserver/storage';
 import { type ApiRequest, type Sink } from '../src/exchange.ts';
 import type { AuthenticatedContext } from '../src/request-context.ts';
-import { type HandClock, handClock } from './listener.ts';
+import { type FakeClock, fakeClock } from './listener.ts';
 import { parseRequestInfo } from '../src/request-info.ts';
 import { robotKind } from '../../registry/test/robot-kind.ts';
 import { OpenWatches } from '../src/handlers/open-watches.ts';
@@ -73,7 +73,7 @@ export function unreading(): Client {
 export interface Watches {
   readonly memory: ReturnType<typeof memoryStore>;
   /** The clock of the handler. */
-  readonly clock: HandClock;
+  readonly clock: FakeClock;
   readonly faults: readonly unknown[];
   /** Watches that are counted as open. */
   readonly open: number;
@@ -104,7 +104,7 @@ export function useWatches(): Watches {
   let watchRobots: ReturnType<typeof watchHandler>;
   const created = () => ({
     memory: memoryStore(systemClock),
-    clock: handClock(),
+    clock: fakeClock(),
     faults: [] as unknown[],
     open: 0,
     stalled: [] as Watched[],

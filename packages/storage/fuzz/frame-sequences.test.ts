@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { repetitions } from '../../base/test/soak.ts';
+import { repetitions } from '@cluster-apiserver/testkit/soak';
 import type { Connection, StreamListener } from '../src/etcd/http2/connection.ts';
 import { connectNatively } from '../src/etcd/http2/native-connection.ts';
 import { runFrameSequence } from './frame-sequences.ts';

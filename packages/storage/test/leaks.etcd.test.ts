@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { systemClock } from '@cluster-apiserver/base';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
 import { conditionalWrite } from '../src/etcd/wire/key-value.ts';
-import { canary, leaksIn } from './leaks.ts';
-import { type RealEtcd, startEtcd } from './real-etcd.ts';
+import { canary, leaksIn } from '@cluster-apiserver/testkit/leaks';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 
 const forms: readonly (readonly [string, string, string])[] = [
   ['in clear', `{"a":"${canary}"}`, 'in clear'],

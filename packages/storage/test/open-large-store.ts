@@ -4,7 +4,7 @@ import { etcdStore } from '../src/etcd/etcd-store.ts';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
 import type { Store } from '../src/store.ts';
 import { identity } from '../src/transform/transformer.ts';
-import { startEtcd } from './real-etcd.ts';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 
 /** Benches wait for etcd, which may be busy for seconds with a million keys or its disk. */
 const electionTimeoutMs = 10_000;

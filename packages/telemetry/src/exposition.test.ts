@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { exposed } from '../test/exposed.ts';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
 import { createMetrics } from './index.ts';
 
 const sampleLines = (text: string): string[] => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { createHealth, createMetrics, type Endpoint } from './index.ts';
-import { exposed } from '../test/exposed.ts';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
 
 test('a bucket counts values up to its inclusive bound, and the last one all values', async () => {
   const metrics = createMetrics({ ofProcess: false });

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import os from 'node:os';
 import path from 'node:path';
 import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
-import { until } from '../../base/test/until.ts';
-import { type OtlpReceiver, startReceiver } from '../test/otlp-receiver.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { type OtlpReceiver, startReceiver } from '@cluster-apiserver/testkit/otlp-receiver';
 import { type OpenTracer, openTracer, type TracerOptions } from './tracer.ts';
 
 const million = 1_000_000;

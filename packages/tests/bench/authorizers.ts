@@ -13,7 +13,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createSelfSigned } from '@cluster-apiserver/certificates';
-import { startEtcd } from '../../storage/test/real-etcd.ts';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { http1Client } from '../test/fault/client.ts';
 import {
   adminToken,

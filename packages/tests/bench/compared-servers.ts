@@ -8,8 +8,8 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { until } from '../../base/test/until.ts';
-import { freePorts } from '../../storage/test/real-etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { freePorts } from '@cluster-apiserver/testkit/etcd';
 import { http1Client } from '../test/fault/client.ts';
 
 const pairs = 5;

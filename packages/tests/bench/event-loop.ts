@@ -20,7 +20,7 @@ import {
   watch,
 } from '@cluster-apiserver/registry';
 import { type Call, type Revision, revision } from '@cluster-apiserver/storage';
-import { type Turn, watchTurns } from '../../base/test/turns.ts';
+import { type Turn, watchTurns } from '@cluster-apiserver/testkit/turns';
 import { openLargeStore } from '../../storage/test/open-large-store.ts';
 import { forEach, keyOf, nameOf, namespaceOf, valueOf } from './accounts.ts';
 import { updateInThread } from './update-accounts.ts';

@@ -15,7 +15,7 @@ import os from 'node:os';
 import path from 'node:path';
 import tls from 'node:tls';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { until } from '../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type ComposeProcesses, startComposeProcesses } from '../test/deploy/compose-processes.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';

@@ -7,7 +7,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { startEtcd } from '../../storage/test/real-etcd.ts';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { enforcePolicies } from './policies.ts';
 import { adminToken, applyLoad, startBenchServer, thisCheckout } from './compared-servers.ts';
 

@@ -7,8 +7,8 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { until } from '../../base/test/until.ts';
-import { startEtcd } from '../../storage/test/real-etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import {
   adminToken,
   type BenchServer,

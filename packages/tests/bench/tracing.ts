@@ -7,8 +7,8 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { startEtcd } from '../../storage/test/real-etcd.ts';
-import { startReceiver } from '../../telemetry/test/otlp-receiver.ts';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { startReceiver } from '@cluster-apiserver/testkit/otlp-receiver';
 import { compare, type BenchServer, startBenchServer, thisCheckout } from './compared-servers.ts';
 
 const rounds = 2;

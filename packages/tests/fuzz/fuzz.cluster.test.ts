@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
-import { repetitions, soaking } from '../../base/test/soak.ts';
+import { repetitions, soaking } from '@cluster-apiserver/testkit/soak';
 
 const inputs = repetitions({ ci: 20_000, soak: 1_000_000 });
 /** A fixed seed makes continuous integration deterministic. */

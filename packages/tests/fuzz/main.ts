@@ -5,7 +5,7 @@
 import fs from 'node:fs';
 import { parseArgs } from 'node:util';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { allKeys } from '../test/etcd.ts';
+import { allKeys } from '@cluster-apiserver/testkit/etcd-gateway';
 import { clusterFiles, readProcessState, waitUntilReady } from '../test/hostile/server-process.ts';
 import type { FuzzContext } from './input.ts';
 import { errorLines, signatureOf } from './check-response.ts';

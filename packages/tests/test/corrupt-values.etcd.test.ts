@@ -1,8 +1,8 @@
 /** Corrupt values in etcd: only pages that contain them fail, and neither logs nor responses quote them. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../../base/test/until.ts';
-import { putRaw } from './etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { putRaw } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type ApiResponse, type TestServer, serveKinds } from './serve-kinds.ts';
 
 let server: TestServer;

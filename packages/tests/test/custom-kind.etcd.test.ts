@@ -15,7 +15,7 @@ import {
   type ObjectOf,
   string,
 } from '@cluster-apiserver/model';
-import { until } from '../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds } from './serve-kinds.ts';
 
 const fields = {

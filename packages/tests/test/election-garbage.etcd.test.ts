@@ -1,9 +1,9 @@
 /** Garbage in the key of the leader election is logged and removed, and does not block the election. */
 import { expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../../base/test/until.ts';
-import { startEtcd } from '../../storage/test/real-etcd.ts';
-import { allKeys, putRaw } from './etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { allKeys, putRaw } from '@cluster-apiserver/testkit/etcd-gateway';
 import { serveKinds } from './serve-kinds.ts';
 
 const key = '/registry/.own/election/leader';

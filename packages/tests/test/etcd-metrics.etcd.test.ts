@@ -4,10 +4,10 @@ import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../../base/test/until.ts';
-import { startEtcd } from '../../storage/test/real-etcd.ts';
-import { startProxy, type TcpProxy } from '../../storage/test/tcp-proxy.ts';
-import { putRaw, rawValue } from './etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { startProxy, type TcpProxy } from '@cluster-apiserver/testkit/tcp-proxy';
+import { putRaw, rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type TestServer, serveKinds } from './serve-kinds.ts';
 
 /** Time to start a server and to resolve a write in doubt. */

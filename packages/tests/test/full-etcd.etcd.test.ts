@@ -5,9 +5,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { IncomingMessage } from 'node:http';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../../base/test/until.ts';
-import { type RealEtcd, startEtcd } from '../../storage/test/real-etcd.ts';
-import { reclaimSpace } from './etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { reclaimSpace } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type ApiResponse, type TestServer, serveKinds } from './serve-kinds.ts';
 
 const quotaBytes = 8 * 1024 * 1024;

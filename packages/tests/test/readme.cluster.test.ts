@@ -2,7 +2,7 @@ import { afterAll, beforeAll, test } from '@jest/globals';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { type Cluster, startCluster } from './cluster.ts';
+import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { describeWithKubectl } from './kubectl/kubectl.ts';
 import { runReadme } from './run-readme.ts';
 

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { until } from '../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 
 /** Runs the README's commands one by one in a shell, as a new user would. */
 const readme = fs.readFileSync(path.resolve(import.meta.dirname, '..', '..', '..', 'README.md'), 'utf8');

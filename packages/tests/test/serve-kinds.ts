@@ -11,8 +11,8 @@ import { listen } from '@cluster-apiserver/pipeline';
 import { assemble, auditFiles, parseFlags, type Server, type Environment } from '@cluster-apiserver/server';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
-import { until } from '../../base/test/until.ts';
-import { type RealEtcd, startEtcd } from '../../storage/test/real-etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 
 export interface TestServer {
   /** For separate clients: the server's URL and certificate, and an administrator's token. */

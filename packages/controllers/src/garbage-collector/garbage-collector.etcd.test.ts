@@ -9,8 +9,8 @@ import {
   identity,
   openEtcdClient,
 } from '@cluster-apiserver/storage';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { until } from '../../../base/test/until.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { until } from '@cluster-apiserver/testkit/until';
 import { blocking, type Collecting, createWorld, owned, type World } from '../../test/world.ts';
 
 let etcd: RealEtcd;

@@ -9,21 +9,21 @@ import {
   StorageUnavailableError,
 } from '@cluster-apiserver/storage';
 import { type DisturbedStore, disturbedStore } from '../../test/disturbed-store.ts';
-import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { blocking, type Collecting, createWorld, owned, type World } from '../../test/world.ts';
 
 const eventKeys = '/registry/events/';
 
-let clock: HandClock;
+let clock: FakeClock;
 let store: DisturbedStore;
 let memory: ReturnType<typeof memoryStore>;
 let world: World;
 let running: Collecting[];
 
 beforeEach(() => {
-  clock = handClock();
+  clock = fakeClock();
   // The store has a clock of its own: only the collector waits for the clock of the test.
-  memory = memoryStore(handClock());
+  memory = memoryStore(fakeClock());
   store = disturbedStore(memory);
   world = createWorld({ store: memory, clock, call: () => callUntil(Number.POSITIVE_INFINITY) });
   running = [];

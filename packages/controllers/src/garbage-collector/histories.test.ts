@@ -8,7 +8,7 @@ import type { KubeObject, ObjectMeta } from '@cluster-apiserver/model';
 import { deleteObject, get, type Outcome } from '@cluster-apiserver/registry';
 import { memoryStore, StorageUnavailableError } from '@cluster-apiserver/storage';
 import { disturbedStore } from '../../test/disturbed-store.ts';
-import { handClock } from '../../../base/test/hand-clock.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { createWorld, owned } from '../../test/world.ts';
 
 interface Account {
@@ -33,8 +33,8 @@ const theCollectorCameFirst = (): void => {};
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 async function history(random: Random): Promise<Judged[]> {
-  const clock = handClock();
-  const memory = memoryStore(handClock());
+  const clock = fakeClock();
+  const memory = memoryStore(fakeClock());
   const store = disturbedStore(memory);
   const world = createWorld({ store: memory, clock, call: () => call });
   const accounts: Account[] = [];

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { KubeObject } from '@cluster-apiserver/model';
 import { getCached, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
-import { handClock } from '../../../base/test/hand-clock.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { blocking, createWorld, type World } from '../../test/world.ts';
 import { Graph, type GraphNode } from './graph.ts';
 import { type NextActionReader, nextActionReader } from './next-action.ts';
@@ -16,8 +16,8 @@ let graph: Graph;
 let actions: NextActionReader;
 
 beforeEach(() => {
-  memory = memoryStore(handClock());
-  world = createWorld({ store: memory, clock: handClock(), call: () => call });
+  memory = memoryStore(fakeClock());
+  world = createWorld({ store: memory, clock: fakeClock(), call: () => call });
   graph = new Graph(world.resources, referenceResolver(world.resources));
   actions = nextActionReader(graph, world.resources);
 });

@@ -14,11 +14,11 @@ import {
 } from '@cluster-apiserver/registry';
 import { memoryStore, type Revision, type Store, StorageUnavailableError } from '@cluster-apiserver/storage';
 import { type DisturbedStore, disturbedStore } from '../../test/disturbed-store.ts';
-import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { recordedMeasures } from '../../test/world.ts';
 import { drainNamespaces, type NamespaceControllerEvent } from './namespace-controller.ts';
 
-let clock: HandClock;
+let clock: FakeClock;
 let memory: ReturnType<typeof memoryStore>;
 let store: DisturbedStore;
 let registry: Registry;
@@ -28,8 +28,8 @@ const call = callUntil(Number.POSITIVE_INFINITY);
 const quiet = { dryRun: false, warn: () => {} };
 
 beforeEach(() => {
-  clock = handClock();
-  memory = memoryStore(handClock());
+  clock = fakeClock();
+  memory = memoryStore(fakeClock());
   store = disturbedStore(memory);
   registry = open(memory);
   running = [];

@@ -3,7 +3,7 @@ import { CleanupStack, systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import net from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { untilTurned as until } from '../../../base/test/until.ts';
+import { untilTurned as until } from '@cluster-apiserver/testkit/until';
 import { openFront } from './front.ts';
 import type { Probe } from './readiness.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
-import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { contextOf } from '../../test/admission.ts';
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
 import { type EventLimit, createEventRateLimit } from './event-rate-limit.ts';
@@ -20,8 +20,8 @@ const limit = (type: EventLimit['type'], part: Partial<EventLimit> = {}): EventL
   ...part,
 });
 
-const opened = (...limits: EventLimit[]): { readonly plugin: AdmissionPlugin; readonly clock: HandClock } => {
-  const clock = handClock();
+const opened = (...limits: EventLimit[]): { readonly plugin: AdmissionPlugin; readonly clock: FakeClock } => {
+  const clock = fakeClock();
   return { plugin: createEventRateLimit(limits, clock), clock };
 };
 

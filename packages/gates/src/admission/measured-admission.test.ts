@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { handClock } from '../../../base/test/hand-clock.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { contextOf } from '../../test/admission.ts';
 import type { AdmissionPlugin } from './admission.ts';
 import { type AdmissionMeasures, createMeasuredAdmission } from './measured-admission.ts';
 
-const clock = handClock();
+const clock = fakeClock();
 const observed: unknown[] = [];
 beforeEach(() => void observed.splice(0));
 const measures: AdmissionMeasures = {

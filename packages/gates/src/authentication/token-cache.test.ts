@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
-import { ManualClock } from '../../test/oidc/manual-clock.ts';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { createTokenCache } from './token-cache.ts';
 import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
 import { TokenRejectedError } from './token-rejected-error.ts';
@@ -8,7 +8,7 @@ import { TokenRejectedError } from './token-rejected-error.ts';
 const call = callUntil(Number.POSITIVE_INFINITY);
 
 const startMs = 1_000_000;
-let clock: ManualClock;
+let clock: FakeClock;
 let looked: string[];
 let statuses: string[];
 let answers: (token: string) => TokenAnswer | undefined | Promise<TokenAnswer | undefined>;
@@ -20,7 +20,7 @@ const userOf = (token: string, expiresAtMs?: number): TokenAnswer => ({
 });
 
 beforeEach(() => {
-  clock = new ManualClock(startMs);
+  clock = fakeClock(startMs);
   looked = [];
   statuses = [];
   answers = async (token) => userOf(token);
@@ -44,7 +44,7 @@ test('a token is authenticated once per TTL', async () => {
     [9_999, 1],
     [1, 2],
   ] as const) {
-    clock.move(moveMs);
+    clock.advance(moveMs);
     expect(await tokens.authenticateToken('a', call)).toEqual(userOf('a'));
     expect(looked).toHaveLength(times);
   }
@@ -59,9 +59,9 @@ test('a cached answer is returned synchronously', async () => {
 test('an answer is not cached beyond the expiry of its token', async () => {
   answers = async (token) => (clock.now() < startMs + 3_000 ? userOf(token, startMs + 3_000) : undefined);
   expect(await tokens.authenticateToken('a', call)).toBeDefined();
-  clock.move(2_999);
+  clock.advance(2_999);
   expect(await tokens.authenticateToken('a', call)).toBeDefined();
-  clock.move(1);
+  clock.advance(1);
   expect(await tokens.authenticateToken('a', call)).toBeUndefined();
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import type { AccessQuestion, UserInfo } from '@cluster-apiserver/model';
 import type { HttpsResponse } from '../../src/https/https-client.ts';
-import { ManualClock } from '../oidc/manual-clock.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import {
   call,
   condition,
@@ -97,18 +97,18 @@ describe('The review', () => {
 
 describe('The cache', () => {
   test('returns a decision synchronously until it expires', async () => {
-    const clock = new ManualClock(0);
+    const clock = fakeClock(0);
     const hook = scriptedWebhook(clock, allows, { authorizedTtlMs: 1_000, unauthorizedTtlMs: 100 });
     expect(await hook.authorizer.authorize(questionOf('ann'), call)).toEqual({ verdict: 'allow' });
-    clock.move(999);
+    clock.advance(999);
     expect(hook.authorizer.authorize(questionOf('ann'), call)).toEqual({ verdict: 'allow' });
     hook.script = says({ allowed: false, reason: 'not you' });
-    clock.move(1);
+    clock.advance(1);
     const refused = { verdict: 'noOpinion', reason: 'not you' };
     expect(await hook.authorizer.authorize(questionOf('ann'), call)).toEqual(refused);
     expect(hook.authorizer.authorize(questionOf('ann'), call)).toEqual(refused);
     hook.script = says({ allowed: false, denied: true });
-    clock.move(100);
+    clock.advance(100);
     expect(await hook.authorizer.authorize(questionOf('ann'), call)).toEqual({ verdict: 'deny' });
     expect(hook.authorizer.authorize(questionOf('ann'), call)).toEqual({ verdict: 'deny' });
     expect(hook.asked).toHaveLength(3);
@@ -196,7 +196,7 @@ describe('The cache', () => {
   });
 
   test('is bounded and evicts the least recently used entry', async () => {
-    const clock = new ManualClock(0);
+    const clock = fakeClock(0);
     const hook = scriptedWebhook(clock, allows);
     const ask = async (name: string): Promise<void> => void (await hook.authorizer.authorize(questionOf(name), call));
     await ask('idle');
@@ -204,7 +204,7 @@ describe('The cache', () => {
     for (let at = 0; at < 16_384; at++) {
       await ask(`user-${at}`);
       if (at % 4_096 !== 0) continue;
-      clock.move(1_000);
+      clock.advance(1_000);
       await ask('busy');
     }
     const before = hook.asked.length;
@@ -228,7 +228,7 @@ describe('The cache', () => {
 describe('Callers', () => {
   test('with the same concurrent request share one call', async () => {
     const answer = Promise.withResolvers<HttpsResponse>();
-    const hook = scriptedWebhook(new ManualClock(0), () => answer.promise);
+    const hook = scriptedWebhook(fakeClock(0), () => answer.promise);
     const gone = new AbortController();
     const leaving = hook.authorizer.authorize(questionOf('ann'), { ...call, signal: gone.signal });
     const staying = Array.from({ length: 5 }, async () => hook.authorizer.authorize(questionOf('ann'), call));
@@ -241,12 +241,12 @@ describe('Callers', () => {
   });
 
   test('get their own deadline error, whatever the failure policy', async () => {
-    const clock = new ManualClock(0);
+    const clock = fakeClock(0);
     for (const failurePolicy of ['NoOpinion', 'Deny'] as const) {
       const hook = scriptedWebhook(clock, () => new Promise(() => {}), { failurePolicy });
       const waiting = hook.authorizer.authorize(questionOf('ann'), callUntil(clock.monotonicMs() + 1_000));
       await Promise.resolve();
-      clock.move(1_000);
+      clock.advance(1_000);
       await expect(waiting).rejects.toMatchObject({ name: 'DeadlineExceededError' });
       expect(hook.counts).toEqual({});
     }
@@ -311,7 +311,7 @@ describe('A failing webhook', () => {
   });
 
   test('is not called for a while after five failed attempts, then probed by one request', async () => {
-    const clock = new ManualClock(0);
+    const clock = fakeClock(0);
     const hook = scriptedWebhook(clock, fails(500), { timeoutMs: 100 });
     const ask = async (name: string): Promise<string | undefined> =>
       (await hook.authorizer.authorize(questionOf(name), call)).error?.message;
@@ -320,7 +320,7 @@ describe('A failing webhook', () => {
     for (let at = 0; at < 100; at++) expect(await ask(`next-${at}`)).toContain('the webhook does not answer');
     expect(hook.asked).toHaveLength(5);
     expect(hook.counts['rejected']).toBe(100);
-    clock.move(1_000);
+    clock.advance(1_000);
     expect(await Promise.all([ask('a'), ask('b'), ask('c')])).toEqual([
       expect.stringContaining('in 1 tries'),
       expect.stringContaining('the webhook does not answer'),
@@ -328,14 +328,14 @@ describe('A failing webhook', () => {
     ]);
     hook.script = allows;
     expect(await ask('a')).toContain('the webhook does not answer');
-    clock.move(1_000);
+    clock.advance(1_000);
     expect(await ask('a')).toBeUndefined();
     expect(await ask('b')).toBeUndefined();
     expect(hook.asked).toHaveLength(8);
   });
 
   test('that hangs holds a bounded number of requests', async () => {
-    const clock = new ManualClock(0);
+    const clock = fakeClock(0);
     const hook = scriptedWebhook(clock, () => new Promise(() => {}), { timeoutMs: 30_000 });
     const waiting: unknown[] = [];
     const ask = async (name: string): Promise<unknown> => {
@@ -345,7 +345,7 @@ describe('A failing webhook', () => {
     };
     for (let at = 0; at < 100; at++) await ask(`first-${at}`);
     expect(hook.asked).toHaveLength(100);
-    clock.move(3_000);
+    clock.advance(3_000);
     // One more to find out whether it is back, and no other.
     for (let at = 0; at < 50; at++) await ask(`next-${at}`);
     expect(hook.asked).toHaveLength(101);
@@ -356,7 +356,7 @@ describe('A failing webhook', () => {
     'that comes and goes is right whenever it decides, and decides when it is back: %s',
     async (failurePolicy) => {
       const random = seededRandom(7);
-      const clock = new ManualClock(0);
+      const clock = fakeClock(0);
       const options = { timeoutMs: 100, failurePolicy, authorizedTtlMs: 2_000, unauthorizedTtlMs: 500 };
       const answers: Script = (review, request) =>
         says({ allowed: review.spec['user'] === 'good', denied: review.spec['user'] === 'bad' })(review, request);
@@ -367,7 +367,7 @@ describe('A failing webhook', () => {
       for (let phase = 0; phase < 400; phase++) {
         const works = random.below(2) === 0;
         hook.script = works ? answers : fails(503);
-        clock.move(random.below(2_000));
+        clock.advance(random.below(2_000));
         const isTrialDue = clock.monotonicMs() - afterFailures >= 1_000;
         for (let at = 0; at < 8; at++) {
           const name = random.below(2) === 0 ? 'good' : 'bad';
@@ -382,7 +382,7 @@ describe('A failing webhook', () => {
   );
 
   test('keeps cached decisions valid', async () => {
-    const clock = new ManualClock(0);
+    const clock = fakeClock(0);
     const hook = scriptedWebhook(clock, allows, { timeoutMs: 100, failurePolicy: 'Deny' });
     await hook.authorizer.authorize(questionOf('known'), call);
     hook.script = fails(500);

@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { callUntil, DeadlineExceededError, seededRandom } from '@cluster-apiserver/base';
 import { createHttpsClient, createTokenWebhook } from '../../src/index.ts';
 import type { HttpsClient, HttpsRequest } from '../../src/https/https-client.ts';
-import { ManualClock } from '../oidc/manual-clock.ts';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { type Answer, type Provider, startProvider } from '../oidc/provider.ts';
 
 let provider: Provider;
-let clock: ManualClock;
+let clock: FakeClock;
 let client: HttpsClient;
 const call = callUntil(Number.POSITIVE_INFINITY);
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   provider.asked.length = 0;
-  clock = new ManualClock(0);
+  clock = fakeClock(0);
   client = createHttpsClient({ clock, ca: provider.certificateAuthority, connectionsMax: 2 });
 });
 afterEach(() => {
@@ -67,7 +67,7 @@ describe('A request to an external server', () => {
       const asked = silent('/a');
       const answer = client.send(request('/a'), callUntil(clock.monotonicMs() + deadlineMs));
       await asked;
-      clock.move(Math.min(deadlineMs, 10_000));
+      clock.advance(Math.min(deadlineMs, 10_000));
       await expect(answer).rejects.toThrow(expected);
     }
   });
@@ -117,7 +117,7 @@ describe('A token webhook', () => {
     const asked = silent('/review');
     const answer = tokens().authenticateToken('a', callUntil(1_000));
     await asked;
-    clock.move(1_000);
+    clock.advance(1_000);
     await expect(answer).rejects.toThrow(DeadlineExceededError);
   });
 });

@@ -25,7 +25,7 @@ import {
   TokenRejectedError,
   createTokenIssuer,
 } from '../../src/index.ts';
-import { ManualClock } from '../oidc/manual-clock.ts';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { ecKey, keysOf, rsaKey } from './keys.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
@@ -35,7 +35,7 @@ const nowSeconds = 1_800_000_000;
 const robot = { namespace: 'team', name: 'robot', uid: 'u-1' };
 const pems = { RS256: rsaKey(), ES256: ecKey(), ES384: ecKey('P-384'), ES512: ecKey('P-521') };
 
-let clock: ManualClock;
+let clock: FakeClock;
 let keys: ServiceAccountKeys;
 /** What the next look at the files finds. */
 let inFiles: ServiceAccountKeys;
@@ -48,7 +48,7 @@ let signed: TokenAuthenticator<AccountAnswer>;
 let tokens: TokenAuthenticator;
 
 beforeEach(async () => {
-  clock = new ManualClock(nowSeconds * 1000);
+  clock = fakeClock(nowSeconds * 1000);
   keys = inFiles = await keysOf(pems.ES256);
   looks = askedFreshly = 0;
   remembered = stored = { uid: robot.uid, deletedAtMs: undefined };
@@ -97,7 +97,7 @@ async function answerTo(token: string, audiences?: readonly string[]): Promise<u
     .finally(() => (open = false));
   while (open) {
     await new Promise((resolve) => setImmediate(resolve));
-    if (open && clock.waiting > 0) clock.move(1_000);
+    if (open && clock.waiting > 0) clock.advance(1_000);
   }
   return answer;
 }
@@ -206,7 +206,7 @@ describe('its service account', () => {
     remembered = stored = now;
     for (let uses = 0; uses < 1_000; uses++) expect(await refusal(token)).toContain('does not exist any more');
     expect(askedFreshly).toBe(1);
-    clock.move(10_000);
+    clock.advance(10_000);
     await refusal(token);
     expect(askedFreshly).toBe(2);
   });
@@ -231,9 +231,9 @@ describe('its service account', () => {
   test('is valid for another minute after its deletion timestamp', async () => {
     const token = await issue();
     remembered = { uid: 'u-1', deletedAtMs: clock.now() };
-    clock.move(60_000);
+    clock.advance(60_000);
     expect(await tokens.authenticateToken(token, call)).toBeDefined();
-    clock.move(1);
+    clock.advance(1);
     expect(await refusal(token)).toContain('has been deleted');
   });
 
@@ -448,9 +448,9 @@ describe('Wrong aud/iss/exp/nbf/iat', () => {
 
   test('a token is valid until its last second and not in the next', async () => {
     const token = await issue([url], 600);
-    clock.move(599_000);
+    clock.advance(599_000);
     expect(await tokens.authenticateToken(token, call)).toBeDefined();
-    clock.move(1_000);
+    clock.advance(1_000);
     expect(await refusal(token)).toContain('expired');
   });
 
@@ -520,9 +520,9 @@ describe('Token cache', () => {
   test('a cached answer expires with the token', async () => {
     const cached = createTokenCache(signed, { clock, random: seededRandom(3), ttlMs: 10_000, countLookup: () => {} });
     const token = await issue([url], 600);
-    clock.move(595_000);
+    clock.advance(595_000);
     expect(await cached.authenticateToken(token, call)).toBeDefined();
-    clock.move(5_000);
+    clock.advance(5_000);
     await expect(Promise.resolve(cached.authenticateToken(token, call))).rejects.toThrow('expired');
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { runSync, type Random, seededRandom } from '@cluster-apiserver/base';
 import { array, assert, constantFrom, dictionary, property, record, uniqueArray } from 'fast-check';
-import { repetitions } from '../../../base/test/soak.ts';
+import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { applyToModel, type Model, updateModel, type Wanted } from '../../test/ownership-model.ts';
 import { oneOf, patienceMs } from '../../test/random-json.ts';
 import { emptyRobot, robot, robotKind } from '../../test/robot.ts';

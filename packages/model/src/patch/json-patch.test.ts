@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { runSync, type Random, seededRandom } from '@cluster-apiserver/base';
-import { repetitions } from '../../../base/test/soak.ts';
+import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { patchedByModel } from '../../test/json-patch-model.ts';
 import { oneOf, patienceMs, randomMap, randomName, randomValue } from '../../test/random-json.ts';
 import { parseJson } from '../json/json.ts';

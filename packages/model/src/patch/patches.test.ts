@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
-import { repetitions } from '../../../base/test/soak.ts';
+import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { mergedByModel, ModelRefusal, strategicModel } from '../../test/merge-models.ts';
 import { oneOf, patienceMs, randomMap, randomValue } from '../../test/random-json.ts';
 import { boolean, jsonField, list, object, string, stringMap } from '../schema/schema.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { StalledClientError } from '../exchange.ts';
-import { untilTurned as until } from '../../../base/test/until.ts';
+import { untilTurned as until } from '@cluster-apiserver/testkit/until';
 import { unreading, useWatches } from '../../test/use-watches.ts';
 
 const watches = useWatches();

@@ -4,7 +4,7 @@ import { callUntil, LatencyTracker, seededRandom, systemClock } from '@cluster-a
 import { decode, type KubeObject } from '@cluster-apiserver/model';
 import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
-import { eventually, type HandClock, handClock, type Served, serve } from '../../test/listener.ts';
+import { eventually, type FakeClock, fakeClock, type Served, serve } from '../../test/listener.ts';
 import { parseRequestInfo } from '../request-info.ts';
 import { robotKind } from '../../../registry/test/robot-kind.ts';
 import { OpenWatches } from './open-watches.ts';
@@ -23,12 +23,12 @@ const target = '/api/v1/namespaces/n/robots?watch=true';
 let memory: ReturnType<typeof memoryStore>;
 let registry: Registry;
 let served: Served;
-let clock: HandClock;
+let clock: FakeClock;
 let open: number;
 
 beforeEach(async () => {
   memory = memoryStore(systemClock);
-  clock = handClock();
+  clock = fakeClock();
   const random = seededRandom(1);
   registry = openRegistry({
     kinds: [robotKind],

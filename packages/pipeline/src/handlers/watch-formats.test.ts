@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { decode, type ObjectSchema, parseProtobuf, statusSchema } from '@cluster-apiserver/model';
-import { untilTurned as until } from '../../../base/test/until.ts';
+import { untilTurned as until } from '@cluster-apiserver/testkit/until';
 import { kind, useWatches } from '../../test/use-watches.ts';
 
 const watches = useWatches();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { untilTurned as until } from '../../../base/test/until.ts';
+import { untilTurned as until } from '@cluster-apiserver/testkit/until';
 import { call, type Client, useWatches, watchesPerUserMax } from '../../test/use-watches.ts';
 
 const watches = useWatches();

@@ -5,7 +5,7 @@ import { bodyBytesMax, idleWhileDrainingMs, sweepMs } from './limits.ts';
 import { type ListenerMeasures, noListenerMeasures } from './measures.ts';
 import {
   eventually,
-  handClock,
+  fakeClock,
   http2Answer,
   type Protocol,
   protocols,
@@ -144,7 +144,7 @@ describe.each(protocols)('over %s', (protocol) => {
   });
 
   test('requests in progress while the server closes are answered, and new connections refused', async () => {
-    const clock = handClock();
+    const clock = fakeClock();
     const answers: (() => void)[] = [];
     served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('late')))), clock);
     const slow = await begin(protocol, { target: '/slow' });
@@ -214,7 +214,7 @@ describe.each(protocols)('over %s', (protocol) => {
 
   // What is counted is a part of the callback of a socket or stream, and so is a fault of it.
   test('unfinished bodies are bounded in memory, even if metrics fail', async () => {
-    const clock = handClock();
+    const clock = fakeClock();
     let heldBytes = 0;
     let refused = 0;
     const failed = new Set<string>();

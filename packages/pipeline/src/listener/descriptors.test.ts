@@ -9,7 +9,7 @@ import {
   endStream,
   eventually,
   frame,
-  handClock,
+  fakeClock,
   packed,
   type Served,
   serve,
@@ -81,7 +81,7 @@ describe('descriptors', () => {
   test.each(
     attacks.flatMap(([what, frames]) => ['leaves', 'resets its connection'].map((how) => [what, how, frames] as const)),
   )('of a client that sends %s and then %s are closed', async (_what, how, frames) => {
-    const clock = handClock();
+    const clock = fakeClock();
     served = await serve(() => text(''), clock);
     const before = openSockets();
     for (let n = 0; n < 30; n++) {

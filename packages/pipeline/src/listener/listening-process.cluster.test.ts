@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import path from 'node:path';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { frame, rawClient } from '../../test/listener.ts';
 
 /** A process needs some thirty for itself. */

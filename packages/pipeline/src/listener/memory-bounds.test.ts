@@ -7,7 +7,7 @@ import {
   endStream,
   eventually,
   frame,
-  handClock,
+  fakeClock,
   http2Answer,
   packed,
   type Served,
@@ -128,7 +128,7 @@ describe('memory', () => {
   });
 
   test.each(['HTTP/1.1', 'HTTP/2'])('an unread stream over %s is cut off after its end', async (protocol) => {
-    const clock = handClock();
+    const clock = fakeClock();
     const { measures, counted } = countingMeasures();
     let over = false;
     const ends: unknown[] = [];
@@ -168,7 +168,7 @@ describe('memory', () => {
   });
 
   test('full of unread responses cuts off the stalled ones', async () => {
-    const clock = handClock();
+    const clock = fakeClock();
     const { measures, counted } = countingMeasures();
     const piece = limits.firstPieceBytes;
     const connections = Math.ceil(limits.responseBytesMax / (limits.defaultStreamsMax * piece)) + 1;

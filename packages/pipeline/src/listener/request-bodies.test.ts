@@ -6,7 +6,7 @@ import {
   endHeaders,
   eventually,
   frame,
-  handClock,
+  fakeClock,
   http2Answer,
   packed,
   type Served,
@@ -69,7 +69,7 @@ describe('bodies', () => {
   });
 
   test('a slow body is refused with 408', async () => {
-    const clock = handClock();
+    const clock = fakeClock();
     let reading = false;
     served = await serve((request) => {
       const answer = echo(request);

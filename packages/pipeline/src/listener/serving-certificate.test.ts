@@ -6,8 +6,8 @@ import { connect } from 'node:tls';
 import {
   certificateFor,
   eventually,
-  type HandClock,
-  handClock,
+  type FakeClock,
+  fakeClock,
   http2Answer,
   type Served,
   serve,
@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true }));
 
 describe('files that change', () => {
-  let clock: HandClock;
+  let clock: FakeClock;
   let used: ServingCertificate[];
   let reports: string[];
   let reads: number;
@@ -33,7 +33,7 @@ describe('files that change', () => {
     await writeFile(path.join(directory, where, 'tls.key'), key);
   };
   const follow = async (where: string): Promise<void> => {
-    clock = handClock();
+    clock = fakeClock();
     [used, reports, reads] = [[], [], 0];
     const read = async (): Promise<ServingCertificate> => {
       const [cert, key] = await Promise.all(

@@ -8,7 +8,7 @@ import {
   endStream,
   eventually,
   frame,
-  handClock,
+  fakeClock,
   http2Answer,
   packed,
   type Served,
@@ -59,7 +59,7 @@ describe('slow, disconnected and flooding clients', () => {
   });
 
   test.each(['HTTP/1.1', 'HTTP/2'])('an %s client that does not read its answer is cut off', async (protocol) => {
-    const clock = handClock();
+    const clock = fakeClock();
     const signals: AbortSignal[] = [];
     served = await serve((request) => {
       signals.push(request.signal);
@@ -82,7 +82,7 @@ describe('slow, disconnected and flooding clients', () => {
   });
 
   test('idle connections of both protocols are closed, and those with pending requests are not', async () => {
-    const clock = handClock();
+    const clock = fakeClock();
     let answer = (): void => {};
     served = await serve(
       (request) =>
@@ -230,7 +230,7 @@ describe('slow, disconnected and flooding clients', () => {
 
 describe('vanished clients', () => {
   test('are detected over HTTP/2 by pings', async () => {
-    const clock = handClock();
+    const clock = fakeClock();
     const signals: AbortSignal[] = [];
     served = await serve((request) => {
       signals.push(request.signal);

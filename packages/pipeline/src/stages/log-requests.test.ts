@@ -1,16 +1,16 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { LatencyTracker } from '@cluster-apiserver/base';
 import type { ApiRequest, ApiResponse, ExchangeEnd } from '../exchange.ts';
-import { type HandClock, handClock } from '../../test/listener.ts';
+import { type FakeClock, fakeClock } from '../../test/listener.ts';
 import { type EndedRequest, logRequests } from './log-requests.ts';
 
-let clock: HandClock;
+let clock: FakeClock;
 let ended: EndedRequest[];
 let listeners: ((end: ExchangeEnd) => void)[];
 const whole: ExchangeEnd = { outcome: 'complete', bodyBytes: 7 };
 
 beforeEach(() => {
-  clock = handClock();
+  clock = fakeClock();
   ended = [];
   listeners = [];
 });

@@ -1,12 +1,12 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { askDocuments } from '../../test/ask-documents.ts';
-import { type HandClock, handClock } from '../../test/listener.ts';
+import { type FakeClock, fakeClock } from '../../test/listener.ts';
 import { textResponse } from '../responses.ts';
 import { rootRoutes } from './listed-paths.ts';
 import { zpageRoutes } from './zpages.ts';
 
-let clock: HandClock;
+let clock: FakeClock;
 let ask: ReturnType<typeof askDocuments>;
 const version = {
   major: '1',
@@ -22,7 +22,7 @@ const version = {
 const other = ({ auditId }: { readonly auditId: string }) => textResponse(auditId, 200, '');
 
 beforeEach(() => {
-  clock = handClock();
+  clock = fakeClock();
   const flags = { v: '2', 'etcd-servers': 'https://a:2379', 'event-ttl': '1h0m0s' };
   ask = askDocuments({
     '/metrics': other,

@@ -4,7 +4,7 @@ import { type AdmissionContext, type HttpsResponse, HttpsError, type HttpsClient
 import { kinds, type MutatingWebhook } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { services } from '../../../kinds/test/services.ts';
 import { createMutatingAdmissionWebhook } from '../mutating-webhook-plugin.ts';
 import { createValidatingAdmissionWebhook } from '../validating-webhook-plugin.ts';

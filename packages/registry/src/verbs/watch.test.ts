@@ -14,7 +14,7 @@ import {
   type WatchOptions,
   watch,
 } from '../index.ts';
-import { untilTurned } from '../../../base/test/until.ts';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { robotKind } from '../../test/robot-kind.ts';
 
 const kind = robotKind;

@@ -3,10 +3,10 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { systemRandom } from '@cluster-apiserver/base';
 import { createAuthority } from '@cluster-apiserver/certificates';
 import { configurationKinds, nameOf } from '@cluster-apiserver/config';
-import { handClock } from '../../../base/test/hand-clock.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { configCommand } from './config-command.ts';
 
-const clock = handClock();
+const clock = fakeClock();
 
 interface Ran {
   readonly code: number;

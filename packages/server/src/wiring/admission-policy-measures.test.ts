@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { exposed } from '../../../telemetry/test/exposed.ts';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
 import { createMutatingPolicyMeasures, createValidatingPolicyMeasures } from './admission-policy-measures.ts';
 import { createMatchConditionMeasures } from './match-condition-measures.ts';
 

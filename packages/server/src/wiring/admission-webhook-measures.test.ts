@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { createAdmissionWebhookMeasures } from './admission-webhook-measures.ts';
-import { exposed } from '../../../telemetry/test/exposed.ts';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
 import { createMatchConditionMeasures } from './match-condition-measures.ts';
 
 test('the number of series is bounded for webhooks under ever new names', async () => {

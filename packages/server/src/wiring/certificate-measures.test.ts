@@ -3,7 +3,7 @@ import { createAuthority } from '@cluster-apiserver/certificates';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { X509Certificate } from 'node:crypto';
-import { exposed } from '../../../telemetry/test/exposed.ts';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
 import { createCertificateMeasures } from './certificate-measures.ts';
 
 test('publishes the earliest expiration of a bundle, and ignores invalid certificates', async () => {

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { handClock } from '../../../base/test/hand-clock.ts';
-import { exposed } from '../../../telemetry/test/exposed.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
 import { createControllerMeasures } from './controller-measures.ts';
 
 test('work is measured while it runs and when it ends', async () => {
-  const clock = handClock();
+  const clock = fakeClock();
   const metrics = createMetrics({ ofProcess: false });
   const measures = createControllerMeasures(metrics, ['collector'], clock)('collector');
   const values = async (): Promise<Record<string, number>> =>

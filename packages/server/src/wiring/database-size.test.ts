@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { handClock } from '../../../base/test/hand-clock.ts';
-import { untilTurned } from '../../../base/test/until.ts';
-import { exposed } from '../../../telemetry/test/exposed.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
 import { publishDatabaseSize } from './database-size.ts';
 
 test('the size is polled, and the last one is kept while etcd does not respond', async () => {
-  const clock = handClock();
+  const clock = fakeClock();
   const metrics = createMetrics({ ofProcess: false });
   const answers = [async () => 100, () => Promise.reject(new Error('silent')), async () => 300];
   const stop = publishDatabaseSize(metrics, { clock, readDatabaseBytes: () => (answers.shift() ?? (async () => 0))() });

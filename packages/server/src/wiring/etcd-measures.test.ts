@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';
-import { exposed } from '../../../telemetry/test/exposed.ts';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
 
 test.each<{ readonly act: (measures: StorageMeasures) => void; readonly series: string }>([
   {

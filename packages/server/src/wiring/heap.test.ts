@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { createLog, createMetrics } from '@cluster-apiserver/telemetry';
-import { handClock } from '../../../base/test/hand-clock.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { monitorHeap } from './heap.ts';
-import { exposed } from '../../../telemetry/test/exposed.ts';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
 
 test('logs and publishes the heap limit, and warns once each time the heap gets close to it', async () => {
-  const clock = handClock();
+  const clock = fakeClock();
   const lines: string[] = [];
   const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) });
   const metrics = createMetrics({ ofProcess: false });

@@ -3,7 +3,7 @@ import { type Clock, CleanupStack, systemClock } from '@cluster-apiserver/base';
 import type { ApiRequest } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { createInFlightMeasures } from './in-flight-measures.ts';
-import { exposed } from '../../../telemetry/test/exposed.ts';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
 
 test('the gauge of requests in flight is the maximum of the last second', async () => {
   const metrics = createMetrics({ ofProcess: false });

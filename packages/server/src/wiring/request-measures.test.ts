@@ -3,7 +3,7 @@ import { systemClock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { ApiRequest, MeasuredRequest, RequestInfo } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { exposed } from '../../../telemetry/test/exposed.ts';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
 import { createRequestMeasures } from './request-measures.ts';
 
 type ResourceInfo = NonNullable<RequestInfo['resource']>;

@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { CleanupStack, seededRandom } from '@cluster-apiserver/base';
 import { type GetCredentials, http2Connect, identity } from '@cluster-apiserver/storage';
 import { createLog, createMetrics } from '@cluster-apiserver/telemetry';
-import { handClock } from '../../../base/test/hand-clock.ts';
-import { until } from '../../../base/test/until.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { until } from '@cluster-apiserver/testkit/until';
 import { testAuthority } from '../../../certificates/test/test-authority.ts';
 import { parseFlags } from '../flags.ts';
 import { createCertificateMeasures } from './certificate-measures.ts';
@@ -12,7 +12,7 @@ import { openStorage } from './storage.ts';
 const pollMs = 10_000;
 
 async function openWithFiles() {
-  const clock = handClock();
+  const clock = fakeClock();
   const scope = new CleanupStack();
   const authority = await testAuthority('etcd');
   const issue = () => authority.issue({ subject: [['CN', 'apiserver']] });

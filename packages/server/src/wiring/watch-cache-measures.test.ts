@@ -5,7 +5,7 @@ import { openRegistry, type Resource } from '@cluster-apiserver/registry';
 import { type EtcdClient, memoryStore, RevisionTooLargeError, revision } from '@cluster-apiserver/storage';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { publishWatchCache, createReadMeasures } from './watch-cache-measures.ts';
-import { exposed } from '../../../telemetry/test/exposed.ts';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 

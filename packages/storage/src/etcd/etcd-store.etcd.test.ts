@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import { openForContract } from '../../test/open-store.ts';
-import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { describeStoreContract } from '../contract/store-contract.ts';
 
 let etcd: RealEtcd;

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
-import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
-import { until } from '../../../base/test/until.ts';
-import { startProxy, type TcpProxy } from '../../test/tcp-proxy.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { until } from '@cluster-apiserver/testkit/until';
+import { startProxy, type TcpProxy } from '@cluster-apiserver/testkit/tcp-proxy';
 import { RevisionCompactedError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Store } from '../store.ts';

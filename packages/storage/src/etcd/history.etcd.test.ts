@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { openStore, within } from '../../test/open-store.ts';
-import { etcdctl, type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
-import { startProxy } from '../../test/tcp-proxy.ts';
+import { etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { startProxy } from '@cluster-apiserver/testkit/tcp-proxy';
 import { HistoryReplacedError, RevisionMismatchError, StorageUnavailableError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
 import type { ChangeSet, Entry, Store } from '../store.ts';

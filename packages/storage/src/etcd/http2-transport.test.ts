@@ -2,8 +2,8 @@ import { createServer, type Http2Server, type ServerHttp2Session, type ServerHtt
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { handClock } from '../../../base/test/hand-clock.ts';
-import { until } from '../../../base/test/until.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { until } from '@cluster-apiserver/testkit/until';
 import { encodeGrpcMessage } from './grpc-frames.ts';
 import { type EtcdTransport, etcdTransports, http2Connect } from './http2-transport.ts';
 import type { Transport } from './transport.ts';
@@ -262,7 +262,7 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     async ({ electionTimeoutMs, timeoutMs }) => {
       const server = createTcpServer((socket) => socket.on('error', () => {}).resume());
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      const clock = handClock();
+      const clock = fakeClock();
       const options = { transport: by, electionTimeoutMs };
       const { port } = server.address() as AddressInfo;
       const transport = http2Connect(clock, () => ({}), options)(`https://127.0.0.1:${port}`);

@@ -3,9 +3,9 @@ import { execFileSync, spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { openForContract } from '../../test/open-store.ts';
-import { freePorts, type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import { freePorts, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { describeStoreContract } from '../contract/store-contract.ts';
 import { type EtcdTransport, http2Connect } from './http2-transport.ts';
 

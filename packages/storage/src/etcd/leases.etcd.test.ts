@@ -1,7 +1,7 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { openStore, within } from '../../test/open-store.ts';
-import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import type { EtcdClient } from './client.ts';
 import { sharedLeases } from './leases.ts';
 import { decodeMessage, encodeMessage, readNested, readFields, readInt64 } from '../protobuf/fields.ts';

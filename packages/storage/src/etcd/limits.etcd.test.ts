@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
-import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { CorruptValueError, StorageFullError, ValueTooLargeError } from '../errors.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import { startCompaction } from './compaction.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
-import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { StorageUnavailableError } from '../errors.ts';
 import { openEtcdClient } from './client.ts';
 import { type Connect, EtcdFault, type UnaryOptions } from './transport.ts';
@@ -15,7 +15,7 @@ interface Asked extends UnaryOptions {
 }
 
 /** Members that never respond. */
-function silentMembers(clock: HandClock): { readonly connect: Connect; readonly asked: Asked[] } {
+function silentMembers(clock: FakeClock): { readonly connect: Connect; readonly asked: Asked[] } {
   const asked: Asked[] = [];
   return {
     asked,
@@ -34,7 +34,7 @@ function silentMembers(clock: HandClock): { readonly connect: Connect; readonly 
 }
 
 function open(seed: number, electionTimeoutMs?: number) {
-  const clock = handClock();
+  const clock = fakeClock();
   const { connect, asked } = silentMembers(clock);
   const random = seededRandom(seed);
   const client = openEtcdClient({

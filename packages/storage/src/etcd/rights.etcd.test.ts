@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { seededRandom, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { serverUsage, testAuthority } from '../../../certificates/test/test-authority.ts';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { within } from '../../test/open-store.ts';
-import { etcdctl, type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import { etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { identity } from '../transform/transformer.ts';
 import { openWatchCache } from '../watch-cache/watch-cache.ts';
 import { type EtcdClient, type EtcdEvent, openEtcdClient } from './client.ts';

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
-import { type RealEtcd, startEtcd } from '../../test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { KeyUnavailableError, StorageUnavailableError } from '../errors.ts';
 import type { Call, Change, Entry } from '../store.ts';
 import { identity, type Transformed, type Transformer } from '../transform/transformer.ts';

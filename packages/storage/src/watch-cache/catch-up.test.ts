@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { handClock } from '../../../base/test/hand-clock.ts';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import { CatchUp } from './catch-up.ts';
@@ -9,7 +9,7 @@ const newest = 100_000;
 
 /** Readers of a store in which every revision is a change of some bytes, up to `end`. */
 function opened({ end = newest, weight = 1_000, compacted = 0 } = {}) {
-  const clock = handClock();
+  const clock = fakeClock();
   const replays: { readonly after: Revision; read: number; ended: boolean }[] = [];
   async function* replay(after: Revision, signal: AbortSignal): AsyncGenerator<() => Changes<CacheItem>> {
     const one = { after, read: 0, ended: false };

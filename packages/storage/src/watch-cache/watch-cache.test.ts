@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Call, callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
-import { type HandClock, handClock } from '../../../base/test/hand-clock.ts';
-import { until, untilTurned } from '../../../base/test/until.ts';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { until, untilTurned } from '@cluster-apiserver/testkit/until';
 import {
   CorruptValueError,
   HistoryReplacedError,
@@ -42,7 +42,7 @@ afterEach(async () => {
 });
 
 /** Advances the clock in small steps, with a turn of the event loop after each. */
-async function passing(clock: HandClock, ms: number): Promise<void> {
+async function passing(clock: FakeClock, ms: number): Promise<void> {
   for (let passedMs = 0; passedMs < ms; passedMs += 50) {
     await new Promise(setImmediate);
     clock.advance(50);
@@ -257,7 +257,7 @@ test('changes too old for the window are reported as missing', async () => {
 });
 
 test('changes are kept for 75 seconds, and longer while they are small', async () => {
-  const clock = handClock();
+  const clock = fakeClock();
   const cache = openWatchCache({
     store: memory,
     prefix: '/r/',
@@ -436,7 +436,7 @@ describe('when the store has another history', () => {
 });
 
 test('a new reader does not fail because others have waited for long', async () => {
-  const clock = handClock();
+  const clock = fakeClock();
   const freshness = new Freshness({
     store: { readLatestRevision: async () => revision(10), requestProgress: () => {}, restartWatches: () => {} },
     clock,
@@ -454,7 +454,7 @@ test('a new reader does not fail because others have waited for long', async () 
 });
 
 test('each read is observed once, with its waiting time and success', async () => {
-  const clock = handClock();
+  const clock = fakeClock();
   let head = 10;
   const freshness = new Freshness({
     store: { readLatestRevision: async () => revision(head), requestProgress: () => {}, restartWatches: () => {} },
@@ -491,7 +491,7 @@ test('each read is observed once, with its waiting time and success', async () =
 });
 
 test('readers wait while the memory makes slow progress', async () => {
-  const clock = handClock();
+  const clock = fakeClock();
   const freshness = new Freshness({
     store: { readLatestRevision: async () => revision(100), requestProgress: () => {}, restartWatches: () => {} },
     clock,
@@ -511,7 +511,7 @@ test('readers wait while the memory makes slow progress', async () => {
 });
 
 test('a stalled watch restarts repeatedly, and reads that may be stale do not wait', async () => {
-  const clock = handClock();
+  const clock = fakeClock();
   let reopened = 0;
   const freshness = new Freshness({
     store: {

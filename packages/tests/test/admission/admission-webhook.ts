@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { KubeObject } from '@cluster-apiserver/model';
-import { type HttpsServer, startHttpsServer } from '../https-server.ts';
+import { type HttpsServer, startHttpsServer } from '@cluster-apiserver/testkit/https-server';
 import type { TestServer } from '../serve-kinds.ts';
 
 export interface Review {

@@ -1,8 +1,8 @@
 /** Admission plugins in the assembled server, enabled by flags and configured by a file. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../../../base/test/until.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { sendRequest as askAs } from '../authentication/send-request.ts';
 import { metric } from '../authorization/configuration.ts';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';

@@ -1,8 +1,8 @@
 /** Admission policies and webhooks from files, in the assembled server. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { kinds } from '@cluster-apiserver/kinds';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { metric } from '../authorization/configuration.ts';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { type AdmissionWebhooks, respondWithLabel, respondWith, startAdmissionWebhooks } from './admission-webhook.ts';

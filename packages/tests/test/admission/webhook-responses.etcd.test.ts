@@ -11,7 +11,7 @@ import {
   type ReviewHandler,
 } from './admission-webhook.ts';
 import { accounts, startWebhookSuite, statusOf } from './webhook-suite.ts';
-import { dripBody, sendBody } from '../https-server.ts';
+import { dripBody, sendBody } from '@cluster-apiserver/testkit/https-server';
 
 const { caBundle, create, hooks, mutating, nextName, server, validating } = await startWebhookSuite();
 

@@ -7,7 +7,7 @@ import { type Import, manifestOf, packagesDirectory, readSources, packageNames, 
 const layers = [
   ['base'],
   ['telemetry', 'model', 'certificates'],
-  ['expressions'],
+  ['expressions', 'testkit'],
   ['storage', 'gates', 'kinds', 'config', 'client'],
   ['registry', 'audit'],
   ['pipeline', 'controllers', 'policies'],
@@ -43,8 +43,9 @@ describe.each(packageNames)('%s', (packageName) => {
   test('imports only packages of layers above it', () => {
     expect(
       violations(
-        (_, { from }) =>
+        (source, { from }) =>
           from.startsWith(scope) &&
+          !isTestkit(source, from) &&
           !(layerOf(packageNameIn(from)) >= 0 && layerOf(packageNameIn(from)) < layerOf(packageName)),
       ),
     ).toEqual([]);
@@ -54,7 +55,12 @@ describe.each(packageNames)('%s', (packageName) => {
     expect(violations((source, { from }) => from.startsWith('.') && !mayReach(source, target(source, from)))).toEqual(
       [],
     );
-    expect(violations((_, { from }) => from.startsWith(scope) && from !== scope + packageNameIn(from))).toEqual([]);
+    expect(
+      violations(
+        (source, { from }) =>
+          from.startsWith(scope) && !isTestkit(source, from) && from !== scope + packageNameIn(from),
+      ),
+    ).toEqual([]);
   });
 
   test('imports only files that exist', () => {
@@ -81,6 +87,9 @@ describe.each(packageNames)('%s', (packageName) => {
     expect(Object.keys({ ...dependencies, ...devDependencies }).filter((name) => !used.has(name))).toEqual([]);
   });
 });
+
+/** Tests of every layer use the testkit. It has no index, so that a test loads only what it uses. */
+const isTestkit = (source: Source, from: string): boolean => source.isTestCode && from.startsWith(`${scope}testkit/`);
 
 /** Files of the same package; tests may also import test helpers of other packages, such as a real etcd. */
 const mayReach = (source: Source, reached: string): boolean =>

@@ -68,7 +68,7 @@ const systemAccesses: readonly SystemAccess[] = [
     modules: ['node:http', 'node:https', 'node:http2', 'node:net', 'node:tls', 'node:dgram', 'node:dns'],
     allowed: {
       'server/src/healthcheck.ts': 'requests a health path of the server beside it',
-      'pipeline/src/node/': 'converts between sockets and requests',
+      'pipeline/src/listener/': 'converts between sockets and requests',
       'storage/src/etcd/http2/dial.ts': 'connections to etcd of the real server',
       'storage/src/etcd/http2/node-connection.ts': "connections to etcd over Node's HTTP/2",
       'gates/src/https/https-client.ts': 'requests to issuers and webhooks of the real server',

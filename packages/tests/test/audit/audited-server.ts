@@ -6,9 +6,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../../../base/test/until.ts';
-import type { RealEtcd } from '../../../storage/test/real-etcd.ts';
-import { type HttpsServer, startHttpsServer } from '../https-server.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import type { RealEtcd } from '@cluster-apiserver/testkit/etcd';
+import { type HttpsServer, startHttpsServer } from '@cluster-apiserver/testkit/https-server';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { kubeconfig } from '../kubeconfig.ts';
 

@@ -1,7 +1,7 @@
 /** The audit webhook of a whole server: a real webhook that is slow, stopped or sometimes rejects batches. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { until } from '../../../base/test/until.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import {
   type AuditedServer,
   type AuditReceiver,

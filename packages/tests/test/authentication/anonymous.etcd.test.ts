@@ -4,7 +4,7 @@ import { kinds } from '@cluster-apiserver/kinds';
 import fs from 'node:fs';
 import path from 'node:path';
 import tls from 'node:tls';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { sendRequest, refusedUser } from './send-request.ts';
 import { configuration, serve } from './configuration.ts';

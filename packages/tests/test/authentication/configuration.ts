@@ -1,5 +1,5 @@
 /** Authentication configurations for tests. */
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type TestServer, type TestServerOptions, serveKinds } from '../serve-kinds.ts';
 import { audience, type RealIssuer } from './issuer.ts';

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { systemClock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { until } from '../../../base/test/until.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { sendRequest, refusedUser } from './send-request.ts';
 import { jwtAuthenticator, configuration, file, flag, reconfigure, serve } from './configuration.ts';

@@ -1,7 +1,7 @@
 /** Authorizers of the assembled server, configured by file and by flags, and their reloads. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { sendRequest } from '../authentication/send-request.ts';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { requestAs, configuration, metric, reconfigure, rewriteFile, serve } from './configuration.ts';

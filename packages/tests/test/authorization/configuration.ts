@@ -1,5 +1,5 @@
 /** Authorization configurations for tests. */
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { kinds } from '@cluster-apiserver/kinds';
 import { sendRequest, type ReceivedResponse } from '../authentication/send-request.ts';
 import { type TestServer, type TestServerOptions, serveKinds } from '../serve-kinds.ts';

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
-import { startHttpsServer } from '../https-server.ts';
+import { startHttpsServer } from '@cluster-apiserver/testkit/https-server';
 import { kubeconfig } from '../kubeconfig.ts';
 
 export interface ReceivedReview {

@@ -2,12 +2,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../../../base/test/until.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type TestServer, type TestServerOptions, serveKinds } from '../serve-kinds.ts';
 import { requestAs, configuration, metric, reconfigure, rewriteFile, serve } from './configuration.ts';
 import { type ReviewHandler, type RealWebhook, respondWith, startWebhook } from './real-webhook.ts';
-import { dripBody, sendBody } from '../https-server.ts';
+import { dripBody, sendBody } from '@cluster-apiserver/testkit/https-server';
 
 const file = '/hook/config';
 

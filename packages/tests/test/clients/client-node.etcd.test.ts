@@ -13,7 +13,7 @@ import {
   VersionApi,
   Watch,
 } from '@kubernetes/client-node';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { kubeConfig } from './kube-config.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CleanupStack, seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { CoreV1Api, type KubernetesObject, makeInformer } from '@kubernetes/client-node';
-import { type Cluster, startCluster } from '../cluster.ts';
-import { until } from '../../../base/test/until.ts';
+import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type Client, http1Client } from '../fault/client.ts';
 import { mixedLoad } from '../fault/mixed-load.ts';
 import { waitForReplicaRestart } from '../fault/replica-restart.ts';

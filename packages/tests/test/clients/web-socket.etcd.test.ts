@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import https from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { Agent, WebSocket } from 'undici';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 // Watches over WebSocket, as a dashboard opens them from a browser.

@@ -8,8 +8,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { createAuthority } from '@cluster-apiserver/certificates';
-import { until } from '../../../base/test/until.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { examples } from '../reference/configuration-page.ts';
 
 const program = path.resolve(import.meta.dirname, '..', '..', '..', 'server', 'dist', 'main.js');

@@ -6,7 +6,7 @@ import https from 'node:https';
 import net, { type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { readComposeFile, root } from './compose-file.ts';
 
 /**

@@ -7,7 +7,7 @@ import net, { type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import os from 'node:os';
 import path from 'node:path';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { runReadme } from '../run-readme.ts';
 import { root } from './compose-file.ts';
 import { describeIf } from '../describe-if.ts';

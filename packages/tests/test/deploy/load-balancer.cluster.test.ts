@@ -5,7 +5,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import https from 'node:https';
 import tls from 'node:tls';
 import { text } from 'node:stream/consumers';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type ComposeProcesses, type Identity, startComposeProcesses } from './compose-processes.ts';
 import { describeIf } from '../describe-if.ts';
 

@@ -1,7 +1,7 @@
 /** Encryption configurations for tests, and access to the stored values. */
-import { canary } from '../../../storage/test/leaks.ts';
-import { until } from '../../../base/test/until.ts';
-import { rawValue } from '../etcd.ts';
+import { canary } from '@cluster-apiserver/testkit/leaks';
+import { until } from '@cluster-apiserver/testkit/until';
+import { rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
 import type { ApiResponse, TestServer } from '../serve-kinds.ts';
 
 export const file = 'encryption.yaml';

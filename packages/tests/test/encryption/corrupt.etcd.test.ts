@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import readline from 'node:readline';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../../../base/test/until.ts';
-import { putRaw, rawValue } from '../etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { putRaw, rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type ApiResponse, type TestServer, serveKinds } from '../serve-kinds.ts';
 import {
   accounts,

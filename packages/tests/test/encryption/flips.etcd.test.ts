@@ -19,9 +19,9 @@ import {
   secretbox,
   type Transformer,
 } from '@cluster-apiserver/storage';
-import { repetitions } from '../../../base/test/soak.ts';
-import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { repetitions } from '@cluster-apiserver/testkit/soak';
+import { type RealPlugin, startPlugin } from '@cluster-apiserver/testkit/kms-plugin';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { serveKinds } from '../serve-kinds.ts';
 import {
   configuration,

@@ -1,8 +1,8 @@
 /** The configuration selects resources by group, although etcd keys do not contain the group. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { rawValue } from '../etcd.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { file, flags, provider, prefixOf } from './configuration.ts';
 import { runStorage } from './run-storage.ts';

@@ -5,10 +5,10 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { kinds } from '@cluster-apiserver/kinds';
-import { canary } from '../../../storage/test/leaks.ts';
-import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { until } from '../../../base/test/until.ts';
+import { canary } from '@cluster-apiserver/testkit/leaks';
+import { type RealPlugin, startPlugin } from '@cluster-apiserver/testkit/kms-plugin';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import {
   accounts,

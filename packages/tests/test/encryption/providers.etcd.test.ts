@@ -5,10 +5,10 @@ import path from 'node:path';
 import readline from 'node:readline';
 import { seededRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { canary } from '../../../storage/test/leaks.ts';
-import { type RealPlugin, startPlugin } from '../../../storage/test/kms-plugin.ts';
-import { putRaw } from '../etcd.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { canary } from '@cluster-apiserver/testkit/leaks';
+import { type RealPlugin, startPlugin } from '@cluster-apiserver/testkit/kms-plugin';
+import { putRaw } from '@cluster-apiserver/testkit/etcd-gateway';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type ApiResponse, type TestServer, serveKinds } from '../serve-kinds.ts';
 import {
   accounts,

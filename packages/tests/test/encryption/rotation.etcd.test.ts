@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import readline from 'node:readline';
 import { kinds } from '@cluster-apiserver/kinds';
-import { canary } from '../../../storage/test/leaks.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { until } from '../../../base/test/until.ts';
-import { putRaw } from '../etcd.ts';
+import { canary } from '@cluster-apiserver/testkit/leaks';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { until } from '@cluster-apiserver/testkit/until';
+import { putRaw } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import {
   accounts,

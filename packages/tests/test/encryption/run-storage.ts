@@ -3,7 +3,7 @@ import { listen } from '@cluster-apiserver/pipeline';
 import { auditFiles, storageCommand } from '@cluster-apiserver/server';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
-import type { RealEtcd } from '../../../storage/test/real-etcd.ts';
+import type { RealEtcd } from '@cluster-apiserver/testkit/etcd';
 import { file } from './configuration.ts';
 
 /** Runs `cluster-apiserver storage`. Returns its output and exit code. */

@@ -1,9 +1,9 @@
 /** An operator's key rotation with the storage command: inspect, dry run, rewrite, inspect. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import { canary } from '../../../storage/test/leaks.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { putRaw } from '../etcd.ts';
+import { canary } from '@cluster-apiserver/testkit/leaks';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { putRaw } from '@cluster-apiserver/testkit/etcd-gateway';
 import { serveKinds } from '../serve-kinds.ts';
 import { configuration, createAccount, file, flags, provider, keyOf } from './configuration.ts';
 import { runStorage } from './run-storage.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
-import { repetitions } from '../../../base/test/soak.ts';
+import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { isLinearizable } from './linearizability.ts';
 import { type Action, type Operation, describeOperation, type Entry, type Outcome, type Refusal } from './history.ts';
 import { checkHistory } from './check-history.ts';

@@ -1,5 +1,5 @@
 import { type Random, sleep, systemClock as clock } from '@cluster-apiserver/base';
-import type { Change } from '../etcd.ts';
+import type { Change } from '@cluster-apiserver/testkit/etcd-gateway';
 import { readList, outcomeOf, parseState } from './outcomes.ts';
 import { type Client, NoResponseError } from './client.ts';
 import {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
-import { type Cluster, startCluster } from '../cluster.ts';
-import { until } from '../../../base/test/until.ts';
-import { readChanges } from '../etcd.ts';
+import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
+import { until } from '@cluster-apiserver/testkit/until';
+import { readChanges } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type Client, http1Client } from './client.ts';
 import { type Operation, describeOperation } from './history.ts';
 import { checkHistory } from './check-history.ts';

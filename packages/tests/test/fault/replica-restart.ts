@@ -1,5 +1,5 @@
-import type { Cluster } from '../cluster.ts';
-import { until } from '../../../base/test/until.ts';
+import type { Cluster } from '@cluster-apiserver/testkit/cluster';
+import { until } from '@cluster-apiserver/testkit/until';
 import { http1Client } from './client.ts';
 
 /** Start of a replica on a busy machine. */

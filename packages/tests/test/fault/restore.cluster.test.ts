@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { until } from '../../../base/test/until.ts';
-import { etcdctl, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type Cluster, startCluster } from '../cluster.ts';
-import { readChanges } from '../etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
+import { readChanges } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type Client, http1Client } from './client.ts';
 import { describeOperation } from './history.ts';
 import { checkHistory } from './check-history.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { repetitions } from '../../../base/test/soak.ts';
-import { type Cluster, startCluster } from '../cluster.ts';
-import { until } from '../../../base/test/until.ts';
+import { repetitions } from '@cluster-apiserver/testkit/soak';
+import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type Client, http1Client, http2Client, type RequestOptions } from './client.ts';
 
 const slowTestMs = 300_000;

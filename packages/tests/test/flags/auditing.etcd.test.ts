@@ -2,8 +2,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { until } from '../../../base/test/until.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type AuditedServer, policyOf, serveAudited, startAuditReceiver } from '../audit/audited-server.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';

@@ -7,8 +7,8 @@ import tls, { type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { serverUsage, type TestAuthority, testAuthority } from '../../../certificates/test/test-authority.ts';
-import { until } from '../../../base/test/until.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';

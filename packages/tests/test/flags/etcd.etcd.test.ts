@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { serverUsage, testAuthority } from '../../../certificates/test/test-authority.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { testAuthority } from '../../../certificates/test/test-authority.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { audience, startIssuer } from '../authentication/issuer.ts';
 import { respondWith, startWebhook } from '../authorization/real-webhook.ts';
 import { openClient, userOf } from '../identities/identity-client.ts';

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import { kinds } from '@cluster-apiserver/kinds';
-import { putRaw } from '../etcd.ts';
+import { putRaw } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 let server: TestServer;

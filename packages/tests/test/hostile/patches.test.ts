@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
-import { repetitions } from '../../../base/test/soak.ts';
+import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
 import { choose, chooseSome } from './choose.ts';
 

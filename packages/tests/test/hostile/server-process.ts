@@ -5,8 +5,8 @@ import https from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { systemClock as clock } from '@cluster-apiserver/base';
-import { until } from '../../../base/test/until.ts';
-import type { Pids, Running } from '../cluster.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import type { Pids, Running } from '@cluster-apiserver/testkit/cluster';
 
 export interface ProcessState {
   readonly residentMiB: number;

@@ -7,7 +7,7 @@ import {
   testAuthority,
   type Wanted,
 } from '../../../certificates/test/test-authority.ts';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { openClient, type Client, protocols, type ClientCertificate, userOf } from './identity-client.ts';
 

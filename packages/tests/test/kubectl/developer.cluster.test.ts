@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { type Cluster, startCluster } from '../cluster.ts';
+import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { describeWithKubectl, rows } from './kubectl.ts';
 
 /** Longer than the start of a cluster on a machine that runs other tests. */

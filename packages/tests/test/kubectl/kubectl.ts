@@ -7,7 +7,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { serveKinds } from '../serve-kinds.ts';
 import { describeIf } from '../describe-if.ts';
 

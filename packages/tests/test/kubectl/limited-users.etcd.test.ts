@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { describeWithKubectl, type Kubectl, openKubectl, rows } from './kubectl.ts';
 
 /** The manifest of a role and its binding. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { account, describeWithKubectl, event, type Kubectl, openKubectl, rows } from './kubectl.ts';
 
 const watchLimitMs = 20_000;

@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { until } from '../../../base/test/until.ts';
-import { freePorts, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { freePorts, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type Client, http1Client } from '../fault/client.ts';
 
 const program = path.resolve(import.meta.dirname, '..', '..', '..', 'server', 'dist', 'main.js');

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import https from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 let server: TestServer;

@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { CleanupStack, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createAuthority } from '@cluster-apiserver/certificates';
 import { kinds } from '@cluster-apiserver/kinds';
-import { startPlugin } from '../../../storage/test/kms-plugin.ts';
+import { startPlugin } from '@cluster-apiserver/testkit/kms-plugin';
 import { configuration as authentication } from '../authentication/configuration.ts';
 import { configuration as authorization } from '../authorization/configuration.ts';
 import { configuration as encryption, provider, kmsProviders } from '../encryption/configuration.ts';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
-import { startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
+import { startReceiver } from '@cluster-apiserver/testkit/otlp-receiver';
 
 export interface ConfiguredServer extends TestServer {
   /** Sends valid and invalid requests of each verb. */

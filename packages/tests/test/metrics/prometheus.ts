@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { until } from '../../../base/test/until.ts';
-import { freePorts } from '../../../storage/test/real-etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { freePorts } from '@cluster-apiserver/testkit/etcd';
 import type { TestServer } from '../serve-kinds.ts';
 import { ruleFiles } from './monitoring.ts';
 

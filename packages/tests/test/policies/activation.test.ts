@@ -4,7 +4,7 @@ import { callUntil, type Clock, systemClock } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model';
 import type { StaticPolicies, StaticSource } from '@cluster-apiserver/policies';
 import { revision as revisionOf } from '@cluster-apiserver/storage';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { openPolicyServer, type PolicyServer, type PolicyServerOptions, registration } from './policy-server.ts';
 
 let server: PolicyServer;

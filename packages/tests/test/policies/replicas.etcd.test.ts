@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { until } from '../../../base/test/until.ts';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type ApiResponse, type TestServer, serveKinds } from '../serve-kinds.ts';
 
 const registration = '/apis/admissionregistration.k8s.io/v1';

@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { formatYaml } from '@cluster-apiserver/model';
 import { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
-import { startProxy } from '../../../storage/test/tcp-proxy.ts';
-import { freePorts, type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { until } from '../../../base/test/until.ts';
+import { startProxy } from '@cluster-apiserver/testkit/tcp-proxy';
+import { freePorts, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds, type TestServerOptions } from '../serve-kinds.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';

@@ -6,8 +6,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { CleanupStack } from '@cluster-apiserver/base';
-import { until } from '../../../base/test/until.ts';
-import { freePorts, startEtcd } from '../../../storage/test/real-etcd.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { freePorts, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { million, serveTraced } from './traced-server.ts';
 import { describeIf } from '../describe-if.ts';
 

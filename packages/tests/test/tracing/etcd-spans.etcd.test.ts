@@ -2,9 +2,9 @@
 import { expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { CleanupStack } from '@cluster-apiserver/base';
-import { until } from '../../../base/test/until.ts';
-import { startEtcd } from '../../../storage/test/real-etcd.ts';
-import { startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { startReceiver } from '@cluster-apiserver/testkit/otlp-receiver';
 import { sendRequest } from '../authentication/send-request.ts';
 import { million, serveTraced, spansOf } from './traced-server.ts';
 import { describeIf } from '../describe-if.ts';

@@ -1,6 +1,6 @@
 /** An unavailable or hanging trace collector does not affect clients. */
 import { expect, test } from '@jest/globals';
-import { until } from '../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { sendRequest } from '../authentication/send-request.ts';
 import { million, serveTraced, startTracedServer } from './traced-server.ts';
 

@@ -1,8 +1,8 @@
 /** Traces of real requests, as a receiver of OTLP over gRPC gets them. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { until } from '../../../base/test/until.ts';
-import { canary } from '../../../storage/test/leaks.ts';
-import type { ReceivedSpan } from '../../../telemetry/test/otlp-receiver.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { canary } from '@cluster-apiserver/testkit/leaks';
+import type { ReceivedSpan } from '@cluster-apiserver/testkit/otlp-receiver';
 import { type RequestOptions, sendRequest } from '../authentication/send-request.ts';
 import type { TestServer } from '../serve-kinds.ts';
 import { requestSpan, serveTraced, startTracedServer, spansOf, treeOf } from './traced-server.ts';

@@ -1,9 +1,9 @@
 /** Servers with tracing. */
 import { afterAll } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '../../../base/test/until.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { type OtlpReceiver, type ReceivedSpan, startReceiver } from '../../../telemetry/test/otlp-receiver.ts';
+import { until } from '@cluster-apiserver/testkit/until';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { type OtlpReceiver, type ReceivedSpan, startReceiver } from '@cluster-apiserver/testkit/otlp-receiver';
 import { type TestServer, type TestServerOptions, serveKinds } from '../serve-kinds.ts';
 
 const file = 'tracing.yaml';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Random, CleanupStack, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
-import { repetitions } from '../../../base/test/soak.ts';
-import { type RealEtcd, startEtcd } from '../../../storage/test/real-etcd.ts';
-import { startProxy, type TcpProxy } from '../../../storage/test/tcp-proxy.ts';
-import { type Cluster, startCluster } from '../cluster.ts';
-import { until } from '../../../base/test/until.ts';
-import { memberAt } from '../etcd.ts';
+import { repetitions } from '@cluster-apiserver/testkit/soak';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { startProxy, type TcpProxy } from '@cluster-apiserver/testkit/tcp-proxy';
+import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
+import { until } from '@cluster-apiserver/testkit/until';
+import { memberAt } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type Client, http1Client } from '../fault/client.ts';
 import { checkHistory } from '../fault/check-history.ts';
 import { parseEntries, keyPrefix, mixedLoad } from '../fault/mixed-load.ts';

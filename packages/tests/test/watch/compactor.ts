@@ -1,5 +1,5 @@
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { compact } from '../etcd.ts';
+import { compact } from '@cluster-apiserver/testkit/etcd-gateway';
 import type { Compaction } from '../fault/history.ts';
 import type { Recorder } from './recorder.ts';
 

@@ -1,5 +1,5 @@
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { type Change, streamChanges } from '../etcd.ts';
+import { type Change, streamChanges } from '@cluster-apiserver/testkit/etcd-gateway';
 
 /** Records all changes from every etcd member, so that any member may fail. */
 export interface Recorder {

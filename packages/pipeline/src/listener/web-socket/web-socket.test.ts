@@ -2,7 +2,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { ApiRequest, ApiResponse, Handler, Sink } from '../../exchange.ts';
 import { encodeCloseMessage, encodeMessage } from './messages.ts';
 import { lingerMs } from '../limits.ts';
-import { clientFrame, eventually, handClock, type RawClient, type Served, serve } from '../../../test/listener.ts';
+import { clientFrame, eventually, fakeClock, type RawClient, type Served, serve } from '../../../test/listener.ts';
 
 let served: Served;
 afterEach(() => served.close());
@@ -151,7 +151,7 @@ test('frames that arrive with the request are read', async () => {
 });
 
 test('a client that does not read gets no pongs, and is cut off when the stream ends', async () => {
-  const clock = handClock();
+  const clock = fakeClock();
   const { handler, sinks, end } = streams();
   served = await serve(handler, clock);
   const client = await served.raw();

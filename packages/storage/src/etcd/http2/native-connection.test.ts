@@ -2,7 +2,7 @@ import { createServer, type Http2Server, type ServerHttp2Stream } from 'node:htt
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
-import { until } from '../../../../base/test/until.ts';
+import { until } from '@cluster-apiserver/testkit/until';
 import { createServer as createTlsServer } from 'node:tls';
 import { serverUsage, testAuthority } from '../../../../certificates/test/test-authority.ts';
 import { frame, type FramePeer, framePeer } from '../../../test/frame-peer.ts';

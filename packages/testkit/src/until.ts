@@ -1,4 +1,4 @@
-import { sleep, systemClock as clock } from '../src/clock.ts';
+import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 
 const pollMs = 20;
 

@@ -1,13 +1,13 @@
-import type { Clock } from '../src/clock.ts';
+import type { Clock } from '@cluster-apiserver/base';
 
 /** A clock that a test advances. It counts the pending timers. */
-export interface HandClock extends Clock {
+export interface FakeClock extends Clock {
   readonly waiting: number;
   advance(ms: number): void;
 }
 
-export function handClock(): HandClock {
-  let nowMs = Date.UTC(2026, 0, 1);
+export function fakeClock(startMs = Date.UTC(2026, 0, 1)): FakeClock {
+  let nowMs = startMs;
   const waiting = new Set<{ readonly atMs: number; readonly callback: () => void }>();
   return {
     now: () => nowMs,

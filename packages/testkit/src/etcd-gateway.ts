@@ -1,3 +1,5 @@
+import { Agent, fetch, type RequestInit, type Response } from 'undici';
+
 /**
  * Accesses an etcd member through the JSON gateway on its client port, so that no code of this project lies between a
  * test and the stored data.
@@ -12,6 +14,23 @@ export interface EtcdMember {
 }
 
 const answerTimeoutMs = 1_000;
+
+/** PEM, for a member that serves TLS. */
+export interface ClientCredentials {
+  readonly ca?: string | Buffer;
+  readonly cert?: string | Buffer;
+  readonly key?: string | Buffer;
+}
+
+/** Whether the member has a leader and agrees with it: its own health check, which works behind TLS, too. */
+export async function isHealthy(url: string, credentials?: ClientCredentials): Promise<boolean> {
+  try {
+    const { health } = (await ask(`${url}/health?exclude=NOSPACE`, {}, credentials)) as { readonly health: string };
+    return health === 'true';
+  } catch {
+    return false;
+  }
+}
 
 /** Undefined if the member does not respond. */
 export async function memberAt(url: string): Promise<EtcdMember | undefined> {
@@ -128,10 +147,19 @@ interface WatchEvent {
 }
 
 async function post(url: string, path: string, body: object): Promise<unknown> {
-  const signal = AbortSignal.timeout(answerTimeoutMs);
-  const answer = await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(body), signal });
-  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-  return answer.json();
+  return ask(`${url}${path}`, { method: 'POST', body: JSON.stringify(body) });
+}
+
+/** On a connection of its own, because members are killed between two calls. */
+async function ask(url: string, request: RequestInit, credentials: ClientCredentials = {}): Promise<unknown> {
+  const agent = new Agent({ connect: credentials });
+  try {
+    const answer = await fetch(url, { ...request, signal: AbortSignal.timeout(answerTimeoutMs), dispatcher: agent });
+    if (!answer.ok) throw new Error(`${url}: ${answer.status} ${await answer.text()}`);
+    return await answer.json();
+  } finally {
+    await agent.destroy();
+  }
 }
 
 async function* linesOf(answer: Response): AsyncGenerator<string> {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { builtLauncher } from '../../devcluster/test/built-launcher.ts';
+import { builtLauncher } from './built-launcher.ts';
 
 /** A whole cluster, started like `npm start`, for tests that inject faults into its processes. */
 export interface Cluster {

@@ -5,12 +5,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { systemClock } from '@cluster-apiserver/base';
-import { until } from '../../base/test/until.ts';
-import type { TlsCredentials } from '../src/etcd/http2/dial.ts';
-import { http2Connect } from '../src/etcd/http2-transport.ts';
-import { range } from '../src/etcd/wire/key-value.ts';
-import { memberStatus } from '../src/etcd/wire/status.ts';
+import { until } from './until.ts';
+import { type ClientCredentials, isHealthy, memberAt } from './etcd-gateway.ts';
 import { leaksBelow } from './leaks.ts';
 
 export interface RealEtcd {
@@ -57,7 +53,7 @@ export interface EtcdTls {
   readonly certificate: string;
   readonly privateKey: string;
   /** The client credentials of readiness checks. */
-  readonly client: TlsCredentials;
+  readonly client: ClientCredentials;
 }
 
 const binary = process.env.ETCD_BIN ?? 'etcd';
@@ -128,7 +124,7 @@ export async function startEtcd({
     directory,
     leader: async () => {
       const leading = await until('a leader', async () => {
-        for (const one of members) if (one.running && (await isLeader(one.endpoint, tls?.client))) return one;
+        for (const one of members) if (one.running && (await leads(one.endpoint))) return one;
         return undefined;
       });
       return leading;
@@ -205,7 +201,7 @@ interface MemberOptions {
   readonly endpoint: string;
   readonly peer: string;
   readonly flags: readonly string[];
-  readonly credentials: TlsCredentials | undefined;
+  readonly credentials: ClientCredentials | undefined;
 }
 
 function member({ name, endpoint, peer, flags, credentials }: MemberOptions): RealMember {
@@ -218,7 +214,7 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
     get pid() {
       return child?.pid;
     },
-    serves: () => serves(endpoint, credentials),
+    serves: () => isHealthy(endpoint, credentials),
     start: async (...more) => {
       const started = spawn(
         binary,
@@ -248,7 +244,7 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
       createInterface({ input: started.stderr }).on('line', (line) => {
         if (!clientHasLeft.test(line)) process.stderr.write(`${line}\n`);
       });
-      await until(`${name} to answer`, async () => (await serves(endpoint, credentials)) || undefined);
+      await until(`${name} to answer`, async () => (await isHealthy(endpoint, credentials)) || undefined);
     },
     signal: async (signal) => {
       const target = child;
@@ -269,29 +265,9 @@ function isStopped({ pid }: ChildProcess): boolean {
   );
 }
 
-async function serves(endpoint: string, credentials: TlsCredentials | undefined): Promise<boolean> {
-  const transport = http2Connect(systemClock, () => credentials)(endpoint);
-  try {
-    const message = range.encode({ key: 'x', countOnly: true });
-    await transport.unary(range.path, message, { timeoutMs: 500, requireLeader: true });
-    return true;
-  } catch {
-    return false;
-  } finally {
-    transport.close();
-  }
-}
-
-async function isLeader(endpoint: string, credentials: TlsCredentials | undefined): Promise<boolean> {
-  const transport = http2Connect(systemClock, () => credentials)(endpoint);
-  try {
-    const options = { timeoutMs: 500, requireLeader: false };
-    return memberStatus.decode(await transport.unary(memberStatus.path, memberStatus.encode(), options)).isLeader;
-  } catch {
-    return false;
-  } finally {
-    transport.close();
-  }
+async function leads(endpoint: string): Promise<boolean> {
+  const member = await memberAt(endpoint);
+  return member !== undefined && member.leader === member.id;
 }
 
 export async function freePorts(count: number): Promise<readonly number[]> {

@@ -2,12 +2,12 @@
  * A KMS plugin for tests and experiments. DO NOT USE IT IN PRODUCTION: its keys are derived from their IDs, so it protects
  * nothing. To try it:
  *
- *     node --conditions=source packages/storage/test/kms-plugin.ts /tmp/kms.sock
+ *     node --conditions=source packages/testkit/src/kms-plugin.ts /tmp/kms.sock
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, status } from '@grpc/grpc-js';
-import { decodeMessage, encodeMessage, writeBytes } from '../src/protobuf/fields.ts';
+import protobuf from 'protobufjs/minimal.js';
 
 export interface RealPlugin {
   readonly socket: string;
@@ -107,14 +107,22 @@ const annotation = Buffer.from(
   }),
 );
 
-/** Every field of these messages is a text, bytes or a message. */
+/** Every field of these messages is a string, bytes or a message. */
 function fieldsOf(message: Buffer): Fields {
   const fields: Record<number, Buffer> = {};
-  decodeMessage(message, (number, reader) => {
-    fields[number] = Buffer.from(reader.bytes());
-    return true;
-  });
+  const reader = protobuf.Reader.create(message);
+  while (reader.pos < reader.len) fields[reader.uint32() >>> 3] = Buffer.from(reader.bytes());
   return fields;
+}
+
+function encodeMessage(write: (to: protobuf.Writer) => void): Uint8Array {
+  const writer = protobuf.Writer.create();
+  write(writer);
+  return writer.finish();
+}
+
+function writeBytes(to: protobuf.Writer, field: number, value: string | Uint8Array): void {
+  to.uint32((field << 3) | 2).bytes(Buffer.from(value));
 }
 
 const keyOf = (keyId: string): Buffer => createHash('sha256').update(keyId).digest();

@@ -1,4 +1,4 @@
-import type { ExpositionFormat, Metrics } from '../src/index.ts';
+import type { ExpositionFormat, Metrics } from '@cluster-apiserver/telemetry';
 
 /** What a scrape gives. */
 export async function exposed(metrics: Metrics, format: ExpositionFormat = 'text'): Promise<string> {
