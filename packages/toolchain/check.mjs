@@ -2,6 +2,7 @@
 // npm run check: all static checks.
 import { run } from './child.mjs';
 import { runJest } from './jest.mjs';
+import { reportPrivateWords } from './prose.mjs';
 import { prepare } from './prepare.mjs';
 import { binary, main } from './project.mjs';
 
@@ -15,6 +16,7 @@ await main(async () => {
     lint: async () => (await tool('oxlint', '--type-aware', '--deny-warnings')) === 0,
     format: async () => (await tool('biome', 'format')) === 0,
     architecture: async () => (await runJest({ node, env }, ['packages/tests/test/architecture'])).failed === 0,
+    'plain words': () => reportPrivateWords() === 0,
     'unused files, exports and dependencies': async () => (await tool('knip', ...knip)) === 0,
     // Every value that a package exports must be used by another package; types may be exported for naming only.
     'unused exports of packages': async () =>

@@ -2,20 +2,16 @@
 // npm test: runs all tests. npm test -- PATTERN: runs only the Jest tests of the matching files.
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './conformance.mjs';
-import { provisionHaproxy } from './haproxy.mjs';
-import { olderSeries, provisionEtcd, provisionEtcdctl, provisionOlderEtcd } from './etcd.mjs';
-import { provisionChartTools } from './helm.mjs';
+import { olderSeries, provisionOlderEtcd } from './etcd.mjs';
 import { reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
-import { prepare } from './prepare.mjs';
 import { Failure, main } from './project.mjs';
-import { provisionPrometheus } from './prometheus.mjs';
-import { buildPackages } from './packages.mjs';
 import { mayRepeat, onBothEtcds, serialTests, workers } from './test-plan.mjs';
+import { environmentOf, excludeFiles, provisionTestTools } from './test-tools.mjs';
 
 await main((patterns) => (patterns.length > 0 ? runMatching(patterns) : runAll()));
 
 async function runMatching(patterns) {
-  const { tools } = await testTools();
+  const { tools } = await provisionTestTools();
   return report(await runJest(tools, patterns));
 }
 
@@ -25,7 +21,7 @@ async function runMatching(patterns) {
  * real processes are repeated serially.
  */
 async function runAll() {
-  const { tools, etcd } = await testTools();
+  const { tools, etcd } = await provisionTestTools();
   const runs = [];
   const phase = async (name, work) => {
     if (wasInterrupted()) throw new Failure('Interrupted.');
@@ -37,11 +33,11 @@ async function runAll() {
   };
   let older;
   await phase('parallel tests', async () => {
-    const tests = runJest(tools, [], [`--maxWorkers=${workers}`, ...ignoring(serialTests)]);
+    const tests = runJest(tools, [], [`--maxWorkers=${workers}`, ...excludeFiles(serialTests)]);
     older = provisionOlderEtcd(etcd); // fetched while the tests run
     runs.push({ tools, tests: await tests });
   });
-  const olderTools = older.etcd && { ...tools, env: { ...tools.env, ...variablesOf(older) } };
+  const olderTools = older.etcd && { ...tools, env: { ...tools.env, ...environmentOf(older) } };
   const conformance = await phase('serial tests and conformance', async () => {
     const [tests, ...cases] = await Promise.all([
       runJest(tools, serialTests, ['--runInBand']),
@@ -62,12 +58,12 @@ async function runAll() {
     files.filter(({ failed }) => failed > 0).map((file) => ({ tools, file })),
   );
   if (!mayRepeat(failures.map(({ file }) => file))) return report(tests, conformance);
-  const repeated = await phase('failed files, repeated serially', () => repeat(tests, failures));
+  const repeated = await phase('failed files, repeated serially', () => repeatAlone(tests, failures));
   return report(repeated, conformance);
 }
 
 /** The second result counts; the repetition is reported. */
-async function repeat(tests, failures) {
+async function repeatAlone(tests, failures) {
   let { passed, failed } = tests;
   const repeated = [];
   for (const { tools, file } of failures) {
@@ -80,32 +76,6 @@ async function repeat(tests, failures) {
 }
 
 const asPattern = (name) => name.replaceAll('.', '\\.');
-
-async function testTools() {
-  const { node, env } = prepare();
-  const etcd = await provisionEtcd();
-  const haproxy = provisionHaproxy();
-  const programs = { etcd, etcdctl: await provisionEtcdctl(etcd), ...provisionPrometheus() };
-  const tools = {
-    node,
-    env: { ...env, ...variablesOf(programs), ...(haproxy && { HAPROXY_BIN: haproxy }) },
-  };
-  buildPackages(tools); // cluster tests run the built code
-  Object.assign(tools.env, chartVariables(provisionChartTools(tools)));
-  return { tools, etcd };
-}
-
-function variablesOf({ etcd, etcdctl, prometheus, promtool }) {
-  return {
-    ETCD_BIN: etcd,
-    ...(etcdctl && { ETCDCTL_BIN: etcdctl }),
-    ...(prometheus && { PROMETHEUS_BIN: prometheus, PROMTOOL_BIN: promtool }),
-  };
-}
-
-function ignoring(patterns) {
-  return ['/node_modules/', ...patterns].map((pattern) => `--testPathIgnorePatterns=${pattern}`);
-}
 
 function report(tests, conformance = []) {
   reportSlowest(tests.files);
@@ -122,9 +92,4 @@ function report(tests, conformance = []) {
   // Programs parse the last line.
   console.log(`${skipped}${tests.passed + cases.passed} passed, ${failed} failed`);
   return failed === 0 ? 0 : 1;
-}
-
-function chartVariables({ reason, helm, kubeconform, schemas }) {
-  if (reason) return { HELM_MISSING: reason };
-  return { HELM_BIN: helm, KUBECONFORM_BIN: kubeconform, KUBERNETES_SCHEMAS: schemas };
 }

@@ -34,8 +34,8 @@ export interface Expression {
 export type Compiled = { readonly expression: Expression } | { readonly faults: readonly string[] };
 
 /**
- * Reads and checks an expression. What is wrong comes back as one text for each fault, with its place; an expression
- * that could only fail later is refused now, when somebody is there to mend it.
+ * Parses and type-checks an expression. Returns one message per error, with its position. An expression that could only
+ * fail later is rejected now, while its author can still fix it.
  */
 export const compile = (text: string, variables: Readonly<Record<string, Type>>): Compiled =>
   compileIn({ variables }, text);

@@ -66,7 +66,7 @@ const withoutEtcdSettings = Object.fromEntries(
 /** Undefined where none could be had: then nothing can be restored. */
 export const etcdctl = process.env.ETCDCTL_BIN;
 
-/** A member without others waits for nobody before it leads, a second less at each start. More than one keep their pace. */
+/** A single member becomes leader at once, which saves a second per start. Clusters keep the default timing. */
 const quicklyElected = ['--heartbeat-interval=20', '--election-timeout=200'];
 
 /** What etcd 3.5 tells of each client that has left, whatever its level of logging. */

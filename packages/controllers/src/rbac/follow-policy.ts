@@ -15,7 +15,7 @@ export interface FollowPolicyOptions {
   /** Those of the four kinds, among others. */
   readonly resources: readonly Resource[];
   readonly clock: Clock;
-  /** A change could not be indexed. The index is built anew. */
+  /** A change could not be indexed. The index is rebuilt. */
   readonly failed: (error: unknown) => void;
 }
 

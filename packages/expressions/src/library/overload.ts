@@ -101,7 +101,7 @@ function typeIn(written: string): Type {
       return types.map(parts[0] as Type, parts[1] as Type);
     default:
       if (name.includes('.')) return types.opaque(name);
-      // Declarations stand in this room and are all read when it is loaded, so a misspelt name cannot hide.
+      // All declarations are in this package and are parsed when it is loaded, so a misspelt name fails at once.
       return /^[A-Z]$/.test(name) ? types.parameter(name) : types[name as 'int'];
   }
 }

@@ -101,7 +101,7 @@ function found(text: string, pattern: string, budget: Budget, limit = Number.POS
   let end = -1;
   let searched = costOf(program, text.length);
   while (all.length < limit && matcher.find()) {
-    // Each search begins anew after the last find, and may come to the end of the text before it decides.
+    // Each search starts after the last match, and may read to the end of the text.
     const next = costOf(program, text.length - matcher.end());
     budget.charge(2 + 2 * next);
     searched += next;

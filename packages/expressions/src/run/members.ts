@@ -19,7 +19,7 @@ export function planSelect(operand: Plan, field: string, mode: 'value' | 'presen
   };
 }
 
-/** `a[b]`. A key that was computed is told only where that is allowed. */
+/** `a[b]`. The error shows a computed key only if that is allowed. */
 export function planIndex(operand: Plan, index: Plan, showsKey: boolean): Plan {
   return (frame) => {
     const container = operand(frame);

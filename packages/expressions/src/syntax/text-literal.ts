@@ -14,7 +14,7 @@ export function readText(text: string, start: number): { value: string | Uint8Ar
     if (text.startsWith(quote, at)) break;
     if (found !== '\\') {
       const point = String.fromCodePoint(text.codePointAt(at) as number);
-      // A line ends in one way, whoever wrote the file.
+      // All line endings become \n, on every platform.
       const lineEnd = point === '\r';
       pieces.push(lineEnd ? '\n' : point);
       at += lineEnd && text[at + 1] === '\n' ? 2 : point.length;

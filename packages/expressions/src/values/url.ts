@@ -129,7 +129,7 @@ function decodeHost(host: string): string {
   return decode(host);
 }
 
-/** Escaped as it is written if that can be; otherwise anew. */
+/** Keeps the escaping of the original if it is valid; escapes it again otherwise. */
 function readPath(path: string): string {
   const decoded = decodeBytes(path);
   if (/^[A-Za-z0-9\-_.~$&+,/:;=@!'()*[\]%]*$/.test(path)) return path;

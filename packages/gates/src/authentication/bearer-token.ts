@@ -5,7 +5,7 @@ import { TokenRejectedError } from './token-rejected-error.ts';
 /** Authenticates by bearer token. A request with an unknown token is rejected: it never becomes anonymous. */
 export function createBearerTokenAuthenticator(tokens: TokenAuthenticator): Authenticator {
   const userOf = (answer: TokenAnswer | undefined) => {
-    if (!answer) throw new TokenRejectedError('nobody knows the token');
+    if (!answer) throw new TokenRejectedError('unknown token');
     return answer.user;
   };
   return {

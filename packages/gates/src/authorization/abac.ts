@@ -28,7 +28,7 @@ const expandWildcard = (policy: AbacPolicy): AbacPolicy =>
 
 type Find = (user: UserInfo, matches: (policy: AbacPolicy) => boolean) => AbacPolicy | undefined;
 
-/** Indexes policies by subject. One without a subject matches nobody; one with a user and a group requires both. */
+/** Indexes policies by subject. A policy without a subject matches no user; one with a user and a group requires both. */
 function indexBySubject(policies: readonly AbacPolicy[]): Find {
   const ofUsers = Map.groupBy(
     policies.filter(({ user }) => user !== ''),

@@ -3,7 +3,7 @@ export class PatchFormError extends Error {
   override readonly name = 'PatchFormError';
 }
 
-/** The patch is well formed and cannot be carried out on this object. */
+/** The patch is valid but cannot be applied to this object. */
 export class PatchFailedError extends Error {
   override readonly name = 'PatchFailedError';
 }
