@@ -103,7 +103,7 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
       ] as const)
         expect([method, path, (await other.request(method, path)).status]).toEqual([method, path, 503]);
       const refused = await createAccount(other, 'none');
-      expect([refused.status, refused.body.message]).toEqual([503, expect.stringContaining('key management plugin')]);
+      expect([refused.status, refused.body.message]).toEqual([503, expect.stringContaining('KMS plugin')]);
       await waitUntilHealthy(other);
       const found = await until('the objects', async () => {
         const answer = await other.request('GET', accounts);
