@@ -67,7 +67,7 @@ async function repeatAlone(tests, failures) {
   let { passed, failed } = tests;
   const repeated = [];
   for (const { tools, file } of failures) {
-    const again = await runJest(tools, [asPattern(file.name)], ['--runInBand']);
+    const again = await runJest(tools, [toPattern(file.name)], ['--runInBand']);
     passed += again.passed - file.passed;
     failed += again.failed - file.failed;
     repeated.push(`${file.name}: ${file.failed} failed at first, ${again.failed} when repeated`);
@@ -75,7 +75,9 @@ async function repeatAlone(tests, failures) {
   return { ...tests, passed, failed, repeated };
 }
 
-const asPattern = (name) => name.replaceAll('.', '\\.');
+function toPattern(name) {
+  return name.replaceAll('.', '\\.');
+}
 
 function report(tests, conformance = []) {
   reportSlowest(tests.files);
