@@ -85,5 +85,5 @@ function auditTurns(): readonly [PrepareTurn, PrepareTurn] {
 
 function countReloads(): number {
   const log = fs.readFileSync(path.join(home, 'server.log'), 'utf8');
-  return log.split('\n').filter((line) => line.includes('reloaded audit policy')).length;
+  return log.split('\n').filter((line) => line.includes('configuration reloaded') && line.includes('audit')).length;
 }
