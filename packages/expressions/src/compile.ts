@@ -5,7 +5,7 @@ import type { Environment } from './environment/environment.ts';
 import { findPatchType } from './environment/patch-types.ts';
 import { commonLibrary, mutationLibrary } from './library/index.ts';
 import { Budget } from './run/budget.ts';
-import { type Plan, Slots } from './run/frame.ts';
+import { type Bindings, type Plan, Slots } from './run/frame.ts';
 import { plan } from './run/plan.ts';
 import { Progress } from './run/progress.ts';
 import { describeFault, type Fault, SyntaxFault } from './syntax/fault.ts';
@@ -22,7 +22,7 @@ export interface Expression {
    * be for several evaluations together; a number of steps is for this one. What may wait for an answer is evaluated by
    * an `Evaluation`.
    */
-  evaluate(variables: ReadonlyMap<string, Value>, budget?: number | Budget): Value;
+  evaluate(variables: Bindings, budget?: number | Budget): Value;
   /** Whether it looks at a field of a variable, as `claims.email`, `claims.?email` or `claims['email']`. */
   readsField(variable: string, field: string): boolean;
   /** How an `Evaluation` runs it. */

@@ -21,6 +21,7 @@ export {
 } from './environment/variables.ts';
 export { Budget, BudgetExceededError } from './run/budget.ts';
 export { Evaluation, requestStepsMax } from './run/evaluation.ts';
+export type { Bindings } from './run/frame.ts';
 export type { Authorize, CheckedResource } from './values/authorizer.ts';
 export { fromJson } from './values/from-json.ts';
 export { fromApiJson } from './values/json-map.ts';

@@ -19,6 +19,7 @@ import {
   type Value,
   withVariables,
 } from '../src/index.ts';
+import type { Bindings } from '../src/run/frame.ts';
 import { ConstructedObject } from '../src/values/constructed.ts';
 import { show } from './reference.ts';
 import { widget } from './widget.ts';
@@ -124,7 +125,7 @@ function* work(
 
 const firstFault = (fault: string): string => /ERROR: <input>:(.*)/.exec(fault)?.[1] ?? fault;
 
-function valuesOf(env: Env, sample: (typeof samples)[string], answersLater: boolean): ReadonlyMap<string, Value> {
+function valuesOf(env: Env, sample: (typeof samples)[string], answersLater: boolean): Bindings {
   const { object, oldObject, params, request, namespaceObject, review } = sample;
   if (env === 'authorization') return new Map([['request', fromApiJson(review)]]);
   return createAdmissionValues({

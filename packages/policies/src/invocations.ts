@@ -47,6 +47,10 @@ export function* collectInvocations<Policy extends AnyPolicy, Binding extends An
     if (!binding.matches(request)) continue;
     try {
       const { paramRef } = binding.binding.spec;
+      if (!objects || !paramRef) {
+        found.push({ policy, binding, matched, param: undefined });
+        continue;
+      }
       const params = yield* findParams(objects, paramRef, binding.matchesParam, request.namespace);
       for (const param of params) found.push({ policy, binding, matched, param });
     } catch (error) {

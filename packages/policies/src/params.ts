@@ -31,14 +31,13 @@ export function requireParams(
   return found;
 }
 
-/** The parameters of a binding, which is evaluated once with each; undefined stands for null. */
+/** The parameters of a binding, which is evaluated once with each. */
 export function* findParams(
-  objects: ParamObjects | undefined,
-  ref: ParamRef | undefined,
+  objects: ParamObjects,
+  ref: ParamRef,
   matches: (labels: Readonly<Record<string, string>>) => boolean,
   namespace: string | undefined,
-): SyncTask<readonly (KubeObject | undefined)[]> {
-  if (!objects || !ref) return [undefined];
+): SyncTask<readonly KubeObject[]> {
   const found = yield* selectParams(objects, ref, matches, namespace);
   if (found.length === 0 && ref.parameterNotFoundAction === 'Deny')
     throw new ConfigurationError('no params found for policy binding with `Deny` parameterNotFoundAction');

@@ -1,6 +1,7 @@
 import { invariant, type SyncTask } from '@cluster-apiserver/base';
 import {
   type AdmissionValues,
+  type Bindings,
   createAdmissionValues,
   Budget,
   fromApiJson,
@@ -21,8 +22,6 @@ import type { PolicyEnvironment } from './environment.ts';
 
 export { nameOf } from '@cluster-apiserver/gates';
 
-type Values = ReadonlyMap<string, Value>;
-
 /** A write as expressions and webhooks see it. Values are computed lazily and cached. */
 export class PolicyRequest {
   readonly context: AdmissionContext;
@@ -31,7 +30,7 @@ export class PolicyRequest {
   readonly #environment: PolicyEnvironment;
   #namespace: KubeObject | undefined;
   /** By the resource of the version of the objects; without parameters. */
-  #values: Map<ServedKind, Values> | undefined;
+  #values: Map<ServedKind, Bindings> | undefined;
 
   constructor(context: AdmissionContext, environment: PolicyEnvironment, budget = new Budget(requestStepsMax)) {
     this.context = context;
@@ -93,39 +92,17 @@ export class PolicyRequest {
   }
 
   /** The variables of an expression, with objects in the version of the resource by which the policy matched. */
-  getValues(matched: ServedKind, params: KubeObject | undefined): Values {
+  getValues(matched: ServedKind, params: KubeObject | undefined): Bindings {
     this.#values ??= new Map();
-    const known = this.#values.get(matched) ?? this.#makeValues(matched);
+    const known =
+      this.#values.get(matched) ?? createAdmissionValues(new RequestValues(this, this.#environment, matched));
     this.#values.set(matched, known);
-    return params ? new Map(known).set('params', fromApiJson(params)) : known;
-  }
-
-  #makeValues(matched: ServedKind): Values {
-    const { context } = this;
-    const { user, call } = context;
-    const given: AdmissionValues = {
-      object: this.#toServed(matched, context.object),
-      oldObject: this.#toServed(matched, context.oldObject),
-      request: this.#toJson(matched),
-      namespaceObject: this.namespaceObject,
-      authorizer: {
-        user,
-        authorize: (question) => this.#environment.authorize(question, call),
-        requestResource: {
-          group: context.resource.group,
-          resource: context.resource.plural,
-          subresource: context.subresource ?? '',
-          namespace: context.namespace ?? '',
-          name: context.name ?? '',
-        },
-      },
-    };
-    return createAdmissionValues(given);
+    return params ? new BindingsWithParams(known, fromApiJson(params)) : known;
   }
 
   /** The object in the version of the resource by which a policy matched. */
   getObject(matched: ServedKind): KubeObject {
-    return this.#toServed(matched, this.object) ?? this.object;
+    return this.toServed(matched, this.object) ?? this.object;
   }
 
   getSchema(matched: ServedKind): ObjectSchema {
@@ -150,12 +127,12 @@ export class PolicyRequest {
   reviewRequest(matched: ServedKind, uid: string): object {
     const { object, oldObject } = this.context;
     // Empty strings are omitted and absent objects are null, as in kube-apiserver.
-    const named = Object.entries(this.#toJson(matched)).filter(([, value]) => value !== '');
+    const named = Object.entries(this.toJson(matched)).filter(([, value]) => value !== '');
     return {
       uid,
       ...Object.fromEntries(named),
-      object: this.#toServed(matched, object) ?? null,
-      oldObject: this.#toServed(matched, oldObject) ?? null,
+      object: this.toServed(matched, object) ?? null,
+      oldObject: this.toServed(matched, oldObject) ?? null,
     };
   }
 
@@ -170,12 +147,13 @@ export class PolicyRequest {
     return subresource !== undefined && kind.kind !== matched.kind;
   }
 
-  #toServed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
+  toServed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
     if (!object || this.#isSubresource(matched)) return object;
     return this.#environment.asServed(matched, object);
   }
 
-  #toJson(matched: ServedKind): object {
+  /** The request of an AdmissionReview, without objects. */
+  toJson(matched: ServedKind): object {
     const { context } = this;
     const { resource, subresource = '', user, options } = context;
     const { kind: optionsKind, ...rest } = options;
@@ -204,6 +182,58 @@ export class PolicyRequest {
   #getKind(resource: ServedKind): object {
     const { group, version, kind } = this.#isSubresource(resource) ? this.context.kind : resource;
     return { group, version, kind };
+  }
+}
+
+/** What expressions read of a request; each part is made when it is read. */
+class RequestValues implements AdmissionValues {
+  readonly #request: PolicyRequest;
+  readonly #environment: PolicyEnvironment;
+  readonly #matched: ServedKind;
+
+  constructor(request: PolicyRequest, environment: PolicyEnvironment, matched: ServedKind) {
+    this.#request = request;
+    this.#environment = environment;
+    this.#matched = matched;
+  }
+
+  get object(): KubeObject | undefined {
+    return this.#request.toServed(this.#matched, this.#request.context.object);
+  }
+
+  get oldObject(): KubeObject | undefined {
+    return this.#request.toServed(this.#matched, this.#request.context.oldObject);
+  }
+
+  get request(): object {
+    return this.#request.toJson(this.#matched);
+  }
+
+  get namespaceObject(): KubeObject | undefined {
+    return this.#request.namespaceObject;
+  }
+
+  get authorizer(): NonNullable<AdmissionValues['authorizer']> {
+    const { user, call, resource, subresource = '', namespace = '', name = '' } = this.#request.context;
+    return {
+      user,
+      authorize: (question) => this.#environment.authorize(question, call),
+      requestResource: { group: resource.group, resource: resource.plural, subresource, namespace, name },
+    };
+  }
+}
+
+class BindingsWithParams implements Bindings {
+  readonly #others: Bindings;
+  readonly #params: Value;
+
+  constructor(others: Bindings, params: Value) {
+    this.#others = others;
+    this.#params = params;
+  }
+
+  get(name: string): Value | undefined {
+    return name === 'params' ? this.#params : this.#others.get(name);
   }
 }
 

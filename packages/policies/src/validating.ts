@@ -1,5 +1,5 @@
 import type { SyncTask, Task } from '@cluster-apiserver/base';
-import { BudgetExceededError, Evaluation, type Expression, type Value } from '@cluster-apiserver/expressions';
+import { type Bindings, BudgetExceededError, Evaluation, type Expression } from '@cluster-apiserver/expressions';
 import type {
   AuditAnnotation,
   ValidatingAdmissionPolicy,
@@ -155,15 +155,10 @@ class Evaluator {
   readonly request: PolicyRequest;
   readonly options: EvaluateOptions;
   readonly evaluation: Evaluation;
-  readonly #values: ReadonlyMap<string, Value>;
+  readonly #values: Bindings;
   #messageEvaluation: Evaluation | undefined;
 
-  constructor(
-    policy: CompiledValidatingPolicy,
-    request: PolicyRequest,
-    values: ReadonlyMap<string, Value>,
-    options: EvaluateOptions,
-  ) {
+  constructor(policy: CompiledValidatingPolicy, request: PolicyRequest, values: Bindings, options: EvaluateOptions) {
     this.policy = policy;
     this.request = request;
     this.options = options;
@@ -173,13 +168,14 @@ class Evaluator {
 
   /** Messages and audit annotations cannot use the authorizer, not even by a variable. */
   get messageEvaluation(): Evaluation {
-    this.#messageEvaluation ??= this.#createEvaluation(
-      new Map([...this.#values].filter(([name]) => !name.startsWith('authorizer'))),
-    );
+    const values = this.#values;
+    this.#messageEvaluation ??= this.#createEvaluation({
+      get: (name) => (name.startsWith('authorizer') ? undefined : values.get(name)),
+    });
     return this.#messageEvaluation;
   }
 
-  #createEvaluation(values: ReadonlyMap<string, Value>): Evaluation {
+  #createEvaluation(values: Bindings): Evaluation {
     const { program } = this.policy;
     return new Evaluation(values, program.fault === undefined ? program.variables : undefined, this.request.budget);
   }

@@ -7,6 +7,7 @@ import {
   type CheckedResource,
   ResourceCheck,
 } from '../values/authorizer.ts';
+import type { Bindings } from '../run/frame.ts';
 import { fromApiJson } from '../values/json-map.ts';
 import type { Value } from '../values/value.ts';
 import type { Environment } from './environment.ts';
@@ -118,16 +119,53 @@ export interface AdmissionValues {
   };
 }
 
-/** The values of those variables for one request. The objects may not change while they are used. */
-export function createAdmissionValues(given: AdmissionValues): ReadonlyMap<string, Value> {
-  const { authorizer } = given;
-  const values = new Map<string, Value>();
-  for (const name of ['object', 'oldObject', 'params', 'request', 'namespaceObject'] as const)
-    values.set(name, fromApiJson(given[name] ?? null));
-  if (authorizer) {
-    const value = new AuthorizerValue(new AccessQuestions(authorizer.authorize), authorizer.user);
-    values.set('authorizer', value);
-    values.set('authorizer.requestResource', new ResourceCheck(value, authorizer.requestResource));
+/**
+ * The values of those variables for one request. Most expressions read few of them, so each is made when it is read. The
+ * objects may not change while they are used.
+ */
+export const createAdmissionValues = (given: AdmissionValues): Bindings => new AdmissionBindings(given);
+
+class AdmissionBindings implements Bindings {
+  readonly #given: AdmissionValues;
+  readonly #known = new Map<string, Value>();
+  /** Shared, because it remembers the answers. */
+  #authorizer: AuthorizerValue | undefined;
+
+  constructor(given: AdmissionValues) {
+    this.#given = given;
   }
-  return values;
+
+  get(name: string): Value | undefined {
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const value = this.#make(name);
+    if (value !== undefined) this.#known.set(name, value);
+    return value;
+  }
+
+  #make(name: string): Value | undefined {
+    switch (name) {
+      case 'object':
+      case 'oldObject':
+      case 'params':
+      case 'request':
+      case 'namespaceObject':
+        return fromApiJson(this.#given[name] ?? null);
+      case 'authorizer':
+        return this.#findAuthorizer();
+      case 'authorizer.requestResource': {
+        const { authorizer } = this.#given;
+        const value = this.#findAuthorizer();
+        return authorizer && value && new ResourceCheck(value, authorizer.requestResource);
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  #findAuthorizer(): AuthorizerValue | undefined {
+    const { authorizer } = this.#given;
+    this.#authorizer ??= authorizer && new AuthorizerValue(new AccessQuestions(authorizer.authorize), authorizer.user);
+    return this.#authorizer;
+  }
 }

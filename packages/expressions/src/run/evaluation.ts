@@ -30,7 +30,7 @@ const variableDepth = 4;
  * begins again with what it has kept. They are evaluated one after the other.
  */
 export class Evaluation {
-  readonly #values: ReadonlyMap<string, Value>;
+  readonly #values: Bindings;
   readonly #variables: VariableSet | undefined;
   readonly #bindings: Bindings;
   readonly #total: Budget;
@@ -44,7 +44,7 @@ export class Evaluation {
 
   /** The total is for several evaluations together, if it is given. After `turnSteps` others have a turn. */
   constructor(
-    values: ReadonlyMap<string, Value>,
+    values: Bindings,
     variables?: VariableSet,
     total: Budget = new Budget(requestStepsMax),
     turnSteps: number = turnStepsMax,
