@@ -15,7 +15,7 @@ const [other = '', workloads = '', ...rest] = process.argv.slice(2);
 const policiesFlag = '--policies=';
 const flags = rest.filter((flag) => !flag.startsWith(policiesFlag));
 const policies = (rest.find((flag) => flag.startsWith(policiesFlag)) ?? '').slice(policiesFlag.length);
-const home = fs.mkdtempSync(path.join(os.tmpdir(), 'side-by-side-'));
+const home = fs.mkdtempSync(path.join(os.tmpdir(), 'compare-checkouts-'));
 const etcd = await startEtcd();
 const common = { endpoints: etcd.endpoints, home };
 const theirs = await startBenchServer({ ...common, name: 'theirs', checkout: other });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { callUntil, type Clock, systemClock } from '@cluster-apiserver/base';
 import { decode, type Kind, type KubeObject, parseLabelSelector } from '@cluster-apiserver/model';
 import { memoryStore, type View } from '@cluster-apiserver/storage';
 import { robotKind } from '../../test/robot-kind.ts';
-import { create, deleteCollection, list, openRegistry, type Registry, type Resource } from '../index.ts';
+import { create, deleteCollection, list, type Registry, type Resource } from '../index.ts';
 import {
   candidatesOf,
   endOfPart,
@@ -17,6 +17,7 @@ import {
 } from './selection.ts';
 import { selectInSlices } from './select-in-slices.ts';
 import type { CachedObject, StoredObject } from '../stored-object.ts';
+import { openTestRegistry } from '../../test/open-test-registry.ts';
 
 /** Time passes with each look at it, so that every object is a slice of its own. */
 let ms = 0;
@@ -37,14 +38,7 @@ let resource: Resource;
 let view: View<CachedObject>;
 
 beforeAll(async () => {
-  registry = openRegistry({
-    kinds: [robotKind],
-    store: memoryStore(systemClock),
-    keyPrefix: '/registry',
-    clock,
-    random: seededRandom(7),
-    report: () => {},
-  });
+  registry = openTestRegistry(robotKind, memoryStore(systemClock), clock);
   resource = registry.resources[0] as Resource;
   for (let i = 0; i < count; i++) {
     const namespace = i % 3 === 0 ? 'a' : 'b';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { toSyncTask, callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { toSyncTask, callUntil, type Clock, systemClock } from '@cluster-apiserver/base';
 import {
   boolean,
   decode,
@@ -27,7 +27,6 @@ import {
   list,
   type ListOptions,
   type Outcome,
-  openRegistry,
   patch,
   type Registry,
   replace,
@@ -36,6 +35,7 @@ import {
   type WatchEvent,
   watch,
 } from '../index.ts';
+import { openTestRegistry } from '../../test/open-test-registry.ts';
 
 /** As a body brings it. */
 const beyond53 = (digits: string): Integer =>
@@ -83,14 +83,7 @@ async function anotherReplica(): Promise<void> {
 }
 
 function open(store: Store): void {
-  registry = openRegistry({
-    kinds: [kind],
-    store,
-    keyPrefix: '/registry',
-    clock,
-    random: seededRandom(1),
-    report: () => {},
-  });
+  registry = openTestRegistry(kind, store, clock);
   resource = registry.resources[0] as Resource;
 }
 

@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { callUntil, type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { callUntil, type Clock, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject, StatusError } from '@cluster-apiserver/model';
 import { CorruptValueError, type Entry, memoryStore, revision, type Store } from '@cluster-apiserver/storage';
 import {
   create,
   deleteObject,
   list,
-  openRegistry,
   type Registry,
   replace,
   type Resource,
@@ -16,6 +15,7 @@ import {
 } from '../index.ts';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { robotKind } from '../../test/robot-kind.ts';
+import { openTestRegistry } from '../../test/open-test-registry.ts';
 
 const kind = robotKind;
 const call = callUntil(Number.POSITIVE_INFINITY);
@@ -39,14 +39,7 @@ afterEach(async () => {
 });
 
 function open(store: Store): void {
-  registry = openRegistry({
-    kinds: [kind],
-    store,
-    keyPrefix: '/registry',
-    clock,
-    random: seededRandom(1),
-    report: () => {},
-  });
+  registry = openTestRegistry(kind, store, clock);
   resource = registry.resources[0] as Resource;
 }
 

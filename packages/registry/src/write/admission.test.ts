@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { toSyncTask, callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { toSyncTask, callUntil, systemClock as clock } from '@cluster-apiserver/base';
 import { type AdmissionPlugin, type AdmissionContext, createAdmission } from '@cluster-apiserver/gates';
 import { decode, type Kind, type KubeObject, readApplied, StatusError } from '@cluster-apiserver/model';
 import { memoryStore } from '@cluster-apiserver/storage';
@@ -9,12 +9,12 @@ import {
   create,
   deleteCollection,
   deleteObject,
-  openRegistry,
   patch,
   type Registry,
   replace,
   type Resource,
 } from '../index.ts';
+import { openTestRegistry } from '../../test/open-test-registry.ts';
 
 const kind: Kind = { ...robotKind, createOnReplace: true };
 const call = callUntil(Number.POSITIVE_INFINITY);
@@ -24,14 +24,7 @@ let resource: Resource;
 let attempts: AdmissionContext[];
 
 beforeEach(() => {
-  registry = openRegistry({
-    kinds: [kind],
-    store,
-    keyPrefix: '/registry',
-    clock,
-    random: seededRandom(1),
-    report: () => {},
-  });
+  registry = openTestRegistry(kind, store, clock);
   resource = registry.resources[0] as Resource;
   attempts = [];
 });

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { callUntil, toSyncTask, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { callUntil, toSyncTask, systemClock } from '@cluster-apiserver/base';
 import { badRequest, decode, type KubeObject } from '@cluster-apiserver/model';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import { robotKind } from '../../test/robot-kind.ts';
-import { create, openRegistry, patch, type Registry, type Resource } from '../index.ts';
+import { create, patch, type Registry, type Resource } from '../index.ts';
+import { openTestRegistry } from '../../test/open-test-registry.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const options = { namespace: 'n', dryRun: false, manager: 'm', warn: () => {}, unknownFields: () => {} };
@@ -13,14 +14,7 @@ let registry: Registry;
 let resource: Resource;
 
 beforeEach(async () => {
-  registry = openRegistry({
-    kinds: [robotKind],
-    store: memoryStore(clock),
-    keyPrefix: '/registry',
-    clock,
-    random: seededRandom(7),
-    report: () => {},
-  });
+  registry = openTestRegistry(robotKind, memoryStore(clock), clock);
   resource = registry.resources[0] as Resource;
   const robot = { kind: 'Robot', apiVersion: 'v1', metadata: { name: 'a' } };
   await create(resource, decode(robotKind.schema, robot, () => {}) as KubeObject, options, call);
