@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { type Clock, sleep } from '@cluster-apiserver/base';
+import { type Clock, sleep, errorCode } from '@cluster-apiserver/base';
 import { fullPauseMs, type LogFile, type LogFiles } from './log-files.ts';
 
 export interface RotatingLogOptions {
@@ -84,7 +84,7 @@ export class RotatingLog {
       try {
         return await file.write(bytes);
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+        if (errorCode(error) !== 'EAGAIN') throw error;
         await sleep(this.#options.clock, fullPauseMs);
       }
     }

@@ -9,6 +9,9 @@ import {
   parseDuration,
   CleanupStack,
   seededRandom,
+  errorCode,
+  errorMessage,
+  requireValue,
   setOwn,
   sleep,
   systemClock,
@@ -122,6 +125,20 @@ test('keys that a client chose are plain data', () => {
 test('a failed invariant throws its consequence', () => {
   expect(() => invariant(false, 'writes would be lost')).toThrow('writes would be lost');
   expect(() => invariant(1, 'never')).not.toThrow();
+});
+
+test('a required value must be there', () => {
+  expect(requireValue(0, 'a number')).toBe(0);
+  expect(() => requireValue(undefined, 'a list has a first element')).toThrow('a list has a first element');
+  expect(() => requireValue(null)).toThrow();
+});
+
+test('whatever was thrown has a message, and may have a code', () => {
+  expect(errorMessage(new TypeError('no'))).toBe('no');
+  expect(errorMessage('thrown text')).toBe('thrown text');
+  expect(errorCode(Object.assign(new Error('gone'), { code: 'ENOENT' }))).toBe('ENOENT');
+  for (const other of [new Error('plain'), { code: 5 }, null, undefined, 'ENOENT'])
+    expect(errorCode(other)).toBeUndefined();
 });
 
 describe('polling for changes', () => {

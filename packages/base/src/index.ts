@@ -13,9 +13,10 @@ export {
   awaitWithin,
 } from './call.ts';
 export { type Clock, sleep, systemClock } from './clock.ts';
+export { errorCode, errorMessage } from './error.ts';
 export { formatDuration, parseDuration } from './duration.ts';
 export { pollChanges } from './poll-changes.ts';
-export { invariant, unreachable } from './invariant.ts';
+export { invariant, requireValue, unreachable } from './invariant.ts';
 export { type LatencyPart, latencyParts, LatencyTracker, trackLatency } from './latency.ts';
 export { nearestName } from './nearest-name.ts';
 export { getOwn, setOwn } from './own.ts';

@@ -3,6 +3,12 @@ export function invariant(fact: unknown, consequence: string): asserts fact {
   if (!fact) throw new InvariantError(consequence);
 }
 
+/** Returns a value that the type allows to be missing and that is there by a guarantee which the type cannot state. */
+export function requireValue<T>(value: T, guarantee = 'the value is there'): NonNullable<T> {
+  if (value === undefined || value === null) throw new InvariantError(guarantee);
+  return value;
+}
+
 class InvariantError extends Error {
   override readonly name = 'InvariantError';
 }

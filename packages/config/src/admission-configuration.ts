@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { errorMessage } from '@cluster-apiserver/base';
 import {
   type EventRateLimitConfiguration,
   eventRateLimitKind,
@@ -175,7 +176,7 @@ async function readPluginFile(
     return plugin.load(text, new Findings(text, { file: of }));
   } catch (error) {
     if (error instanceof ConfigurationError) place.addInvalidFile(name, error);
-    else place.addInvalid(name, `cannot read it: ${(error as Error).message}`);
+    else place.addInvalid(name, `cannot read it: ${errorMessage(error)}`);
     return undefined;
   }
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from '@cluster-apiserver/base';
 import { isKeyPair, holdsCertificates } from './certificates.ts';
 import type { EgressTls } from './egress-selector-configuration.ts';
 import type { Findings } from './findings.ts';
@@ -20,7 +21,7 @@ export async function readEgressTls(
     try {
       return await readFile(file);
     } catch (error) {
-      findings.add(`${path}.${field}`, `cannot read ${file}: ${(error as Error).message}`);
+      findings.add(`${path}.${field}`, `cannot read ${file}: ${errorMessage(error)}`);
       return undefined;
     }
   };

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { errorMessage } from '@cluster-apiserver/base';
 import { isKeyPair, holdsCertificates } from './certificates.ts';
 import { ConfigurationError, Findings } from './findings.ts';
 import { type Content, type Kubeconfig, loadKubeconfig } from './kubeconfig.ts';
@@ -40,7 +41,7 @@ export async function readWebhookConnection(
     try {
       return await readFile(path.isAbsolute(name) ? name : path.join(path.dirname(file), name));
     } catch (error) {
-      findings.addWithoutPath(content.path, `cannot read ${name}: ${(error as Error).message}`);
+      findings.addWithoutPath(content.path, `cannot read ${name}: ${errorMessage(error)}`);
       return undefined;
     }
   };

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { errorMessage } from '@cluster-apiserver/base';
 import { UsageError } from './options.ts';
 
 /** READMEs and hidden files are ignored. */
@@ -12,7 +13,7 @@ export function readConfigDirectory(directory: string): string[] {
   try {
     entries = fs.readdirSync(absolute, { withFileTypes: true });
   } catch (error) {
-    throw new UsageError(`--config-dir ${directory} cannot be read: ${(error as Error).message}`); // fs throws Errors
+    throw new UsageError(`--config-dir ${directory} cannot be read: ${errorMessage(error)}`);
   }
   return entries
     .filter((entry) => entry.isFile() && flagFile.test(entry.name))

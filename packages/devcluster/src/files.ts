@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { errorCode } from '@cluster-apiserver/base';
 
 /** Replaces a file atomically. */
 export function replaceFile(file: string, content: string, mode = 0o644): void {
@@ -11,7 +12,7 @@ export function readIfExists(file: string): string | undefined {
   try {
     return fs.readFileSync(file, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined; // file system errors carry a code
+    if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

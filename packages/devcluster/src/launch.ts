@@ -1,5 +1,6 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import fs from 'node:fs';
+import { errorMessage } from '@cluster-apiserver/base';
 import { bindDeveloper } from './developer.ts';
 import { readEtcdVersion } from './etcd-process.ts';
 import { createProbe } from './front/readiness.ts';
@@ -117,7 +118,7 @@ async function tryBindDeveloper(
     await bindDeveloper({ ...access, clock, signal });
     return true;
   } catch (error) {
-    if (!signal.aborted) print(`The developer has no rights: ${(error as Error).message}`); // it throws Errors
+    if (!signal.aborted) print(`The developer has no rights: ${errorMessage(error)}`);
     return false;
   }
 }

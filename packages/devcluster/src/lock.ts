@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { errorCode } from '@cluster-apiserver/base';
 import { readIfExists } from './files.ts';
 import { commandLine } from './processes.ts';
 
@@ -21,7 +22,7 @@ export function lock(file: string, pid: number): () => void {
       fs.writeFileSync(file, `${pid}\n`, { flag: 'wx' }); // fails when it is there: two starts at once cannot both win
       return () => fs.rmSync(file, { force: true });
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // file system errors carry a code
+      if (errorCode(error) !== 'EEXIST') throw error;
     }
     const holder = Number(readIfExists(file));
     if (holder !== pid && commandLine(holder)?.includes(launcherMark)) throw new AlreadyRunningError(holder);

@@ -1,4 +1,4 @@
-import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
+import { CleanupStack, systemClock as clock, systemRandom, errorMessage } from '@cluster-apiserver/base';
 import fs from 'node:fs';
 import { openFront } from './front/front.ts';
 import { createProbe } from './front/readiness.ts';
@@ -80,5 +80,5 @@ function waitForStop(): Promise<undefined> {
 /** Prints known errors without a stack. */
 function report(error: unknown): void {
   const explained = [UsageError, StartError, AlreadyRunningError].some((family) => error instanceof family);
-  console.error(explained ? (error as Error).message : error); // the families above are Errors
+  console.error(explained ? errorMessage(error) : error);
 }

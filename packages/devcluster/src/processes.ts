@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import { errorCode } from '@cluster-apiserver/base';
 
 /** The command line of a running process; undefined if there is none with this id. */
 export function commandLine(pid: number): string | undefined {
@@ -19,6 +20,6 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // kill fails with a code
+    if (errorCode(error) !== 'ESRCH') throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { backoff, type Clock, type Random, sleep, errorMessage } from '@cluster-apiserver/base';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -134,7 +134,7 @@ async function waitForExit(child: ChildProcess): Promise<string> {
     const [code, signal] = await once(child, 'exit');
     return signal ? `was killed by ${signal}` : `ended with code ${code}`;
   } catch (error) {
-    return `could not be run: ${(error as Error).message}`; // a child reports that it cannot be spawned by an Error
+    return `could not be run: ${errorMessage(error)}`;
   }
 }
 

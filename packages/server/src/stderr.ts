@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import net from 'node:net';
+import { errorCode } from '@cluster-apiserver/base';
 import type { ByteOutput } from '@cluster-apiserver/telemetry';
 
 const stderr = 2;
@@ -48,7 +49,7 @@ function writeSync(descriptor: number, bytes: Buffer): number {
     try {
       return fs.writeSync(descriptor, bytes);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || pauses === fullPausesMax) throw error;
+      if (errorCode(error) !== 'EAGAIN' || pauses === fullPausesMax) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, fullPauseMs);
     }
   }

@@ -1,3 +1,4 @@
+import { errorMessage } from '@cluster-apiserver/base';
 import { RE2JS } from 're2js';
 import { type Budget, BudgetExceededError } from '../run/budget.ts';
 import type { Fault } from '../syntax/fault.ts';
@@ -37,7 +38,7 @@ export function findPatternFault(pattern: Node): Fault[] {
     compilePattern(pattern.value);
     return [];
   } catch (error) {
-    return [{ at: pattern.at, message: `invalid regular expression: ${(error as Error).message}` }];
+    return [{ at: pattern.at, message: `invalid regular expression: ${errorMessage(error)}` }];
   }
 }
 

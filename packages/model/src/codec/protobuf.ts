@@ -1,3 +1,4 @@
+import { errorMessage } from '@cluster-apiserver/base';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { MalformedTextError, type Parsed } from '../json/json.ts';
 import { clientBounds, TooManyValuesError } from '../json/json-scan.ts';
@@ -52,7 +53,7 @@ export function parseProtobuf(
   } catch (error) {
     if (error instanceof TooManyValuesError) throw error;
     // Every error of the reader is an error in the bytes.
-    throw new MalformedTextError(`protobuf: ${(error as Error).message}`, { cause: error });
+    throw new MalformedTextError(`protobuf: ${errorMessage(error)}`, { cause: error });
   }
 }
 

@@ -1,3 +1,4 @@
+import { errorMessage } from '@cluster-apiserver/base';
 import { isRawNumber, rawNumber } from './raw-number.ts';
 import {
   type JsonScan,
@@ -60,7 +61,7 @@ function parseScanned(text: string, scanned: () => JsonScan, mayBeDeep: boolean)
   } catch (error) {
     if (error instanceof TooManyValuesError) throw error;
     // Reviving recurses, so a deep text with exact numbers may overflow the stack: that is the text's fault as well.
-    throw new MalformedTextError(`json parse error: ${(error as Error).message}`, { cause: error });
+    throw new MalformedTextError(`json parse error: ${errorMessage(error)}`, { cause: error });
   }
 }
 

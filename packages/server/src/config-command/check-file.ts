@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
+import { errorMessage } from '@cluster-apiserver/base';
 import type { Clock, Random } from '@cluster-apiserver/base';
 import {
   type AdmissionConfiguration,
@@ -59,7 +60,7 @@ export async function checkFile(file: string, environment: CheckEnvironment): Pr
   try {
     content = await environment.files.read(file);
   } catch (error) {
-    const { problems } = new ConfigurationError([`cannot read it: ${(error as Error).message}`]);
+    const { problems } = new ConfigurationError([`cannot read it: ${errorMessage(error)}`]);
     return { file, kind: undefined, problems, certificates: [] };
   }
   const text = content.toString();

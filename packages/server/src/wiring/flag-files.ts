@@ -1,3 +1,4 @@
+import { errorMessage } from '@cluster-apiserver/base';
 import { ConfigurationError } from '@cluster-apiserver/config';
 import { FlagError } from '../flag.ts';
 import type { ServerFlags } from '../flags.ts';
@@ -34,7 +35,7 @@ export async function readFlagFile(name: FileFlag, flags: ServerFlags, files: Fi
   try {
     return await files.read(path);
   } catch (error) {
-    throw new FlagError([`--${name}: cannot read ${path}: ${(error as Error).message}`]);
+    throw new FlagError([`--${name}: cannot read ${path}: ${errorMessage(error)}`]);
   }
 }
 

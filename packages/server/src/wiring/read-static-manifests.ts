@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { errorMessage } from '@cluster-apiserver/base';
 import { ConfigurationError, type Manifest, type Problem, readManifests } from '@cluster-apiserver/config';
 import { decode, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
 import {
@@ -54,7 +55,7 @@ export async function readManifestFiles(directory: string, files: Files): Promis
       }),
     );
   } catch (error) {
-    throw new ConfigurationError([`cannot read ${directory}: ${(error as Error).message}`]);
+    throw new ConfigurationError([`cannot read ${directory}: ${errorMessage(error)}`]);
   }
 }
 
