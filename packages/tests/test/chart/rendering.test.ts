@@ -4,7 +4,17 @@ import os from 'node:os';
 import path from 'node:path';
 import { drainMs, parseFlags } from '@cluster-apiserver/server';
 import { chart, monitoringFiles, monitoringSource, ownFlags, read, readYaml, root, valueSets } from './chart-files.ts';
-import { describeWithHelm, find, helm, type Manifest, manifestsIn, render, template, validate } from './helm.ts';
+import {
+  describeWithHelm,
+  find,
+  helm,
+  type Manifest,
+  manifestsIn,
+  release,
+  render,
+  template,
+  validate,
+} from './helm.ts';
 import { containerOf, podTemplateOf } from './pods.ts';
 
 const slowTestMs = 120_000;
@@ -15,6 +25,11 @@ const stored = { etcd: { endpoints: ['https://etcd.example.com:2379'] } };
 const closeSeconds = 5;
 /** The chart's own containers; value sets may add others. */
 const ours = ['apiserver', 'etcd', 'test'];
+
+interface ScrapeEndpoint {
+  readonly path: string;
+  readonly relabelings: readonly { readonly replacement: string }[];
+}
 
 describeWithHelm('the chart', () => {
   test(
@@ -42,6 +57,19 @@ describeWithHelm('the chart', () => {
     } finally {
       fs.rmSync(folder, { recursive: true });
     }
+  });
+
+  test('the ServiceMonitor scrapes every job that the rules and dashboards select', () => {
+    const { spec } = find(
+      manifestsIn(template(['production-values.yaml']).out),
+      'ServiceMonitor',
+      `${release}-cluster-apiserver`,
+    );
+    const { endpoints } = spec as { readonly endpoints: readonly ScrapeEndpoint[] };
+    const rules = [...monitoringFiles(monitoringSource).values()].join('\n');
+    const selected = [...rules.matchAll(/job=\\?"([a-z-]+)/g)].map(([, job]) => job);
+    expect(endpoints.map(({ relabelings }) => relabelings[0]?.replacement)).toEqual([...new Set(selected)].sort());
+    expect(endpoints.map((endpoint) => endpoint.path)).toEqual(['/metrics', '/metrics/slis']);
   });
 
   describe.each(valueSets)('with %s', (set) => {
