@@ -2,7 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, step } from './child.mjs';
 import { withScratchFolder, librariesOf, mirror, runOrFail, refreshPackages, unpack } from './debian.mjs';
-import { Failure, root } from './project.mjs';
+import { provisionPrometheus } from './prometheus.mjs';
+import { cache, Failure, root } from './project.mjs';
 
 /**
  * The base images of deploy/Dockerfile and docker-compose.yml. An engine with access to a registry pulls them.
@@ -18,31 +19,95 @@ export function provideBaseImages(docker, { node, etcd, etcdctl, env }) {
   for (const { image, make } of missing) {
     if (pulled && docker(['pull', image]).ok) continue;
     console.log(`Building ${image} from Debian packages …`);
-    withScratchFolder((folder) => {
-      const changes = make(folder, { node, etcd, etcdctl, env }) ?? [];
-      const options = changes.flatMap((change) => ['--change', change]);
-      const script = 'folder=$1; shift; tar -C "$folder" -c . | docker import "$@"';
-      const imported = step('sh', ['-c', script, 'sh', folder, ...options, '-', image], { env });
-      if (!imported.ok) throw new Failure(`${image} could not be imported.\n${imported.output}`);
-    });
+    importImage(image, (folder) => make(folder, { node, etcd, etcdctl, env }), env);
   }
+}
+
+/**
+ * The images of the profiles of docker-compose.yml, by service. Without a registry they are made of programs that the
+ * environment names (DEX_BIN, JAEGER_BIN) or that the toolchain has. Returns the services whose image there is.
+ */
+export function provideProfileImages(docker, { env }) {
+  return profileImages()
+    .filter(({ image, program, place, changes }) => {
+      if (docker(['image', 'inspect', image]).ok || docker(['pull', image], { timeout: pullTimeoutMs }).ok) return true;
+      const file = program();
+      if (!file) return false;
+      console.log(`Building ${image} from ${path.basename(file)} …`);
+      importImage(
+        image,
+        (folder) => {
+          unpack(folder, ['libc6', 'ca-certificates']);
+          fs.mkdirSync(path.dirname(path.join(folder, place)), { recursive: true });
+          fs.copyFileSync(file, path.join(folder, place));
+          return changes;
+        },
+        env,
+      );
+      return true;
+    })
+    .map(({ service }) => service);
+}
+
+/** Imports a folder as an image, with the changes (as in a Dockerfile) that filling it returns. */
+function importImage(image, fill, env) {
+  withScratchFolder((folder) => {
+    const options = (fill(folder) ?? []).flatMap((change) => ['--change', change]);
+    const script = 'folder=$1; shift; tar -C "$folder" -c . | docker import "$@"';
+    const imported = step('sh', ['-c', script, 'sh', folder, ...options, '-', image], { env });
+    if (!imported.ok) throw new Failure(`${image} could not be imported.\n${imported.output}`);
+  });
 }
 
 /** An engine without a registry gives up much sooner by itself. */
 const pullTimeoutMs = 300_000;
 const debian = 'bookworm';
+/** Built by collector.mjs. */
+const collector = path.join(cache, 'otel-collector', 'otel-collector');
 
-function wanted() {
-  const dockerfile = fs.readFileSync(path.join(root, 'deploy', 'Dockerfile'), 'utf8');
-  const compose = fs.readFileSync(path.join(root, 'docker-compose.yml'), 'utf8');
-  const defaultOf = (text, name) => new RegExp(`${name}(?:=|:-)([^\\s}]+)`).exec(text)[1];
-  return [
-    { image: defaultOf(dockerfile, 'NODE_IMAGE'), make: makeNode },
-    { image: defaultOf(dockerfile, 'RUNTIME_IMAGE'), make: makeRuntime },
-    { image: defaultOf(compose, 'ETCD_IMAGE'), make: makeEtcd },
-    { image: defaultOf(compose, 'HAPROXY_IMAGE'), make: makeHaproxy },
-  ];
-}
+const dockerfile = path.join('deploy', 'Dockerfile');
+const composeFile = 'docker-compose.yml';
+
+const wanted = () => [
+  { image: defaultImage(dockerfile, 'NODE_IMAGE'), make: makeNode },
+  { image: defaultImage(dockerfile, 'RUNTIME_IMAGE'), make: makeRuntime },
+  { image: defaultImage(composeFile, 'ETCD_IMAGE'), make: makeEtcd },
+  { image: defaultImage(composeFile, 'HAPROXY_IMAGE'), make: makeHaproxy },
+];
+
+const profileImages = () => [
+  {
+    service: 'dex',
+    image: defaultImage(composeFile, 'DEX_IMAGE'),
+    program: () => process.env.DEX_BIN,
+    place: 'usr/local/bin/dex',
+  },
+  {
+    service: 'prometheus',
+    image: defaultImage(composeFile, 'PROMETHEUS_IMAGE'),
+    program: () => fileOf(provisionPrometheus()?.prometheus ?? 'prometheus'),
+    place: 'bin/prometheus',
+  },
+  {
+    service: 'otel-collector',
+    image: defaultImage(composeFile, 'COLLECTOR_IMAGE'),
+    program: () => (fs.existsSync(collector) ? collector : undefined),
+    place: 'otelcol',
+    changes: ['ENTRYPOINT ["/otelcol"]'],
+  },
+  {
+    service: 'jaeger',
+    image: defaultImage(composeFile, 'JAEGER_IMAGE'),
+    program: () => process.env.JAEGER_BIN,
+    place: 'cmd/jaeger/jaeger-linux',
+    changes: ['ENTRYPOINT ["/cmd/jaeger/jaeger-linux"]', 'ENV JAEGER_LISTEN_HOST=0.0.0.0'],
+  },
+  { service: 'grafana', image: defaultImage(composeFile, 'GRAFANA_IMAGE'), program: () => undefined },
+];
+
+/** The image that a file names as the default of a variable. */
+const defaultImage = (file, name) =>
+  new RegExp(`${name}(?:=|:-)([^\\s}]+)`).exec(fs.readFileSync(path.join(root, file), 'utf8'))[1];
 
 const cLibraries = ['libc6', 'libgcc-s1', 'libstdc++6'];
 
@@ -80,7 +145,7 @@ function makeEtcd(folder, { etcd, etcdctl }) {
 }
 
 /** Resolves a program that is named by its place on the PATH. */
-const fileOf = (program) => (path.isAbsolute(program) ? program : outputOf('which', [program]).trim());
+const fileOf = (program) => (path.isAbsolute(program) ? program : outputOf('which', [program])?.trim());
 
 function makeHaproxy(folder) {
   unpack(folder, ['haproxy', 'zlib1g', ...librariesOf('haproxy')]);

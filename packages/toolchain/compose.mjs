@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { provideBaseImages } from './base-images.mjs';
+import { provideBaseImages, provideProfileImages } from './base-images.mjs';
 import { forwardSignalsTo, outputOf, step } from './child.mjs';
 import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
 import { reportSkipped, runJest } from './jest.mjs';
@@ -37,7 +37,13 @@ await main(async () => {
     const programs = { etcd, etcdctl: await provisionEtcdctl(etcd) };
     provideBaseImages(docker, { ...tools, ...programs });
     for (const [target, name] of Object.entries(targets)) build(docker, target, `${name}:0.1.0`, tools.env);
-    const tests = await runJest(tools, ['packages/tests/test/deploy/compose\\.cluster'], ['--runInBand']);
+    const services = provideProfileImages(docker, tools).join(',');
+    const testEnv = { ...tools.env, COMPOSE_SERVICES: services };
+    const tests = await runJest(
+      { node, env: testEnv },
+      ['packages/tests/test/deploy/compose\\.cluster'],
+      ['--runInBand'],
+    );
     reportSkipped(tests.skipped);
     console.log(`${tests.passed} passed, ${tests.failed} failed`);
     return tests.failed === 0 ? 0 : 1;

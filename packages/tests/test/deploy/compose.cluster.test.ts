@@ -17,13 +17,17 @@ import { describeIf } from '../describe-if.ts';
 
 const compose = process.env.COMPOSE === undefined ? undefined : (JSON.parse(process.env.COMPOSE) as string[]);
 
+/** Services of profiles whose images there are. */
+const services = (process.env.COMPOSE_SERVICES ?? '').split(',');
+const hasImages = (...names: readonly string[]): boolean => names.every((name) => services.includes(name));
+
 const startMs = 240_000;
 const answerMs = 120_000;
 const slowTestMs = 400_000;
 const replicas = ['apiserver-1', 'apiserver-2', 'apiserver-3'];
 
 describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests it', () => {
-  const scope = new CleanupStack();
+  const cleanup = new CleanupStack();
   // A copy of the mounted files, so that the user's own cluster keeps its credentials.
   let directory = '';
   let project = '';
@@ -60,15 +64,15 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
       filter: (file) => !/credentials\/[^.]/.test(file),
     });
     port = await freePort();
-    scope.defer('directory', () => fs.rmSync(directory, { recursive: true, force: true }));
-    scope.defer('cluster', () => void runCompose('down', '--volumes', '--timeout', '5'));
+    cleanup.defer('directory', () => fs.rmSync(directory, { recursive: true, force: true }));
+    cleanup.defer('cluster', () => void runCompose('down', '--volumes', '--timeout', '5'));
     try {
       runCompose('up', '--detach', '--no-build');
     } catch (error) {
       throw new Error(runCompose('logs', '--tail', '20'), { cause: error });
     }
   }, startMs);
-  afterAll(() => scope.close((what, error) => console.error(what, error)), startMs);
+  afterAll(() => cleanup.close((what, error) => console.error(what, error)), startMs);
 
   test(
     "the README's commands produce the documented output, while a replica and an etcd member are killed",
@@ -181,15 +185,93 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     slowTestMs,
   );
 
+  /** Starts the services of a profile, all by default; the replicas get the configuration that the environment names. */
+  const startProfile = (profile: string, configuration: NodeJS.ProcessEnv, ...names: string[]): void => {
+    const [program = '', ...first] = compose ?? [];
+    const args = [...first, '--profile', profile, 'up', '--detach', '--no-build', ...names];
+    const { status, stderr } = spawnSync(program, args, {
+      cwd: directory,
+      env: { ...env(), ...configuration },
+      encoding: 'utf8',
+    });
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    cleanup.defer(profile, () => void runCompose('--profile', profile, 'down', '--volumes', '--timeout', '5'));
+  };
+
+  describeIf(
+    hasImages('prometheus', 'otel-collector', 'jaeger'),
+    'with the profile observability',
+    'there are no images of Prometheus, the collector and Jaeger',
+    () => {
+      beforeAll(() => startProfile('observability', {}, 'prometheus', 'otel-collector', 'jaeger'), startMs);
+
+      test(
+        'Prometheus scrapes every target and loads the rules',
+        async () => {
+          const targets = await until(
+            'scraped targets',
+            async () => {
+              const { data } = (await getJson('http://127.0.0.1:9090/api/v1/targets')) as Targets;
+              return data.activeTargets.every(({ health }) => health !== 'unknown') ? data.activeTargets : undefined;
+            },
+            answerMs,
+          );
+          expect(targets.filter(({ health }) => health !== 'up')).toEqual([]);
+          expect(targets).toHaveLength(10); // three replicas twice, three members of etcd, the load balancer
+          const { data } = (await getJson('http://127.0.0.1:9090/api/v1/rules')) as Rules;
+          expect(data.groups.length).toBeGreaterThan(3);
+        },
+        slowTestMs,
+      );
+
+      test(
+        'requests appear in Jaeger as traces with the spans of what they waited for',
+        async () => {
+          const credentials = path.join(directory, 'deploy', 'compose', 'credentials');
+          const trace = await until(
+            'a trace',
+            () => {
+              run('kubectl', ['--kubeconfig', path.join(credentials, 'kubeconfig'), 'get', 'namespaces', '--v=0']);
+              return findTrace();
+            },
+            answerMs,
+          );
+          expect(trace.spans.length).toBeGreaterThan(0);
+        },
+        slowTestMs,
+      );
+    },
+  );
+
+  describeIf(hasImages('dex'), 'with the profile oidc', 'there is no image of Dex', () => {
+    test(
+      'the documented commands log in with a token of Dex',
+      async () => {
+        startProfile('oidc', { AUTHENTICATION_CONFIG: 'authentication-oidc.yaml' });
+        const [, commands = ''] = /```sh\n(TOKEN=[^]*?)```/.exec(fs.readFileSync(installPage, 'utf8')) ?? [];
+        const said = await until(
+          'the identity',
+          () => {
+            const { status, stdout } = spawnSync('bash', ['-ec', commands], {
+              cwd: directory,
+              env: env(),
+              encoding: 'utf8',
+            });
+            return status === 0 ? stdout : undefined;
+          },
+          answerMs,
+        );
+        expect(said).toMatch(/Username +ada@example\.com/);
+      },
+      slowTestMs,
+    );
+  });
+
+  // Last, because the replicas must keep this configuration to read what the plugin encrypted.
   test(
     'with the profile kms and its configuration, the plugin encrypts new objects',
-    async () => {
-      const withKms = { ...env(), ENCRYPTION_CONFIG: 'encryption-kms.yaml' };
-      const [program = '', ...first] = compose ?? [];
-      const up = [...first, '--profile', 'kms', 'up', '--detach', '--no-build'];
-      const { status, stderr } = spawnSync(program, up, { cwd: directory, env: withKms, encoding: 'utf8' });
-      expect({ status, stderr }).toMatchObject({ status: 0 });
-      scope.defer('plugin', () => void runCompose('--profile', 'kms', 'rm', '--stop', '--force', 'kms'));
+    () => {
+      startProfile('kms', { ENCRYPTION_CONFIG: 'encryption-kms.yaml' });
       const kubeconfig = path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig');
       run('kubectl', ['--kubeconfig', kubeconfig, 'create', 'serviceaccount', 'sealed', '--namespace', 'team-a']);
       const key = '/registry/serviceaccounts/team-a/sealed';
@@ -215,6 +297,29 @@ interface Container {
 interface Sbom {
   readonly bomFormat: string;
   readonly components: readonly { readonly name: string }[];
+}
+
+interface Targets {
+  readonly data: { readonly activeTargets: readonly { readonly health: string; readonly lastError: string }[] };
+}
+
+interface Rules {
+  readonly data: { readonly groups: readonly unknown[] };
+}
+
+interface Trace {
+  readonly spans: readonly { readonly operationName: string }[];
+}
+
+const installPage = path.join(root, 'docs', 'install.md');
+
+const getJson = async (url: string): Promise<unknown> => (await fetch(url)).json();
+
+async function findTrace(): Promise<Trace | undefined> {
+  const { data } = (await getJson('http://127.0.0.1:16686/api/traces?service=apiserver&limit=1')) as {
+    readonly data: readonly Trace[] | null;
+  };
+  return data?.[0];
 }
 
 async function freePort(): Promise<number> {
