@@ -7,6 +7,7 @@ import type { PolicyEnvironment } from './environment.ts';
 import { getPolicySources } from './applicable-sources.ts';
 import { CompiledObjects, followObjects } from './followed-objects.ts';
 import type { Sources } from './active.ts';
+import type { Matcher } from './matching.ts';
 import type { PolicyMeasures } from './measures.ts';
 import { compileStaticObjects, type StaticPolicies, type StaticSource } from './static-objects.ts';
 
@@ -39,10 +40,10 @@ interface Compile<Policy, Binding> {
 
 /** The policies of one type that have bindings, from files and from the API. */
 export function openPolicySources<
-  Policy extends { readonly name: string },
+  Policy extends Matcher & { readonly name: string },
   Binding extends { readonly policyName: string },
 >(
-  { policies, bindings, staticObjects, clock, compileFailed }: PolicyPluginOptions,
+  { policies, bindings, staticObjects, environment, clock, compileFailed }: PolicyPluginOptions,
   compile: Compile<Policy, Binding>,
 ): Sources<ActivePolicy<Policy, Binding>> {
   const compiledPolicies = new CompiledObjects(policies, compile.policy);
@@ -60,6 +61,9 @@ export function openPolicySources<
       clock,
       compileFailed,
     }),
+    matcherOf: ({ policy }) => policy,
+    environment,
+    clock,
   };
 }
 
