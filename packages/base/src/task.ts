@@ -47,6 +47,8 @@ export const largeBytesMin = 32 * 1024;
  * Runs a task. A short one completes synchronously. A task that takes longer, or is known to be large, shares time slices
  * with other long tasks, and its caller continues in a new slice. A call that is aborted ends the task between slices.
  */
+export function runTask<T>(clock: Clock, call: Call | undefined, task: Task<T>, isLarge: true): Promise<T>;
+export function runTask<T>(clock: Clock, call: Call | undefined, task: Task<T>, isLarge?: boolean): T | Promise<T>;
 export function runTask<T>(clock: Clock, call: Call | undefined, task: Task<T>, isLarge = false): T | Promise<T> {
   if (isLarge) return runInSlices(clock, call, task, undefined);
   const first = runSlice(task, () => task.next(), startSlice(clock));

@@ -69,6 +69,7 @@ export { uniteAuthenticators, uniteTokenAuthenticators } from './authentication/
 export { createAbacAuthorizer } from './authorization/abac.ts';
 export { alwaysAllow, alwaysDeny } from './authorization/always.ts';
 export { createPathAuthorizer, PathPatternError, compilePathPatterns } from './authorization/always-allowed-paths.ts';
+export { AuthorizationFailedError, isLoggedError } from './authorization/authorization-failed-error.ts';
 export type { Authorizer } from './authorization/authorizer.ts';
 export { countDecisions } from './authorization/count-decisions.ts';
 export {

@@ -23,10 +23,11 @@ export type {
 export type { ParamKind, ParamRef } from './admission-registration/params.ts';
 export type { PolicySpec } from './admission-registration/policy.ts';
 export type { NamedRuleWithOperations } from './admission-registration/rules.ts';
-export type {
-  AuditAnnotation,
-  ValidatingAdmissionPolicy,
-  Validation,
+export {
+  type AuditAnnotation,
+  findValidationReason,
+  type ValidatingAdmissionPolicy,
+  type Validation,
 } from './admission-registration/validating-admission-policy.ts';
 export type { ValidatingAdmissionPolicyBinding } from './admission-registration/validating-admission-policy-binding.ts';
 export type {

@@ -1,9 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { callUntil } from '@cluster-apiserver/base';
+import { callUntil, systemClock } from '@cluster-apiserver/base';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { ServedKind } from '@cluster-apiserver/model';
 import { getPolicySources, getWebhookSources } from './applicable-sources.ts';
 import { type Sources, withActive } from './active.ts';
+import type { PolicyEnvironment } from './environment.ts';
 
 const resource = (group: string, plural: string) => ({ group, plural }) as ServedKind;
 const accounts = resource('', 'serviceaccounts');
@@ -12,8 +13,13 @@ const call = callUntil(Number.POSITIVE_INFINITY);
 
 /** What a write of the resource obeys. */
 const inForce = (sources: Sources<string>): ((written: ServedKind) => unknown) => {
-  const act = withActive(sources, (_, all) => all);
+  const act = withActive(sources, (_, __, all) => all);
   return (written) => act({ resource: written, call } as AdmissionContext);
+};
+const base: Pick<Sources<string>, 'matcherOf' | 'environment' | 'clock'> = {
+  matcherOf: () => ({ matches: ({ context }) => context.resource, canMatch: () => true }),
+  environment: {} as PolicyEnvironment,
+  clock: systemClock,
 };
 const fromApi = (current: readonly string[]): Sources<string>['fromApi'] => ({
   current,
@@ -30,7 +36,7 @@ test.each<[string, ServedKind, string[], string[]]>([
   ['a review of access', resource('authorization.k8s.io', 'subjectaccessreviews'), [], ['file', 'api']],
   ['a role', resource('rbac.authorization.k8s.io', 'roles'), ['file', 'api'], ['file', 'api']],
 ])('a write of %s obeys the policies %3$j and the webhooks %4$j in their order', (_, written, policies, webhooks) => {
-  const sources = { fromFiles: () => ['file'], fromApi: fromApi(['api']) };
+  const sources = { ...base, fromFiles: () => ['file'], fromApi: fromApi(['api']) };
   expect(inForce({ ...sources, applicableSources: getPolicySources })(written)).toEqual(policies);
   expect(inForce({ ...sources, applicableSources: getWebhookSources })(written)).toEqual(webhooks);
 });
@@ -38,7 +44,7 @@ test.each<[string, ServedKind, string[], string[]]>([
 test('a write reuses the compiled policies as long as nothing changes', () => {
   let files: readonly string[] = ['file'];
   const api = { ...fromApi(['api']) };
-  const of = inForce({ applicableSources: getPolicySources, fromFiles: () => files, fromApi: api });
+  const of = inForce({ ...base, applicableSources: getPolicySources, fromFiles: () => files, fromApi: api });
   const before = of(accounts);
   expect(of(accounts)).toBe(before);
   files = ['other'];
@@ -52,6 +58,7 @@ test('a write reuses the compiled policies as long as nothing changes', () => {
 test('only requests that API policies apply to wait until these are current', async () => {
   const api = fromApi(['api']);
   const waiting = inForce({
+    ...base,
     applicableSources: getPolicySources,
     fromFiles: () => ['file'],
     fromApi: { ...api, waitUntilCurrent: () => Promise.resolve() },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { boolean, jsonField, int32, list, listMap, object, string } from '@cluster-apiserver/model';
+import { boolean, type JsonObject, jsonField, int32, list, listMap, object, string } from '@cluster-apiserver/model';
 import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts';
 
 const port = object({ name: jsonField(string, ''), port: jsonField(int32, ''), open: jsonField(boolean, '') });
@@ -16,10 +16,11 @@ const schema = object(
   },
   {},
 );
-const merged = (live: object, configuration: object): unknown => mergeConfiguration(schema, live, configuration);
+const merged = (live: JsonObject, configuration: JsonObject): unknown =>
+  mergeConfiguration(schema, live, configuration);
 
 describe('an apply configuration', () => {
-  test.each<[string, object, object, object]>([
+  test.each<[string, JsonObject, JsonObject, object]>([
     ['adds a field', { text: 'a' }, { number: 1 }, { text: 'a', number: 1 }],
     ['replaces a field', { text: 'a' }, { text: 'b' }, { text: 'b' }],
     ['merges objects', { inner: { a: '1' } }, { inner: { b: '2' } }, { inner: { a: '1', b: '2' } }],
@@ -66,7 +67,7 @@ describe('an apply configuration', () => {
   });
 
   // What else is refused stands with `findApplyFault`.
-  test.each<[string, object, string]>([
+  test.each<[string, JsonObject, string]>([
     [
       'an unknown field',
       { inner: { c: 1 } },

@@ -1,8 +1,12 @@
 import { getOwn, setOwn } from '@cluster-apiserver/base';
 import { findApplyFault } from '@cluster-apiserver/expressions';
-import type { ListSchema, ObjectSchema, Schema } from '@cluster-apiserver/model';
-
-type Values = Readonly<Record<string, unknown>>;
+import {
+  isJsonObject,
+  type JsonObject,
+  type ListSchema,
+  type ObjectSchema,
+  type Schema,
+} from '@cluster-apiserver/model';
 
 /** An apply configuration cannot be merged into an object. */
 export class ConfigurationFault extends Error {
@@ -13,13 +17,13 @@ export class ConfigurationFault extends Error {
  * Merges the fields that the configuration sets into the object. Removes nothing: atomic lists and maps may not be set,
  * because that would replace them.
  */
-export function mergeConfiguration(schema: ObjectSchema, live: object, configuration: object): Record<string, unknown> {
-  const fault = findApplyFault(schema, configuration as Values);
+export function mergeConfiguration(schema: ObjectSchema, live: JsonObject, configuration: JsonObject): JsonObject {
+  const fault = findApplyFault(schema, configuration);
   if (fault !== undefined) throw new ConfigurationFault(fault);
-  return mergeObject(schema, live as Values, configuration as Values);
+  return mergeObject(schema, live, configuration);
 }
 
-function mergeObject({ fields }: ObjectSchema, live: Values, given: Values): Record<string, unknown> {
+function mergeObject({ fields }: ObjectSchema, live: JsonObject, given: JsonObject): JsonObject {
   const merged: Record<string, unknown> = { ...live };
   for (const [name, value] of Object.entries(given)) {
     const field = fields.get(name);
@@ -32,17 +36,17 @@ function mergeValue(schema: Schema, live: unknown, given: unknown): unknown {
   if (given === null || live === undefined || live === null) return given;
   switch (schema.type) {
     case 'object':
-      return mergeObject(schema, live as Values, given as Values);
+      return isJsonObject(live) && isJsonObject(given) ? mergeObject(schema, live, given) : given;
     case 'map':
-      return mergeMap(live as Values, given as Values);
+      return isJsonObject(live) && isJsonObject(given) ? mergeMap(live, given) : given;
     case 'list':
-      return mergeList(schema, live as readonly unknown[], given as readonly unknown[]);
+      return Array.isArray(live) && Array.isArray(given) ? mergeList(schema, live, given) : given;
     default:
       return given;
   }
 }
 
-function mergeMap(live: Values, given: Values): Values {
+function mergeMap(live: JsonObject, given: JsonObject): JsonObject {
   const merged: Record<string, unknown> = {};
   for (const values of [live, given]) for (const [key, value] of Object.entries(values)) setOwn(merged, key, value);
   return merged;
@@ -51,7 +55,7 @@ function mergeMap(live: Values, given: Values): Values {
 /** The entries of both, identified by value or by key; those of the object come first. */
 function mergeList({ items, sharing }: ListSchema, live: readonly unknown[], given: readonly unknown[]): unknown[] {
   const identityOf = (entry: unknown): unknown =>
-    typeof sharing === 'object' && isMap(entry) ? getOwn(entry, sharing.key) : entry;
+    typeof sharing === 'object' && isJsonObject(entry) ? getOwn(entry, sharing.key) : entry;
   const merged = [...live];
   const places = new Map(live.map((entry, index) => [identityOf(entry), index]));
   for (const entry of given) {
@@ -61,5 +65,3 @@ function mergeList({ items, sharing }: ListSchema, live: readonly unknown[], giv
   }
   return merged;
 }
-
-const isMap = (value: unknown): value is Values => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -11,13 +11,12 @@ import {
 } from '@cluster-apiserver/expressions';
 import type { BindingSpec, MatchCondition, PolicySpec } from '@cluster-apiserver/kinds';
 import { type KubeObject, matcherOfField } from '@cluster-apiserver/model';
-import { type Matches, createMatcher } from './matching.ts';
+import { type Matcher, type Matches, createMatcher } from './matching.ts';
 
 /** A policy, ready to be evaluated. */
-export interface CompiledPolicy<Policy, Parts> {
+export interface CompiledPolicy<Policy, Parts> extends Matcher {
   readonly name: string;
   readonly policy: Policy;
-  readonly matches: Matches;
   /** Its compiled expressions, or why they could not be compiled. */
   readonly program: Program<Parts> | { readonly fault: string };
 }
@@ -46,7 +45,7 @@ export function* compilePolicy<Policy extends KubeObject & { readonly spec: Poli
   compileParts: (policy: Policy, compile: CompileExpression) => SyncTask<Parts>,
 ): SyncTask<CompiledPolicy<Policy, Parts>> {
   const { spec, metadata } = policy;
-  const base = { name: metadata.name ?? '', policy, matches: createMatcher(spec.matchConstraints) };
+  const base = { name: metadata.name ?? '', policy, ...createMatcher(spec.matchConstraints) };
   try {
     const hasParams = spec.paramKind !== undefined;
     const environment = createAdmissionEnvironment({ hasAuthorizer: true, hasParams });
@@ -70,7 +69,7 @@ export const compileBinding = <Binding extends KubeObject & { readonly spec: Bin
   name: binding.metadata.name ?? '',
   policyName: binding.spec.policyName ?? '',
   binding,
-  matches: createMatcher(binding.spec.matchResources),
+  matches: createMatcher(binding.spec.matchResources).matches,
   matchesParam: matcherOfField(binding.spec.paramRef?.selector ?? {}),
 });
 

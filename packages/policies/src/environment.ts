@@ -34,8 +34,8 @@ export function createPolicyEnvironment({ resources, views, authorizer }: Policy
   const decodedNamespaces = new WeakMap<object, KubeObject>();
   const namespaces = resources.find(({ kind }) => kind === namespaceKind);
   const all = [...resources, ...views];
-  const resourceOf = new Map(all.map((one) => [one.served, one]));
-  const equivalents = new Map(
+  const resourceOf = new Map<ServedKind, Resource>(all.map((one) => [one.served, one]));
+  const equivalents = new Map<ServedKind, readonly ServedKind[]>(
     all.map((one) => [
       one.served,
       all.flatMap((other) => (other !== one && other.collection === one.collection ? [other.served] : [])),
@@ -44,11 +44,11 @@ export function createPolicyEnvironment({ resources, views, authorizer }: Policy
   const convertBy =
     (convert: typeof toServed) =>
     (resource: ServedKind, object: KubeObject): KubeObject => {
-      const own = resourceOf.get(resource as Resource['served']);
+      const own = resourceOf.get(resource);
       return own ? convert(own.served, object) : object;
     };
   return {
-    findEquivalents: (resource) => equivalents.get(resource as Resource['served']) ?? [],
+    findEquivalents: (resource) => equivalents.get(resource) ?? [],
     asServed: convertBy(toServed),
     asStored: convertBy(toStored),
     namespace: (name) => {

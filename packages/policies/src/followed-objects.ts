@@ -56,7 +56,7 @@ export function followObjects<Compiled>({
   }
   const startRound = (): void => {
     cancelRetry?.();
-    round = runTask(clock, undefined, compileAll(), true) as Promise<void>; // large work is never done at once
+    round = runTask(clock, undefined, compileAll(), true);
     round.then(
       () => {
         round = undefined;

@@ -5,9 +5,22 @@ import type { PolicyRequest } from './request.ts';
 /** The resource by which a request matches; objects are converted to its version. Undefined if it does not match. */
 export type Matches = (request: PolicyRequest) => ServedKind | undefined;
 
+/** Compiled match criteria. */
+export interface Matcher {
+  readonly matches: Matches;
+  /**
+   * False if no request to the same resource and subresource, with the same operation and scope, matches, whatever its
+   * object, names and namespace.
+   */
+  readonly canMatch: (request: PolicyRequest) => boolean;
+}
+
+/** Matches nothing. */
+export const noMatcher: Matcher = { matches: () => undefined, canMatch: () => false };
+
 /** Compiles match criteria. Without rules every request matches. */
-export function createMatcher(match: MatchResources | undefined): Matches {
-  if (!match) return (request) => request.context.resource;
+export function createMatcher(match: MatchResources | undefined): Matcher {
+  if (!match) return { matches: (request) => request.context.resource, canMatch: () => true };
   const { resourceRules = [], excludeResourceRules = [], matchPolicy } = match;
   const { namespaceSelector = {} } = match;
   const matchesNamespace = matcherOfField(namespaceSelector);
@@ -17,19 +30,38 @@ export function createMatcher(match: MatchResources | undefined): Matches {
   // An empty selector also matches a request without any object, which has no labels.
   const selectsAll = isEmpty(objectSelector);
   const isEquivalent = matchPolicy === 'Equivalent';
-  return (request) => {
-    const found =
-      resourceRules.length === 0 ? request.context.resource : findMatchedResource(resourceRules, isEquivalent, request);
-    if (!found || findMatchedResource(excludeResourceRules, isEquivalent, request)) return undefined;
-    const namespaceLabels = selectsAllNamespaces ? undefined : request.namespaceLabels;
-    if (namespaceLabels && !matchesNamespace(namespaceLabels)) return undefined;
-    return selectsAll || request.objectLabels.some(matchesObject) ? found : undefined;
+  const rulesOfAllNames = resourceRules.map((rule) => ({ ...rule, resourceNames: [] }));
+  const excludesOfAllNames = excludeResourceRules.filter(({ resourceNames = [] }) => resourceNames.length === 0);
+  return {
+    matches: (request) => {
+      const found = findMatchedResource(resourceRules, isEquivalent, request);
+      if (!found || isExcluded(excludeResourceRules, isEquivalent, request)) return undefined;
+      const namespaceLabels = selectsAllNamespaces ? undefined : request.namespaceLabels;
+      if (namespaceLabels && !matchesNamespace(namespaceLabels)) return undefined;
+      return selectsAll || request.objectLabels.some(matchesObject) ? found : undefined;
+    },
+    canMatch: (request) =>
+      findMatchedResource(rulesOfAllNames, isEquivalent, request) !== undefined &&
+      !isExcluded(excludesOfAllNames, isEquivalent, request),
   };
 }
 
 const isEmpty = ({ matchLabels, matchExpressions }: LabelSelectorField): boolean => !matchLabels && !matchExpressions;
 
-function findMatchedResource(
+const findMatchedResource = (
+  rules: readonly NamedRuleWithOperations[],
+  isEquivalent: boolean,
+  request: PolicyRequest,
+): ServedKind | undefined =>
+  rules.length === 0 ? request.context.resource : findResourceOfRules(rules, isEquivalent, request);
+
+const isExcluded = (
+  rules: readonly NamedRuleWithOperations[],
+  isEquivalent: boolean,
+  request: PolicyRequest,
+): boolean => findResourceOfRules(rules, isEquivalent, request) !== undefined;
+
+function findResourceOfRules(
   rules: readonly NamedRuleWithOperations[],
   isEquivalent: boolean,
   request: PolicyRequest,

@@ -10,9 +10,8 @@ import { PolicyRequest } from './request.ts';
 export function createMutatingAdmissionPolicy(options: PolicyPluginOptions): FollowingPlugin {
   const { environment, clock } = options;
   const sources = openPolicySources(options, {
-    // Decoded by the schemas of their kinds.
-    policy: (object) => compilePolicy(object as MutatingAdmissionPolicy, compileMutations),
-    binding: (object) => compileBinding(object as MutatingAdmissionPolicyBinding),
+    policy: (object: MutatingAdmissionPolicy) => compilePolicy(object, compileMutations),
+    binding: (object: MutatingAdmissionPolicyBinding) => compileBinding(object),
   });
   return {
     name: 'MutatingAdmissionPolicy',

@@ -14,10 +14,10 @@ export function createMutatingAdmissionWebhook(options: WebhookPluginOptions): F
     name: 'MutatingAdmissionWebhook',
     reinvocable: true,
     reinvokedByOwnChanges: true,
-    mutate: withActive(sources, (context, webhooks) => {
+    mutate: withActive(sources, (context, webhooks, all) => {
       if (webhooks.length === 0) return context.object;
       const request = new PolicyRequest(context, environment);
-      return runTask(clock, context.call, mutating.mutate(webhooks, request));
+      return runTask(clock, context.call, mutating.mutate(webhooks, all, request));
     }),
     close: () => sources.fromApi.close(),
   };

@@ -1,4 +1,4 @@
-import type { SyncTask, Task } from '@cluster-apiserver/base';
+import { requireValue, type SyncTask, type Task } from '@cluster-apiserver/base';
 import {
   toApplyConfiguration,
   BudgetExceededError,
@@ -200,7 +200,7 @@ function describeError({ compiled }: CompiledMutation, error: unknown): string {
 }
 
 function createRefusal({ context }: PolicyRequest, failures: readonly PolicyFailure[]): StatusError {
-  const [first] = failures as [PolicyFailure, ...PolicyFailure[]];
+  const first = requireValue(failures[0], 'a policy has failed');
   const message = describeFailure(first);
   const causes = failures.map((failure) => ({ message: describeFailure(failure) }));
   const { details } = forbiddenResource(context.resource, nameOf(context), message, causes);

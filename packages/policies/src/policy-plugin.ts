@@ -7,6 +7,7 @@ import type { PolicyEnvironment } from './environment.ts';
 import { getPolicySources } from './applicable-sources.ts';
 import { CompiledObjects, followObjects } from './followed-objects.ts';
 import type { Sources } from './active.ts';
+import type { Matcher } from './matching.ts';
 import type { PolicyMeasures } from './measures.ts';
 import { compileStaticObjects, type StaticPolicies, type StaticSource } from './static-objects.ts';
 
@@ -32,21 +33,28 @@ export interface FollowingPlugin extends AdmissionPlugin {
   close(): void;
 }
 
+/**
+ * Methods and not properties, so that TypeScript accepts implementations for one kind: objects from the API and from files
+ * are decoded by the schema of theirs.
+ */
 interface Compile<Policy, Binding> {
-  readonly policy: (object: KubeObject) => SyncTask<Policy>;
-  readonly binding: (object: KubeObject) => Binding;
+  policy(object: KubeObject): SyncTask<Policy>;
+  binding(object: KubeObject): Binding;
 }
 
 /** The policies of one type that have bindings, from files and from the API. */
 export function openPolicySources<
-  Policy extends { readonly name: string },
+  Policy extends Matcher & { readonly name: string },
   Binding extends { readonly policyName: string },
 >(
-  { policies, bindings, staticObjects, clock, compileFailed }: PolicyPluginOptions,
+  { policies, bindings, staticObjects, environment, clock, compileFailed }: PolicyPluginOptions,
   compile: Compile<Policy, Binding>,
 ): Sources<ActivePolicy<Policy, Binding>> {
-  const compiledPolicies = new CompiledObjects(policies, compile.policy);
-  const compiledBindings = new CompiledObjects(bindings, toSyncTask(compile.binding));
+  const compiledPolicies = new CompiledObjects(policies, (object) => compile.policy(object));
+  const compiledBindings = new CompiledObjects(
+    bindings,
+    toSyncTask((object: KubeObject) => compile.binding(object)),
+  );
   return {
     applicableSources: getPolicySources,
     fromFiles: compileStaticObjects(staticObjects, (objects) => compileStatic(objects, compile), {
@@ -60,6 +68,9 @@ export function openPolicySources<
       clock,
       compileFailed,
     }),
+    matcherOf: ({ policy }) => policy,
+    environment,
+    clock,
   };
 }
 
@@ -69,5 +80,8 @@ function* compileStatic<Policy extends { readonly name: string }, Binding extend
 ): SyncTask<readonly ActivePolicy<Policy, Binding>[]> {
   const compiled: Policy[] = [];
   for (const policy of policies) compiled.push(yield* compile.policy(policy));
-  return bindPolicies(compiled, bindings.map(compile.binding));
+  return bindPolicies(
+    compiled,
+    bindings.map((binding) => compile.binding(binding)),
+  );
 }

@@ -111,6 +111,7 @@ export class PolicyRequest {
 
   /** The patched result of `objectFor`, decoded and in the version in which it is stored. Throws a WrongTypeError. */
   decodePatched(matched: ServedKind, patched: unknown): KubeObject {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- every schema of a kind has metadata
     const object = decode(this.getSchema(matched), patched, () => {}) as KubeObject;
     const before = this.getObject(matched);
     if (object.kind !== before.kind || object.apiVersion !== before.apiVersion)

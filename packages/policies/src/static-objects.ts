@@ -82,8 +82,7 @@ export function compileStaticObjects<Objects, One>(
   let compiled = runSync(compile(source.current));
   source.onChange(() => {
     const objects = source.current;
-    const work = runTask(clock, undefined, compile(objects), true) as Promise<readonly One[]>; // large work is never done at once
-    work.then((result) => {
+    runTask(clock, undefined, compile(objects), true).then((result) => {
       if (source.current === objects) compiled = result;
     }, compileFailed);
   });

@@ -10,9 +10,8 @@ import { compileValidations, validateByPolicies } from './validating.ts';
 export function createValidatingAdmissionPolicy(options: PolicyPluginOptions): FollowingPlugin {
   const { environment, clock } = options;
   const sources = openPolicySources(options, {
-    // Decoded by the schemas of their kinds.
-    policy: (object) => compilePolicy(object as ValidatingAdmissionPolicy, compileValidations),
-    binding: (object) => compileBinding(object as ValidatingAdmissionPolicyBinding),
+    policy: (object: ValidatingAdmissionPolicy) => compilePolicy(object, compileValidations),
+    binding: (object: ValidatingAdmissionPolicyBinding) => compileBinding(object),
   });
   return {
     name: 'ValidatingAdmissionPolicy',

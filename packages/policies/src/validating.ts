@@ -1,10 +1,11 @@
 import type { SyncTask, Task } from '@cluster-apiserver/base';
 import { type Bindings, BudgetExceededError, Evaluation, type Expression } from '@cluster-apiserver/expressions';
-import type {
-  AuditAnnotation,
-  ValidatingAdmissionPolicy,
-  ValidatingAdmissionPolicyBinding,
-  Validation,
+import {
+  type AuditAnnotation,
+  findValidationReason,
+  type ValidatingAdmissionPolicy,
+  type ValidatingAdmissionPolicyBinding,
+  type Validation,
 } from '@cluster-apiserver/kinds';
 import { forbiddenResource, type Reason, StatusError } from '@cluster-apiserver/model';
 import type { CompiledBinding, CompiledPolicy, CompileExpression, Program } from './compiled.ts';
@@ -107,7 +108,7 @@ function* enforce(
   const evaluator = new Evaluator(policy, request, request.getValues(matched, param), options);
   const actions = binding.binding.spec.validationActions ?? [];
   const { validations, auditAnnotations } = yield* findFailures(evaluator, annotations);
-  const { warn, annotate } = request.context;
+  const { context } = request;
   const counted = ({ error, seconds }: Failure, action: Enforcement): void =>
     options.measures.checked(policy.name, binding.name, error, action, seconds);
   const isIgnored = ({ error }: Failure): boolean => error !== 'no_error' && !failsOnErrors(policy);
@@ -127,11 +128,11 @@ function* enforce(
         expressionIndex: index,
         validationActions: actions,
       };
-      annotate('validation.policy.admission.k8s.io/validation_failure', JSON.stringify([found]));
+      context.annotate('validation.policy.admission.k8s.io/validation_failure', JSON.stringify([found]));
       counted(failure, 'audit');
     }
     if (actions.includes('Warn')) {
-      warn(
+      context.warn(
         `Validation failed for ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}': ${message}`,
       );
       counted(failure, 'warn');
@@ -236,7 +237,7 @@ function* evaluateValidations(evaluator: Evaluator, { parts }: Program<Validatin
       failures.push({
         index,
         message: yield* evaluateMessage(validation, evaluator),
-        reason: (validation.reason as Reason | undefined) ?? invalid, // validation knows no others
+        reason: findValidationReason(validation.reason) ?? invalid,
         error: 'no_error',
         seconds,
       });

@@ -126,6 +126,13 @@ describe('The cache', () => {
     expect(hook.asked).toHaveLength(2);
   });
 
+  test('reports answers that contradict themselves', async () => {
+    const hook = scriptedWebhook(new SkippingClock(), says({ allowed: true, denied: true }));
+    const { error } = await hook.authorizer.authorize(questionOf('ann'), call);
+    expect(error).toMatchObject({ message: expect.stringContaining('both allowed and denied') });
+    expect(hook.failures).toEqual([error]);
+  });
+
   test('does not hold failures', async () => {
     const hook = scriptedWebhook(new SkippingClock(), () => ({ status: 200, body: 'x' }));
     for (let times = 0; times < 2; times++) await hook.authorizer.authorize(questionOf('ann'), call);

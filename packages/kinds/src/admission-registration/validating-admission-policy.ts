@@ -19,6 +19,7 @@ import {
   string,
   time,
   type ObjectOf,
+  type Reason,
   withNumber,
   type ValueOf,
 } from '@cluster-apiserver/model';
@@ -211,7 +212,11 @@ function* policyErrors({ spec, metadata, status }: ValidatingAdmissionPolicy): S
   return errors.all;
 }
 
-const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
+const reasons: readonly Reason[] = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
+
+/** The reason of a failed validation by its name; undefined if a validation cannot have it. */
+export const findValidationReason = (name: string | undefined): Reason | undefined =>
+  reasons.find((reason) => reason === name);
 
 function addValidationErrors(
   errors: FieldErrors,
@@ -231,7 +236,7 @@ function addValidationErrors(
     errors.add(() => invalidValue(`${at}.message`, message, 'must be non-empty if specified'));
   else if (/[\n\r]/.test(message.trim()))
     errors.add(() => invalidValue(`${at}.message`, message, 'must not contain line breaks'));
-  if (reason !== undefined && !reasons.includes(reason))
+  if (reason !== undefined && findValidationReason(reason) === undefined)
     errors.add(() => notSupported(`${at}.reason`, reason, reasons));
 }
 

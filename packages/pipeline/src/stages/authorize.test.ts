@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
+import { AuthorizationFailedError } from '@cluster-apiserver/gates';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { parseRequestInfo } from '../request-info.ts';
 import { attributesOf, forbiddenError, requireVerb } from './authorize.ts';
@@ -26,6 +27,17 @@ test('an additional verb of a request must be authorized', async () => {
     message: 'events "b" is forbidden: not permitted, reason: ',
   });
   expect(asked).toEqual(['delete', 'unsafe-delete-ignore-read-errors', 'dance']);
+});
+
+const [logged, other] = [new AuthorizationFailedError('hook'), new Error('rbac')];
+test.each([
+  ['of a webhook, which logs it', logged, true],
+  ['of two webhooks', new AggregateError([logged, logged]), true],
+  ['of RBAC', other, false],
+  ['of RBAC and a webhook', new AggregateError([other, logged]), false],
+])('an error %s is logged once', (_, error, isLogged) => {
+  const refusal = forbiddenError(attributesOf(contextOf('GET', '/api')), { verdict: 'noOpinion', error });
+  expect(refusal).toMatchObject({ code: 500, isLogged, cause: error });
 });
 
 const contextOf = (method: string, target: string): AuthenticatedContext =>

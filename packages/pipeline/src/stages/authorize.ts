@@ -1,5 +1,5 @@
 import { inSpan, trackLatency } from '@cluster-apiserver/base';
-import type { Authorizer } from '@cluster-apiserver/gates';
+import { type Authorizer, isLoggedError } from '@cluster-apiserver/gates';
 import {
   type AccessDecision,
   type AccessQuestion,
@@ -124,7 +124,15 @@ export function forbiddenError(
 ): StatusError {
   if (verdict === 'notReady') return decisionNotReady();
   // As in kube-apiserver: the decision is unknown, so the client may retry.
-  if (error) return new StatusError('InternalError', `Internal error occurred: ${error.message}`, {}, { cause: error });
+  if (error) {
+    const isLogged = isLoggedError(error);
+    return new StatusError(
+      'InternalError',
+      `Internal error occurred: ${error.message}`,
+      {},
+      { cause: error, isLogged },
+    );
+  }
   const who = `User ${JSON.stringify(user.name)}`;
   const because = reason ? `: ${reason}` : '';
   if (!resource)

@@ -1,4 +1,5 @@
 import { getOwn } from '@cluster-apiserver/base';
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model';
 import { WebhookCallError } from './errors.ts';
 
 /** Supported versions of AdmissionReview. */
@@ -73,9 +74,7 @@ export function parseResponse(review: unknown, expected: ExpectedResponse): Admi
   };
 }
 
-type Values = Readonly<Record<string, unknown>>;
-
-function requireIdentity(outer: Values, response: Values, uid: string): void {
+function requireIdentity(outer: JsonObject, response: JsonObject, uid: string): void {
   const given = getString(response, 'uid');
   if (given !== uid) throw createResponseError(`expected response.uid=${JSON.stringify(uid)}, got ${quote(given)}`);
   const [apiVersion, kind] = [getString(outer, 'apiVersion'), getString(outer, 'kind')];
@@ -85,7 +84,7 @@ function requireIdentity(outer: Values, response: Values, uid: string): void {
     );
 }
 
-function parsePatch(response: Values, { version, isMutating }: ExpectedResponse): Buffer {
+function parsePatch(response: JsonObject, { version, isMutating }: ExpectedResponse): Buffer {
   const patch = getBytes(response, 'patch');
   if (version === 'v1beta1') return isMutating ? patch : none;
   const type = getOwn(response, 'patchType') ?? undefined;
@@ -106,7 +105,7 @@ function parsePatch(response: Values, { version, isMutating }: ExpectedResponse)
 
 const none = Buffer.alloc(0);
 
-function parseResult(response: Values): WebhookResult {
+function parseResult(response: JsonObject): WebhookResult {
   const status = requireObject(getOwn(response, 'status') ?? {}, 'response.status');
   const details = getOwn(status, 'details') ?? undefined;
   return {
@@ -117,7 +116,7 @@ function parseResult(response: Values): WebhookResult {
   };
 }
 
-const parseDetails = (details: Values): ResultDetails => ({
+const parseDetails = (details: JsonObject): ResultDetails => ({
   name: getString(details, 'name').slice(0, messageCharactersMax),
   group: getString(details, 'group').slice(0, messageCharactersMax),
   kind: getString(details, 'kind').slice(0, messageCharactersMax),
@@ -133,7 +132,7 @@ const parseDetails = (details: Values): ResultDetails => ({
   }),
 });
 
-function parseAnnotations(response: Values): ReadonlyMap<string, string> {
+function parseAnnotations(response: JsonObject): ReadonlyMap<string, string> {
   const given = requireObject(getOwn(response, 'auditAnnotations') ?? {}, 'response.auditAnnotations');
   return new Map(
     Object.entries(given)
@@ -146,42 +145,42 @@ function parseAnnotations(response: Values): ReadonlyMap<string, string> {
 }
 
 /** Null is equivalent to absent. */
-const getMember = (values: Values, name: string): unknown => getOwn(values, name) ?? undefined;
+const getMember = (values: JsonObject, name: string): unknown => getOwn(values, name) ?? undefined;
 
-const getString = (values: Values, name: string): string => requireString(getMember(values, name) ?? '', name);
+const getString = (values: JsonObject, name: string): string => requireString(getMember(values, name) ?? '', name);
 
 function requireString(value: unknown, name: string): string {
   if (typeof value !== 'string') throw createTypeError(name, 'a string');
   return value;
 }
 
-function getBoolean(values: Values, name: string): boolean {
+function getBoolean(values: JsonObject, name: string): boolean {
   const value = getMember(values, name) ?? false;
   if (typeof value !== 'boolean') throw createTypeError(name, 'a boolean');
   return value;
 }
 
-function getInteger(values: Values, name: string): number {
+function getInteger(values: JsonObject, name: string): number {
   const value = getMember(values, name) ?? 0;
   if (typeof value !== 'number' || (value | 0) !== value) throw createTypeError(name, 'a 32-bit integer');
   return value;
 }
 
-function getList(values: Values, name: string, max: number): readonly unknown[] {
+function getList(values: JsonObject, name: string, max: number): readonly unknown[] {
   const value = getMember(values, name) ?? [];
   if (!Array.isArray(value)) throw createTypeError(name, 'a list');
   return value.slice(0, max);
 }
 
-function getBytes(values: Values, name: string): Buffer {
+function getBytes(values: JsonObject, name: string): Buffer {
   const text = getString(values, name).replaceAll(/[\r\n]/g, '');
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw createTypeError(name, 'base64');
   return Buffer.from(text, 'base64');
 }
 
-function requireObject(value: unknown, name: string): Values {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw createTypeError(name, 'an object');
-  return value as Values;
+function requireObject(value: unknown, name: string): JsonObject {
+  if (!isJsonObject(value)) throw createTypeError(name, 'an object');
+  return value;
 }
 
 const createResponseError = (problem: string): WebhookCallError =>

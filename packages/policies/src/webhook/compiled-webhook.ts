@@ -3,18 +3,17 @@ import type { MutatingWebhook, ValidatingWebhook, WebhookConfiguration } from '@
 import { createAdmissionEnvironment, type Expression } from '@cluster-apiserver/expressions';
 import type { KubeObject } from '@cluster-apiserver/model';
 import { compileConditions, PolicyCompileError } from '../compiled.ts';
-import { type Matches, createMatcher } from '../matching.ts';
+import { type Matcher, createMatcher, noMatcher } from '../matching.ts';
 import { type ReviewVersion, chooseReviewVersion } from './admission-review.ts';
 import { WebhookCallError } from './errors.ts';
 import type { Endpoint, WebhookClients } from './webhook-clients.ts';
 
 /** A webhook, ready to be called. */
-export interface CompiledWebhook {
+export interface CompiledWebhook extends Matcher {
   /** Unique among all webhooks of its kind. */
   readonly key: string;
   readonly name: string;
   readonly configuration: string;
-  readonly matches: Matches;
   readonly conditions: readonly Expression[];
   /** Set when its match conditions cannot be used. */
   readonly fault?: string;
@@ -54,7 +53,7 @@ function* compileWebhook(
     name,
     configuration,
     // A webhook without rules receives nothing, whereas policies without rules apply to everything.
-    matches: rules.length === 0 ? () => undefined : createMatcher({ ...webhook, resourceRules: rules }),
+    ...(rules.length === 0 ? noMatcher : createMatcher({ ...webhook, resourceRules: rules })),
     ...(yield* compileMatchConditions(matchConditions)),
     isIgnoredOnFailure: webhook.failurePolicy === 'Ignore',
     hasSideEffects: !withoutSideEffects.includes(sideEffects),

@@ -51,18 +51,25 @@ export class MutatingWebhooks {
     this.#options = options;
   }
 
-  /** The object as the webhooks have changed it, the same one if none has; undefined in a deletion. Throws a denial. */
-  *mutate(webhooks: readonly CompiledWebhook[], request: PolicyRequest): Task<KubeObject | undefined> {
+  /**
+   * The object as the webhooks have changed it, the same one if none has; undefined in a deletion. Throws a denial. Audit
+   * annotations number the webhooks by their place among all, as in kube-apiserver.
+   */
+  *mutate(
+    candidates: readonly CompiledWebhook[],
+    all: readonly CompiledWebhook[],
+    request: PolicyRequest,
+  ): Task<KubeObject | undefined> {
     const { call, reinvocation } = request.context;
     const rounds = (reinvocation ? this.#rounds.get(call) : undefined) ?? new Rounds();
     let now = request;
     if (reinvocation && !sameJson(rounds.object, now.context.object)) rounds.changed();
-    for (const [index, webhook] of webhooks.entries()) {
+    for (const webhook of candidates) {
       if (reinvocation && !rounds.isDue(webhook)) continue;
       const matched = yield* matchWebhook(webhook, now, this.#options);
       if (!matched) continue;
       const before = now;
-      const object = yield* awaitValue(this.#invoke(webhook, index, matched, before));
+      const object = yield* awaitValue(this.#invoke(webhook, all.indexOf(webhook), matched, before));
       if (object !== undefined && object !== before.context.object) {
         now = before.withObject(object);
         rounds.changed();

@@ -24,6 +24,7 @@ export function openWebhookSources({
   configurations,
   staticObjects,
   clients,
+  environment,
   clock,
   compileFailed,
 }: WebhookPluginOptions): Sources<CompiledWebhook> {
@@ -38,6 +39,9 @@ export function openWebhookSources({
       clock,
       compileFailed,
     }),
+    matcherOf: (webhook) => webhook,
+    environment,
+    clock,
   };
 }
 

@@ -159,6 +159,11 @@ describe('Audit annotations hold', () => {
     ]);
   });
 
+  test('the place of a webhook among all, also of those that do not match', async () => {
+    await mutate({}, webhook('a', { rules: [] }), webhook('b'));
+    expect([...annotations.keys()]).toEqual(['mutation.webhook.admission.k8s.io/round_0_index_1']);
+  });
+
   test('which webhooks failed and were ignored', async () => {
     send = () => Promise.reject(new HttpsError('no'));
     const failing = webhook('a', { failurePolicy: 'Ignore' });

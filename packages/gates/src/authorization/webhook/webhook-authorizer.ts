@@ -8,6 +8,7 @@ import {
   type WebhookOptions,
 } from '../../webhook/send-to-webhook.ts';
 import { WebhookError } from '../../webhook/webhook-error.ts';
+import { AuthorizationFailedError } from '../authorization-failed-error.ts';
 import type { Authorizer } from '../authorizer.ts';
 import {
   type ReviewSpec,
@@ -55,11 +56,6 @@ export interface WebhookMeasures {
     excluded(): void;
     failed(): void;
   };
-}
-
-/** No decision. The message is for clients and names nothing but the authorizer and the kind of failure. */
-class AuthorizationFailedError extends Error {
-  override readonly name = 'AuthorizationFailedError';
 }
 
 /** As in kube-apiserver, but all attempts together stay within the configured timeout. */
@@ -158,6 +154,7 @@ function createReviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpe
       const shared = callUntil(Number.POSITIVE_INFINITY, call.trace); // the retry policy ends it
       const status = parseStatus(await requestReview(createReview(spec, version), webhook, shared), version);
       measures.evaluated('success', seconds());
+      if (isContradiction(status)) failed(createContradictionError(name));
       return { status };
     } catch (error) {
       if (!(error instanceof WebhookError)) throw error;
@@ -192,11 +189,12 @@ const observeAttempts = (connection: WebhookConnection, breaker: CircuitBreaker)
 
 const isContradiction = ({ allowed, denied }: ReviewStatus): boolean => allowed && denied;
 
+const createContradictionError = (name: string): AuthorizationFailedError =>
+  new AuthorizationFailedError(`authorizer ${JSON.stringify(name)}: the webhook both allowed and denied`);
+
 function toDecision(name: string, status: ReviewStatus): AccessDecision {
   const { allowed, denied, reason } = status;
   const verdict = denied ? 'deny' : allowed ? 'allow' : 'noOpinion';
-  const error = isContradiction(status)
-    ? new AuthorizationFailedError(`authorizer ${JSON.stringify(name)}: the webhook both allowed and denied`)
-    : undefined;
+  const error = isContradiction(status) ? createContradictionError(name) : undefined;
   return { verdict, ...(reason && { reason }), ...(error && { error }) };
 }
