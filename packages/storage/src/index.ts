@@ -55,6 +55,7 @@ export {
   type CollectionDescriptor,
   type CollectionStatistics,
   itemKey,
+  type ListPage,
   type ReadMeasures,
   textOfItemKey,
 } from './watch-cache/collection.ts';

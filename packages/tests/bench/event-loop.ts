@@ -145,6 +145,8 @@ try {
   let registry = await measure(`load of ${objects} objects`, async () => {
     const opened = open();
     await opened.cache.firstLoad;
+    // A replica loads a past state, and the first read waits for the changes since then.
+    await accountsOf(opened).collection.waitUntilFresh(undefined, within());
     return opened;
   });
   await measureReads(registry);
@@ -154,9 +156,11 @@ try {
     await forEach(changes, async (n) => last.set(n, await update(n, 1)));
     await accountsOf(registry).collection.waitUntilFresh(undefined, within());
   });
+  // Copying the revisions of all accounts to the thread would block this one.
+  const lastOfChanged = new Map(Array.from({ length: changes }, (_, n) => [n, last.get(n) ?? revision(0)]));
   const before = process.threadCpuUsage();
   const newest = await measure(`${changes} updates of another process, followed`, async () => {
-    const at = await updateInThread({ endpoints, count: changes, objectBytes, last });
+    const at = await updateInThread({ endpoints, count: changes, objectBytes, last: lastOfChanged });
     await accountsOf(registry).collection.waitUntilFresh(at, within());
     return at;
   });

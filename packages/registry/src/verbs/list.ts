@@ -11,6 +11,7 @@ import {
 import {
   type Call,
   itemKey,
+  type ListPage,
   type Revision,
   RevisionCompactedError,
   textOfItemKey,
@@ -132,14 +133,20 @@ async function listFromHistory(
   const matches = matcherOf(options);
   const turns = schedulerOf(clock);
   const items: StoredObject[] = [];
-  for (let after = start; ; ) {
-    const wanted = Math.max(limit ?? pageKeysMax, matches ? pageKeysMin : 1);
-    const pageKeys = Math.min(wanted, pageKeysMax);
-    const page = await collection.listFromStore({ within, after, limit: pageKeys }, revision, call);
+  const pageKeys = Math.min(Math.max(limit ?? pageKeysMax, matches ? pageKeysMin : 1), pageKeysMax);
+  const readPage = (after: string | undefined): Promise<ListPage<CachedObject>> => {
+    const page = collection.listFromStore({ within, after, limit: pageKeys }, revision, call);
+    page.catch(() => {}); // the error is thrown where the page is awaited, unless the list has failed before
+    return page;
+  };
+  for (let next = readPage(start); ; ) {
+    const page = await next;
+    const last = page.items.at(-1)?.key;
+    // A list without a limit needs all pages, so the store reads one page ahead.
+    if (limit === undefined && page.remaining > 0) next = readPage(last);
     if (!options.readableOnly) requireAllReadable(page.items.flatMap(({ unreadable }) => unreadable ?? []));
     for (const [index, item] of page.items.entries()) {
       if (matches && index % matchedAtOnce === 0) await turns.schedule(() => {});
-      after = item.key;
       if (item.unreadable || (matches && !matches(item))) continue;
       items.push(item);
       const remaining = page.items.length - 1 - index + page.remaining;
@@ -147,6 +154,7 @@ async function listFromHistory(
       return { items, revision, ...continuationOf(options, items, revision, () => remaining) };
     }
     if (page.remaining === 0) return { items, revision };
+    if (limit !== undefined) next = readPage(last);
   }
 }
 

@@ -1,33 +1,36 @@
 import { detach, runTask, type SyncTask, throwIfAborted } from '@cluster-apiserver/base';
 import { RevisionCompactedError, RevisionTooLargeError } from '../errors.ts';
-import { revision } from '../revision.ts';
+import { type Revision, revision } from '../revision.ts';
 import type { Entry, SlowKeys, Store } from '../store.ts';
 import type { EtcdClient } from './client.ts';
 import { isCompacted, isFutureRevision } from './faults.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import type { EtcdCall } from './retrying-call.ts';
 import { awaitBeforeDeadline, type EntryReader } from './values.ts';
-import { type KeyValue, type RangeRequest, type RangeResponse, range } from './wire/key-value.ts';
+import { type RangePage, type RangeRequest, rangePage, valuesOfPage } from './wire/key-value.ts';
 
 /** The first page of a list. The size of its values determines the size of the next page. */
 const firstPageKeys = 100;
 
-/** Large enough that pages cost little, small enough that one neither blocks etcd nor exceeds the timeout of an attempt. */
-const pageBytes = 2 * 1024 * 1024;
-const pageKeysMax = 2_000;
+/**
+ * etcd counts all keys after a page for each page, so reading many keys in small pages takes quadratic time: with 200,000
+ * keys it spends 25 µs on each in pages of 2,000, and 10 µs in these. Larger pages would take too long for one attempt.
+ */
+const pageBytes = 8 * 1024 * 1024;
+const pageKeysMax = 10_000;
 
 /** Longer than a KMS plugin needs for the keys of a page. Slower values are deferred. */
 const listKeyTimeoutMs = 1_000;
 
 /**
- * Reads pages at the revision of the first one, until the limit or the end. A continued list starts with the page size that
- * the list before it has found.
+ * Reads pages at the revision of the first one, until the limit or the end. etcd reads a page while the one before is
+ * decrypted. A continued list starts with the page size that the list before it has found.
  */
 export function createPageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
   let lastList: { readonly prefix: string; readonly pageKeys: number } | undefined;
-  function* readAll(values: readonly KeyValue[], slowKeys: SlowKeys | undefined): SyncTask<(Entry | Promise<Entry>)[]> {
+  function* readAll(page: RangePage, slowKeys: SlowKeys | undefined): SyncTask<(Entry | Promise<Entry>)[]> {
     const read: (Entry | Promise<Entry>)[] = [];
-    for (const value of values) {
+    for (const value of valuesOfPage(page)) {
       client.history.noteValue(value);
       read.push(reader.read(value, slowKeys === 'defer' ? listKeyTimeoutMs : undefined));
       yield;
@@ -38,42 +41,45 @@ export function createPageReader(client: EtcdClient, reader: EntryReader): Store
     const end = prefixEnd(requested.prefix);
     // A list must not mix two histories.
     const inHistory: EtcdCall = { ...detach(call), historyNumber: client.history.number };
-    const entriesMax = requested.limit ?? Number.POSITIVE_INFINITY;
+    const requestPage = (after: string | undefined, limit: number, at: Revision | undefined): Promise<RangePage> => {
+      const page = readPage(client, { key: rangeStart(requested.prefix, after), end, limit, revision: at }, inHistory);
+      page.catch(() => {}); // the error is thrown where the page is awaited, unless the list has failed before
+      return page;
+    };
     const entries: Entry[] = [];
+    let missing = requested.limit ?? Number.POSITIVE_INFINITY;
+    let pageKeys =
+      requested.after !== undefined && lastList?.prefix === requested.prefix ? lastList.pageKeys : firstPageKeys;
     let at = requested.revision;
-    let after = requested.after;
-    let pageKeys = after !== undefined && lastList?.prefix === requested.prefix ? lastList.pageKeys : firstPageKeys;
+    let next: Promise<RangePage> | undefined = requestPage(requested.after, Math.min(pageKeys, missing), at);
     for (;;) {
       throwIfAborted(call);
-      const limit = Math.min(pageKeys, entriesMax - entries.length);
-      const page = await readPage(
-        client,
-        { key: rangeStart(requested.prefix, after), end, limit, revision: at },
-        inHistory,
-      );
+      const page: RangePage = await next;
       at ??= revision(page.header.revision);
-      // Decrypting thousands of values must not block the event loop.
-      const read = await runTask(client.clock, call, readAll(page.values, requested.slowKeys));
+      const remaining = page.count - page.size;
+      missing -= page.size;
+      next = undefined;
+      if (page.last) {
+        pageKeys = nextPageKeys(page.message.length / page.size);
+        lastList = { prefix: requested.prefix, pageKeys };
+        if (remaining > 0 && missing > 0) next = requestPage(page.last.key, Math.min(pageKeys, missing), at);
+      }
+      // Decoding and decrypting thousands of values must not block the event loop, nor must many pages that arrive together.
+      const isLarge = page.size > firstPageKeys;
+      const read = await runTask(client.clock, call, readAll(page, requested.slowKeys), isLarge);
       // Values that wait for keys wait concurrently.
       const all = read.every(isResolved) ? read : Promise.all(read.map(async (entry) => entry));
-      entries.push(...(await awaitBeforeDeadline(all, call, client.clock)));
-      const remaining = page.count - page.values.length;
-      const last = page.values.at(-1);
-      if (last) {
-        after = last.key;
-        pageKeys = nextPageKeys(page.values.reduce((sum, { value }) => sum + value.length, 0) / page.values.length);
-        lastList = { prefix: requested.prefix, pageKeys };
-      }
-      if (remaining === 0 || entries.length >= entriesMax || !last) return { entries, revision: at, remaining };
+      for (const entry of await awaitBeforeDeadline(all, call, client.clock)) entries.push(entry);
+      if (!next) return { entries, revision: at, remaining };
     }
   };
 }
 
 const isResolved = (entry: Entry | Promise<Entry>): entry is Entry => !(entry instanceof Promise);
 
-async function readPage(client: EtcdClient, request: RangeRequest, call: EtcdCall): Promise<RangeResponse> {
+async function readPage(client: EtcdClient, request: RangeRequest, call: EtcdCall): Promise<RangePage> {
   try {
-    return await client.call(range, request, call);
+    return await client.call(rangePage, request, call);
   } catch (cause) {
     const asked = revision(request.revision ?? 0);
     if (isCompacted(cause)) throw new RevisionCompactedError(asked, undefined, { cause });
@@ -82,5 +88,5 @@ async function readPage(client: EtcdClient, request: RangeRequest, call: EtcdCal
   }
 }
 
-const nextPageKeys = (bytesPerValue: number): number =>
-  Math.max(1, Math.min(pageKeysMax, Math.floor(pageBytes / Math.max(1, bytesPerValue))));
+const nextPageKeys = (bytesPerKey: number): number =>
+  Math.max(1, Math.min(pageKeysMax, Math.floor(pageBytes / bytesPerKey)));

@@ -37,8 +37,10 @@ export function readFields(reader: Reader, end: number, field: ReadField): void 
   }
 }
 
+export const readerOf = (message: Buffer): Reader => protobuf.Reader.create(message);
+
 export function decodeMessage(message: Buffer, field: ReadField): void {
-  readFields(protobuf.Reader.create(message), message.length, field);
+  readFields(readerOf(message), message.length, field);
 }
 
 /** Reads a nested message with a function that reads up to a given end. */

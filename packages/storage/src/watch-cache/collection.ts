@@ -8,6 +8,7 @@ import type { CatchUpReader } from './catch-up-reader.ts';
 import type { ReadObserver } from './fresh-reader.ts';
 import type { Freshness } from './freshness.ts';
 import { RetainedViews } from './retained-views.ts';
+import { LargeMap } from './large-map.ts';
 import type { Keyed } from './sorted-set.ts';
 import { emptyView, type TermsOf, type View, buildView, withChange, withoutChanges } from './view.ts';
 import { type ItemChange, ChangeWindow } from './change-window.ts';
@@ -77,6 +78,9 @@ export interface ListPage<Item> {
 /** A view from before more changes than this is read from the store: undoing each change costs some microseconds. */
 const undoChangesMax = 5_000;
 
+/** Many lists of this size may arrive in one turn of the event loop, so they share time slices from the first object on. */
+const largeListMin = 100;
+
 /** The weight of the previous versions of objects, which only the window keeps. */
 const windowWeightMax = 32 * 1024 * 1024;
 
@@ -106,7 +110,7 @@ export class Collection<Item extends CacheItem> {
   readonly #retainedViews = new RetainedViews<Item>();
   #view: View<Item>;
   /** The items of the view by key, because most reads get a single item and this is several times faster. */
-  #itemsByKey = new Map<string, Item>();
+  #itemsByKey = new LargeMap<Item>();
   /** Revisions before this one may belong to another history. */
   #historyStart = revision(0);
   /** The latest write to this collection that this replica has acknowledged. */
@@ -222,7 +226,10 @@ export class Collection<Item extends CacheItem> {
       },
       call,
     );
-    return { ...page, items: await runTask(this.#clock, call, this.#decodeAll(entries)) };
+    return {
+      ...page,
+      items: await runTask(this.#clock, call, this.#decodeAll(entries), entries.length > largeListMin),
+    };
   }
 
   /** The changes after a revision; undefined if memory does not reach back that far. A limit does not split revisions. */
@@ -316,7 +323,7 @@ export class Collection<Item extends CacheItem> {
 
   /** Another history begins: empties the collection. Subscribers are reset and find out the reason themselves. */
   replaceHistory(now: Revision): void {
-    this.#itemsByKey = new Map();
+    this.#itemsByKey = new LargeMap();
     this.#view = emptyView(this.currentRevision);
     this.#retainedViews.clear();
     this.#window.restartAt(now);
@@ -335,18 +342,19 @@ export class Collection<Item extends CacheItem> {
    * publishes the new state.
    */
   reload(): { add(entry: Entry): void; prepare(revision: Revision): SyncTask<() => void> } {
-    const items = new Map<string, Item>();
+    const items: Item[] = [];
+    const itemsByKey = new LargeMap<Item>();
     return {
       add: (entry) => {
         const item = this.#decode(entry);
-        items.set(item.key, item);
+        items.push(item);
+        itemsByKey.set(item.key, item);
       },
-      prepare: (revision) => this.#prepare(items, revision),
+      prepare: (revision) => this.#prepare(items, itemsByKey, revision),
     };
   }
 
-  *#prepare(itemsByKey: Map<string, Item>, revision: Revision): SyncTask<() => void> {
-    const items = { [Symbol.iterator]: () => itemsByKey.values() };
+  *#prepare(items: readonly Item[], itemsByKey: LargeMap<Item>, revision: Revision): SyncTask<() => void> {
     const view = yield* buildView(items, this.descriptor.termsOf, revision);
     return () => {
       this.#initializations++;

@@ -3,8 +3,8 @@ import type { Revision } from '../revision.ts';
 import type { Snapshot, Store, UnreadableEntry } from '../store.ts';
 import type { CacheItem, Collection } from './collection.ts';
 
-/** Small enough that a page is quick to make, large enough that 100,000 objects do not need 1,000 round trips. */
-const pageKeys = 2_000;
+/** As kube-apiserver loads its caches. More round trips cost etcd much more time. */
+const pageKeys = 10_000;
 export const pageTimeoutMs = 30_000;
 
 export interface LoadOptions<Item extends CacheItem> {

@@ -1,5 +1,6 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { Revision } from '../revision.ts';
+import { LargeMap } from './large-map.ts';
 import { type Keyed, SortedSet } from './sorted-set.ts';
 import type { ItemChange } from './change-window.ts';
 
@@ -29,7 +30,7 @@ export function* buildView<Item extends Keyed>(
   termsOf: TermsOf<Item>,
   revision: Revision,
 ): SyncTask<View<Item>> {
-  const byTerm = new Map<string, Item[]>();
+  const byTerm = new LargeMap<Item[]>();
   for (const item of items) {
     for (const term of termsOf(item)) {
       const found = byTerm.get(term);

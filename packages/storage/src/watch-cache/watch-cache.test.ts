@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type Call, callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { until, untilTurned } from '@cluster-apiserver/testkit/until';
@@ -636,6 +636,18 @@ describe('with any number of objects and changes, one turn of the event loop doe
     expect(terms).toEqual(terms.toSorted());
     expect(stepsMax).toBeGreaterThan(20);
     expect(stepsMax).toBeLessThan(stepsPerTurnMax);
+  });
+
+  test('of the growth of its maps', async () => {
+    await create(3_000);
+    const set = jest.spyOn(Map.prototype, 'set');
+    await open();
+    const used = new Set([...set.mock.contexts] as Map<unknown, unknown>[]);
+    set.mockRestore();
+    // The store of this test has maps of whole keys.
+    const maps = [...used].filter((map) => ![...map.keys()].some((key) => String(key).startsWith('/r/a/')));
+    expect(maps.length).toBeGreaterThan(20);
+    expect(Math.max(...maps.map(({ size }) => size))).toBeLessThan(300);
   });
 
   test('of changes that arrive together', async () => {

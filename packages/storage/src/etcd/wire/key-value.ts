@@ -6,6 +6,7 @@ import {
   encodeMessage,
   readNested,
   type Reader,
+  readerOf,
   readFields,
   readInt64,
   type Writer,
@@ -94,6 +95,54 @@ export const range: Rpc<RangeRequest, RangeResponse> = {
   },
   headerOf: ({ header }) => header,
 };
+
+/** A response with thousands of values, which are decoded one by one. */
+export interface RangePage {
+  readonly header: ResponseHeader;
+  /** The number of keys in the range, including those beyond the limit. */
+  readonly count: number;
+  /** The number of values in this page. */
+  readonly size: number;
+  readonly last: KeyValue | undefined;
+  readonly message: Buffer;
+}
+
+const rangeValuesField = 2;
+
+export const rangePage: Rpc<RangeRequest, RangePage> = {
+  path: range.path,
+  encode: range.encode,
+  decode: (message) => {
+    let header = noHeader;
+    let count = 0;
+    let size = 0;
+    let lastAt = 0;
+    decodeMessage(message, (field, reader) => {
+      if (field === 1) header = readHeader(reader);
+      else if (field === 4) count = readInt64(reader);
+      else {
+        if (field === rangeValuesField) {
+          size++;
+          lastAt = reader.pos;
+        }
+        return false;
+      }
+      return true;
+    });
+    const last = size === 0 ? undefined : readNested(readerOf(message.subarray(lastAt)), readKeyValue);
+    return { header, count, size, last, message };
+  },
+  headerOf: ({ header }) => header,
+};
+
+export function* valuesOfPage({ message }: RangePage): Generator<KeyValue> {
+  const reader = readerOf(message);
+  while (reader.pos < message.length) {
+    const tag = reader.uint32();
+    if (tag >>> 3 === rangeValuesField) yield readNested(reader, readKeyValue);
+    else reader.skipType(tag & 7);
+  }
+}
 
 const compareWithModRevision = 2;
 
