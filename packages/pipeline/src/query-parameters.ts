@@ -77,9 +77,7 @@ function readCheckedParameters(
     ...found,
     ...dryRunErrors(query.getAll('dryRun')),
     ...managerErrors('fieldManager', manager, fieldManagerCharactersMax),
-    ...(fieldValidation
-      ? []
-      : [notSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn'])]),
+    ...(fieldValidation ? [] : [notSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn'])]),
   ];
   if (errors.length > 0 || !fieldValidation) throw invalidOptionsError(form, errors);
   return {

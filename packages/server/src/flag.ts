@@ -64,9 +64,9 @@ export const pairs = (flag: FlagDescription<ReadonlyMap<string, string>>): Flag<
   parse: (value) => {
     const given = new Map<string, string>();
     for (const part of value.split(',').filter((one) => one !== '')) {
-      const [name, text] = part.split('=', 2).map((side) => side.trim());
-      if (!name || !text) return undefined;
-      given.set(name, text);
+      const [name, assigned] = part.split('=', 2).map((side) => side.trim());
+      if (!name || !assigned) return undefined;
+      given.set(name, assigned);
     }
     return given;
   },

@@ -25,14 +25,25 @@ export interface Store {
   /** Throws KeyExistsError, with the present value, if the key exists, else PreconditionFailedError if a precondition fails. */
   readonly create: (key: string, value: Buffer, options: CreateOptions, call: Call) => Promise<Revision>;
   /** Throws RevisionMismatchError, with the present value, unless the key was last written at `expected`. */
-  readonly update: (key: string, value: Buffer, expected: Revision, options: WriteOptions, call: Call) => Promise<Revision>;
+  readonly update: (
+    key: string,
+    value: Buffer,
+    expected: Revision,
+    options: WriteOptions,
+    call: Call,
+  ) => Promise<Revision>;
   /** Throws RevisionMismatchError, with the present value, unless the key was last written at `expected`. */
   readonly delete: (key: string, expected: Revision, call: Call) => Promise<Revision>;
   /**
    * The changes of all keys with the prefix, after a revision. Ends when the signal aborts; throws RevisionCompactedError if
    * the revision is too old. It reconnects after a lost connection and misses nothing.
    */
-  readonly watch: (prefix: string, after: Revision, signal: AbortSignal, options?: WatchOptions) => AsyncIterable<ChangeSet>;
+  readonly watch: (
+    prefix: string,
+    after: Revision,
+    signal: AbortSignal,
+    options?: WatchOptions,
+  ) => AsyncIterable<ChangeSet>;
   /** A linearizable read of the latest revision: that of the last acknowledged write, or a later one. */
   readonly readLatestRevision: (call: Call) => Promise<Revision>;
   /** Makes quiet watches report their progress soon. Returns at once and may be called at any time. */

@@ -34,8 +34,7 @@ export const tableOfObject = (
   object: KubeObject,
   transform: TableTransform,
   { nowMs, namesColumns = true }: TableOfObjectOptions,
-): ReturnType<typeof tableOf> =>
-  tableOf(kind, [object], versionOf(object), { ...transform, namesColumns, nowMs });
+): ReturnType<typeof tableOf> => tableOf(kind, [object], versionOf(object), { ...transform, namesColumns, nowMs });
 
 const versionOf = ({ metadata: { resourceVersion } }: KubeObject): ListMetadata =>
   resourceVersion === undefined ? {} : { resourceVersion };

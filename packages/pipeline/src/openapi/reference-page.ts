@@ -32,7 +32,6 @@ ${schemas.map(([name, schema]) => schemaSection(name, schema)).join('\n')}
 `;
 }
 
-
 interface PathOperation extends Operation3 {
   readonly method: string;
   readonly path: string;
@@ -95,8 +94,7 @@ ${formatTable(
 )}
 </section>`;
 
-const kindsOf = (schema: JsonSchema): readonly GroupVersionKind[] =>
-  schema['x-kubernetes-group-version-kind'] ?? [];
+const kindsOf = (schema: JsonSchema): readonly GroupVersionKind[] => schema['x-kubernetes-group-version-kind'] ?? [];
 
 function describeType({ $ref, allOf, type, format, items, additionalProperties }: JsonSchema): string {
   const referred = $ref ?? allOf?.[0]?.$ref;

@@ -42,7 +42,8 @@ export async function followKeys(
     records.add({ flag: 'service-account-signing-key-file', kind: 'private key', path: signingKeyFile }),
     ...keyFiles.map((path) => records.add({ flag: 'service-account-key-file', kind: 'keys', path })),
   ];
-  const recordContents = (): void => fileRecords.forEach((record, index) => record.applied(requireValue(contents[index])));
+  const recordContents = (): void =>
+    fileRecords.forEach((record, index) => record.applied(requireValue(contents[index])));
   recordContents();
   const listeners: (() => void)[] = [];
   const use = async (next: Contents): Promise<void> => {
@@ -105,7 +106,9 @@ async function parseKeys(
   );
   const verifying = await Promise.all(
     keyFiles.map((file, index) =>
-      withFileErrors('service-account-key-file', file, () => parseVerifyingKeys(requireValue(others[index]).toString())),
+      withFileErrors('service-account-key-file', file, () =>
+        parseVerifyingKeys(requireValue(others[index]).toString()),
+      ),
     ),
   );
   return createServiceAccountKeys(signingKey, verifying.flat());

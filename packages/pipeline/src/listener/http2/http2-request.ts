@@ -55,8 +55,7 @@ export class Http2Request extends SocketRequest {
     if (bytes !== undefined && isSmall(bytes)) {
       this.markSent(bytes.length);
       stream.end(bytes, 'latin1');
-    } else
-      this.context.guard.catchRejection('response', this.#write(content), () => this.cutOff());
+    } else this.context.guard.catchRejection('response', this.#write(content), () => this.cutOff());
   }
 
   async #write(body: SizedBody | ChunkedBody | StreamBody): Promise<void> {

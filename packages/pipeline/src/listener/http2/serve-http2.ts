@@ -38,7 +38,10 @@ export function serveHttp2(
     if (context.draining.aborted || drawGoaway()) connection.sendGoaway();
     accept(request, request.findRefusal());
   };
-  server.on('stream', context.guard.wrap('request', onStream, (stream) => stream.destroy()));
+  server.on(
+    'stream',
+    context.guard.wrap('request', onStream, (stream) => stream.destroy()),
+  );
 }
 
 /** Readers and writers of the stream handle errors; Node only requires a listener. */

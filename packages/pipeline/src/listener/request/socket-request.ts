@@ -79,16 +79,14 @@ export abstract class SocketRequest implements ApiRequest {
 
   header(name: string): string | undefined {
     const raw = this.rawHeaders;
-    for (let i = 0; i < raw.length; i += 2)
-      if (isNamed(raw[i], name)) return this.#headerValueAt(i + 1);
+    for (let i = 0; i < raw.length; i += 2) if (isNamed(raw[i], name)) return this.#headerValueAt(i + 1);
     return undefined;
   }
 
   headerLines(name: string): readonly string[] {
     const lines: string[] = [];
     const raw = this.rawHeaders;
-    for (let i = 0; i < raw.length; i += 2)
-      if (isNamed(raw[i], name)) lines.push(this.#headerValueAt(i + 1));
+    for (let i = 0; i < raw.length; i += 2) if (isNamed(raw[i], name)) lines.push(this.#headerValueAt(i + 1));
     return lines;
   }
 
