@@ -19,7 +19,7 @@ export { pollChanges } from './poll-changes.ts';
 export { invariant, requireValue, unreachable } from './invariant.ts';
 export { type LatencyPart, latencyParts, LatencyTracker, trackLatency } from './latency.ts';
 export { nearestName } from './nearest-name.ts';
-export { getOwn, setOwn } from './own.ts';
+export { getOwn, ownKeys, setOwn } from './own.ts';
 export { type Random, seededRandom, systemRandom } from './random.ts';
 export { CleanupStack } from './cleanup-stack.ts';
 export { runSync, toSyncTask, largeBytesMin, runTask, awaitValue, type SyncTask, type Task } from './task.ts';

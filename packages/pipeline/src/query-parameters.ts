@@ -33,7 +33,11 @@ const fieldManagerCharactersMax = 127;
 /** A manager derived from the user agent is truncated and never refused. */
 const agentManagerBytesMax = 128;
 
-const validations = ['Ignore', 'Warn', 'Strict'];
+const validations: ReadonlyMap<string, FieldValidation> = new Map([
+  ['Ignore', 'Ignore'],
+  ['Warn', 'Warn'],
+  ['Strict', 'Strict'],
+]);
 
 export function readWriteParameters(
   form: 'CreateOptions' | 'UpdateOptions',
@@ -68,19 +72,18 @@ function readCheckedParameters(
 ): WriteParameters {
   const manager = query.get('fieldManager') ?? '';
   const validation = query.get('fieldValidation') || 'Warn';
+  const fieldValidation = validations.get(validation);
   const errors = [
     ...found,
     ...dryRunErrors(query.getAll('dryRun')),
     ...managerErrors('fieldManager', manager, fieldManagerCharactersMax),
-    ...(validations.includes(validation)
-      ? []
-      : [notSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn'])]),
+    ...(fieldValidation ? [] : [notSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn'])]),
   ];
-  if (errors.length > 0) throw invalidOptionsError(form, errors);
+  if (errors.length > 0 || !fieldValidation) throw invalidOptionsError(form, errors);
   return {
     dryRun: query.has('dryRun'),
     manager: manager || fieldManagerOfAgent(request.header('user-agent') ?? '') || 'unknown',
-    fieldValidation: validation as FieldValidation,
+    fieldValidation,
   };
 }
 
@@ -93,7 +96,8 @@ export const dryRunErrors = (values: readonly string[]): FieldError[] =>
 /** The default field manager: the user agent up to its first slash, printable and truncated. */
 function fieldManagerOfAgent(agent: string): string {
   let manager = '';
-  for (const character of agent.split('/', 1)[0] as string) {
+  const [product = ''] = agent.split('/', 1);
+  for (const character of product) {
     if (!isPrintable(character)) continue;
     if (Buffer.byteLength(manager) + Buffer.byteLength(character) > agentManagerBytesMax) break;
     manager += character;

@@ -75,9 +75,9 @@ export class RequestTrace implements SpanHolder {
   }
 
   #decide(context: Partial<RequestInfoContext> & ReceivedContext, user: UserInfo | undefined): void {
-    if (this.#isDecided) return;
+    const caller = this.#caller;
+    if (this.#isDecided || !caller) return; // without a caller it was decided in the constructor
     this.#isDecided = true;
-    const caller = this.#caller as TraceContext; // decided in the constructor if there is none
     if (user?.groups.some((group) => trustedGroups.includes(group))) {
       if (isSampled(caller)) this.#begin(context, { parent: caller });
     } else if (this.#tracer.samples()) this.#begin(context, { link: caller });

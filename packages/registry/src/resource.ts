@@ -55,7 +55,7 @@ export interface Registry {
   readonly views: readonly Resource[];
   readonly cache: Omit<WatchCache<CachedObject>, 'collections' | 'retryUnreadable'>;
   /** Reads unreadable objects again, after the encryption keys were reloaded or a KMS plugin has recovered. */
-  retryUnreadable(): void;
+  readonly retryUnreadable: () => void;
 }
 
 /** Opens the resources of all kinds and begins to follow them in memory. */

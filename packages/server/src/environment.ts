@@ -43,9 +43,9 @@ export interface Heap {
 }
 
 export interface Files {
-  read(path: string): Promise<Buffer>;
+  readonly read: (path: string) => Promise<Buffer>;
   /** Names of the files in a directory, without subdirectories. */
-  list(directory: string): Promise<readonly string[]>;
+  readonly list: (directory: string) => Promise<readonly string[]>;
   /** Creates parent directories; only the owner may read the file. */
-  write(path: string, content: string): Promise<void>;
+  readonly write: (path: string, content: string) => Promise<void>;
 }

@@ -62,11 +62,13 @@ export const pairs = (flag: FlagDescription<ReadonlyMap<string, string>>): Flag<
   ...flag,
   placeholder: 'name=value,…',
   parse: (value) => {
-    const parts = value
-      .split(',')
-      .filter((part) => part !== '')
-      .map((part) => part.split('=', 2).map((side) => side.trim()));
-    return parts.every(([name, given]) => name && given) ? new Map(parts as [string, string][]) : undefined;
+    const given = new Map<string, string>();
+    for (const part of value.split(',').filter((one) => one !== '')) {
+      const [name, assigned] = part.split('=', 2).map((side) => side.trim());
+      if (!name || !assigned) return undefined;
+      given.set(name, assigned);
+    }
+    return given;
   },
   expected: 'pairs such as A=true,B=false',
   join: joinMaps,

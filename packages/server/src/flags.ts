@@ -42,7 +42,8 @@ type Intersection<Union> = (Union extends unknown ? (one: Union) => void : never
 type Flags = Intersection<(typeof groups)[keyof typeof groups]>;
 export type ServerFlags = FlagValues<Flags>;
 
-const flags = Object.assign({}, ...Object.values(groups)) as Flags; // Flags is the intersection of all groups
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Flags is the intersection of all groups, which Object.assign cannot say of a list.
+const flags = Object.assign({}, ...Object.values(groups)) as Flags;
 
 export const parseFlags = (args: readonly string[]): ServerFlags => parseFlagsOf(flags, args);
 

@@ -25,7 +25,7 @@ import { version } from './version.ts';
  */
 
 const logOutput = createLogOutput(openStderr(), systemClock);
-process.on('exit', logOutput.flushSync);
+process.on('exit', () => logOutput.flushSync());
 
 const environment: Environment = {
   clock: systemClock,
@@ -50,7 +50,7 @@ const environment: Environment = {
     const { used_heap_size: usedBytes, heap_size_limit: limitBytes } = getHeapStatistics();
     return { usedBytes, limitBytes };
   },
-  write: logOutput.write,
+  write: (line) => logOutput.write(line),
 };
 
 const openLog = (format: ServerFlags['logging-format'], verbosity: number): Log =>
@@ -60,7 +60,7 @@ const openLog = (format: ServerFlags['logging-format'], verbosity: number): Log 
     pid: process.pid,
     clock: environment.clock,
     write: environment.write,
-    writeLater: logOutput.writeLater,
+    writeLater: (formatLine) => logOutput.writeLater(formatLine),
     lostLines: () => logOutput.lostLines,
   });
 

@@ -15,32 +15,35 @@ export function parseFlagsOf<Table extends FlagTable>(
   const faults: string[] = [];
   const given = new Map<string, string[]>();
   const add = (name: string, value: string): void => void given.set(name, [...(given.get(name) ?? []), value]);
-  for (let i = 0; i < args.length; i++) {
-    const match = /^--?([A-Za-z][^=]*)(?:=(.*))?$/s.exec(args[i] as string);
-    if (!match) {
-      if (others) others.push(args[i] as string);
-      else faults.push(`unexpected argument: ${args[i]}`);
+  const rest = [...args];
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    const [, name, value] = /^--?([A-Za-z][^=]*)(?:=(.*))?$/s.exec(arg) ?? [];
+    if (name === undefined) {
+      if (others) others.push(arg);
+      else faults.push(`unexpected argument: ${arg}`);
       continue;
     }
-    const name = match[1] as string;
     const flag = Object.hasOwn(table, name) ? table[name] : undefined;
-    if (!flag) faults.push(describeUnknownFlag(name, table));
-    else if (match[2] !== undefined) add(name, match[2]);
-    else if (flag.placeholder === undefined) add(name, 'true');
-    else if (i + 1 < args.length) add(name, args[++i] as string);
-    else faults.push(`--${name} needs a value`);
+    if (!flag) {
+      faults.push(describeUnknownFlag(name, table));
+      continue;
+    }
+    const text = value ?? (flag.placeholder === undefined ? 'true' : rest.shift());
+    if (text === undefined) faults.push(`--${name} needs a value`);
+    else add(name, text);
   }
   const values = Object.entries(table).map(([name, flag]) => {
     const texts = given.get(name) ?? [flag.default];
-    const values = texts.map((one) => {
+    const parsed = texts.map((one) => {
       const value = flag.parse(one);
       if (value === undefined) faults.push(`--${name}: ${JSON.stringify(one)} is not ${flag.expected}`);
       return value;
     });
-    return [name, flag.join && !values.includes(undefined) ? flag.join(values) : values.at(-1)];
+    return [name, flag.join && !parsed.includes(undefined) ? flag.join(parsed) : parsed.at(-1)];
   });
   if (faults.length > 0) throw new FlagError(faults);
-  return Object.fromEntries(values) as FlagValues<Table>; // each value was parsed by its own flag
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Each value was parsed by its own flag.
+  return Object.fromEntries(values) as FlagValues<Table>;
 }
 
 function describeUnknownFlag(name: string, table: FlagTable): string {

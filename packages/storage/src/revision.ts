@@ -6,4 +6,8 @@ declare const revisionBrand: unique symbol;
  */
 export type Revision = number & { readonly [revisionBrand]: true };
 
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The brand exists only in the type.
 export const revision = (value: number): Revision => value as Revision;
+
+/** The revision before the first write. */
+export const zeroRevision = revision(0);

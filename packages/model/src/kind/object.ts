@@ -1,3 +1,4 @@
+import { isJsonObject } from '../json/json-object.ts';
 import type { objectMeta } from '../schema/common.ts';
 import type { ValueOf } from '../schema/schema.ts';
 
@@ -9,6 +10,10 @@ export interface KubeObject {
   metadata: ObjectMeta;
   [field: string]: unknown;
 }
+
+/** Every schema of a kind shows metadata, so each of its canonical values passes. */
+export const isKubeObject = (value: unknown): value is KubeObject =>
+  isJsonObject(value) && isJsonObject(value['metadata']);
 
 export type ObjectMeta = ValueOf<typeof objectMeta>;
 export type OwnerReference = NonNullable<ObjectMeta['ownerReferences']>[number];

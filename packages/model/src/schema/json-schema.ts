@@ -1,4 +1,4 @@
-import type { Field, ListSchema, ObjectSchema, Schema } from './schema.ts';
+import type { Field, GroupVersionKind, ListSchema, ObjectSchema, Schema } from './schema.ts';
 
 /** A schema as OpenAPI writes it, with the extensions by which clients of Kubernetes merge and explain. */
 export interface JsonSchema {
@@ -11,6 +11,7 @@ export interface JsonSchema {
   readonly items?: JsonSchema;
   readonly $ref?: string;
   readonly allOf?: readonly JsonSchema[];
+  readonly 'x-kubernetes-group-version-kind'?: readonly GroupVersionKind[];
   readonly [extension: `x-kubernetes-${string}`]: unknown;
 }
 

@@ -34,8 +34,8 @@ export const formatAggregatedList = (groups: readonly ServedGroup[], version: Ag
   metadata: {},
   items: groups.map(({ name, versions }) => ({
     metadata: name ? { name } : {},
-    versions: versions.map(({ version, kinds }) => ({
-      version,
+    versions: versions.map(({ version: servedVersion, kinds }) => ({
+      version: servedVersion,
       resources: kinds.map(resource),
       freshness: 'Current',
     })),

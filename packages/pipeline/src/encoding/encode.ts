@@ -1,4 +1,4 @@
-import { invariant } from '@cluster-apiserver/base';
+import { invariant, unreachable } from '@cluster-apiserver/base';
 import { encodeProtobuf, formatYaml, type ObjectSchema, type TypeNames } from '@cluster-apiserver/model';
 
 /** The serialization of a response. */
@@ -30,6 +30,13 @@ export function encode(encoding: Encoding, value: object, schema?: ObjectSchema)
       return Buffer.from(formatYaml(value));
     case 'protobuf':
       invariant(schema, 'protobuf was negotiated for a value without schema');
-      return encodeProtobuf(schema, value as TypeNames); // all responses name their kind
+      invariant(hasTypeNames(value), 'a response does not name its kind');
+      return encodeProtobuf(schema, value);
+    default:
+      return unreachable(encoding);
   }
 }
+
+/** All responses name their kind and version. */
+export const hasTypeNames = (value: object): value is TypeNames =>
+  'kind' in value && typeof value.kind === 'string' && 'apiVersion' in value && typeof value.apiVersion === 'string';

@@ -36,7 +36,7 @@ async function* gzip(body: SizedBody | ChunkedBody): AsyncGenerator<Buffer> {
   let checksum = 0;
   let length = 0;
   const pieces = isSized(body)
-    ? splitIntoPieces(body, Buffer.allocUnsafe)[Symbol.iterator]()
+    ? splitIntoPieces(body, (bytes) => Buffer.allocUnsafe(bytes))[Symbol.iterator]()
     : body.chunks()[Symbol.asyncIterator]();
   try {
     for (;;) {

@@ -1,3 +1,4 @@
+import { unreachable } from '@cluster-apiserver/base';
 import {
   badRequest,
   type MetaVersion,
@@ -94,6 +95,8 @@ export function negotiateWatch(context: RequestInfoContext, kind: EncodableKind)
             .map((type) => `${type};stream=watch`),
         ),
       );
+    default:
+      return unreachable(format.encoding);
   }
 }
 

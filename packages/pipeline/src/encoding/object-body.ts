@@ -1,4 +1,4 @@
-import { type Clock, schedulerOf } from '@cluster-apiserver/base';
+import { type Clock, invariant, schedulerOf } from '@cluster-apiserver/base';
 import {
   type ByteString,
   encodeMessage,
@@ -7,10 +7,10 @@ import {
   type KubeObject,
   messageParts,
   type EncodableKind,
-  type TypeNames,
 } from '@cluster-apiserver/model';
 import type { Outcome, Resource } from '@cluster-apiserver/registry';
 import type { SizedBody, ChunkedBody } from '../exchange.ts';
+import { hasTypeNames } from './encode.ts';
 import { slicedBody, type Steps, encodeTextInSteps } from './sliced-body.ts';
 import type { ResponseFormat, Transform } from './negotiate.ts';
 import { largeCharacters, objectJson, decodeServedObject } from './object-json.ts';
@@ -62,7 +62,8 @@ function* encodeProtobufInSteps(
   nowMs: number,
 ): Generator<Uint8Array | undefined> {
   const schema = objectSchema(kind, transform);
-  const value = (transform ? transformObject(kind, object, transform, { nowMs }) : object) as TypeNames; // all responses name their kind
+  const value = transform ? transformObject(kind, object, transform, { nowMs }) : object;
+  invariant(hasTypeNames(value), 'a response does not name its kind');
   const parts = characters > largeCharacters ? yield* messageParts(schema, value) : [encodeMessage(schema, value)];
   yield encodeEnvelope(
     value,

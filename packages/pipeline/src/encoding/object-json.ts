@@ -1,8 +1,10 @@
+import { invariant } from '@cluster-apiserver/base';
 import {
   toServed,
   type ByteString,
   bytesOf,
   decodeStored,
+  isKubeObject,
   type Kind,
   type KubeObject,
   metaApiVersion,
@@ -11,7 +13,7 @@ import {
 } from '@cluster-apiserver/model';
 import type { Transform, TableTransform } from './negotiate.ts';
 import { parseInSteps, findMemberText } from './parse-in-steps.ts';
-import { type ListTransform, transformObject } from './transform.ts';
+import { type ListTransform, tableOfObject, transformObject } from './transform.ts';
 
 /**
  * Converts stored objects to the JSON that a client requested, in steps. A small object is one step. A large one is
@@ -27,8 +29,14 @@ const textOf = (json: ByteString): string =>
 /** Decodes a stored object in the served version. */
 export function* decodeServedObject(kind: Kind, json: ByteString): Generator<undefined, KubeObject> {
   if (json.length <= largeCharacters) return toServed(kind, decodeStored(json));
-  const object = (yield* parseInSteps(textOf(json))) as KubeObject; // ours, and an object when it was stored
+  const object = yield* parseObjectInSteps(textOf(json));
   return kind.view ? { ...toServed(kind, withoutMetadata(object)), metadata: object.metadata } : object;
+}
+
+function* parseObjectInSteps(text: string): Generator<undefined, KubeObject> {
+  const object = yield* parseInSteps(text);
+  invariant(isKubeObject(object), 'a stored value is not an object of its kind');
+  return object;
 }
 
 /** Metadata is the same in every view; everything else is small. */
@@ -41,14 +49,21 @@ export function* objectJson(
   json: ByteString,
   nowMs: number,
 ): Generator<string | undefined> {
-  if (!transform) return yield* servedJson(kind, json);
-  if (json.length <= largeCharacters)
-    return yield JSON.stringify(transformObject(kind, toServed(kind, decodeStored(json)), transform, { nowMs }));
-  if (transform.as !== 'Table') return yield* partialMetadataJson(transform, json);
+  if (!transform) yield* servedJson(kind, json);
+  else if (json.length <= largeCharacters)
+    yield JSON.stringify(transformObject(kind, toServed(kind, decodeStored(json)), transform, { nowMs }));
+  else if (transform.as === 'Table') yield* largeTableJson(kind, transform, json, nowMs);
+  else yield* partialMetadataJson(transform, json);
+}
+
+function* largeTableJson(
+  kind: Kind,
+  transform: TableTransform,
+  json: ByteString,
+  nowMs: number,
+): Generator<string | undefined> {
   const object = yield* decodeServedObject(kind, json);
-  const table = transformObject(kind, { metadata: object.metadata }, transform, { nowMs }) as ReturnType<
-    typeof tableOf
-  >;
+  const table = tableOfObject(kind, { metadata: object.metadata }, transform, { nowMs });
   yield JSON.stringify({ ...table, rows: [] }).slice(0, -']}'.length);
   yield* tableRowJson(kind, transform, json, object, nowMs);
   yield ']}';
@@ -78,11 +93,16 @@ export function* listItemJson(
 
 /** The first part has kind and apiVersion, and no part ends inside a token. */
 function* servedJson(kind: Kind, json: ByteString): Generator<string | undefined> {
-  if (!kind.view) return yield textOf(json);
-  if (json.length <= largeCharacters) return yield JSON.stringify(toServed(kind, decodeStored(json)));
+  if (!kind.view) yield textOf(json);
+  else if (json.length <= largeCharacters) yield JSON.stringify(toServed(kind, decodeStored(json)));
+  else yield* largeViewJson(kind, json);
+}
+
+/** The metadata is copied: it is the same in every view. */
+function* largeViewJson(kind: Kind, json: ByteString): Generator<string | undefined> {
   const text = textOf(json);
   const metadata = yield* findMemberText(text, 'metadata');
-  const object = (yield* parseInSteps(text)) as KubeObject; // ours, and an object when it was stored
+  const object = yield* parseObjectInSteps(text);
   const served = JSON.stringify(toServed(kind, withoutMetadata(object)));
   const replaced = `"metadata":${yield* findMemberText(served, 'metadata')}`;
   const at = served.indexOf(`,${replaced}`) + 1;

@@ -1,6 +1,7 @@
-import type { TaskScheduler } from '@cluster-apiserver/base';
+import { type TaskScheduler, unreachable } from '@cluster-apiserver/base';
 import { indentedJson, yamlText } from '@cluster-apiserver/model';
 import type { SizedBody, ChunkedBody } from '../exchange.ts';
+import { joinBuffers } from '../join-buffers.ts';
 import type { Encoding } from './encode.ts';
 
 /**
@@ -32,6 +33,8 @@ export function encodeTextInSteps(encoding: Exclude<Encoding, 'protobuf'>, texts
       return indentedJson(texts);
     case 'yaml':
       return yamlText(texts);
+    default:
+      return unreachable(encoding);
   }
 }
 
@@ -56,7 +59,7 @@ async function* generateSlices(turns: TaskScheduler, steps: Steps): AsyncGenerat
 async function concatSlices(turns: TaskScheduler, steps: Steps): Promise<Buffer> {
   const slices: Buffer[] = [];
   for await (const slice of generateSlices(turns, steps)) slices.push(slice);
-  return slices.length === 1 ? (slices[0] as Buffer) : Buffer.concat(slices);
+  return joinBuffers(slices);
 }
 
 function fillSlice(steps: Steps, isOver: () => boolean): { readonly bytes: Buffer; readonly isEnd: boolean } {
@@ -79,5 +82,5 @@ function fillSlice(steps: Steps, isOver: () => boolean): { readonly bytes: Buffe
     if (value) producedLength += value.length;
   } while (!isEnd && producedLength < sliceBytes && !isOver());
   flush();
-  return { bytes: parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts), isEnd };
+  return { bytes: joinBuffers(parts), isEnd };
 }

@@ -11,18 +11,30 @@ import {
   tableOf,
   type TypeNames,
 } from '@cluster-apiserver/model';
-import type { Transform } from './negotiate.ts';
+import type { TableTransform, Transform } from './negotiate.ts';
 
 /** Transforms one object. Only the first event of a watch has the columns of a table. */
 export const transformObject = (
   kind: EncodableKind,
   object: KubeObject,
   transform: Transform,
-  { nowMs, namesColumns = true }: { readonly nowMs: number; readonly namesColumns?: boolean },
+  options: TableOfObjectOptions,
 ): object =>
   transform.as === 'Table'
-    ? tableOf(kind, [object], versionOf(object), { ...transform, namesColumns, nowMs })
+    ? tableOfObject(kind, object, transform, options)
     : partialObjectMetadata(object, transform.version);
+
+interface TableOfObjectOptions {
+  readonly nowMs: number;
+  readonly namesColumns?: boolean;
+}
+
+export const tableOfObject = (
+  kind: EncodableKind,
+  object: KubeObject,
+  transform: TableTransform,
+  { nowMs, namesColumns = true }: TableOfObjectOptions,
+): ReturnType<typeof tableOf> => tableOf(kind, [object], versionOf(object), { ...transform, namesColumns, nowMs });
 
 const versionOf = ({ metadata: { resourceVersion } }: KubeObject): ListMetadata =>
   resourceVersion === undefined ? {} : { resourceVersion };
@@ -38,7 +50,7 @@ export const listSchema = (kind: Kind, transform: Transform | undefined): Object
 export interface ListTransform {
   readonly transform: Transform | undefined;
   readonly empty: TypeNames;
-  members(objects: readonly KubeObject[]): readonly object[];
+  readonly members: (objects: readonly KubeObject[]) => readonly object[];
 }
 
 /** Items omit kind and apiVersion, which the list has. */

@@ -3,6 +3,8 @@ import {
   type Applied,
   badRequest,
   dropUnwritable,
+  isJsonObject,
+  type JsonObject,
   type Kind,
   type Part,
   partOf,
@@ -75,23 +77,21 @@ function* readConfiguration(
 }
 
 /** Renames the fields of a view to those of the stored kind. */
-const toStoredFields = ({ of, renameFields: renamed }: View, configuration: unknown): object => ({
-  ...renamed(configuration as object),
-  kind: of.kind,
-  apiVersion: of.apiVersion,
+const toStoredFields = (view: View, configuration: object): object => ({
+  ...view.renameFields(configuration),
+  kind: view.of.kind,
+  apiVersion: view.of.apiVersion,
 });
 
 /** An applied configuration must name its kind and version, since its fields have a meaning only in that version. */
-function requireTypeNames(kind: Kind, value: unknown): asserts value is object {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw badRequest('error decoding YAML: the configuration to apply must be an object');
-  const fields = value as Readonly<Record<string, unknown>>;
-  const [apiVersion, name] = [getOwn(fields, 'apiVersion'), getOwn(fields, 'kind')];
+function requireTypeNames(kind: Kind, value: unknown): asserts value is JsonObject {
+  if (!isJsonObject(value)) throw badRequest('error decoding YAML: the configuration to apply must be an object');
+  const [apiVersion, name] = [getOwn(value, 'apiVersion'), getOwn(value, 'kind')];
   if (apiVersion !== kind.apiVersion || name !== kind.kind)
     throw badRequest(
       `invalid object type: ${JSON.stringify(name ?? '')} in version ${JSON.stringify(apiVersion ?? '')}, expected ${kind.kind} in version ${JSON.stringify(kind.apiVersion)}`,
     );
-  const metadata = getOwn(fields, 'metadata') as Readonly<Record<string, unknown>> | null | undefined;
-  if (typeof metadata === 'object' && metadata !== null && (getOwn(metadata, 'managedFields') ?? null) !== null)
+  const metadata = getOwn(value, 'metadata');
+  if (isJsonObject(metadata) && (getOwn(metadata, 'managedFields') ?? null) !== null)
     throw badRequest('metadata.managedFields must be nil');
 }

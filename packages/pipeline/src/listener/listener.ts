@@ -1,5 +1,5 @@
-import type { AddressInfo } from 'node:net';
-import type { Clock, Random } from '@cluster-apiserver/base';
+import type { Server } from 'node:net';
+import { type Clock, invariant, type Random } from '@cluster-apiserver/base';
 import { type ApiRequest, type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
 import { MemoryBudget } from './connection/memory-budget.ts';
 import type { ListenerContext } from './listener-context.ts';
@@ -87,7 +87,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
   );
 
   return {
-    port: (server.address() as AddressInfo).port,
+    port: portOf(server),
     useCertificate: (next) => server.setSecureContext(secureContext(next, options.requestsCertificates)),
     drain: (graceMs) => {
       for (const connection of connections) guard.run('connection', () => connection.sendGoaway());
@@ -176,6 +176,12 @@ function respondToFailure(request: SocketRequest, error: unknown, { guard }: Lis
   if (!(error instanceof ClientGoneError))
     guard.reportFailure('request', error, () => {}, 'answering a request failed', describeRequest(request));
   request.respond(createRefusal(500, 'internal error'));
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  invariant(address !== null && typeof address === 'object', 'the server does not listen on a TCP port');
+  return address.port;
 }
 
 /** Connections are long-lived, so a new replica would get none of them otherwise. */

@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import { type Clock, requireValue } from '@cluster-apiserver/base';
 import type { ApiResponse } from '../exchange.ts';
 import { turnMs } from './limits.ts';
 import type { SocketRequest } from './request/socket-request.ts';
@@ -55,7 +55,7 @@ export class RequestScheduler {
     const untilMs = this.#clock.monotonicMs() + turnMs;
     // Items that are added meanwhile wait for the next iteration.
     for (let count = queue.size; count > 0; count--) {
-      act(queue.shift() as T); // counted
+      act(requireValue(queue.shift(), 'the queue has counted its items'));
       if (count > 1 && this.#clock.monotonicMs() >= untilMs) return queue.alternateOwners();
     }
   }

@@ -1,5 +1,4 @@
 import { constants } from 'node:crypto';
-import type { Server as HttpServer } from 'node:http';
 import { createSecureServer, type Http2SecureServer } from 'node:http2';
 import { isWebSocketUpgrade } from './web-socket/handshake.ts';
 import * as limits from './limits.ts';
@@ -47,15 +46,17 @@ export function createServer({
     settings: { maxConcurrentStreams: streamsMax, maxHeaderListSize: limits.headBytesMax, enablePush: false },
   } as Parameters<typeof createSecureServer>[0]);
   server.maxConnections = limits.connectionsMax;
-  // The HTTP/2 server accepts this HTTP/1.1 option only as a property.
-  (server as unknown as { shouldUpgradeCallback: typeof isWebSocketUpgrade }).shouldUpgradeCallback =
-    isWebSocketUpgrade;
-  // A client that half-closed its connection may still wait for the response.
-  (server as unknown as { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
-  // Otherwise Node silently drops headers above its default number, which could be security-relevant.
-  (server as unknown as HttpServer).maxHeadersCount = 0;
-  return server;
+  return Object.assign(server, http1Properties);
 }
+
+/** The HTTP/2 server accepts these options of HTTP/1.1 only as properties. */
+const http1Properties = {
+  shouldUpgradeCallback: isWebSocketUpgrade,
+  /** A client that half-closed its connection may still wait for the response. */
+  httpAllowHalfOpen: true,
+  /** Otherwise Node silently drops headers above its default number, which could be security-relevant. */
+  maxHeadersCount: 0,
+};
 
 /** `:method`, `:path`, `:scheme` and `:authority`. */
 const pseudoHeaders = 4;

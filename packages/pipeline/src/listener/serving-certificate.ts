@@ -16,9 +16,9 @@ export function checkCertificate({ cert, key }: ServingCertificate): void {
 const certificatePollMs = 2_000;
 
 export interface CertificateSource {
-  read(): Promise<ServingCertificate>;
+  readonly read: () => Promise<ServingCertificate>;
   readonly clock: Clock;
-  report(what: string, error: unknown): void;
+  readonly report: (what: string, error: unknown) => void;
 }
 
 /** Reloads the certificate when it changes. An invalid one is reported, and the previous one stays in use. */

@@ -22,8 +22,8 @@ export function createNonResourceRouter(routes: NonResourceRoutes): Handler<Auth
   const paths = Object.keys(routes);
   for (const [pattern, handler] of Object.entries(routes)) {
     // Registers every method: Express would respond to OPTIONS itself, and write into a socket that it does not have.
-    router.all(pattern, (request: Request, response: Response) => {
-      const { context, resolve, reject } = response as unknown as PendingRequest;
+    router.all(pattern, (request: Request, response: Response<unknown, PendingRequest>) => {
+      const { context, resolve, reject } = response.locals;
       Promise.resolve()
         .then(() => (isReadMethod(request.method) ? handler(context, parametersOf(request), paths) : notAllowed()))
         .then(resolve, reject);
@@ -31,13 +31,12 @@ export function createNonResourceRouter(routes: NonResourceRoutes): Handler<Auth
   }
   return (context) =>
     new Promise<ApiResponse>((resolve, reject) => {
+      const request = { method: context.request.method, url: encodePath(context.info.path) };
       const pending: PendingRequest = { context, resolve, reject };
-      // Express reads method and url, and passes the rest to the handler untouched.
-      router(
-        { method: context.request.method, url: encodePath(context.info.path) } as Request,
-        pending as unknown as Response,
-        (error?: unknown) => (error ? reject(error) : resolve(notFound(context))),
-      );
+      const response: Pick<Response, 'locals'> = { locals: pending };
+      const next = (error?: unknown): void => (error ? reject(error) : resolve(notFound(context)));
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Express's router reads method and url, and passes the rest to the handler untouched.
+      router(...([request, response, next] as Parameters<typeof router>));
     });
 }
 
@@ -53,7 +52,7 @@ const isReadMethod = (method: string): boolean => method === 'GET' || method ===
 const parametersOf = ({ params }: Request): Record<string, string> =>
   Object.fromEntries(Object.entries(params).map(([name, value]) => [name, [value].flat().join('/')]));
 
-interface PendingRequest {
+interface PendingRequest extends Record<string, unknown> {
   readonly context: AuthenticatedContext;
   readonly resolve: (response: ApiResponse) => void;
   readonly reject: (error: unknown) => void;

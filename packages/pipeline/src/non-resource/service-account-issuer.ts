@@ -3,8 +3,8 @@ import { textResponse } from '../responses.ts';
 
 /** What relying parties need to verify service account tokens. */
 export interface PublishedIssuer {
-  metadata(): object;
-  keySet(): object;
+  readonly metadata: () => object;
+  readonly keySet: () => object;
 }
 
 /** The paths of OpenID Connect Discovery 1.0. */

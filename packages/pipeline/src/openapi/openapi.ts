@@ -15,10 +15,10 @@ import { type Document3, formatDocument3 } from './version-3.ts';
 
 /** `/openapi/v2`, `/openapi/v3` with a document for each group and version, and `/docs`, an HTML reference. */
 export function openApiRoutes(kinds: readonly (Kind | Review)[], version: string, clock: Clock): NonResourceRoutes {
-  const versions = listServedGroups(kinds)
+  const documents = listServedGroups(kinds)
     .flatMap(({ versions }) => versions)
     .map((served) => ({ path: pathOf(served), document: formatDocument(served, version) }));
-  const prepared = versions.map(({ path, document }) => ({ path, encodings: prepareEncodings(document) }));
+  const prepared = documents.map(({ path, document }) => ({ path, encodings: prepareEncodings(document) }));
   const index = prepareEncodings({
     paths: Object.fromEntries(
       prepared.map(({ path, encodings }) => [
@@ -30,7 +30,7 @@ export function openApiRoutes(kinds: readonly (Kind | Review)[], version: string
   const whole = formatDocument2(kinds.flatMap(operationsOf), version);
   const wholeEncodings = prepareEncodings(whole);
   const wholeProtobuf = prepareBody(protobuf2Types[0], Buffer.from(encodeDocument2(whole)));
-  const page = prepareBody('text/html; charset=utf-8', formatReferencePage(versions.map(({ document }) => document)));
+  const page = prepareBody('text/html; charset=utf-8', formatReferencePage(documents.map(({ document }) => document)));
   return {
     '/openapi/v2': (context) =>
       prefersProtobuf2(context.request)

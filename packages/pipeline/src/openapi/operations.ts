@@ -23,11 +23,19 @@ export const operationsOf = (kind: Kind | Review): readonly Operation[] =>
   endpointsOf(kind).map(({ path, method, target, operation }) => ({
     ...operation,
     path,
-    method: method.toLowerCase() as Lowercase<EndpointMethod>,
+    method: lowerCaseMethods[method],
     tag: groupVersionWords(kind.group, kind.version).join('_'),
     target,
     responses: [...operation.responses, unauthorized],
   }));
+
+const lowerCaseMethods: { readonly [Method in EndpointMethod]: Lowercase<Method> } = {
+  GET: 'get',
+  PUT: 'put',
+  POST: 'post',
+  DELETE: 'delete',
+  PATCH: 'patch',
+};
 
 /** The schemas of bodies and responses. */
 export const schemasOf = ({ body, responses }: Operation): ObjectSchema[] => [

@@ -4,9 +4,7 @@ import type { Document3, Operation3, Parameter3, PathItem3 } from './version-3.t
 /** Formats the documents as an HTML page without external resources. */
 export function formatReferencePage(documents: readonly Document3[]): string {
   const operations = documents.flatMap(operationsOf);
-  const schemas = Object.entries(
-    Object.assign({}, ...documents.map(({ components }) => components.schemas)) as Schemas,
-  );
+  const schemas = [...new Map(documents.flatMap(({ components }) => Object.entries(components.schemas)))];
   const byTag = [...Map.groupBy(operations, ({ tag }) => tag)];
   return `<!DOCTYPE html>
 <html lang="en">
@@ -33,8 +31,6 @@ ${schemas.map(([name, schema]) => schemaSection(name, schema)).join('\n')}
 </html>
 `;
 }
-
-type Schemas = Record<string, JsonSchema>;
 
 interface PathOperation extends Operation3 {
   readonly method: string;
@@ -98,9 +94,7 @@ ${formatTable(
 )}
 </section>`;
 
-const kindsOf = (schema: JsonSchema): readonly GroupVersionKind[] =>
-  // model/schema/json-schema.ts writes nothing else there
-  (schema['x-kubernetes-group-version-kind'] ?? []) as readonly GroupVersionKind[];
+const kindsOf = (schema: JsonSchema): readonly GroupVersionKind[] => schema['x-kubernetes-group-version-kind'] ?? [];
 
 function describeType({ $ref, allOf, type, format, items, additionalProperties }: JsonSchema): string {
   const referred = $ref ?? allOf?.[0]?.$ref;

@@ -35,11 +35,17 @@ type Operation = NonNullable<PathItem['get']>;
 type Parameter = Operation['parameters'][number];
 type Response = Operation['responses'][string];
 
-const methods = { get: 2, put: 3, post: 4, delete: 5, patch: 8 } as const;
+const methods = [
+  ['get', 2],
+  ['put', 3],
+  ['post', 4],
+  ['delete', 5],
+  ['patch', 8],
+] as const;
 
 function encodePathItem(to: ProtobufWriter, item: PathItem): void {
-  for (const [method, number] of Object.entries(methods)) {
-    const found = item[method as keyof typeof methods];
+  for (const [method, number] of methods) {
+    const found = item[method];
     if (found) writeNested(to, number, (message) => encodeOperation(message, found));
   }
   encodeParameters(to, 9, item.parameters);

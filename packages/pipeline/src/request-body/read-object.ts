@@ -1,8 +1,10 @@
 import { type Call, type Clock, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
 import {
   badRequest,
-  decode,
+  decodeKubeObject,
   fieldErrorsMax,
+  isJsonObject,
+  type JsonObject,
   type KubeObject,
   type Parsed,
   NestedTooDeepError,
@@ -55,7 +57,7 @@ function decodeObject(
   const typed = withExplicitReset(withTypeNames(kind, parsed.value));
   const unknown: string[] = [];
   try {
-    const object = decode(kind.schema, typed, (path) => unknown.push(path)) as KubeObject;
+    const object = decodeKubeObject(kind.schema, typed, (path) => unknown.push(path));
     requireKnownFieldsNotDeep(kind, parsed, unknown);
     const outermost = unknown.slice(0, fieldErrorsMax); // of more than these not all are listed anyway
     const faults = [
@@ -95,16 +97,20 @@ function requireKnownFieldsNotDeep(kind: EncodableKind, { deepPaths = [] }: Pars
 const isWithin = (path: string | undefined, outer: string): boolean =>
   path !== undefined && (path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`));
 
+/** Returns undefined if the body does not have the name. */
+function readTypeName(kind: EncodableKind, value: JsonObject | null, name: keyof TypeNames): string | undefined {
+  const given = value?.[name] ?? undefined;
+  if (given !== undefined && typeof given !== 'string')
+    throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${name} must be a string`);
+  return given;
+}
+
 /** Adds the kind and version of the endpoint, unless the body names others, which is an error. */
 function withTypeNames(kind: EncodableKind, value: unknown): unknown {
-  if (value !== null && (typeof value !== 'object' || Array.isArray(value)))
+  if (value !== null && !isJsonObject(value))
     throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): expected an object`);
-  const { kind: givenKind, apiVersion: givenVersion } = (value ?? {}) as Record<string, unknown>;
-  for (const [name, given] of Object.entries({ kind: givenKind, apiVersion: givenVersion })) {
-    if (given !== undefined && given !== null && typeof given !== 'string')
-      throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${name} must be a string`);
-  }
-  const [namedKind, namedVersion] = [givenKind || kind.kind, givenVersion || kind.apiVersion];
+  const namedKind = readTypeName(kind, value, 'kind') || kind.kind;
+  const namedVersion = readTypeName(kind, value, 'apiVersion') || kind.apiVersion;
   if (namedKind !== kind.kind || namedVersion !== kind.apiVersion) {
     throw badRequest(
       `${namedKind} in version ${JSON.stringify(namedVersion)} cannot be handled as a ${kind.kind}: this endpoint takes ${kind.kind} in version ${JSON.stringify(kind.apiVersion)}`,

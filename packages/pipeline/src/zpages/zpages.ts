@@ -1,4 +1,4 @@
-import type { Clock, Random } from '@cluster-apiserver/base';
+import { type Clock, type Random, requireValue } from '@cluster-apiserver/base';
 import { formatTime } from '@cluster-apiserver/model';
 import type { VersionInfo } from '../discovery/discovery.ts';
 import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/router.ts';
@@ -24,7 +24,7 @@ export function zpageRoutes(options: ZpageOptions): NonResourceRoutes {
   const { component, version, clock, random, flags } = options;
   const started = { atMs: clock.now(), monotonicMs: clock.monotonicMs() };
   const uptimeSeconds = (): number => Math.floor((clock.monotonicMs() - started.monotonicMs) / msPerSecond);
-  const separator = (): string => separators[random.below(separators.length)] as string; // below their number
+  const separator = (): string => requireValue(separators[random.below(separators.length)]);
   const about = {
     goVersion: version.goVersion,
     binaryVersion: version.gitVersion.replace(/^v/, ''),
@@ -64,9 +64,9 @@ const deprecatedVersion = 'v1alpha1';
 
 interface Zpage {
   /** The lines after the heading. */
-  text(paths: readonly string[]): readonly string[];
+  readonly text: (paths: readonly string[]) => readonly string[];
   /** The fields of the structured format. */
-  members(paths: readonly string[]): object;
+  readonly members: (paths: readonly string[]) => object;
 }
 
 const zpageHandler =

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
-import { errorMessage } from '@cluster-apiserver/base';
+import { errorMessage, ownKeys } from '@cluster-apiserver/base';
 import type { Clock, Random } from '@cluster-apiserver/base';
 import {
   type AdmissionConfiguration,
@@ -23,7 +23,7 @@ import {
 } from '@cluster-apiserver/config';
 import { describeUnknownPlugin } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
-import { parseYaml } from '@cluster-apiserver/model';
+import { isJsonObject, parseYaml } from '@cluster-apiserver/model';
 import type { ResourceKind } from '@cluster-apiserver/registry';
 import type { Files } from '../environment.ts';
 import {
@@ -138,8 +138,7 @@ function findDocument(text: string): Readonly<Record<string, unknown>> | undefin
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const { value, hasMoreDocuments } = parseYaml(text, Number.POSITIVE_INFINITY);
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value) && !hasMoreDocuments;
-    return isObject ? (value as Readonly<Record<string, unknown>>) : undefined;
+    return isJsonObject(value) && !hasMoreDocuments ? value : undefined;
   } catch {
     return undefined; // the check of its kind reports the syntax error
   }
@@ -178,7 +177,7 @@ const kindsOf: Readonly<Record<StaticPlugin, readonly string[]>> = {
   ValidatingAdmissionPolicy: ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'],
   ValidatingAdmissionWebhook: ['ValidatingWebhookConfiguration'],
 };
-const staticPlugins = Object.keys(kindsOf) as readonly StaticPlugin[];
+const staticPlugins = ownKeys(kindsOf);
 
 /** Checks the configuration file of one of these plugins. */
 function checkPlugin(plugins: readonly [StaticPlugin, ...StaticPlugin[]], checking: CheckContext): Promise<void> {

@@ -1,9 +1,10 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { ConfigurationError, loadWebhookConnection, type WebhookConnection } from '@cluster-apiserver/config';
 import { createHttpsClient, HttpsError } from '@cluster-apiserver/gates';
+import { isJsonObject } from '@cluster-apiserver/model';
 import { FlagError } from '../flag.ts';
 import type { Environment } from '../environment.ts';
-import { configzPath, type Configz } from '../wiring/configz.ts';
+import { configzPath, type Configz, isConfigz } from '../wiring/configz.ts';
 
 export interface ShowFlags {
   readonly output: 'text' | 'json';
@@ -45,16 +46,24 @@ export async function show(
       callUntil(clock.monotonicMs() + timeoutMs),
     );
     if (status !== 200) {
-      printError(`${url} answered ${status}: ${readMessage(body)}`);
+      printError(`${url.href} answered ${status}: ${readMessage(body)}`);
       return 1;
     }
-    if (flags.output === 'json') print(body.trimEnd());
-    else for (const line of formatConfigz(JSON.parse(body) as Configz)) print(line); // as createConfigzDocument writes it
+    if (flags.output === 'json') {
+      print(body.trimEnd());
+      return 0;
+    }
+    const document: unknown = JSON.parse(body);
+    if (!isConfigz(document)) {
+      printError(`${url.href} answered in another format`);
+      return 1;
+    }
+    for (const line of formatConfigz(document)) print(line);
     return 0;
   } catch (error) {
     if (!(error instanceof HttpsError)) throw error;
     const reason = error.cause instanceof Error ? `: ${error.cause.message}` : '';
-    printError(`${url}: ${error.message}${reason}`);
+    printError(`${url.href}: ${error.message}${reason}`);
     return 1;
   } finally {
     client.close();
@@ -63,10 +72,12 @@ export async function show(
 
 function readMessage(body: string): string {
   try {
-    return String((JSON.parse(body) as { message?: unknown }).message);
+    const status: unknown = JSON.parse(body);
+    if (isJsonObject(status) && typeof status['message'] === 'string') return status['message'];
   } catch {
-    return body.slice(0, 200);
+    // Not a Status, for example of a proxy.
   }
+  return body.slice(0, 200);
 }
 
 async function openConnection(flags: ShowFlags, { files }: Pick<Environment, 'files'>): Promise<WebhookConnection> {

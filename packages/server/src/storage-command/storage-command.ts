@@ -68,10 +68,11 @@ const objectsPerSecondDefault = '200';
 function parseArguments(args: readonly string[]): { flags: ServerFlags; own: CommandFlags } {
   const own = new Map<string, string>();
   const others: string[] = [];
-  for (let at = 0; at < args.length; at++) {
-    const [, name, value] = /^--(dry-run|objects-per-second|after)(?:=(.*))?$/.exec(args[at] as string) ?? [];
-    if (!name) others.push(args[at] as string);
-    else own.set(name, value ?? (name === 'dry-run' ? 'true' : (args[++at] ?? '')));
+  const rest = [...args];
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    const [, name, value] = /^--(dry-run|objects-per-second|after)(?:=(.*))?$/.exec(arg) ?? [];
+    if (!name) others.push(arg);
+    else own.set(name, value ?? (name === 'dry-run' ? 'true' : (rest.shift() ?? '')));
   }
   const objectsPerSecond = Number(own.get('objects-per-second') ?? objectsPerSecondDefault);
   if (!(objectsPerSecond > 0)) throw new FlagError(['--objects-per-second: expected a number above 0']);

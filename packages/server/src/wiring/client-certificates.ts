@@ -1,4 +1,4 @@
-import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
+import { pollChanges, type CleanupStack, requireValue } from '@cluster-apiserver/base';
 import { type Authorities, readAuthorities, sharesAuthority } from '@cluster-apiserver/certificates';
 import {
   type Authenticator,
@@ -39,7 +39,7 @@ export async function openClientCertificates(
   };
   const known = async (flag: AuthorityFlag): Promise<(() => Authorities) | undefined> => {
     if (!(await followAuthorities(flag, options, scope, (next) => use(flag, next)))) return undefined;
-    return () => current[flag] as Authorities; // followAuthorities has set it, and it is never removed
+    return () => requireValue(current[flag], 'followAuthorities has set it, and it is never removed');
   };
   const clients = await known(ofClients);
   const proxies = await known(ofProxies);

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { Clock } from '@cluster-apiserver/base';
-import { formatTime } from '@cluster-apiserver/model';
+import { type Clock, ownKeys } from '@cluster-apiserver/base';
+import { formatTime, isJsonObject } from '@cluster-apiserver/model';
 import { type NonResourceRoutes, textResponse } from '@cluster-apiserver/pipeline';
 import { asError } from '../as-error.ts';
 
@@ -35,13 +35,31 @@ interface ConfigzFile {
   readonly lastReloadError?: { readonly time: string; readonly message: string };
 }
 
+/** Whether a document of another server has these fields. */
+export const isConfigz = (value: unknown): value is Configz =>
+  isJsonObject(value) &&
+  haveText(value['version'], value['startTime']) &&
+  isJsonObject(value['flags']) &&
+  haveText(...Object.values(value['flags'])) &&
+  Array.isArray(value['files']) &&
+  value['files'].every(isConfigzFile);
+
+function isConfigzFile(value: unknown): value is ConfigzFile {
+  if (!isJsonObject(value)) return false;
+  const { flag, kind, path, hash: sha256 = '', lastReloadTime, lastReloadError: error } = value;
+  const hasError = isJsonObject(error) && haveText(error['time'], error['message']);
+  return haveText(flag, kind, path, lastReloadTime, sha256) && (error === undefined || hasError);
+}
+
+const haveText = (...values: readonly unknown[]): boolean => values.every((value) => typeof value === 'string');
+
 /** Records the state of a file. */
 export interface FileRecord {
-  applied(content: Buffer | string): void;
+  readonly applied: (content: Buffer | string) => void;
   /** The previous content stays active. */
-  failed(error: unknown): void;
+  readonly failed: (error: unknown) => void;
   /** The file is no longer used. */
-  remove(): void;
+  readonly remove: () => void;
 }
 
 export interface FileRecords {
@@ -88,7 +106,7 @@ const startupFiles = {
 
 /** Records the startup files that flags name. */
 export async function recordStartupFiles(flags: ServerFlags, files: Files, records: FileRecords): Promise<void> {
-  for (const flag of Object.keys(startupFiles) as (keyof typeof startupFiles)[])
+  for (const flag of ownKeys(startupFiles))
     if (flags[flag] !== '') {
       const content = await readFlagFile(flag, flags, files);
       if (content) records.add({ flag, path: flags[flag], ...startupFiles[flag] }).applied(content);

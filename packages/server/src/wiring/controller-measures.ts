@@ -52,7 +52,7 @@ export function createControllerMeasures(
     Array.from(running.get(name) ?? [], ({ sinceMs }) => (clock.monotonicMs() - sinceMs) / 1000);
   const ofRunning = (name: string, help: string, read: (ages: readonly number[]) => number): void =>
     metrics.readAtScrape('gauge', { name, help, labels: ['name'] }, () =>
-      controllers.map((name) => ({ labels: { name }, value: read(ages(name)) })),
+      controllers.map((controller) => ({ labels: { name: controller }, value: read(ages(controller)) })),
     );
   ofRunning(
     'workqueue_unfinished_work_seconds',

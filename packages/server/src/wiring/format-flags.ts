@@ -1,3 +1,4 @@
+import { getOwn } from '@cluster-apiserver/base';
 import { formatFlag } from '../flag.ts';
 import { flagGroups, type ServerFlags } from '../flags.ts';
 
@@ -7,7 +8,7 @@ export function formatFlags(flags: ServerFlags): Readonly<Record<string, string>
   return Object.fromEntries(
     all.map(([name, flag]) => [
       name,
-      formatFlag(flag, flags[name as keyof ServerFlags]).replaceAll(passwordInUrl, 'xxxxx'), // as Go hides it
+      formatFlag(flag, getOwn(flags, name)).replaceAll(passwordInUrl, 'xxxxx'), // as Go hides it
     ]),
   );
 }

@@ -6,7 +6,7 @@ import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetr
 
 export interface PluginMeasures extends KmsMeasures {
   /** A call has ended with this gRPC status. */
-  called(path: string, code: string, seconds: number): void;
+  readonly called: (path: string, code: string, seconds: number) => void;
 }
 
 /** The KMS metrics of kube-apiserver. Key IDs appear as hashes. */

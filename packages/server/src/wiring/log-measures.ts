@@ -1,4 +1,5 @@
-import type { Log, Metrics, Omission } from '@cluster-apiserver/telemetry';
+import { ownKeys } from '@cluster-apiserver/base';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 
 /** Counts log lines that were not written. */
 export const publishOmittedLines = (metrics: Metrics, { omitted }: Log): void =>
@@ -8,9 +9,5 @@ export const publishOmittedLines = (metrics: Metrics, { omitted }: Log): void =>
       name: 'apiserver_log_lines_omitted_total',
       help: 'Number of log lines not written, by reason: rate_limit (too many with one message), backlog (the reader is too slow) or output_error (writing failed).',
     },
-    () =>
-      Object.entries(omitted).map(([reason, value]: [string, number]) => ({
-        labels: { reason: reason as Omission },
-        value,
-      })),
+    () => ownKeys(omitted).map((reason) => ({ labels: { reason }, value: omitted[reason] })),
   );

@@ -1,3 +1,4 @@
+import { ownKeys } from '@cluster-apiserver/base';
 import {
   type AuthenticationConfiguration,
   type AuthenticationFlags,
@@ -52,7 +53,7 @@ const flagPaths = {
   'oidc-required-claim': 'jwt[0].claimValidationRules',
   'oidc-signing-algs': '',
 } as const;
-const names = Object.keys(flagPaths) as readonly (keyof typeof flagPaths)[];
+const names = ownKeys(flagPaths);
 
 /** Converts the flags to the equivalent configuration; undefined if none is set. */
 export async function loadOidcFlags(

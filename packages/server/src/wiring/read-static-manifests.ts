@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { errorMessage } from '@cluster-apiserver/base';
 import { ConfigurationError, type Manifest, type Problem, readManifests } from '@cluster-apiserver/config';
-import { decode, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
+import { decodeKubeObject, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
 import {
   findStaticPolicyProblems,
   findStaticWebhookProblems,
@@ -150,9 +150,9 @@ async function decodeObject(
   }
   const options = { namespace: undefined, dryRun: true, manager: 'apiserver', warn: () => {} };
   try {
-    const decoded = decode(resource.kind.schema, value, (field) =>
+    const decoded = decodeKubeObject(resource.kind.schema, value, (field) =>
       problems.push({ path: field, message: `unknown field ${JSON.stringify(field)}`, saysPath: true }),
-    ) as KubeObject;
+    );
     return { resource, object: await buildObject(resource, decoded, options) };
   } catch (error) {
     if (error instanceof WrongTypeError) problems.push(splitPath(error.message));

@@ -81,6 +81,12 @@ export function createRequestMeasures(metrics: Metrics, kinds: readonly ServedKi
 
 type Level<Next> = Map<string, Next>;
 
+function levelOf<Next>(levels: Level<Level<Next>>, word: string): Level<Next> {
+  let level = levels.get(word);
+  if (!level) levels.set(word, (level = new Map<string, Next>()));
+  return level;
+}
+
 /**
  * Finds the series of a request by nested maps, one per label, so that no string or object is allocated. The labeler bounds
  * the values, so clients cannot grow the maps.
@@ -98,13 +104,9 @@ function createSeriesLookup(
     let series = byLabels.get(name);
     if (!series) byLabels.set(name, (series = begin(labels, dryRun)));
     const { verb, resource, group, version, subresource, scope } = labels;
-    const words = [verb, resource, group, version, subresource, scope];
-    let at = byWords as Level<unknown>;
-    for (const word of words) {
-      if (!at.has(word)) at.set(word, new Map());
-      at = at.get(word) as Level<unknown>;
-    }
-    at.set(dryRun, series);
+    const ofResource = levelOf(levelOf(byWords, verb), resource);
+    const ofVersion = levelOf(levelOf(ofResource, group), version);
+    levelOf(levelOf(ofVersion, subresource), scope).set(dryRun, series);
     return series;
   };
   return (measured) => {

@@ -1,4 +1,4 @@
-import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
+import { pollChanges, type CleanupStack, requireValue } from '@cluster-apiserver/base';
 import {
   type ServiceAccountKeys,
   createServiceAccountKeys,
@@ -16,7 +16,7 @@ import type { ServiceAccountSettings } from './service-account-flags.ts';
 export interface FollowedKeys {
   current(): ServiceAccountKeys;
   /** Reads the files at once. Errors are left to the periodic reload, which logs them. */
-  reload(): Promise<void>;
+  readonly reload: () => Promise<void>;
   onChange(listener: () => void): void;
 }
 
@@ -42,7 +42,8 @@ export async function followKeys(
     records.add({ flag: 'service-account-signing-key-file', kind: 'private key', path: signingKeyFile }),
     ...keyFiles.map((path) => records.add({ flag: 'service-account-key-file', kind: 'keys', path })),
   ];
-  const recordContents = (): void => fileRecords.forEach((record, index) => record.applied(contents[index] as Buffer));
+  const recordContents = (): void =>
+    fileRecords.forEach((record, index) => record.applied(requireValue(contents[index])));
   recordContents();
   const listeners: (() => void)[] = [];
   const use = async (next: Contents): Promise<void> => {
@@ -84,7 +85,7 @@ export async function followKeys(
 }
 
 const areSame = (one: Contents, other: Contents): boolean =>
-  one.every((content, index) => content.equals(other[index] as Buffer));
+  one.every((content, index) => other[index]?.equals(content));
 
 type KeyFlag = 'service-account-signing-key-file' | 'service-account-key-file';
 
@@ -104,8 +105,10 @@ async function parseKeys(
     parseSigningKey(String(signing)),
   );
   const verifying = await Promise.all(
-    others.map((pem, index) =>
-      withFileErrors('service-account-key-file', keyFiles[index] as string, () => parseVerifyingKeys(pem.toString())),
+    keyFiles.map((file, index) =>
+      withFileErrors('service-account-key-file', file, () =>
+        parseVerifyingKeys(requireValue(others[index]).toString()),
+      ),
     ),
   );
   return createServiceAccountKeys(signingKey, verifying.flat());

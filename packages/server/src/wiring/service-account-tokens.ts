@@ -44,7 +44,7 @@ export async function openServiceAccountTokens(
       .withName('authentication')
       .info('no service account issuer is an https URL; other services cannot discover the keys', { issuer });
   return {
-    forKinds: { audiences, lifetimeSecondsMax, issue: tokens.issue },
+    forKinds: { audiences, lifetimeSecondsMax, issue: (account, options) => tokens.issue(account, options) },
     createAuthenticator: (findAccount) => {
       const finder = createKeyFinder({ keys: () => keys.current().verifying, reload: keys.reload, clock });
       const signed = (): TokenAuthenticator<AccountAnswer> =>

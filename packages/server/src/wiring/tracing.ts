@@ -1,4 +1,4 @@
-import type { CleanupStack } from '@cluster-apiserver/base';
+import { type CleanupStack, unreachable } from '@cluster-apiserver/base';
 import { loadTracingConfiguration, type TracingEndpoint } from '@cluster-apiserver/config';
 import { type Log, type Metrics, openTracer, type Tracer, type TracerMeasures } from '@cluster-apiserver/telemetry';
 import { version } from '../version.ts';
@@ -40,6 +40,8 @@ function toGrpcAddress(endpoint: TracingEndpoint): string {
     case 'unix-abstract':
       // gRPC for Node has no `unix-abstract`. With an authority it passes the path unchanged: \0 marks an abstract socket.
       return `unix://abstract/\0${endpoint.path}`;
+    default:
+      return unreachable(endpoint);
   }
 }
 

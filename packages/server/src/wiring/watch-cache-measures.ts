@@ -22,12 +22,13 @@ export function createReadMeasures(metrics: Metrics): (kind: Kind) => ReadMeasur
   });
   return ({ group, plural: resource }) => {
     const of = { group, resource };
-    const [succeeded, failed] = (['true', 'false'] as const).map((success) => ({ ...of, success, fallback: 'false' }));
+    const succeeded = { ...of, success: 'true', fallback: 'false' } as const;
+    const failed = { ...of, success: 'false', fallback: 'false' } as const;
     return {
       notOlder: (waitedMs) => wait.observe(of, waitedMs / 1000),
       consistent: (waitedMs, success) => {
         wait.observe(of, waitedMs / 1000);
-        consistent.add((success ? succeeded : failed) as NonNullable<typeof failed>); // there are two
+        consistent.add(success ? succeeded : failed);
       },
     };
   };

@@ -5,15 +5,16 @@ import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetr
 /** The watch metrics of kube-apiserver. All label values come from served kinds, never from clients. */
 export function createWatchMeasures(metrics: Metrics, kinds: readonly ServedKind[]): WatchMeasures {
   const served = (name: (kind: ServedKind) => string): string[] => [...new Set(kinds.map(name))];
-  const [group, resource] = [served((kind) => kind.group), served(({ plural }) => plural)];
+  const groups = served(({ group }) => group);
+  const resources = served(({ plural }) => plural);
   const open = metrics.gauge({
     name: 'apiserver_longrunning_requests',
     help: 'Active long-running requests.',
     labels: {
       verb: ['WATCH'],
-      group,
+      group: groups,
       version: served(({ version }) => version),
-      resource,
+      resource: resources,
       subresource: [''],
       scope: ['cluster', 'namespace', 'resource'],
       component: ['apiserver'],
@@ -22,7 +23,7 @@ export function createWatchMeasures(metrics: Metrics, kinds: readonly ServedKind
   const terminated = metrics.counter({
     name: 'apiserver_terminated_watchers_total',
     help: 'Watches ended because their clients stopped reading.',
-    labels: { group, resource },
+    labels: { group: groups, resource: resources },
   });
   const ofEvents = { group: 'any', version: 'any', resource: 'any' } as const; // bounded by the served kinds
   const events = metrics.counter({

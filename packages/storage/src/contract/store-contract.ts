@@ -19,8 +19,8 @@ export interface StoreUnderTest {
   close(): Promise<void>;
 }
 
-export function describeStoreContract(what: string, open: () => Promise<StoreUnderTest>): void {
-  describe(`${what} fulfils the contract of a store:`, () => {
+export function describeStoreContract(implementation: string, open: () => Promise<StoreUnderTest>): void {
+  describe(`${implementation} fulfils the contract of a store:`, () => {
     let subject: StoreUnderTest;
     let store: Store;
     let key: (name: string) => string;

@@ -7,6 +7,7 @@
  *
  * The value identifies the write, because each new object has its own UID.
  */
+import { invariant } from '@cluster-apiserver/base';
 import { PreconditionFailedError, StorageFullError, WriteInDoubtError } from '../errors.ts';
 import { revision } from '../revision.ts';
 import type { EtcdClient } from './client.ts';
@@ -22,7 +23,14 @@ import {
 import { isLeaseMissing } from './faults.ts';
 import { findEvent } from './key-history.ts';
 import { type EtcdCall, MaybeAppliedError } from './retrying-call.ts';
-import { conditionalWrite, fenceAndRead, type KeyValue, range, type TxnResponse } from './wire/key-value.ts';
+import {
+  conditionalWrite,
+  fenceAndRead,
+  isTxnResponse,
+  type KeyValue,
+  range,
+  type TxnResponse,
+} from './wire/key-value.ts';
 
 /** Longer than a member may stall with a request in its buffers. There are few fence keys, on shared leases. */
 const fenceSeconds = 3_600;
@@ -73,7 +81,9 @@ export async function createOnce(
 
 /** The outcome of an attempt by its late response. Never resolves if the response proves nothing. */
 async function awaitLateOutcome(late: Promise<unknown>): Promise<WriteOutcome> {
-  const { applied, header, current } = (await late) as TxnResponse; // the response to the conditional write
+  const response = await late;
+  invariant(isTxnResponse(response), 'the late response to a conditional write is another one');
+  const { applied, header, current } = response;
   if (applied) return { applied, revision: header.revision };
   if (current) return { applied, current };
   // The attempt has met its fence key, which says only that it was fenced.

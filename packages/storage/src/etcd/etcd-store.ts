@@ -1,4 +1,4 @@
-import { inSpan, type SpanOptions } from '@cluster-apiserver/base';
+import { inSpan, requireValue, type SpanOptions } from '@cluster-apiserver/base';
 import {
   KeyExistsError,
   RevisionMismatchError,
@@ -88,8 +88,8 @@ export function etcdStore({ client, transformer, internalPrefix }: EtcdStoreOpti
   const create: Store['create'] = async (key, value, options, call) => {
     const outcome = await write(key, value, 0, options, call);
     if (outcome.applied) return revision(outcome.revision);
-    // The condition was that the key has no value, so it has one.
-    throw new KeyExistsError(await read(outcome.current as NonNullable<typeof outcome.current>, call));
+    const current = requireValue(outcome.current, 'the condition was that the key has no value, so it has one');
+    throw new KeyExistsError(await read(current, call));
   };
   const measure = <T>(
     operation: EtcdOperation,

@@ -172,9 +172,12 @@ function readChanges(
   withPrevious: boolean,
 ): ChangeSet | Promise<ChangeSet> {
   const changes = events.map((event) => readChange(read, event, withPrevious));
-  if (!changes.some((change) => change instanceof Promise)) return { revision: at, changes: changes as Change[] };
+  if (changes.every(isKnown)) return { revision: at, changes };
   return Promise.all(changes.map(async (change) => change)).then((all) => ({ revision: at, changes: all }));
 }
+
+/** Whether no key must be fetched first. */
+const isKnown = (change: Change | Promise<Change>): change is Change => !(change instanceof Promise);
 
 function readChange(
   read: ReadEntry,

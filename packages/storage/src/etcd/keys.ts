@@ -3,7 +3,7 @@ export function prefixEnd(prefix: string): Buffer {
   const end = Buffer.from(prefix);
   // To etcd a range end of a single zero byte means no end.
   if (end.length === 0) return zero;
-  end[end.length - 1] = (end[end.length - 1] as number) + 1;
+  end[end.length - 1] = end.readUInt8(end.length - 1) + 1;
   return end;
 }
 

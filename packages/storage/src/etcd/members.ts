@@ -2,7 +2,7 @@
  * The state of each member by its own responses. It decides which member to try next, and whether so many are silent that
  * there can be no leader.
  */
-import { type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { type Clock, type Random, requireValue, sleep } from '@cluster-apiserver/base';
 import type { Connect, Transport } from './transport.ts';
 import type { StallAwareClock } from './stall-aware-clock.ts';
 import { memberStatus } from './wire/status.ts';
@@ -83,9 +83,10 @@ export function trackMembers(options: MembersOptions): Members {
     isProbed: false,
   }));
   // If all replicas started with the first member, it would get all requests.
-  let current = all[random.below(all.length)] as MutableMember;
-  // Callers only have members from `all`.
-  const asMutable = (member: Member): MutableMember => member as MutableMember;
+  let current = requireValue(all[random.below(all.length)], 'there is at least one endpoint');
+  const states = new Map<Member, MutableMember>(all.map((member) => [member, member]));
+  const stateOf = (member: Member): MutableMember =>
+    requireValue(states.get(member), 'callers have members from `all`');
   const noteResponse = (member: MutableMember): void => {
     member.respondedMs = stallAwareClock.nowMs();
     member.isSilent = false;
@@ -99,14 +100,16 @@ export function trackMembers(options: MembersOptions): Members {
       return current;
     },
     noteSuccess: (member) => {
-      noteResponse(asMutable(member));
-      asMutable(member).failedMs = -1;
+      const state = stateOf(member);
+      noteResponse(state);
+      state.failedMs = -1;
     },
     noteFailure: (member, hasResponded) => {
-      asMutable(member).failedMs = stallAwareClock.nowMs();
+      const state = stateOf(member);
+      state.failedMs = stallAwareClock.nowMs();
       // Earlier responses stay valid for a while: a write also times out if there is no leader.
-      if (hasResponded) noteResponse(asMutable(member));
-      else asMutable(member).isSilent = true;
+      if (hasResponded) noteResponse(state);
+      else state.isSilent = true;
     },
     majorityResponds: () => {
       const since = stallAwareClock.nowMs() - responsiveMs;
@@ -126,9 +129,9 @@ export function trackMembers(options: MembersOptions): Members {
     member.isProbed = true;
     const dueMs = stallAwareClock.nowMs() + probeTimeoutMs;
     try {
-      const options = { timeoutMs: probeTimeoutMs, requireLeader: false };
+      const probeOptions = { timeoutMs: probeTimeoutMs, requireLeader: false };
       const status = memberStatus.decode(
-        await member.transport.unary(memberStatus.path, memberStatus.encode(), options),
+        await member.transport.unary(memberStatus.path, memberStatus.encode(), probeOptions),
       );
       if (member.version !== status.version) onVersion(member, status.version);
       member.version = status.version;

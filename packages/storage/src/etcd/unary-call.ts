@@ -63,7 +63,10 @@ export class UnaryCall implements StreamListener {
       if (this.#isTimedOut) {
         if (!refusal && this.#message) this.#late?.onResponse(this.#message);
         this.#stopListening();
-      } else if (refusal || this.#message) this.#settle(refusal);
+        return;
+      }
+      const outcome = refusal ?? this.#message;
+      if (outcome) this.#settle(outcome);
       else this.#fail('lost', unknownCode, 'responded without a message');
       return;
     }
@@ -96,11 +99,11 @@ export class UnaryCall implements StreamListener {
   }
 
   /** Only the first outcome counts. */
-  #settle(fault: EtcdFault | undefined): void {
+  #settle(outcome: EtcdFault | Buffer): void {
     if (this.#settled) return;
     this.#settled = true;
     this.#cancelTimer();
-    if (fault) this.#reject(fault);
-    else this.#resolve(this.#message as Buffer);
+    if (outcome instanceof EtcdFault) this.#reject(outcome);
+    else this.#resolve(outcome);
   }
 }

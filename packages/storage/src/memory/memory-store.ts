@@ -110,15 +110,15 @@ export function memoryStore(clock: Clock): MemoryStore {
       while (!signal.aborted) {
         if (replaced.number !== number) throw new HistoryReplacedError();
         if (next < oldest) throw new RevisionCompactedError(after, oldest);
-        const write = writes.find((one) => one.revision >= next);
-        if (!write) {
+        const found = writes.find((one) => one.revision >= next);
+        if (!found) {
           await waitForWrite(watchers, signal);
           continue;
         }
-        next = revision(write.revision + 1);
-        const { key, current, previous } = write;
+        next = revision(found.revision + 1);
+        const { key, current, previous } = found;
         const change = { key, current, previous: withPrevious ? previous : undefined };
-        yield { revision: write.revision, changes: key.startsWith(prefix) ? [change] : [] };
+        yield { revision: found.revision, changes: key.startsWith(prefix) ? [change] : [] };
       }
     },
     readLatestRevision: async () => head,
@@ -133,7 +133,7 @@ export function memoryStore(clock: Clock): MemoryStore {
       const state = stateAt(to);
       newest.clear();
       for (const [key, stored] of state) newest.set(key, stored);
-      writes = writes.filter((write) => write.revision <= to);
+      writes = writes.filter((one) => one.revision <= to);
       replaced.revision = head;
       head = to;
       replaced.replace('revision', { clusterId: 1, revision: to });
@@ -141,7 +141,7 @@ export function memoryStore(clock: Clock): MemoryStore {
     },
     compact: (to) => {
       oldest = to;
-      writes = writes.filter((write) => write.revision >= to);
+      writes = writes.filter((one) => one.revision >= to);
       for (const wake of watchers) wake();
     },
     close: () => {

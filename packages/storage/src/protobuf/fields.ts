@@ -2,6 +2,7 @@
  * Helpers to encode and decode protobuf messages by their field numbers. The messages of etcd and of KMS plugins are so
  * few that generated code would be more than these helpers save.
  */
+import { requireValue } from '@cluster-apiserver/base';
 import protobuf from 'protobufjs/minimal.js';
 import { totalLength, type Pieces } from '../pieces.ts';
 
@@ -58,7 +59,7 @@ export function readInt64(reader: Reader): number {
   let value = 0;
   let factor = 1;
   while (reader.pos < reader.len) {
-    const byte = reader.buf[reader.pos++] as number;
+    const byte = requireValue(reader.buf[reader.pos++]);
     value += (byte & 0x7f) * factor;
     if (byte < 0x80) return value;
     factor *= 0x80;

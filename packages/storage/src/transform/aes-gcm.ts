@@ -38,10 +38,16 @@ export function aesGcm({ key, random, onNonce }: AesGcmOptions): SyncTransformer
   };
 }
 
-const algorithms = { 16: 'aes-128-gcm', 24: 'aes-192-gcm', 32: 'aes-256-gcm' } as const;
+type Algorithm = 'aes-128-gcm' | 'aes-192-gcm' | 'aes-256-gcm';
 
-function algorithmFor({ symmetricKeySize }: KeyObject): (typeof algorithms)[keyof typeof algorithms] {
-  const algorithm = algorithms[symmetricKeySize as keyof typeof algorithms];
+const algorithms: ReadonlyMap<number, Algorithm> = new Map([
+  [16, 'aes-128-gcm'],
+  [24, 'aes-192-gcm'],
+  [32, 'aes-256-gcm'],
+]);
+
+function algorithmFor({ symmetricKeySize = 0 }: KeyObject): Algorithm {
+  const algorithm = algorithms.get(symmetricKeySize);
   if (!algorithm) throw new RangeError(`AES takes keys of 16, 24 or 32 bytes, and this one has ${symmetricKeySize}`);
   return algorithm;
 }

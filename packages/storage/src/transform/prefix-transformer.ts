@@ -1,4 +1,4 @@
-import type { Span } from '@cluster-apiserver/base';
+import { requireValue, type Span } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../errors.ts';
 import type { Pieces } from '../pieces.ts';
 import { identity, StillEncryptedError, type Transformed, type Transformer } from './transformer.ts';
@@ -18,12 +18,9 @@ export const identityProvider: Provider = { prefix: '', transformer: identity };
  * moving it to the front, and removing the old one when no value needs it. Values that the first provider has not written
  * are stale.
  */
-export function prefixTransformer(providers: readonly [Provider, ...Provider[]]): Transformer {
-  const entries: readonly Entry[] = providers.map(({ prefix, transformer }) => ({
-    prefix: Buffer.from(prefix),
-    transformer,
-  }));
-  const writer = entries[0] as Entry; // there is at least one provider
+export function prefixTransformer([first, ...others]: readonly [Provider, ...Provider[]]): Transformer {
+  const writer = toEntry(first);
+  const entries = [writer, ...others.map(toEntry)];
   const withPrefix = (pieces: Pieces): Pieces => (writer.prefix.length === 0 ? pieces : [writer.prefix, ...pieces]);
   return {
     toStorage: (value, key, trace) => {
@@ -39,6 +36,8 @@ interface Entry {
   readonly transformer: Transformer;
 }
 
+const toEntry = ({ prefix, transformer }: Provider): Entry => ({ prefix: Buffer.from(prefix), transformer });
+
 /** Tries the entries from `first` on whose prefix matches, until one can read the value. */
 function readWithFirstMatch(
   entries: readonly Entry[],
@@ -50,7 +49,7 @@ function readWithFirstMatch(
 ): Transformed | Promise<Transformed> {
   const errors = [...earlierErrors];
   for (let at = first; at < entries.length; at++) {
-    const { prefix, transformer } = entries[at] as Entry; // within the bounds
+    const { prefix, transformer } = requireValue(entries[at]);
     if (!value.subarray(0, prefix.length).equals(prefix)) continue;
     const result = (read: Transformed): Transformed => ({ value: read.value, stale: read.stale || at > 0 });
     try {

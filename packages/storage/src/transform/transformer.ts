@@ -7,15 +7,15 @@ import type { Pieces } from '../pieces.ts';
  */
 export interface Transformer {
   /** `trace` is the span of the write, if it is sampled. */
-  toStorage(value: Uint8Array, key: string, trace?: Span): Pieces | Promise<Pieces>;
+  readonly toStorage: (value: Uint8Array, key: string, trace?: Span) => Pieces | Promise<Pieces>;
   /** Throws or rejects if it cannot read the value. `trace` is the span of the read, if it is sampled. */
-  fromStorage(value: Buffer, key: string, trace?: Span): Transformed | Promise<Transformed>;
+  readonly fromStorage: (value: Buffer, key: string, trace?: Span) => Transformed | Promise<Transformed>;
 }
 
 /** A transformer that never waits. */
 export interface SyncTransformer extends Transformer {
-  toStorage(value: Uint8Array, key: string): Pieces;
-  fromStorage(value: Buffer, key: string): Transformed;
+  readonly toStorage: (value: Uint8Array, key: string) => Pieces;
+  readonly fromStorage: (value: Buffer, key: string) => Transformed;
 }
 
 export interface Transformed {

@@ -1,4 +1,5 @@
-import { type Revision, revision } from '../revision.ts';
+import { requireValue } from '@cluster-apiserver/base';
+import { type Revision, zeroRevision } from '../revision.ts';
 
 /** One change of one object. */
 export interface ItemChange<Item> {
@@ -27,7 +28,7 @@ export class ChangeWindow<Item> {
   /** The index of the first change that is not dropped. Dropped ones are removed from the array now and then. */
   #head = 0;
   #weight = 0;
-  #since = revision(0);
+  #since = zeroRevision;
   /** The ages of ranges of changes, recorded by `trim`: a time for each change would cost memory. */
   #ages: { readonly sinceMs: number; last: Revision }[] = [];
 
@@ -81,8 +82,8 @@ export class ChangeWindow<Item> {
   /** Replaces a version of an object, in the change that created it and in the one that replaced it. */
   replaceItem(is: Item & { readonly key: string; readonly revision: Revision }): void {
     let was: Item | undefined;
-    for (let at = this.#indexAfter(revision(is.revision - 1)); at < this.#changes.length; at++) {
-      const change = this.#changes[at] as ItemChange<Item>;
+    for (let at = this.#indexAfter(is.revision - 1); at < this.#changes.length; at++) {
+      const change = requireValue(this.#changes[at]);
       if (!was && change.revision > is.revision) return;
       if (change.key !== is.key) continue;
       if (was) {
@@ -95,7 +96,7 @@ export class ChangeWindow<Item> {
   }
 
   #replace(at: number, change: ItemChange<Item>): void {
-    this.#weight += this.#weigh(change) - this.#weigh(this.#changes[at] as ItemChange<Item>);
+    this.#weight += this.#weigh(change) - this.#weigh(requireValue(this.#changes[at]));
     this.#changes[at] = change;
   }
 
@@ -111,19 +112,19 @@ export class ChangeWindow<Item> {
     return this.#changes.slice(first, end);
   }
 
-  #indexAfter(revision: Revision): number {
+  #indexAfter(revision: number): number {
     let low = this.#head;
     let high = this.#changes.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((this.#changes[middle] as ItemChange<Item>).revision <= revision) low = middle + 1;
+      if (requireValue(this.#changes[middle]).revision <= revision) low = middle + 1;
       else high = middle;
     }
     return low;
   }
 
   #drop(): void {
-    const dropped = this.#changes[this.#head++] as ItemChange<Item>;
+    const dropped = requireValue(this.#changes[this.#head++]);
     this.#weight -= this.#weigh(dropped);
     this.#since = dropped.revision;
   }

@@ -1,7 +1,7 @@
 import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { byteString, bytesOf } from '@cluster-apiserver/model';
 import { RevisionCompactedError } from '../errors.ts';
-import { type Revision, revision } from '../revision.ts';
+import { type Revision, zeroRevision } from '../revision.ts';
 import type { Call, ChangeSet, Entry, Store } from '../store.ts';
 import { CatchUp, type CatchUpStatistics } from './catch-up.ts';
 import type { CatchUpReader } from './catch-up-reader.ts';
@@ -112,9 +112,9 @@ export class Collection<Item extends CacheItem> {
   /** The items of the view by key, because most reads get a single item and this is several times faster. */
   #itemsByKey = new LargeMap<Item>();
   /** Revisions before this one may belong to another history. */
-  #historyStart = revision(0);
+  #historyStart = zeroRevision;
   /** The latest write to this collection that this replica has acknowledged. */
-  #lastLocalWrite = revision(0);
+  #lastLocalWrite = zeroRevision;
   #isResetScheduled = false;
   #cancelTrim: (() => void) | undefined;
   #initializations = 0;
@@ -328,7 +328,7 @@ export class Collection<Item extends CacheItem> {
     this.#retainedViews.clear();
     this.#window.restartAt(now);
     this.#historyStart = now;
-    this.#lastLocalWrite = revision(0);
+    this.#lastLocalWrite = zeroRevision;
     for (const subscriber of this.#subscribers) subscriber.onReset('reloaded');
   }
 

@@ -1,4 +1,4 @@
-import type { SyncTask } from '@cluster-apiserver/base';
+import { requireValue, type SyncTask } from '@cluster-apiserver/base';
 
 export interface Keyed {
   /** Keys are ordered by their UTF-16 units; for those in ASCII this is the order of their bytes. */
@@ -89,7 +89,7 @@ export class SortedSet<T extends Keyed> {
     let count = 0;
     while (node?.children) {
       const at = childIndexOf(node, key);
-      for (let i = 0; i < at; i++) count += (node.children[i] as Node<T>).size;
+      for (let i = 0; i < at; i++) count += requireValue(node.children[i]).size;
       node = node.children[at];
     }
     return node ? count + indexOfKey(node.items, key) : 0;
@@ -104,13 +104,13 @@ export class SortedSet<T extends Keyed> {
 const leaf = <T extends Keyed>(items: readonly T[]): Leaf<T> => ({
   items,
   size: items.length,
-  first: (items[0] as T).key,
+  first: requireValue(items[0], 'a leaf has items').key,
 });
 
 const branch = <T>(children: readonly Node<T>[]): Branch<T> => ({
   children,
   size: children.reduce((sum, { size }) => sum + size, 0),
-  first: (children[0] as Node<T>).first,
+  first: requireValue(children[0], 'a branch has children').first,
 });
 
 /** New nodes are not full, so that the next insertions do not split them at once. */
@@ -137,7 +137,7 @@ function indexOfKey(items: readonly Keyed[], key: string): number {
   let high = items.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((items[middle] as Keyed).key < key) low = middle + 1;
+    if (requireValue(items[middle]).key < key) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -149,7 +149,7 @@ function childIndexOf<T>({ children }: Branch<T>, key: string): number {
   let high = children.length - 1;
   while (low < high) {
     const middle = (low + high + 1) >>> 1;
-    if ((children[middle] as Node<T>).first <= key) low = middle;
+    if (requireValue(children[middle]).first <= key) low = middle;
     else high = middle - 1;
   }
   return low;
@@ -159,7 +159,8 @@ function childIndexOf<T>({ children }: Branch<T>, key: string): number {
 function insert<T extends Keyed>(node: Node<T>, item: T): Node<T>[] {
   if (node.children) {
     const at = childIndexOf(node, item.key);
-    return splitIfLarge(node.children.toSpliced(at, 1, ...insert(node.children[at] as Node<T>, item)), branch);
+    const child = requireValue(node.children[at]);
+    return splitIfLarge(node.children.toSpliced(at, 1, ...insert(child, item)), branch);
   }
   const at = indexOfKey(node.items, item.key);
   return splitIfLarge(node.items.toSpliced(at, node.items[at]?.key === item.key ? 1 : 0, item), leaf);
@@ -179,7 +180,7 @@ function remove<T extends Keyed>(node: Node<T>, key: string): Node<T> | undefine
     return node.items.length === 1 ? undefined : leaf(node.items.toSpliced(at, 1));
   }
   const at = childIndexOf(node, key);
-  const before = node.children[at] as Node<T>;
+  const before = requireValue(node.children[at]);
   const after = remove(before, key);
   if (after === before) return node;
   const children = node.children.toSpliced(at, 1, ...(after ? [after] : []));
@@ -205,9 +206,10 @@ function mergeSmallChild<T extends Keyed>(children: readonly Node<T>[], at: numb
 function visit<T extends Keyed>(node: Node<T>, from: string, visitor: (item: T) => boolean): boolean {
   if (node.children) {
     for (let i = childIndexOf(node, from); i < node.children.length; i++)
-      if (!visit(node.children[i] as Node<T>, from, visitor)) return false;
+      if (!visit(requireValue(node.children[i]), from, visitor)) return false;
     return true;
   }
-  for (let i = indexOfKey(node.items, from); i < node.items.length; i++) if (!visitor(node.items[i] as T)) return false;
+  for (let i = indexOfKey(node.items, from); i < node.items.length; i++)
+    if (!visitor(requireValue(node.items[i]))) return false;
   return true;
 }

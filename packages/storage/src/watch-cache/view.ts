@@ -1,4 +1,4 @@
-import type { SyncTask } from '@cluster-apiserver/base';
+import { requireValue, type SyncTask } from '@cluster-apiserver/base';
 import type { Revision } from '../revision.ts';
 import { LargeMap } from './large-map.ts';
 import { type Keyed, SortedSet } from './sorted-set.ts';
@@ -82,7 +82,7 @@ function* merge<T extends Keyed>(ones: T[], others: readonly T[]): SyncTask<T[]>
     if (merged.length % sortedPerStep === 0) yield;
   }
   for (; at < ones.length; at++) {
-    merged.push(ones[at] as T);
+    merged.push(requireValue(ones[at]));
     if (merged.length % sortedPerStep === 0) yield;
   }
   return merged;
@@ -128,7 +128,7 @@ export function* withoutChanges<Item extends Keyed>(
 ): SyncTask<View<Item>> {
   let before: View<Item> = { ...view, revision };
   for (let at = changes.length - 1; at >= 0; at--) {
-    const { previous, current } = changes[at] as ItemChange<Item>;
+    const { previous, current } = requireValue(changes[at]);
     before = withChange(before, current, previous, termsOf, revision);
     yield;
   }

@@ -1,5 +1,6 @@
-import type { Http2SecureServer, ServerHttp2Session } from 'node:http2';
+import type { Http2SecureServer, Http2Session, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { Connection } from './connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
@@ -20,12 +21,12 @@ export class OpenConnections {
    */
   readonly #accepted = new Map<string, Accepted>();
   readonly #perPeer = new Map<string, number>();
-  readonly #connections = new Map<TLSSocket, Connection>();
+  readonly #connections = new Map<Duplex, Connection>();
   /**
    * Not a WeakMap: connections reference their session, and V8 then retained more than half of those that ended with an
    * error.
    */
-  readonly #bySession = new Map<ServerHttp2Session, Connection>();
+  readonly #bySession = new Map<Http2Session, Connection>();
   readonly #handshakes: IterationLimiter;
   readonly #beginnings: IterationLimiter;
   readonly #endings: IterationLimiter;
@@ -99,11 +100,11 @@ export class OpenConnections {
   }
 
   /** Undefined if the socket has closed. */
-  findBySocket(socket: Socket): Connection | undefined {
-    return this.#connections.get(socket as TLSSocket); // all sockets are TLS
+  findBySocket(socket: Duplex): Connection | undefined {
+    return this.#connections.get(socket);
   }
 
-  findBySession(session: ServerHttp2Session | undefined): Connection | undefined {
+  findBySession(session: Http2Session | undefined): Connection | undefined {
     return session && this.#bySession.get(session);
   }
 
@@ -175,7 +176,10 @@ export class OpenConnections {
       () => {
         if (socket.destroyed) return;
         // The client has disconnected without sending anything.
-        if (socket.readableLength === 0) return void socket.destroy();
+        if (socket.readableLength === 0) {
+          socket.destroy();
+          return;
+        }
         // A half-closed handshake cannot complete. The TLS socket inherits this setting.
         socket.allowHalfOpen = false;
         shakeHands(socket);
@@ -262,9 +266,9 @@ export class OpenConnections {
     let streamBytes = 0;
     for (const { requests } of this.#connections.values())
       for (const request of requests) streamBytes += request.streamBacklogBytes;
-    const bytes = responseBytes.bytes + streamBytes;
-    measures.sizes({ connections: this.#accepted.size, responseBytes: bytes, bodyBytes: bodyBytes.bytes });
-    if (bytes < limits.responseBytesMax && !responseBytes.hasWaiters) return;
+    const heldBytes = responseBytes.bytes + streamBytes;
+    measures.sizes({ connections: this.#accepted.size, responseBytes: heldBytes, bodyBytes: bodyBytes.bytes });
+    if (heldBytes < limits.responseBytesMax && !responseBytes.hasWaiters) return;
     const stalled: { readonly request: SocketRequest; readonly bytes: number; readonly sinceMs: number }[] = [];
     for (const { requests } of this.#connections.values())
       for (const request of requests) {
@@ -272,7 +276,7 @@ export class OpenConnections {
         if (backlog && nowMs - backlog.sinceMs >= limits.stallWhileFullMs) stalled.push({ request, ...backlog });
       }
     stalled.sort((one, other) => one.sinceMs - other.sinceMs);
-    let left = bytes;
+    let left = heldBytes;
     for (const { request, bytes } of stalled) {
       if (left <= limits.responseBytesMax / 2) return;
       left -= bytes;
@@ -283,7 +287,7 @@ export class OpenConnections {
 
 /** Removes Node's listeners of an event and returns a function that calls them. */
 function takeListeners(server: Http2SecureServer, event: 'connection' | 'secureConnection'): (socket: Socket) => void {
-  const listeners = server.listeners(event) as ((socket: Socket) => void)[]; // both events pass a socket
+  const listeners = server.listeners(event);
   server.removeAllListeners(event);
   return (socket) => {
     for (const listener of listeners) listener.call(server, socket);

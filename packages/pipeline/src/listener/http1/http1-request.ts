@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { requireValue } from '@cluster-apiserver/base';
 import {
   type ApiRequest,
   type ApiResponse,
@@ -43,8 +44,8 @@ export class Http1Request extends SocketRequest {
     this.#message = message;
     this.#response = response;
     this.#awaitsContinue = awaitsContinue;
-    this.method = message.method as string;
-    this.target = message.url as string;
+    this.method = requireValue(message.method, 'a parsed request has a method');
+    this.target = requireValue(message.url, 'a parsed request has a target');
     this.#webSocket = webSocket;
     this.rawHeaders = webSocket ? webSocket.requestHeaders(message.rawHeaders) : message.rawHeaders;
   }
@@ -59,11 +60,12 @@ export class Http1Request extends SocketRequest {
 
   protected writeResponse({ status, headers, body }: ApiResponse): void {
     const response = this.#response;
-    const streaming = isStreaming(body);
+    const content = body ?? noBytes;
+    const streaming = isStreaming(content);
     if (this.#webSocket && status === switchingProtocols && streaming)
-      return this.#streamMessages(this.#webSocket, headers, body);
+      return this.#streamMessages(this.#webSocket, headers, content);
     if (response.destroyed && !streaming) return;
-    const bytes = body === undefined ? noBytes : isSized(body) ? body : undefined;
+    const bytes = isSized(content) ? content : undefined;
     const leftover = this.#unreadBody();
     // A later pipelined request has been accepted; its response will close the connection.
     const leaving = this.context.draining.aborted && this.connection.isNewest(this);
@@ -77,13 +79,13 @@ export class Http1Request extends SocketRequest {
     if (isHead) {
       response.end();
       // The handler releases the stream's resources when it has run and noticed the disconnect.
-      if (streaming) void this.writeBody(response, body);
+      if (streaming) void this.writeBody(response, content);
       return;
     }
     if (bytes !== undefined && isSmall(bytes)) {
       this.markSent(bytes.length);
       response.end(bytes, 'latin1');
-    } else this.#inTurn(() => this.#write(body as Exclude<ApiResponse['body'], undefined>));
+    } else this.#inTurn(() => this.#write(content));
   }
 
   #streamMessages(webSocket: WebSocketConnection, headers: OutgoingHeaders, body: StreamBody): void {
@@ -253,8 +255,8 @@ const slash = 0x2f;
 function countHeader(raw: readonly string[], name: string): number {
   let count = 0;
   for (let i = 0; i < raw.length; i += 2) {
-    const candidate = raw[i] as string;
-    if (candidate.length === name.length && candidate.toLowerCase() === name) count += 1;
+    const candidate = raw[i];
+    if (candidate?.length === name.length && candidate.toLowerCase() === name) count += 1;
   }
   return count;
 }

@@ -1,10 +1,11 @@
+import { requireValue } from '@cluster-apiserver/base';
 import type { ApiResponse, SizedBody } from '../../exchange.ts';
 
 /** Names and values alternate, which Node writes without lookups. */
 export function rawHeadersOf(headers: ApiResponse['headers'], status: number, bytes: SizedBody | undefined): string[] {
   const head: string[] = [];
   for (const name in headers) {
-    const value = headers[name] as string | readonly string[];
+    const value = requireValue(headers[name]);
     if (typeof value === 'string') head.push(name, value);
     else for (const line of value) head.push(name, line);
   }

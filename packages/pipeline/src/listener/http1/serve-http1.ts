@@ -1,6 +1,7 @@
-import { type IncomingMessage, type Server as HttpServer, ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2SecureServer } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { ApiResponse } from '../../exchange.ts';
 import { performHandshake, type HandshakeError, isWebSocketUpgrade } from '../web-socket/handshake.ts';
 import type { Connection } from '../connection/connection.ts';
@@ -24,8 +25,6 @@ export function serveHttp1(
   accept: AcceptRequest,
 ): void {
   const { guard } = context;
-  // Node's types of the HTTP/2 server lack these events of HTTP/1.1.
-  const events = server as unknown as HttpServer;
   const onRequest =
     (awaitsContinue: boolean, refused?: ApiResponse) =>
     (message: IncomingMessage, response: ServerResponse): void => {
@@ -34,25 +33,25 @@ export function serveHttp1(
       serveRequest({ message, response, awaitsContinue, refused }, connection, context, accept);
     };
   const closeOfRequest = (message: IncomingMessage): void => void message.socket.destroy();
-  const closeOfSocket = (_: unknown, socket: unknown): void => void (socket as Socket).destroy();
-  events.on('request', guard.wrap('request', onRequest(false), closeOfRequest));
-  events.on('checkContinue', guard.wrap('request', onRequest(true), closeOfRequest));
+  const closeOfSocket = (_: unknown, socket: Duplex): void => void socket.destroy();
+  server.on('request', guard.wrap('request', onRequest(false), closeOfRequest));
+  server.on('checkContinue', guard.wrap('request', onRequest(true), closeOfRequest));
   const unknownExpectation = createRefusal(417, 'unsupported expectation: only 100-continue is supported');
-  events.on('checkExpectation', guard.wrap('request', onRequest(false, unknownExpectation), closeOfRequest));
-  const upgrade = (message: IncomingMessage, socket: unknown, early: Buffer): void =>
-    serveUpgrade(message, socket as Socket, early, connections, context, accept);
-  events.on('upgrade', guard.wrap('request', upgrade, closeOfSocket));
-  const connect = (_: IncomingMessage, socket: unknown): void =>
-    refuseConnect(socket as Socket, connections.findBySocket(socket as Socket), context);
-  events.on('connect', guard.wrap('request', connect, closeOfSocket));
-  const malformed = (error: Error, socket: unknown): void => {
-    const connection = connections.findBySocket(socket as Socket);
+  server.on('checkExpectation', guard.wrap('request', onRequest(false, unknownExpectation), closeOfRequest));
+  const upgrade = (message: IncomingMessage, socket: Socket, early: Buffer): void =>
+    serveUpgrade(message, socket, early, connections, context, accept);
+  server.on('upgrade', guard.wrap('request', upgrade, closeOfSocket));
+  const connect = (_: IncomingMessage, socket: Socket): void =>
+    refuseConnect(socket, connections.findBySocket(socket), context);
+  server.on('connect', guard.wrap('request', connect, closeOfSocket));
+  const malformed = (error: Error, socket: Socket): void => {
+    const connection = connections.findBySocket(socket);
     // A client that fails in the handshake has no connection yet, or its socket has already closed.
-    if (connection) refuseMalformedMessage(error, socket as Socket, connection, context);
-    else (socket as Socket).destroy();
+    if (connection) refuseMalformedMessage(error, socket, connection, context);
+    else socket.destroy();
   };
-  events.on('clientError', guard.wrap('request', malformed, closeOfSocket));
-  events.on('tlsClientError', () => context.measures.handshakeFailed());
+  server.on('clientError', guard.wrap('request', malformed, closeOfSocket));
+  server.on('tlsClientError', () => context.measures.handshakeFailed());
 }
 
 interface IncomingRequest {
@@ -151,7 +150,7 @@ function refuseMalformedMessage(
   // A connection without any bytes gets no response: clients open some in advance and would misread it.
   if (!refused || !socket.writable || socket.bytesRead === 0) return void socket.destroy();
   connection.afterEachResponse(() => {
-    const requests = [...connection.requests] as Http1Request[]; // only HTTP/1.1 has this event
+    const requests = [...connection.requests].filter((request) => request instanceof Http1Request);
     if (socket.writableEnded || requests.some((request) => request.isComplete)) return;
     if (requests.some((request) => request.isHeadSent)) return socket.destroySoon();
     closeLingering(socket, context, createRawRefusal(...refused));

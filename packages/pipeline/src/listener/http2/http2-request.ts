@@ -1,4 +1,5 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { requireValue } from '@cluster-apiserver/base';
 import { type ApiResponse, type SizedBody, type ChunkedBody, isSized, type StreamBody } from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
@@ -26,20 +27,21 @@ export class Http2Request extends SocketRequest {
     super(connection, context);
     this.#stream = stream;
     this.#expect = headers.expect;
-    this.method = headers[':method'] as string;
+    this.method = requireValue(headers[':method'], 'Node resets streams without a method');
     this.target = headers[':path'] ?? '';
     this.rawHeaders = raw;
   }
 
   protected writeResponse({ status, headers, body }: ApiResponse): void {
     const stream = this.#stream;
-    const streaming = isStreaming(body);
+    const content = body ?? noBytes;
+    const streaming = isStreaming(content);
     if (stream.destroyed || stream.closed) {
       // The handler releases the stream's resources when it has run and noticed the disconnect.
-      if (streaming) void this.writeBody(stream, body);
+      if (streaming) void this.writeBody(stream, content);
       return;
     }
-    const bytes = body === undefined ? noBytes : isSized(body) ? body : undefined;
+    const bytes = isSized(content) ? content : undefined;
     const empty = bytes !== undefined && bytes.length === 0;
     stream.respond(responseHeadersOf(headers, status, bytes), empty ? endStream : undefined);
     // The rest of the body is not needed: after END_STREAM the client may stop sending.
@@ -53,10 +55,7 @@ export class Http2Request extends SocketRequest {
     if (bytes !== undefined && isSmall(bytes)) {
       this.markSent(bytes.length);
       stream.end(bytes, 'latin1');
-    } else
-      this.context.guard.catchRejection('response', this.#write(body as Exclude<ApiResponse['body'], undefined>), () =>
-        this.cutOff(),
-      );
+    } else this.context.guard.catchRejection('response', this.#write(content), () => this.cutOff());
   }
 
   async #write(body: SizedBody | ChunkedBody | StreamBody): Promise<void> {
@@ -139,7 +138,7 @@ export class Http2Request extends SocketRequest {
  */
 function findPaddedHeader(raw: readonly string[]): string | undefined {
   for (let i = 1; i < raw.length; i += 2) {
-    const value = raw[i] as string;
+    const value = requireValue(raw[i]);
     if (isBlank(value.charCodeAt(0)) || isBlank(value.charCodeAt(value.length - 1))) return raw[i - 1];
   }
   return undefined;
@@ -159,11 +158,11 @@ type Http2Head = Record<string, string | number | string[]>;
 function responseHeadersOf(headers: ApiResponse['headers'], status: number, bytes: SizedBody | undefined): Http2Head {
   const head: Http2Head = { ':status': status };
   for (const name in headers) {
-    const value = headers[name] as string | string[];
+    const value = requireValue(headers[name]);
     // Node checks this only for HTTP/1.1; a proxy that forwards over HTTP/1.1 could split the response.
     if (unsendable.test(typeof value === 'string' ? value : value.join('')))
       throw new TypeError(`header ${name}: ${JSON.stringify(value)}`);
-    head[name.toLowerCase()] = value;
+    head[name.toLowerCase()] = typeof value === 'string' ? value : [...value];
   }
   if (bytes !== undefined && status !== 204 && status !== 304) head['content-length'] = bytes.length;
   return head;

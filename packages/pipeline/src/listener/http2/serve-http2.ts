@@ -1,4 +1,4 @@
-import type { Http2SecureServer, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
+import type { Http2SecureServer, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { ListenerContext } from '../listener-context.ts';
 import type { AcceptRequest } from '../http1/serve-http1.ts';
 import { Http2Request } from './http2-request.ts';
@@ -29,7 +29,7 @@ export function serveHttp2(
   ): void => {
     // First of all: an 'error' event without a listener ends the process.
     stream.on('error', ignoreStreamError);
-    const connection = connections.findBySession(stream.session as ServerHttp2Session | undefined);
+    const connection = connections.findBySession(stream.session);
     // Node emits the event later, when the session may have ended.
     if (!connection) return void stream.destroy();
     const request = new Http2Request(stream, headers, raw, connection, context);
@@ -38,7 +38,10 @@ export function serveHttp2(
     if (context.draining.aborted || drawGoaway()) connection.sendGoaway();
     accept(request, request.findRefusal());
   };
-  server.on('stream', context.guard.wrap('request', onStream, (stream) => stream.destroy()) as never);
+  server.on(
+    'stream',
+    context.guard.wrap('request', onStream, (stream) => stream.destroy()),
+  );
 }
 
 /** Readers and writers of the stream handle errors; Node only requires a listener. */

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { joinBuffers } from '../../join-buffers.ts';
 import { BodyTooLargeError, ClientGoneError } from '../../exchange.ts';
 
 /** The state of an arriving body, which the sweep checks for its rate. */
@@ -60,7 +61,7 @@ export function readBody(
     ended = true;
     if (!isComplete()) return abort();
     receiving.isOver = true;
-    resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, receiving.bytes));
+    resolve(joinBuffers(pieces, receiving.bytes));
   };
   source.on('end', end);
   source.on('error', abort);

@@ -15,7 +15,7 @@ const reasons: Readonly<Record<RefusalStatus, string>> = {
   500: 'InternalError',
 };
 
-export function createRefusal(status: RefusalStatus, message: string): ApiResponse {
+export function createRefusal(status: RefusalStatus, message: string): ApiResponse & { readonly body: Buffer } {
   const body = {
     kind: 'Status',
     apiVersion: 'v1',
@@ -38,8 +38,7 @@ export function createRawRefusal(
   message: string,
   headers: Readonly<Record<string, string>> = {},
 ): Buffer {
-  const { body } = createRefusal(status, message);
-  const bytes = body as Buffer;
+  const { body: bytes } = createRefusal(status, message);
   const head =
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
     Object.entries(headers)

@@ -1,3 +1,5 @@
+import { requireValue } from '@cluster-apiserver/base';
+
 /**
  * Headers that must not be repeated: identity or the meaning of the body depends on them, and a proxy and this server
  * could each use another line.
@@ -12,7 +14,7 @@ const lengths: readonly boolean[] = [...names].reduce<boolean[]>((found, { lengt
 export function findRepeatedHeader(raw: readonly string[]): string | undefined {
   const seen: string[] = [];
   for (let i = 0; i < raw.length; i += 2) {
-    const given = raw[i] as string;
+    const given = requireValue(raw[i]);
     // Most names differ in length and cost nothing more.
     if (!lengths[given.length]) continue;
     const name = given.toLowerCase();

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { invariant } from '@cluster-apiserver/base';
+import { invariant, requireValue } from '@cluster-apiserver/base';
 import {
   type ApiRequest,
   type ApiResponse,
@@ -79,16 +79,14 @@ export abstract class SocketRequest implements ApiRequest {
 
   header(name: string): string | undefined {
     const raw = this.rawHeaders;
-    for (let i = 0; i < raw.length; i += 2)
-      if (isNamed(raw[i] as string, name)) return this.decodeHeaderValue(raw[i + 1] as string);
+    for (let i = 0; i < raw.length; i += 2) if (isNamed(raw[i], name)) return this.#headerValueAt(i + 1);
     return undefined;
   }
 
   headerLines(name: string): readonly string[] {
     const lines: string[] = [];
     const raw = this.rawHeaders;
-    for (let i = 0; i < raw.length; i += 2)
-      if (isNamed(raw[i] as string, name)) lines.push(this.decodeHeaderValue(raw[i + 1] as string));
+    for (let i = 0; i < raw.length; i += 2) if (isNamed(raw[i], name)) lines.push(this.#headerValueAt(i + 1));
     return lines;
   }
 
@@ -96,13 +94,17 @@ export abstract class SocketRequest implements ApiRequest {
     const found: [string, string][] = [];
     const raw = this.rawHeaders;
     for (let i = 0; i < raw.length; i += 2) {
-      const name = raw[i] as string;
+      const name = requireValue(raw[i]);
       // Most names differ in their first letter and cost nothing more.
       if ((name.charCodeAt(0) | 0x20) !== prefix.charCodeAt(0)) continue;
       const lower = name.toLowerCase();
-      if (lower.startsWith(prefix)) found.push([lower, this.decodeHeaderValue(raw[i + 1] as string)]);
+      if (lower.startsWith(prefix)) found.push([lower, this.#headerValueAt(i + 1)]);
     }
     return found;
+  }
+
+  #headerValueAt(index: number): string {
+    return this.decodeHeaderValue(requireValue(this.rawHeaders[index], 'names and values alternate'));
   }
 
   get isWebSocket(): boolean {
@@ -389,8 +391,8 @@ export function describeRequest({ method, target }: Pick<ApiRequest, 'method' | 
   return { method, path: end < 0 ? target : target.slice(0, end) };
 }
 
-function isNamed(raw: string, name: string): boolean {
-  return raw.length === name.length && (raw === name || raw.toLowerCase() === name);
+function isNamed(raw: string | undefined, name: string): boolean {
+  return raw?.length === name.length && (raw === name || raw.toLowerCase() === name);
 }
 
 function isTooSlow(receiving: Receiving, nowMs: number): boolean {

@@ -114,7 +114,7 @@ function checkControlFrame({ opcode, last, reserved, payloadBytes }: Head): numb
 /** The mask, followed by the masked payload. */
 function unmask(masked: Buffer): Buffer {
   const payload = Buffer.from(masked.subarray(maskBytes));
-  for (const at of payload.keys()) payload[at] = (payload[at] as number) ^ (masked[at % maskBytes] as number);
+  for (const at of payload.keys()) payload[at] = payload.readUInt8(at) ^ masked.readUInt8(at % maskBytes);
   return payload;
 }
 

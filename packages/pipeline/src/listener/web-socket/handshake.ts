@@ -36,7 +36,8 @@ export function performHandshake({ headers }: UpgradeRequest): Handshake | Hands
   if (!requested.every((protocol) => /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(protocol))) return 'protocol';
   const protocols = requested.filter((protocol) => !protocol.startsWith(bearerPrefix));
   const bearer = requested.filter((protocol) => protocol.startsWith(bearerPrefix));
-  const bearerToken = bearer.length === 0 ? undefined : decodeToken((bearer[0] as string).slice(bearerPrefix.length));
+  const [encodedToken] = bearer;
+  const bearerToken = encodedToken === undefined ? undefined : decodeToken(encodedToken.slice(bearerPrefix.length));
   // Browsers close a WebSocket that selects none of their subprotocols, and the token must not be echoed.
   if (bearer.length > 1 || (bearer.length === 1 && (bearerToken === undefined || protocols.length === 0)))
     return 'token';

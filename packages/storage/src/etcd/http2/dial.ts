@@ -24,10 +24,11 @@ const readBytes = 64 * 1024;
 
 export const dial: Dial = ({ protocol, hostname, port }, credentials, to) => {
   const host = hostname.replace(/^\[|\]$/g, '');
+  const buffer = Buffer.allocUnsafe(readBytes);
   const onread = {
-    buffer: Buffer.allocUnsafe(readBytes),
-    callback: (bytes: number, buffer: Uint8Array): boolean => {
-      to.onData((buffer as Buffer).subarray(0, bytes));
+    buffer,
+    callback: (bytes: number): boolean => {
+      to.onData(buffer.subarray(0, bytes));
       return true;
     },
   };

@@ -49,11 +49,11 @@ export const createFrameReader = (): LengthPrefixedFramer =>
     return length;
   });
 
-export function frameHead(type: number, flags: number, stream: number, payloadBytes: number): Buffer {
+export function frameHead(type: number, frameFlags: number, stream: number, payloadBytes: number): Buffer {
   const head = Buffer.allocUnsafe(headBytes);
   head.writeUIntBE(payloadBytes, 0, 3);
   head[3] = type;
-  head[4] = flags;
+  head[4] = frameFlags;
   head.writeUInt32BE(stream, 5);
   return head;
 }

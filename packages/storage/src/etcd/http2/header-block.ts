@@ -1,4 +1,5 @@
 /** Header compression (HPACK, RFC 7541). It encodes literal fields only, and decodes every representation. */
+import { requireValue } from '@cluster-apiserver/base';
 import { Http2ProtocolError } from './frames.ts';
 import { decodeHuffman } from './huffman.ts';
 
@@ -92,7 +93,7 @@ export class HeaderDecoder {
     this.#at = 0;
     const headers = new Map<string, string>();
     while (this.#at < block.length) {
-      const octet = block[this.#at] as number;
+      const octet = block.readUInt8(this.#at);
       if (octet >= 0x80) {
         const [name, value] = this.#fieldAt(this.#decodeNumber(7));
         headers.set(name, value);
@@ -137,7 +138,7 @@ export class HeaderDecoder {
 
   #evict(): void {
     while (this.#tableBytes > this.#bytesMax) {
-      this.#tableBytes -= sizeOf(this.#table.pop() as HeaderField);
+      this.#tableBytes -= sizeOf(requireValue(this.#table.pop(), 'a table without entries has no bytes'));
     }
   }
 

@@ -99,7 +99,7 @@ class NativeConnection implements Connection, StreamOwner {
     endpoint: string,
     credentials: TlsCredentials | undefined,
     clock: Clock,
-    { dial, firstStreamId, timeoutMs }: ConnectOptions,
+    { dial: openSocket, firstStreamId, timeoutMs }: ConnectOptions,
   ) {
     this.#endpoint = endpoint;
     this.#clock = clock;
@@ -114,7 +114,7 @@ class NativeConnection implements Connection, StreamOwner {
     this.#cancelConnectTimer = setStallAwareTimer(clock, timeoutMs, () =>
       this.#tearDown(new Error(`${endpoint} accepted no connection within ${timeoutMs} ms`)),
     );
-    this.#socket = dial(new URL(endpoint), credentials, {
+    this.#socket = openSocket(new URL(endpoint), credentials, {
       onConnect: () => this.#startSession(),
       onData: (piece) => this.#receive(piece),
     });
@@ -236,8 +236,8 @@ class NativeConnection implements Connection, StreamOwner {
   }
 
   #handleFrame(held: Buffer, start: number, end: number): void {
-    const type = held[start + 3] as number;
-    const frameFlags = held[start + 4] as number;
+    const type = held.readUInt8(start + 3);
+    const frameFlags = held.readUInt8(start + 4);
     const id = held.readUInt32BE(start + 5) & number31Max;
     const at = start + headBytes;
     if (!this.#hasReceivedSettings && type !== frameTypes.settings)

@@ -1,4 +1,5 @@
 /** The messages of etcd's KV service. Field numbers are those of etcd's rpc.proto and kv.proto. */
+import { invariant } from '@cluster-apiserver/base';
 import type { Pieces } from '../../pieces.ts';
 import type { Precondition } from '../../store.ts';
 import {
@@ -76,6 +77,9 @@ export interface TxnResponse {
   /** The value of the key that was read because the condition failed. */
   readonly current: KeyValue | undefined;
 }
+
+export const isTxnResponse = (response: unknown): response is TxnResponse =>
+  typeof response === 'object' && response !== null && 'applied' in response && 'header' in response;
 
 export const range: Rpc<RangeRequest, RangeResponse> = {
   path: '/etcdserverpb.KV/Range',
@@ -204,6 +208,13 @@ export const compact: Rpc<number, void> = {
   decode: () => undefined,
 };
 
+/** A reader of a Buffer returns Buffers that share its memory. */
+function readBuffer(reader: Reader): Buffer {
+  const bytes = reader.bytes();
+  invariant(Buffer.isBuffer(bytes), 'the reader does not read a Buffer');
+  return bytes;
+}
+
 export function readKeyValue(reader: Reader, end: number): KeyValue {
   let key = '';
   let value: Buffer = empty;
@@ -223,8 +234,7 @@ export function readKeyValue(reader: Reader, end: number): KeyValue {
         modRevision = readInt64(reader);
         break;
       case 5:
-        // A reader of a Buffer returns Buffers that share its memory.
-        value = reader.bytes() as Buffer;
+        value = readBuffer(reader);
         break;
       case 6:
         lease = readInt64(reader);

@@ -1,3 +1,4 @@
+import { requireValue } from '@cluster-apiserver/base';
 import type { GrpcMethod } from '../../protobuf/grpc-method.ts';
 import { type Reader, readFields, readInt64, readNested } from '../../protobuf/fields.ts';
 
@@ -39,7 +40,7 @@ function readHeaderFields(reader: Reader, end: number): ResponseHeader {
 export function readClusterId(reader: Reader): ClusterId {
   let value = 0;
   for (let factor = 1; reader.pos < reader.len; factor *= 0x80) {
-    const byte = reader.buf[reader.pos++] as number;
+    const byte = requireValue(reader.buf[reader.pos++]);
     value += (byte & 0x7f) * factor;
     if (byte < 0x80) break;
   }
@@ -47,4 +48,7 @@ export function readClusterId(reader: Reader): ClusterId {
 }
 
 /** Member IDs use all 64 bits, so they are read as text. */
-export const readMemberId = (reader: Reader): string => reader.uint64().toString();
+export function readMemberId(reader: Reader): string {
+  const { low, high } = reader.uint64();
+  return ((BigInt(high >>> 0) << 32n) | BigInt(low >>> 0)).toString();
+}

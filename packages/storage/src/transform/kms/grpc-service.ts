@@ -57,7 +57,7 @@ function openClient({ socket, timeoutMs, clock, onCall }: KmsConnection): {
         client.makeUnaryRequest(
           rpc.path,
           (value: typeof request) => Buffer.from(rpc.encode(value)),
-          rpc.decode,
+          (bytes: Buffer) => rpc.decode(bytes),
           request,
           metadata,
           { deadline: clock.now() + timeoutMs },
@@ -67,7 +67,8 @@ function openClient({ socket, timeoutMs, clock, onCall }: KmsConnection): {
             span?.set({ 'rpc.response.status_code': code });
             span?.end(error ?? undefined);
             if (error) reject(toError(error, rpc.path, codes));
-            else resolve(answer as NonNullable<typeof answer>); // there is a response if there is no error
+            else if (answer === undefined) reject(new Error(`${rpc.path} ended without a response`));
+            else resolve(answer);
           },
         );
       });

@@ -6,7 +6,7 @@ import type { Transformer } from '../transformer.ts';
 export interface KmsPlugin {
   readonly transformer: Transformer;
   /** Throws the reason if the plugin is not healthy. */
-  check(): void;
+  readonly check: () => void;
   /** Resolves after the first check, whatever its result. */
   readonly firstCheck: Promise<void>;
   close(): void;
