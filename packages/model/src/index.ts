@@ -39,6 +39,7 @@ export { parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { type Place, type TextPlaces, textPlaces } from './codec/text-places.ts';
 export { indentedJson } from './json/json-indented.ts';
 export * as jsonTokens from './json/json-tokens.ts';
+export { isJsonObject, type JsonObject } from './json/json-object.ts';
 export { formatYaml, yamlText } from './codec/yaml-format.ts';
 export {
   type FieldError,
