@@ -126,8 +126,8 @@ function readPlugins(node: ConfigNode<typeof fields.plugins>, files: AdmissionFi
     const name = readName(declared.name, taken, files);
     const file = declared.path.string();
     const place = declared.configuration.isAbsent ? declared.path : declared.configuration;
-    const plugin = findPlugin(name);
     if (name === undefined || place.isAbsent) return async () => undefined;
+    const plugin = configurableByName.get(name);
     if (!plugin) {
       place.addProblem(`Forbidden: ${name} has no configuration`);
       return async () => undefined;
@@ -158,10 +158,7 @@ function readName(node: ConfigNode, taken: Set<string>, { problemOfName }: Admis
   return undefined;
 }
 
-const findPlugin = (name: string | undefined): PluginConfiguration | undefined =>
-  name !== undefined && Object.hasOwn(configurable, name)
-    ? configurable[name as keyof AdmissionConfiguration]
-    : undefined;
+const configurableByName: ReadonlyMap<string, PluginConfiguration> = new Map(Object.entries(configurable));
 
 /** Reads the file of a plugin. Returns undefined and adds problems if it cannot be used. */
 async function readPluginFile(

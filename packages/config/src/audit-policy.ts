@@ -41,7 +41,7 @@ export interface AuditedResources {
 const rulesMax = 1_000;
 
 const stringList = (description: string) => list(description, string(''));
-const omitStages = (description: string) => list(description, string('', { enum: auditStages }));
+const stageList = (description: string) => list(description, string('', { enum: auditStages }));
 
 const resourcesSchema = list(
   'Resources that the rule applies to. Without any, all resources.',
@@ -64,7 +64,7 @@ const ruleSchema = object(
     resources: resourcesSchema,
     namespaces: stringList('Namespaces; the empty string is for resources outside of any.'),
     nonResourceURLs: stringList('URL paths; a final `*` matches any rest. Excludes resources and namespaces.'),
-    omitStages: omitStages('Stages for which no event is recorded, in addition to those of the policy.'),
+    omitStages: stageList('Stages for which no event is recorded, in addition to those of the policy.'),
     omitManagedFields: boolean('Whether managedFields are left out of objects; takes precedence over the policy.'),
   },
   { required: ['level'] },
@@ -76,7 +76,7 @@ const fields = {
     minItems: 1,
     maxItems: rulesMax,
   }),
-  omitStages: omitStages('Stages for which no event is recorded.'),
+  omitStages: stageList('Stages for which no event is recorded.'),
   omitManagedFields: boolean('Whether managedFields are left out of objects.', { default: false }),
 };
 
@@ -104,25 +104,25 @@ function readRule(
   node: ConfigNode<typeof ruleSchema>,
   ofPolicy: Pick<AuditRule, 'omitStages' | 'omitManagedFields'>,
 ): AuditRule {
-  const fields = node.fields();
-  const resources = readResources(fields.resources);
-  const namespaces = readSet(fields.namespaces);
-  const nonResourceURLs = readUrls(fields.nonResourceURLs);
+  const declared = node.fields();
+  const resources = readResources(declared.resources);
+  const namespaces = readSet(declared.namespaces);
+  const nonResourceURLs = readUrls(declared.nonResourceURLs);
   if (nonResourceURLs && (resources || namespaces))
-    fields.nonResourceURLs.addInvalid(
+    declared.nonResourceURLs.addInvalid(
       nonResourceURLs,
       'rules cannot apply to both regular resources and non-resource URLs',
     );
   return {
-    level: readLevel(fields.level),
-    users: readSet(fields.users),
-    userGroups: readSet(fields.userGroups),
-    verbs: readSet(fields.verbs),
+    level: readLevel(declared.level),
+    users: readSet(declared.users),
+    userGroups: readSet(declared.userGroups),
+    verbs: readSet(declared.verbs),
     namespaces,
     resources,
     nonResourceURLs,
-    omitStages: ofPolicy.omitStages.union(readStages(fields.omitStages)),
-    omitManagedFields: fields.omitManagedFields.boolean() ?? ofPolicy.omitManagedFields,
+    omitStages: ofPolicy.omitStages.union(readStages(declared.omitStages)),
+    omitManagedFields: declared.omitManagedFields.boolean() ?? ofPolicy.omitManagedFields,
   };
 }
 
@@ -181,13 +181,13 @@ function readResources(node: ConfigNode<typeof resourcesSchema>): readonly Audit
 }
 
 function readResourcesOfGroup(node: ConfigNode<(typeof resourcesSchema)['items']>): AuditedResources {
-  const fields = node.fields();
-  const group = fields.group.string() ?? '';
-  if (group !== '') for (const problem of subdomainNames.whole(group)) fields.group.addInvalid(group, problem);
-  const resources = readStrings(fields.resources);
-  const resourceNames = readSet(fields.resourceNames);
+  const declared = node.fields();
+  const group = declared.group.string() ?? '';
+  if (group !== '') for (const problem of subdomainNames.whole(group)) declared.group.addInvalid(group, problem);
+  const resources = readStrings(declared.resources);
+  const resourceNames = readSet(declared.resourceNames);
   if (resourceNames && !resources)
-    fields.resourceNames.addInvalid([...resourceNames], 'using resourceNames requires at least one resource');
+    declared.resourceNames.addInvalid([...resourceNames], 'using resourceNames requires at least one resource');
   return { group, resources, resourceNames };
 }
 

@@ -98,12 +98,12 @@ function readJwt(
   if (items.length > jwtMax) node.addProblem(`Too many: ${items.length}: must have at most ${jwtMax} items`);
   const context: IssuerContext = { urls: new Set(), discoveryUrls: new Set(), ...flags };
   return items.map((item) => {
-    const fields = item.fields();
-    const issuer = readIssuer(fields.issuer, context);
-    const claimRules = readClaimRules(fields.claimValidationRules);
+    const declared = item.fields();
+    const issuer = readIssuer(declared.issuer, context);
+    const claimRules = readClaimRules(declared.claimValidationRules);
     const expressions = claimRules.flatMap((rule) => (rule.by === 'expression' ? [rule.expression] : []));
-    const claimMappings = readClaimMappings(fields.claimMappings, expressions);
-    return { issuer, claimRules, claimMappings, userRules: readUserRules(fields.userValidationRules) };
+    const claimMappings = readClaimMappings(declared.claimMappings, expressions);
+    return { issuer, claimRules, claimMappings, userRules: readUserRules(declared.userValidationRules) };
   });
 }
 

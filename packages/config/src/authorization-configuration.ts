@@ -100,21 +100,21 @@ function readAuthorizer(
   taken: Taken,
   { readFile, policyFileGiven }: AuthorizationFiles,
 ): LoadAuthorizer {
-  const fields = node.fields();
-  const type = readType(fields.type, taken.types);
-  const name = readName(fields.name, taken.names);
+  const declared = node.fields();
+  const type = readType(declared.type, taken.types);
+  const name = readName(declared.name, taken.names);
   if (type === 'ABAC' && !policyFileGiven)
-    fields.type.addProblem('Forbidden: needs the flag --authorization-policy-file');
+    declared.type.addProblem('Forbidden: needs the flag --authorization-policy-file');
   if (type !== 'Webhook') {
-    if (type !== undefined && !fields.webhook.isAbsent)
-      fields.webhook.addProblem('Invalid value: "non-null": may only be specified when type=Webhook');
+    if (type !== undefined && !declared.webhook.isAbsent)
+      declared.webhook.addProblem('Invalid value: "non-null": may only be specified when type=Webhook');
     return async () => type && { type, name };
   }
-  if (fields.webhook.isAbsent) {
-    fields.webhook.addRequired('required when type=Webhook');
+  if (declared.webhook.isAbsent) {
+    declared.webhook.addRequired('required when type=Webhook');
     return async () => undefined;
   }
-  const { settings, connectionFile } = readWebhook(fields.webhook);
+  const { settings, connectionFile } = readWebhook(declared.webhook);
   return async () => {
     const connection = connectionFile && (await readConnection(connectionFile, readFile));
     return settings && connection && { type, name, webhook: { ...settings, connection } };

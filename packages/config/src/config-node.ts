@@ -1,12 +1,12 @@
 import { parseDuration } from '@cluster-apiserver/base';
-import { type Integer, isRawNumber } from '@cluster-apiserver/model';
+import { type Integer, isJsonObject, isRawNumber } from '@cluster-apiserver/model';
 import type { Findings } from './findings.ts';
-import type { ListSchema, ObjectSchema, Schema } from './schema.ts';
+import type { Fields, ListSchema, ObjectSchema, Schema } from './schema.ts';
 import { notADuration, notInt32 } from './structure.ts';
 
 /** The nodes of the declared fields of an object. */
-export type ConfigNodeFields<Declared> = {
-  readonly [Name in keyof Declared]: Declared[Name] extends Schema ? ConfigNode<Declared[Name]> : never;
+export type ConfigNodeFields<Declared extends Fields> = {
+  readonly [Name in keyof Declared]: ConfigNode<Declared[Name]>;
 };
 
 /**
@@ -55,22 +55,21 @@ export class ConfigNode<S extends Schema = Schema> {
   }
 
   /** The nodes of all declared fields, present or absent. */
-  fields(): S extends ObjectSchema<infer Declared> ? ConfigNodeFields<Declared> : never {
-    const { properties } = this.#schema as ObjectSchema;
-    const found = isObject(this.#value) ? this.#value : {};
+  fields<Declared extends Fields>(this: ConfigNode<ObjectSchema<Declared>>): ConfigNodeFields<Declared> {
+    const { properties } = this.#schema;
+    const found = isJsonObject(this.#value) ? this.#value : {};
     const children = Object.entries(properties).map(([name, schema]) => [
       name,
       this.#child(schema, name, Object.hasOwn(found, name) ? found[name] : undefined),
     ]);
-    // Each property has a node with its declared schema.
-    return Object.fromEntries(children) as S extends ObjectSchema<infer Declared> ? ConfigNodeFields<Declared> : never;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each declared field has a node with its own schema
+    return Object.fromEntries(children) as ConfigNodeFields<Declared>;
   }
 
-  items(): readonly (S extends ListSchema<infer Item> ? ConfigNode<Item> : never)[] {
-    const { items } = this.#schema as ListSchema;
+  items<Item extends Schema>(this: ConfigNode<ListSchema<Item>>): readonly ConfigNode<Item>[] {
+    const { items } = this.#schema;
     const found: readonly unknown[] = Array.isArray(this.#value) ? this.#value : [];
-    const node = found.map((item, index) => new ConfigNode(items, item, `${this.path}[${index}]`, this.findings));
-    return node as (S extends ListSchema<infer Item> ? ConfigNode<Item> : never)[]; // each is of the declared items
+    return found.map((item, index) => new ConfigNode(items, item, `${this.path}[${index}]`, this.findings));
   }
 
   string(): string | undefined {
@@ -103,6 +102,3 @@ export class ConfigNode<S extends Schema = Schema> {
 const invalidText = (value: unknown, detail: string): string => `Invalid value: ${JSON.stringify(value)}: ${detail}`;
 
 const isNumber = (value: unknown): value is Integer => typeof value === 'number' || isRawNumber(value);
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);

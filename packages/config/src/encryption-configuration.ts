@@ -128,14 +128,14 @@ function readLists(node: ConfigNode<typeof listsSchema>): readonly EncryptedReso
   const lists = requireItems(node, 'a list of resources');
   const placed: PlacedPattern[] = [];
   const kmsNames = new Set<string>();
-  const read = lists.map((item, list): EncryptedResources => {
+  const read = lists.map((item, listIndex): EncryptedResources => {
     const { resources, providers } = item.fields();
     for (const one of requireItems(resources, 'a resource')) {
       const pattern = readPattern(one);
-      if (pattern) placed.push({ node: one, pattern, list });
+      if (pattern) placed.push({ node: one, pattern, list: listIndex });
     }
     return {
-      resources: placed.filter((one) => one.list === list).map(({ pattern }) => pattern),
+      resources: placed.filter((one) => one.list === listIndex).map(({ pattern }) => pattern),
       providers: requireItems(providers, 'a provider').flatMap((one) => readProvider(one, kmsNames) ?? []),
     };
   });

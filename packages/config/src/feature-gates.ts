@@ -1,15 +1,15 @@
 /** Features that are not generally available, with their defaults; `--feature-gates=Name=true` overrides them. */
-const gates = {
+const gates = [
   /** `ignoreStoreReadErrorWithClusterBreakingPotential` deletes unreadable objects. */
-  AllowUnsafeMalformedObjectDeletion: { stage: 'alpha', enabled: false },
+  { name: 'AllowUnsafeMalformedObjectDeletion', stage: 'alpha', byDefault: false },
   /** `shardSelector` on lists, watches and collection deletes. */
-  ShardedListAndWatch: { stage: 'alpha', enabled: false },
-} as const;
+  { name: 'ShardedListAndWatch', stage: 'alpha', byDefault: false },
+] as const;
 
-export type FeatureGate = keyof typeof gates;
+export type FeatureGate = (typeof gates)[number]['name'];
 
 export interface FeatureGates {
-  enabled(gate: FeatureGate): boolean;
+  readonly enabled: (gate: FeatureGate) => boolean;
   readonly all: readonly { readonly name: FeatureGate; readonly stage: string; readonly enabled: boolean }[];
 }
 
@@ -21,7 +21,7 @@ export function parseFeatureGates(given: ReadonlyMap<string, string>): {
   readonly faults: readonly string[];
 } {
   const faults: string[] = [];
-  const known = [...Object.keys(gates), ...Object.keys(groups)];
+  const known: readonly string[] = [...gates.map(({ name }) => name), ...Object.keys(groups)];
   for (const [name, value] of given) {
     if (!known.includes(name)) faults.push(`unrecognized feature gate: ${name}; there are ${known.join(', ')}`);
     else if (value !== 'true' && value !== 'false')
@@ -29,15 +29,10 @@ export function parseFeatureGates(given: ReadonlyMap<string, string>): {
   }
   const ofGroup = (stage: string): string | undefined =>
     Object.entries(groups).flatMap(([group, of]) => (of === stage ? (given.get(group) ?? []) : []))[0];
-  const enabled = (gate: FeatureGate): boolean => {
-    const { stage, enabled: byDefault } = gates[gate];
-    const said = given.get(gate) ?? ofGroup(stage);
-    return said === undefined ? byDefault : said === 'true';
-  };
-  const all = (Object.keys(gates) as FeatureGate[]).map((name) => ({
-    name,
-    stage: gates[name].stage,
-    enabled: enabled(name),
-  }));
-  return { gates: { enabled, all }, faults };
+  const all = gates.map(({ name, stage, byDefault }) => {
+    const value = given.get(name) ?? ofGroup(stage);
+    return { name, stage, enabled: value === undefined ? byDefault : value === 'true' };
+  });
+  const enabled = new Set(all.flatMap((gate) => (gate.enabled ? gate.name : [])));
+  return { gates: { enabled: (gate) => enabled.has(gate), all }, faults };
 }

@@ -168,14 +168,14 @@ function readUser(
 
 /** Finds the entry of a list by the name that another node refers to. */
 function findNamed<Member extends { readonly name: ConfigNode }>(
-  name: ConfigNode,
+  reference: ConfigNode,
   what: string,
   members: readonly Member[],
 ): Member | undefined {
-  const wanted = name.string() ?? '';
-  if (wanted === '') name.addRequired();
+  const wanted = reference.string() ?? '';
+  if (wanted === '') reference.addRequired();
   const found = members.find((member) => member.name.string() === wanted);
-  if (!found && wanted !== '') name.addProblem(`there is no ${what} of this name`);
+  if (!found && wanted !== '') reference.addProblem(`there is no ${what} of this name`);
   return found;
 }
 

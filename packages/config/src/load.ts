@@ -1,6 +1,6 @@
 import { MalformedTextError, type Parsed, parseYaml, YamlTooLargeError } from '@cluster-apiserver/model';
 import { ConfigurationError, Findings } from './findings.ts';
-import { type Fields, type ObjectSchema, object, string } from './schema.ts';
+import { type Fields, type ObjectSchema, object, string, type StringSchema } from './schema.ts';
 import { findStructureProblems } from './structure.ts';
 import { ConfigNode, type ConfigNodeFields } from './config-node.ts';
 
@@ -14,8 +14,11 @@ export interface DeclaredKind<Declared extends Fields = Fields> {
   readonly kind: string;
   /** The first is the preferred one. */
   readonly apiVersions: readonly string[];
-  readonly schema: ObjectSchema<Declared>;
+  readonly schema: ObjectSchema<OwnFields & Declared>;
 }
+
+/** The fields that every kind has. */
+type OwnFields = Readonly<Record<'apiVersion' | 'kind', StringSchema>>;
 
 interface Declaration<Declared extends Fields> {
   readonly kind: string;
@@ -37,19 +40,15 @@ export function declareKind<Declared extends Fields>({
   required = [],
 }: Declaration<Declared>): DeclaredKind<Declared> {
   const apiVersions = groups.flatMap((group) => versions.map((version) => (group ? `${group}/${version}` : version)));
-  const own = {
+  const own: OwnFields = {
     apiVersion: string('Version of this schema.', { enum: apiVersions }),
     kind: string('Kind of the file.', { enum: [kind] }),
   };
-  const schema = object<Fields>(
-    description,
-    { ...own, ...fields },
-    { required: ['apiVersion', 'kind', ...required] },
-  ) as ObjectSchema<Declared>; // with apiVersion and kind added
+  const schema = object(description, { ...own, ...fields }, { required: ['apiVersion', 'kind', ...required] });
   return { kind, apiVersions, schema };
 }
 
-export type ReadFields<Declared extends Fields, T> = (fields: ConfigNodeFields<Declared>) => T;
+export type ReadFields<Declared extends Fields, T> = (fields: ConfigNodeFields<OwnFields & Declared>) => T;
 
 /** Reads YAML or JSON strictly. Throws a ConfigurationError with all problems. */
 export function loadConfiguration<Declared extends Fields, T>(
@@ -96,9 +95,8 @@ export function readEmbedded<Declared extends Fields, T>(
   for (const problem of refused) findings.add(problem.path, problem.message, problem.key);
   const before = findings.problems.length;
   const fields = new ConfigNode(schema, value, path, findings).fields();
-  const own = fields as ConfigNodeFields<typeof ownFields>; // every kind has them
-  requireOneOf(own.kind, [kind]);
-  requireOneOf(own.apiVersion, apiVersions);
+  requireOneOf(fields.kind, [kind]);
+  requireOneOf(fields.apiVersion, apiVersions);
   const configuration = read(fields);
   // A value of a wrong type reads as absent, so `read` reports it as missing: drop these follow-up problems.
   const unreadable = new Set(refused.filter(({ key }) => key === undefined).map((problem) => problem.path));
@@ -115,8 +113,6 @@ function enclosingPaths(path: string): readonly string[] {
   const ends = Array.from(path.matchAll(/[.[]/g), ({ index }) => index);
   return [path, ...ends.map((end) => path.slice(0, end)), ''];
 }
-
-const ownFields = { apiVersion: string(''), kind: string('') };
 
 function requireOneOf(node: ConfigNode, allowed: readonly string[]): void {
   const found = node.string();

@@ -31,7 +31,7 @@ export function findStructureProblems(schema: ObjectSchema, value: unknown, path
 }
 
 function loadAjv(): Ajv.Ajv2020 {
-  const loaded = createRequire(import.meta.url)('ajv/dist/2020.js') as typeof Ajv;
+  const loaded: typeof Ajv = createRequire(import.meta.url)('ajv/dist/2020.js');
   return new loaded.Ajv2020({ allErrors: true, verbose: true });
 }
 
@@ -50,7 +50,7 @@ type Found = Omit<StructureProblem, 'path'> & { readonly below?: string };
 
 /** Undefined for a null list item: the reader reports it as absent. */
 function toProblem({ keyword, params, data, parentSchema }: Ajv.ErrorObject): Found | undefined {
-  const { additionalProperty, missingProperty, limit, type, allowedValues } = params as Record<string, unknown>;
+  const { additionalProperty, missingProperty, limit, type, allowedValues }: Readonly<Record<string, unknown>> = params;
   switch (keyword) {
     case 'type':
       if (data === null) return undefined;
@@ -63,7 +63,7 @@ function toProblem({ keyword, params, data, parentSchema }: Ajv.ErrorObject): Fo
       return { message: 'Required value', below: String(missingProperty), isUnreadable: false };
     case 'enum': {
       if (typeof data !== 'string') return undefined; // its type is wrong
-      const supported = (allowedValues as readonly unknown[]).filter((one) => one !== '');
+      const supported = Array.isArray(allowedValues) ? allowedValues.filter((one) => one !== '') : [];
       return {
         message: `Unsupported value: supported values: ${supported.map((one) => JSON.stringify(one)).join(', ')}`,
         isUnreadable: false,
@@ -74,12 +74,12 @@ function toProblem({ keyword, params, data, parentSchema }: Ajv.ErrorObject): Fo
     case 'minimum':
     case 'maximum':
       return {
-        message: isInt32Limit(limit) ? notInt32 : `must be ${params['comparison']} ${limit}`,
+        message: isInt32Limit(limit) ? notInt32 : `must be ${params['comparison']} ${String(limit)}`,
         isUnreadable: false,
       };
     default:
       return {
-        message: `must have ${keyword.startsWith('min') ? 'at least' : 'at most'} ${limit} ${countedUnit(parentSchema)}`,
+        message: `must have ${keyword.startsWith('min') ? 'at least' : 'at most'} ${String(limit)} ${countedUnit(parentSchema)}`,
         isUnreadable: false,
       };
   }

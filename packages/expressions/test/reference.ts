@@ -95,7 +95,7 @@ function showOperation({ op, path, from, value }: JsonPatchOperation): string {
 function showOpaque(value: Opaque): string {
   if (value instanceof Quantity) return showQuantity(value);
   if (value instanceof Semver) {
-    const [release, before] = [value.numbers.join('.'), value.preRelease.join('.')];
+    const [release, before] = [Object.values(value.numbers).join('.'), value.preRelease.join('.')];
     return before === '' ? release : `${release}-${before}`;
   }
   // What only has functions shows nothing.

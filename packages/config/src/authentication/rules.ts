@@ -15,7 +15,7 @@ export interface ExpressionRule {
   readonly message: string | undefined;
 }
 
-const message = string('Message if the expression is not true.');
+const messageSchema = string('Message if the expression is not true.');
 
 export const claimRulesSchema = list(
   'Rules that the claims of a token must satisfy.',
@@ -23,7 +23,7 @@ export const claimRulesSchema = list(
     claim: string('Name of a claim that must be a string.'),
     requiredValue: string('Value that the claim must have.'),
     expression: string('CEL expression over `claims` that must be true.'),
-    message,
+    message: messageSchema,
   }),
 );
 
@@ -33,7 +33,7 @@ export const userRulesSchema = list(
     'One rule.',
     {
       expression: string('CEL expression over `user` that must be true.'),
-      message,
+      message: messageSchema,
     },
     { required: ['expression'] },
   ),

@@ -118,16 +118,17 @@ const describeUnsupported = (text: string, values: readonly string[]): string =>
 
 /** The field that names the file, by type: the name in the documentation of this server, and that of kube-apiserver. */
 const fileFields = { PlatformConfigFile: 'platformConfigFile', KubeConfigFile: 'kubeConfigFile' } as const;
+const fileTypes = ['PlatformConfigFile', 'KubeConfigFile'] as const satisfies readonly (keyof typeof fileFields)[];
 
 function readConnectionInfo(node: ConfigNode<typeof connectionInfoSchema>): NamedFile | undefined {
   const fields = node.fields();
   const type = fields.type.string() ?? '';
-  const known = (Object.keys(fileFields) as (keyof typeof fileFields)[]).find((one) => one === type);
+  const known = fileTypes.find((one) => one === type);
   if (known === undefined) {
     if (node.isAbsent || type === '') fields.type.addRequired();
     else if (type === 'InClusterConfig')
       fields.type.addInvalid(type, 'the API server cannot call itself; use PlatformConfigFile');
-    else fields.type.addProblem(describeUnsupported(type, Object.keys(fileFields)));
+    else fields.type.addProblem(describeUnsupported(type, fileTypes));
     return undefined;
   }
   const place = fields[fileFields[known]];

@@ -1,3 +1,4 @@
+import { unreachable } from '@cluster-apiserver/base';
 import type { Overload } from '../library/overload.ts';
 import { Uint, type Value } from '../values/value.ts';
 import type { Fault } from '../syntax/fault.ts';
@@ -84,6 +85,8 @@ class Checker {
         return this.#fold(node, locals);
       case 'optional map':
         return this.#optionalMap(node, locals);
+      default:
+        return unreachable(node);
     }
   }
 
@@ -127,8 +130,9 @@ class Checker {
     const fitting: Overload[] = [];
     for (const overload of overloads) {
       if (overload.isMethod !== method) continue;
-      const [result, ...takes] = this.inference.instance(overload.gives, ...overload.takes) as [Type, ...Type[]];
-      if (!this.inference.assign(given, takes)) continue;
+      const rename = this.inference.createRenaming();
+      const result = rename(overload.gives);
+      if (!this.inference.assign(given, overload.takes.map(rename))) continue;
       fitting.push(overload);
       // Arguments of unknown types may mean several functions; what they have in common is all that is known.
       if (gives === undefined) gives = result;
@@ -143,10 +147,14 @@ class Checker {
   }
 
   #conditional(node: Node & { kind: 'conditional' }, locals: Locals | undefined): Type {
-    const given = [node.condition, node.yes, node.no].map((part) => this.typeOf(part, locals)) as [Type, Type, Type];
-    const [condition, yes, no] = given;
+    const condition = this.typeOf(node.condition, locals);
+    const yes = this.typeOf(node.yes, locals);
+    const no = this.typeOf(node.no, locals);
     if (!this.inference.assign([condition, no], [bool, yes]))
-      return this.#fault(node, `found no matching overload for '_?_:_' applied to '${this.#formatCall(given, false)}'`);
+      return this.#fault(
+        node,
+        `found no matching overload for '_?_:_' applied to '${this.#formatCall([condition, yes, no], false)}'`,
+      );
     return this.inference.join(yes, no);
   }
 
@@ -205,11 +213,13 @@ class Checker {
       case 'transformMap':
         return types.map(first, result);
       case 'transformMapEntry': {
-        const [map] = this.inference.instance(types.map(types.parameter('K'), types.parameter('V'))) as [Type];
+        const map = types.map(this.inference.fresh(), this.inference.fresh());
         return this.inference.assign([result], [map])
           ? map
           : this.#fault(node, `found no matching overload for '${node.form}' applied to '(${this.#format(result)})'`);
       }
+      default:
+        return unreachable(node.form);
     }
   }
 

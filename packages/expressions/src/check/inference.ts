@@ -8,8 +8,8 @@ export class Inference {
   readonly #bound: Bound = { types: new Map(), names: [] };
   #parameters = 0;
 
-  /** The types of a declaration with parameters of their own: each use of it may mean another type. */
-  instance(...declared: readonly Type[]): Type[] {
+  /** Gives the types of one declaration parameters of their own: each use of it may mean another type. */
+  createRenaming(): (type: Type) => Type {
     const mine = new Map<string, Type>();
     const renamed = (type: Type): Type => {
       if (type.kind !== 'parameter') return withParts(type, renamed);
@@ -17,7 +17,7 @@ export class Inference {
       mine.set(type.name, substitute);
       return substitute;
     };
-    return declared.map(renamed);
+    return renamed;
   }
 
   fresh(): Type {
@@ -27,8 +27,7 @@ export class Inference {
   /** Whether values of these types are assignable to those; if so, binds their type parameters. */
   assign(given: readonly Type[], wanted: readonly Type[]): boolean {
     const before = this.#bound.names.length;
-    const fits =
-      given.length === wanted.length && given.every((type, index) => unify(this.#bound, type, wanted[index] as Type));
+    const fits = everyPair(given, wanted, (type, expected) => unify(this.#bound, type, expected));
     if (!fits) for (const name of this.#bound.names.splice(before)) this.#bound.types.delete(name);
     return fits;
   }
@@ -59,10 +58,8 @@ export class Inference {
   #covers(one: Type, other: Type): boolean {
     const [first, second] = [this.shallow(one), this.shallow(other)];
     if (first.kind === 'dyn' || first.kind === 'parameter') return true;
-    const parts = partsOf(second);
-    return (
-      first.kind === second.kind && partsOf(first).every((part, index) => this.#covers(part, parts[index] as Type))
-    );
+    if (first.kind !== second.kind) return false;
+    return everyPair(partsOf(first), partsOf(second), (part, counterpart) => this.#covers(part, counterpart));
   }
 }
 
@@ -94,8 +91,20 @@ function unify(bound: Bound, given: Type, wanted: Type): boolean {
   if (one.kind === 'type' && other.kind === 'type') return true;
   if (one.kind !== other.kind) return false;
   if (one.kind === 'object' || one.kind === 'opaque') return 'name' in other && one.name === other.name;
-  const others = partsOf(other);
-  return partsOf(one).every((part, index) => unify(bound, part, others[index] as Type));
+  return everyPair(partsOf(one), partsOf(other), (part, counterpart) => unify(bound, part, counterpart));
+}
+
+/** Whether there are as many types on both sides and it holds for each pair of them. */
+function everyPair(
+  left: readonly Type[],
+  right: readonly Type[],
+  holds: (type: Type, counterpart: Type) => boolean,
+): boolean {
+  if (left.length !== right.length) return false;
+  return left.every((type, index) => {
+    const counterpart = right[index];
+    return counterpart !== undefined && holds(type, counterpart);
+  });
 }
 
 const nullable: ReadonlySet<Type['kind']> = new Set(['null', 'object', 'optional', 'timestamp', 'duration', 'opaque']);

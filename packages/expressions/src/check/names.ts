@@ -42,7 +42,7 @@ export function resolveReference(
 ): Reference | undefined {
   const name = qualifiedName(node);
   if (name === undefined) return undefined;
-  const root = name.split('.', 1)[0] as string;
+  const [root] = name.split('.', 1);
   for (let local = locals; local; local = local.outer)
     if (local.name === root) return node.kind === 'name' ? { kind: 'local', local } : undefined;
   for (const candidate of candidates(name, declared.container)) {

@@ -73,13 +73,13 @@ export function formatType(type: Type): string {
 
 /** By the names that CEL gives to types: `must evaluate to one of [string null_type]`. */
 export const formatTypeName = (type: Type): string =>
-  formatType(type).replaceAll(/\b(?:null|timestamp|duration)\b/g, (name) => typeNames[name] as string);
+  formatType(type).replaceAll(/\b(?:null|timestamp|duration)\b/g, (name) => typeNames.get(name) ?? name);
 
-const typeNames: Readonly<Record<string, string>> = {
-  null: 'null_type',
-  timestamp: 'google.protobuf.Timestamp',
-  duration: 'google.protobuf.Duration',
-};
+const typeNames: ReadonlyMap<string, string> = new Map([
+  ['null', 'null_type'],
+  ['timestamp', 'google.protobuf.Timestamp'],
+  ['duration', 'google.protobuf.Duration'],
+]);
 
 /** The type of a field of an object; undefined if it has no such field. */
 export function fieldOf({ fields, isOpen }: ObjectType, name: string): Type | undefined {

@@ -1,14 +1,13 @@
-import type { ObjectSchema, Schema } from '@cluster-apiserver/model';
+import { unreachable } from '@cluster-apiserver/base';
+import { isJsonObject, isRawNumber, type JsonObject, type ObjectSchema, type Schema } from '@cluster-apiserver/model';
 
 type ListSchema = Extract<Schema, { readonly type: 'list' }>;
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * Why an apply configuration cannot be merged into objects of a kind, in the words of kube-apiserver; undefined if it can.
  * Atomic fields are refused: they would replace values that the policy does not know.
  */
-export function findApplyFault(schema: ObjectSchema, configuration: Json): string | undefined {
+export function findApplyFault(schema: ObjectSchema, configuration: JsonObject): string | undefined {
   const faults = findTypeFaults(schema, configuration, '');
   const [only] = faults;
   if (only !== undefined) {
@@ -20,9 +19,6 @@ export function findApplyFault(schema: ObjectSchema, configuration: Json): strin
     ? undefined
     : `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`;
 }
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function findTypeFaults(schema: Schema, value: unknown, path: string): string[] {
   if (value === null || value === undefined) return [];
@@ -44,10 +40,10 @@ function findTypeFaults(schema: Schema, value: unknown, path: string): string[] 
     case 'microTime':
       return typeof value === 'object' ? wrong(`expected any scalar, got &{${formatAsGo(value)}}`) : [];
     case 'map':
-      if (!isObject(value)) return wrong(`expected map, got &{${formatAsGo(value)}}`);
+      if (!isJsonObject(value)) return wrong(`expected map, got &{${formatAsGo(value)}}`);
       return Object.entries(value).flatMap(([key, held]) => findTypeFaults(schema.values, held, `${path}.${key}`));
     case 'object':
-      if (!isObject(value)) return wrong(`expected map, got &{${formatAsGo(value)}}`);
+      if (!isJsonObject(value)) return wrong(`expected map, got &{${formatAsGo(value)}}`);
       return Object.entries(value).flatMap(([name, held]) => {
         const field = schema.fields.get(name);
         return field
@@ -57,6 +53,8 @@ function findTypeFaults(schema: Schema, value: unknown, path: string): string[] 
     case 'list':
       if (!Array.isArray(value)) return wrong(`expected list, got &{${formatAsGo(value)}}`);
       return findListFaults(schema, value, path);
+    default:
+      return unreachable(schema);
   }
 }
 
@@ -74,7 +72,7 @@ function findListFaults(schema: ListSchema, list: readonly unknown[], path: stri
 }
 
 function findKeyProblem(schema: ListSchema, element: unknown): string {
-  if (!isObject(element)) return `may not have ${element === null ? 'a null element' : 'non-map elements'}`;
+  if (!isJsonObject(element)) return `may not have ${element === null ? 'a null element' : 'non-map elements'}`;
   return `has an element that omits all key fields ["${keyOf(schema)}"] (and doesn't have default values for any key fields)`;
 }
 
@@ -84,12 +82,12 @@ const keyOf = ({ sharing }: ListSchema): string => (typeof sharing === 'object' 
 function stepOf({ sharing }: ListSchema, element: unknown, index: number): string | undefined {
   if (sharing === 'atomic') return `[${index}]`;
   if (sharing === 'set') return `[=${JSON.stringify(element)}]`;
-  const key = isObject(element) ? element[sharing.key] : undefined;
+  const key = isJsonObject(element) ? element[sharing.key] : undefined;
   return key === undefined ? undefined : `[${sharing.key}=${JSON.stringify(key)}]`;
 }
 
 function findAtomicPaths(schema: Schema, value: unknown, path: string): string[] {
-  if (schema.type === 'object' && isObject(value))
+  if (schema.type === 'object' && isJsonObject(value))
     return [
       ...(schema.atomic ? [path] : []),
       ...Object.entries(value).flatMap(([name, held]) => {
@@ -108,7 +106,8 @@ function findAtomicPaths(schema: Schema, value: unknown, path: string): string[]
 /** As Go prints a value. */
 function formatAsGo(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(formatAsGo).join(' ')}]`;
-  if (!isObject(value)) return String(value);
+  if (isRawNumber(value)) return value.rawJSON;
+  if (!isJsonObject(value)) return String(value);
   const names = Object.keys(value).sort();
   return `map[${names.map((name) => `${name}:${formatAsGo(value[name])}`).join(' ')}]`;
 }

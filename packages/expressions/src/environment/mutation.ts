@@ -1,6 +1,6 @@
 import { ConstructedObject, JsonPatchOperation } from '../values/constructed.ts';
 import { MapValue } from '../values/map-value.ts';
-import { toJson } from '../values/to-json.ts';
+import { toJson, toJsonObject } from '../values/to-json.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
 
 /**
@@ -10,7 +10,7 @@ import { EvaluationError, type Value } from '../values/value.ts';
 export function toApplyConfiguration(value: Value): Record<string, unknown> {
   if (!(value instanceof ConstructedObject)) throw new EvaluationError('an apply configuration is made by Object{…}');
   requirePathNames(value);
-  return toJson(value) as Record<string, unknown>; // Fields by their names.
+  return toJsonObject(value.fields);
 }
 
 /** An operation of RFC 6902. */

@@ -1,3 +1,4 @@
+import { unreachable } from '@cluster-apiserver/base';
 import type { ObjectSchema, Schema } from '@cluster-apiserver/model';
 import { type ObjectType, type Type, types } from '../check/type.ts';
 import { escapeName } from '../values/escaped-name.ts';
@@ -42,5 +43,7 @@ function typeOf(name: string, schema: Schema): Type {
     case 'any':
       // Published as an object whose fields are not told, so an expression cannot name one.
       return types.object(name, {});
+    default:
+      return unreachable(schema);
   }
 }

@@ -14,13 +14,11 @@ import { defineMethod, type Overload } from './overload.ts';
 /** As in kube-apiserver, two checks are all that an expression is granted. */
 const checkSteps = Math.floor(expressionStepsMax * 0.35);
 
-const [authorizer, pathCheck, groupCheck, resourceCheck, decision] = [
-  'Authorizer',
-  'PathCheck',
-  'GroupCheck',
-  'ResourceCheck',
-  'Decision',
-].map((name) => `kubernetes.authorization.${name}`) as [string, string, string, string, string];
+const authorizer = 'kubernetes.authorization.Authorizer';
+const pathCheck = 'kubernetes.authorization.PathCheck';
+const groupCheck = 'kubernetes.authorization.GroupCheck';
+const resourceCheck = 'kubernetes.authorization.ResourceCheck';
+const decision = 'kubernetes.authorization.Decision';
 
 /** Whether users may do something: `authorizer.group('').resource('pods').namespace('a').check('get').allowed()`. */
 export const authorizers: readonly Overload[] = [

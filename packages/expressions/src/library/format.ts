@@ -11,10 +11,10 @@ import { defineMethod, type Overload } from './overload.ts';
 /** `'%s has %d'.format(['a', 1])`, with numbers as in English: Kubernetes keeps an early version of this function. */
 export const format: readonly Overload[] = [
   defineMethod('string', 'format(list(dyn)) -> string', (pattern: string, values: readonly Value[], budget: Budget) =>
-    piecesOf(pattern, values.length)
+    piecesOf(pattern, values)
       .map((piece) => {
         if (typeof piece === 'string') return piece;
-        const written = verbs[piece.verb].write(values[piece.index] as Value, piece.precision, budget);
+        const written = verbs[piece.verb].write(piece.argument, piece.precision, budget);
         budget.charge(clauseSteps + (written.length >> 4));
         return written;
       })
@@ -26,13 +26,12 @@ export const format: readonly Overload[] = [
 export function validateFormat(pattern: Node, list: Node, at: number, typeOf: (node: Node) => Type): Fault[] {
   if (pattern.kind !== 'literal' || typeof pattern.value !== 'string' || list.kind !== 'list') return [];
   try {
-    const clauses = piecesOf(pattern.value, list.elements.length).filter((piece) => typeof piece !== 'string');
+    const clauses = piecesOf(pattern.value, list.elements).filter((piece) => typeof piece !== 'string');
     if (clauses.length < list.elements.length)
       throw new EvaluationError('too many arguments supplied to string.format');
-    return clauses.flatMap(({ verb, index }) => {
-      const node = (list.elements[index] as { value: Node }).value;
-      const wrong = findMisfit(node, verb, typeOf);
-      return wrong ? [{ at: wrong.at, message: refusal(verb) }] : [];
+    return clauses.flatMap(({ verb: needed, argument }) => {
+      const wrong = findMisfit(argument.value, needed, typeOf);
+      return wrong ? [{ at: wrong.at, message: refusal(needed) }] : [];
     });
   } catch (error) {
     if (!(error instanceof EvaluationError)) throw error;
@@ -53,9 +52,9 @@ function findMisfit(node: Node, verb: Verb, typeOf: (node: Node) => Type): Node 
   return parts.find((part) => findMisfit(part, verb, typeOf));
 }
 
-interface Clause {
+interface Clause<T> {
   readonly verb: Verb;
-  readonly index: number;
+  readonly argument: T;
   readonly precision: number;
 }
 
@@ -67,25 +66,26 @@ const precisionDefault = 6;
 /** A double has no more digits to show; the texts would only grow. */
 const precisionMax = 100;
 
-function piecesOf(pattern: string, count: number): (string | Clause)[] {
-  let index = 0;
-  const pieces: (string | Clause)[] = [];
-  for (const [piece, precision, verb] of pattern.matchAll(/[^%]+|%%|%(?:\.(\d*))?([^]?)/g)) {
+function piecesOf<T>(pattern: string, args: readonly T[]): (string | Clause<T>)[] {
+  const remaining = args.entries();
+  const pieces: (string | Clause<T>)[] = [];
+  for (const [piece, precision, letter = ''] of pattern.matchAll(/[^%]+|%%|%(?:\.(\d*))?([^]?)/g)) {
     if (!piece.startsWith('%')) pieces.push(piece);
     else if (piece === '%%') pieces.push('%');
     else {
-      if (!isVerb(verb ?? '')) throw new EvaluationError(`could not parse formatting clause '${piece}'`);
+      if (!isVerb(letter)) throw new EvaluationError(`could not parse formatting clause '${piece}'`);
       if (precision === '' || Number(precision) > precisionMax)
         throw new EvaluationError(`could not parse formatting clause: a precision is a number up to ${precisionMax}`);
-      if (index >= count) throw new EvaluationError(`index ${index} out of range`);
-      pieces.push({ verb: verb as Verb, index: index++, precision: Number(precision ?? precisionDefault) });
+      const next = remaining.next();
+      if (next.done === true) throw new EvaluationError(`index ${args.length} out of range`);
+      pieces.push({ verb: letter, argument: next.value[1], precision: Number(precision ?? precisionDefault) });
     }
   }
   return pieces;
 }
 
 type Verb = 's' | 'd' | 'f' | 'e' | 'b' | 'o' | 'x' | 'X';
-const isVerb = (text: string): boolean => Object.hasOwn(verbs, text);
+const isVerb = (text: string): text is Verb => Object.hasOwn(verbs, text);
 
 interface Writer {
   readonly takes: readonly Type['kind'][];
@@ -177,11 +177,11 @@ function writeExponential(number: number): string {
   const [mantissa = '', exponent] = (special(number) ?? number.toExponential(precisionDefault)).split('e');
   if (exponent === undefined) return mantissa;
   const digits = exponent.replace(/^([-+])(\d)$/, '$10$2').replace('+', '');
-  return `${mantissa}×10${digits.replaceAll(/./g, (digit) => superscripts[digit] as string)}`;
+  return `${mantissa}×10${digits.replaceAll(/./g, (digit) => superscripts.get(digit) ?? digit)}`;
 }
 
-const superscripts: Readonly<Record<string, string>> = Object.fromEntries(
-  Array.from('⁰¹²³⁴⁵⁶⁷⁸⁹⁻', (raised, index) => ['0123456789-'[index], raised]),
+const superscripts: ReadonlyMap<string, string> = new Map(
+  Array.from('⁰¹²³⁴⁵⁶⁷⁸⁹⁻', (raised, index) => ['0123456789-'.charAt(index), raised]),
 );
 
 function writeHexadecimal(value: Value): string {

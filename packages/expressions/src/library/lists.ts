@@ -10,12 +10,12 @@ type List = readonly Value[];
 /** Kubernetes' functions for lists, and for lists as sets. */
 export const lists: readonly Overload[] = [
   ...['int', 'uint', 'double', 'bool', 'string', 'bytes', 'timestamp', 'duration'].flatMap((type) => [
-    defineMethod(`list(${type})`, 'isSorted() -> bool', (list: List, budget: Budget) => {
-      budget.charge(list.length);
-      return list.every((element, index) => index === 0 || order(list[index - 1] as Value, element, budget) <= 0);
-    }),
+    defineMethod(`list(${type})`, 'isSorted() -> bool', isSorted),
     defineMethod(`list(${type})`, `sort() -> list(${type})`, (list: List, budget: Budget) =>
-      sortByKeys(list, list, budget),
+      sortByKeys(
+        list.map((element) => [element, element]),
+        budget,
+      ),
     ),
     defineMethod(`list(${type})`, `min() -> ${type}`, (list: List, budget: Budget) => outermost(list, -1, budget)),
     defineMethod(`list(${type})`, `max() -> ${type}`, (list: List, budget: Budget) => outermost(list, 1, budget)),
@@ -69,20 +69,29 @@ function order(one: Value, other: Value, budget: Budget): number {
   return found;
 }
 
-/** In the order of the keys, one for each element; elements with equal keys stay as they are. */
-export function sortByKeys(list: List, keys: List, budget: Budget): List {
+function isSorted(list: List, budget: Budget): boolean {
+  budget.charge(list.length);
+  let previous: Value | undefined;
+  for (const element of list) {
+    if (previous !== undefined && order(previous, element, budget) > 0) return false;
+    previous = element;
+  }
+  return true;
+}
+
+/** The elements in the order of their keys; elements with equal keys stay as they are. */
+export function sortByKeys(keyed: readonly (readonly [key: Value, element: Value])[], budget: Budget): List {
   // Each comparison is a step, and there are about as many for each element as its number has digits.
-  budget.charge(list.length * Math.ceil(Math.log2(list.length + 1)));
-  if (!isUniform(keys)) throw new EvaluationError('list elements must have the same type');
-  for (const key of keys) order(key, key, budget);
-  const indexes = list.map((_, index) => index);
-  indexes.sort((one, other) => order(keys[one] as Value, keys[other] as Value, budget));
-  return indexes.map((index) => list[index] as Value);
+  budget.charge(keyed.length * Math.ceil(Math.log2(keyed.length + 1)));
+  const first = keyed[0]?.[0];
+  if (!keyed.every(([key]) => isLike(key, first))) throw new EvaluationError('list elements must have the same type');
+  for (const [key] of keyed) order(key, key, budget);
+  return keyed.toSorted(([one], [other]) => order(one, other, budget)).map(([, element]) => element);
 }
 
 /** Numbers of different types have an order too, and still no list holds both. */
-const isUniform = (list: List): boolean =>
-  list.every((element) => typeof element === typeof list[0] && element?.constructor === list[0]?.constructor);
+const isLike = (key: Value, other: Value | undefined): boolean =>
+  typeof key === typeof other && key?.constructor === other?.constructor;
 
 function slice(list: List, from: bigint, to: bigint, budget: Budget): List {
   if (from < 0n || to < from || to > BigInt(list.length)) throw new EvaluationError('slice bounds out of range');

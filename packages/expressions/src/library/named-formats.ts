@@ -29,13 +29,13 @@ const formats: ReadonlyMap<string, NamedFormat> = new Map(
     dns1035LabelPrefix: withMaskedDash(dns1035Label),
     qualifiedName,
     labelValue: labelValueRule,
-    uri: rule('invalid URI', (text) => succeeds(() => parseUrl(text))),
-    uuid: rule('does not match the UUID format', (text) =>
+    uri: createRule('invalid URI', (text) => succeeds(() => parseUrl(text))),
+    uuid: createRule('does not match the UUID format', (text) =>
       /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i.test(text),
     ),
-    byte: rule('invalid base64', (text) => text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)),
-    date: rule('invalid date', isDate),
-    datetime: rule('invalid datetime', isDateTime),
+    byte: createRule('invalid base64', (text) => text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)),
+    date: createRule('invalid date', isDate),
+    datetime: createRule('invalid datetime', isDateTime),
   }).map(([name, check]) => [name, new NamedFormat(check)]),
 );
 
@@ -58,7 +58,7 @@ export const namedFormats: readonly Overload[] = [
   ),
 ];
 
-function rule(problem: string, holds: (text: string) => boolean): NameRule {
+function createRule(problem: string, holds: (text: string) => boolean): NameRule {
   return (text) => (holds(text) ? [] : [problem]);
 }
 

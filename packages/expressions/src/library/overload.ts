@@ -1,5 +1,6 @@
+import { invariant, requireValue, unreachable } from '@cluster-apiserver/base';
 import { type Type, types } from '../check/type.ts';
-import type { Budget } from '../run/budget.ts';
+import { Budget } from '../run/budget.ts';
 import { MapValue } from '../values/map-value.ts';
 import { Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from '../values/value.ts';
 
@@ -27,7 +28,11 @@ export const defineMethod = (target: string, signature: string, run: Run): Overl
   overload(signature, [typeIn(target)], run);
 
 /** The budget, which `call` appends to the arguments. */
-export const getBudget = (args: readonly never[]): Budget => args.at(-1) as unknown as Budget; // never fits every type
+export function getBudget(args: readonly never[]): Budget {
+  const last: unknown = args.at(-1);
+  invariant(last instanceof Budget, 'the budget follows the arguments');
+  return last;
+}
 
 /** Charges a constant cost for a function whose work is more than one step. */
 export const withCost =
@@ -43,15 +48,15 @@ function overload(signature: string, target: readonly Type[], run: Run): Overloa
 }
 
 export function call({ run }: Overload, args: readonly Value[], budget: Budget): Value {
-  // Sound: callers check `accepts` first, and each implementation takes the types of its signature.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- callers check `accepts` first, and each implementation takes the types of its signature
   return run(...([...args, budget] as never[]));
 }
 
 /** Whether the arguments have the parameter types. Elements of lists are not checked. */
 export const accepts = ({ takes }: Overload, args: readonly Value[]): boolean =>
-  takes.length === args.length && takes.every((type, index) => isOf(type, args[index] as Value));
+  takes.length === args.length && takes.every((type, index) => isOf(type, args[index]));
 
-function isOf(type: Type, value: Value): boolean {
+function isOf(type: Type, value: Value | undefined): boolean {
   switch (type.kind) {
     case 'dyn':
     case 'parameter':
@@ -85,26 +90,46 @@ function isOf(type: Type, value: Value): boolean {
     case 'map':
     case 'object':
       return value instanceof MapValue;
+    default:
+      return unreachable(type);
   }
 }
 
 /** `A`, `int`, `list(A)`, `map(K, V)`, `net.IP` */
 function typeIn(written: string): Type {
   const [, name = '', args = ''] = /^([\w.]+)(?:\((.*)\))?$/.exec(written.trim()) ?? [];
-  const parts = listIn(args);
+  const [first, second] = listIn(args);
+  // All declarations are in this package and are parsed when it is loaded, so a misspelt one fails at once.
+  const part = (type: Type | undefined): Type => requireValue(type, `the type ${written} has its parts`);
   switch (name) {
     case 'list':
     case 'optional':
     case 'type':
-      return types[name](parts[0] as Type);
+      return types[name](part(first));
     case 'map':
-      return types.map(parts[0] as Type, parts[1] as Type);
+      return types.map(part(first), part(second));
     default:
       if (name.includes('.')) return types.opaque(name);
-      // All declarations are in this package and are parsed when it is loaded, so a misspelt name fails at once.
-      return /^[A-Z]$/.test(name) ? types.parameter(name) : types[name as 'int'];
+      return /^[A-Z]$/.test(name)
+        ? types.parameter(name)
+        : requireValue(plainTypes.get(name), `there is a type ${name}`);
   }
 }
+
+const plainTypes: ReadonlyMap<string, Type> = new Map(
+  [
+    types.dyn,
+    types.null,
+    types.bool,
+    types.int,
+    types.uint,
+    types.double,
+    types.string,
+    types.bytes,
+    types.timestamp,
+    types.duration,
+  ].map((type) => [type.kind, type]),
+);
 
 function listIn(written: string): Type[] {
   const parts = written.split(/,(?![^(]*\))/).filter((part) => part.trim() !== '');

@@ -56,7 +56,8 @@ function compilePattern(pattern: string): RE2JS {
   if (pattern.length > patternLengthMax) throw new Error(`it has more than ${patternLengthMax} characters`);
   const program = RE2JS.compile(pattern);
   if (program.programSize() > programLengthMax) throw new Error('it repeats too much');
-  if (known.size >= compiledMax) known.delete(known.keys().next().value as string);
+  const [oldest] = known.keys();
+  if (known.size >= compiledMax && oldest !== undefined) known.delete(oldest);
   known.set(pattern, program);
   return program;
 }

@@ -1,4 +1,4 @@
-import { normalizeSemver, parseSemver, type Semver } from '../values/semver.ts';
+import { normalizeSemver, numberNames, parseSemver, type Semver } from '../values/semver.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
 import { defineFunction, defineMethod, type Overload, withCost } from './overload.ts';
 
@@ -20,10 +20,8 @@ export const semvers: readonly Overload[] = [
     'isSemver(string, bool) -> bool',
     withCost(steps, (text: string, normalize: boolean) => readSemver(text, normalize) !== undefined),
   ),
-  ...['major', 'minor', 'patch'].map((name, index) =>
-    defineMethod('kubernetes.Semver', `${name}() -> int`, ({ numbers }: Semver) =>
-      BigInt.asIntN(64, numbers[index] as bigint),
-    ),
+  ...numberNames.map((name) =>
+    defineMethod('kubernetes.Semver', `${name}() -> int`, ({ numbers }: Semver) => BigInt.asIntN(64, numbers[name])),
   ),
   pairMethod('isGreaterThan(kubernetes.Semver) -> bool', (one, other) => one.compare(other) > 0),
   pairMethod('isLessThan(kubernetes.Semver) -> bool', (one, other) => one.compare(other) < 0),

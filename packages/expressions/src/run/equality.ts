@@ -3,17 +3,12 @@ import { equal } from '../values/equal.ts';
 import type { Plan } from './frame.ts';
 import { Interruption } from './progress.ts';
 
-interface Pending {
-  readonly comparison: Comparison;
-  readonly left: number;
-}
-
 /** `==` and `!=`. Policies compare objects with their old selves, so a comparison can be interrupted. */
 export function planEquality(slot: number, left: Plan, right: Plan, expected: boolean): Plan {
   return (frame) => {
     const { budget, progress } = frame;
-    const pending = progress.get(slot) as Pending | undefined;
-    let comparison = pending?.comparison;
+    const pending = progress.get(slot);
+    let comparison = pending?.kind === 'comparison' ? pending.comparison : undefined;
     if (pending) budget.goOnAt(pending.left);
     if (!comparison) {
       const [one, other] = [left(frame), right(frame)];
@@ -22,7 +17,7 @@ export function planEquality(slot: number, left: Plan, right: Plan, expected: bo
     }
     const areEqual = comparison.proceed(budget);
     // When it has ended it says so again, so it is kept until the round of the loop around it is over.
-    if (areEqual === undefined || pending) progress.set(slot, { comparison, left: budget.left });
+    if (areEqual === undefined || pending) progress.set(slot, { kind: 'comparison', comparison, left: budget.left });
     if (areEqual === undefined) throw new Interruption();
     return areEqual === expected;
   };

@@ -1,13 +1,14 @@
+import { invariant, unreachable } from '@cluster-apiserver/base';
 import { type Locals, withLocal } from '../check/names.ts';
 import { types } from '../check/type.ts';
 import { sortByKeys } from '../library/lists.ts';
 import type { Fold, Node } from '../syntax/node.ts';
 import { EntryMap, MapValue } from '../values/map-value.ts';
-import { typeNameOf } from '../values/type-name.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
 import type { Budget } from './budget.ts';
 import { type Frame, type Plan, type Slots, truth } from './frame.ts';
 import { Interruption, type Outcome } from './progress.ts';
+import { createWalk, type Walk } from './walk.ts';
 
 /**
  * The macros that walk over a list or a map. Each round is charged, so loops in loops end with the budget, and a walk
@@ -38,10 +39,11 @@ export function planFold(
       walk.left = budget.left;
       if (budget.isTurnOver) throw new Interruption();
       budget.charge(1);
-      const element = walk.elements[walk.at] as Value;
+      const element = walk.elements[walk.at];
+      invariant(element !== undefined, 'a walk has an element in each of its rounds');
       frame.locals[first.slot] = second ? keyOf(walk) : element;
       if (second) frame.locals[second.slot] = element;
-      const isDone = loop.round(frame, walk);
+      const isDone = loop.round(frame, walk, element);
       if (innerEnd > slot + 1) progress.forgetBetween(slot + 1, innerEnd);
       if (isDone) break;
     }
@@ -50,75 +52,37 @@ export function planFold(
 
   return (frame) => {
     const { budget, progress } = frame;
-    const kept = progress.get(slot) as Walk | Outcome<Value> | undefined;
-    if (kept && 'result' in kept) return resultOf(kept, budget);
-    const walk = kept ?? createWalk(range(frame), second !== undefined);
+    const kept = progress.get(slot);
+    if (kept?.kind === 'value' || kept?.kind === 'error') return resultOf(kept, budget);
+    const walk = kept?.kind === 'walk' ? kept : createWalk(range(frame), second !== undefined);
     if (kept) budget.goOnAt(kept.left);
     try {
       const value = walkOn(walk, frame);
-      if (progress.wasInterrupted) progress.set(slot, { left: budget.left, result: { value } });
+      if (progress.wasInterrupted) progress.set(slot, { kind: 'value', value, left: budget.left });
       return value;
     } catch (error) {
       if (error instanceof Interruption) progress.set(slot, walk);
-      else if (progress.wasInterrupted) progress.set(slot, { left: budget.left, result: { error } });
+      else if (progress.wasInterrupted) progress.set(slot, { kind: 'error', error, left: budget.left });
       throw error;
     }
   };
 }
 
-function resultOf({ left, result }: Outcome<Value>, budget: Budget): Value {
-  budget.left = left;
-  if ('error' in result) throw result.error;
-  return result.value;
-}
-
-interface Walk {
-  readonly elements: readonly Value[];
-  /** Those of a map. With one variable they are its elements. */
-  readonly keys: readonly Value[] | undefined;
-  at: number;
-  /** The budget before the round that it is in. */
-  left: number;
-  /** The result of the rounds so far. */
-  readonly made: Value[];
-  readonly entries: (readonly [Value, Value])[];
-  failed: EvaluationError | undefined;
-  decided: boolean;
-}
-
-function createWalk(range: Value, withValues: boolean): Walk {
-  const start = { at: 0, left: 0, made: [], entries: [], failed: undefined, decided: false };
-  if (Array.isArray(range)) return { ...start, elements: range, keys: undefined };
-  if (!(range instanceof MapValue)) throw notWalkable(range, withValues);
-  const entries = [...range.entries()];
-  const keys = entries.map(([key]) => key);
-  return { ...start, keys, elements: withValues ? entries.map(([, value]) => value) : keys };
-}
-
-/** In the words of kube-apiserver. */
-const notWalkable = (range: Value, withValues: boolean): EvaluationError =>
-  new EvaluationError(
-    withValues
-      ? `unsupported comprehension range type: ${goTypeOf(range)}`
-      : `got '${goTypeOf(range)}', expected iterable type`,
-  );
-
-const goTypeNames: Readonly<Record<string, string>> = { null_type: 'Null', optional_type: 'Optional' };
-
-function goTypeOf(value: Value): string {
-  const name = typeNameOf(value).replace('google.protobuf.', '');
-  return `types.${goTypeNames[name] ?? name.charAt(0).toUpperCase() + name.slice(1)}`;
+function resultOf(outcome: Outcome, budget: Budget): Value {
+  budget.left = outcome.left;
+  if (outcome.kind === 'error') throw outcome.error;
+  return outcome.value;
 }
 
 interface Loop {
   /** Whether it was the last one. What it adds to the walk it adds at its end: before that it may be interrupted. */
-  round(frame: Frame, walk: Walk): boolean;
-  end(walk: Walk, budget: Budget): Value;
+  readonly round: (frame: Frame, walk: Walk, element: Value) => boolean;
+  readonly end: (walk: Walk, budget: Budget) => Value;
 }
 
 interface Body {
-  counts(frame: Frame): boolean;
-  result(frame: Frame): Value;
+  readonly counts: (frame: Frame) => boolean;
+  readonly result: (frame: Frame) => Value;
 }
 
 function loopOf(node: Fold, { counts, result }: Body): Loop {
@@ -132,13 +96,13 @@ function loopOf(node: Fold, { counts, result }: Body): Loop {
         ({ made }) => made.length === 1,
       );
     case 'filter':
-      return collector((frame, { made, elements, at }) => counts(frame) && made.push(elements[at] as Value));
+      return collector((frame, { made }, element) => counts(frame) && made.push(element));
     case 'map':
       return collector((frame, { made }) => counts(frame) && made.push(result(frame)));
     case 'sortBy':
       return collector(
-        (frame, { made }) => made.push(result(frame)),
-        ({ elements, made }, budget) => sortByKeys(elements, made, budget),
+        (frame, { entries }, element) => entries.push([result(frame), element]),
+        ({ entries }, budget) => sortByKeys(entries, budget),
       );
     case 'transformMap':
       return collector(
@@ -150,15 +114,20 @@ function loopOf(node: Fold, { counts, result }: Body): Loop {
         (frame, walk) => counts(frame) && walk.entries.push(...getEntries(result(frame))),
         ({ entries }) => new EntryMap(entries),
       );
+    default:
+      return unreachable(node.form);
   }
 }
 
 /** Takes from every element; a list of what was made unless something else follows from it. */
-function collector(take: (frame: Frame, walk: Walk) => unknown, end: Loop['end'] = ({ made }) => made): Loop {
+function collector(
+  take: (frame: Frame, walk: Walk, element: Value) => unknown,
+  end: Loop['end'] = ({ made }) => made,
+): Loop {
   return {
     end,
-    round: (frame, walk) => {
-      take(frame, walk);
+    round: (frame, walk, element) => {
+      take(frame, walk, element);
       return false;
     },
   };

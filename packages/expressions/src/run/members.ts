@@ -38,7 +38,10 @@ export const planOptionalIndex =
   (frame) =>
     new Optional(elementOf(operand(frame), index(frame)));
 
-const describeKey = (key: Value): string => (key instanceof Uint ? String(key.value) : String(key));
+function describeKey(key: Value): string {
+  if (key instanceof Uint) return String(key.value);
+  return typeof key === 'object' && key !== null ? typeNameOf(key) : String(key);
+}
 
 const hasMember = (container: Value, field: string): boolean =>
   container instanceof ConstructedObject || container instanceof JsonPatchOperation

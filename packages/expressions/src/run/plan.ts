@@ -1,3 +1,4 @@
+import { invariant, unreachable } from '@cluster-apiserver/base';
 import type { OverloadsOf } from '../check/check.ts';
 import { type Declarations, type Locals, resolveReference, withLocal } from '../check/names.ts';
 import { jsonPatchType } from '../environment/patch-types.ts';
@@ -70,15 +71,22 @@ function planForm(node: Node, declared: PlanContext, locals: Locals | undefined)
         return node.flat ? body(frame) : new Optional(body(frame));
       };
     }
+    default:
+      return unreachable(node);
   }
 }
 
 function planReference(node: Node, declared: Declarations, locals: Locals | undefined): Plan | undefined {
   const found = resolveReference(node, declared, locals);
-  switch (found?.kind) {
+  if (!found) return undefined;
+  switch (found.kind) {
     case 'local': {
       const { slot } = found.local;
-      return ({ locals: values }) => values[slot] as Value;
+      return ({ locals: values }) => {
+        const value = values[slot];
+        invariant(value !== undefined, 'a macro sets its variables before its body runs');
+        return value;
+      };
     }
     case 'variable':
       return ({ variables }) => {
@@ -88,8 +96,8 @@ function planReference(node: Node, declared: Declarations, locals: Locals | unde
       };
     case 'type':
       return () => found.value;
-    case undefined:
-      return undefined;
+    default:
+      return unreachable(found);
   }
 }
 
@@ -124,23 +132,18 @@ function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, c
 /** Cost from which on the result of a call is kept when the evaluation restarts after an interruption. */
 const costlySteps = 32;
 
-interface Kept {
-  readonly left: number;
-  readonly value: Value;
-}
-
 function cacheIfCostly(slot: number, run: Plan): Plan {
   return (frame) => {
     const { budget, progress } = frame;
-    const kept = progress.get(slot) as Kept | undefined;
-    if (kept) {
+    const kept = progress.get(slot);
+    if (kept?.kind === 'value') {
       budget.left = kept.left;
       return kept.value;
     }
     const before = budget.left;
     const value = run(frame);
     if (before - budget.left >= costlySteps) {
-      progress.set(slot, { left: budget.left, value });
+      progress.set(slot, { kind: 'value', value, left: budget.left });
       if (budget.isTurnOver) throw new Interruption();
     }
     return value;

@@ -1,3 +1,7 @@
+import type { Comparison } from '../values/comparison.ts';
+import type { Value } from '../values/value.ts';
+import type { Walk } from './walk.ts';
+
 /**
  * An evaluation stops in the middle: its turn is over, or it waits for an answer. It is no error of the expression, and
  * nothing in it catches it. The evaluation then begins again, with what its `Progress` has kept.
@@ -14,25 +18,34 @@ export class Interruption extends Error {
 }
 
 /** What a part of an expression came to, and the budget that was left then, so that beginning again costs nothing. */
-export interface Outcome<T> {
+export type Outcome =
+  | { readonly kind: 'value'; readonly value: Value; readonly left: number }
+  | { readonly kind: 'error'; readonly error: unknown; readonly left: number };
+
+/** A comparison that was interrupted, and the budget that was left then. */
+interface PendingComparison {
+  readonly kind: 'comparison';
+  readonly comparison: Comparison;
   readonly left: number;
-  readonly result: { readonly value: T } | { readonly error: unknown };
 }
+
+/** What is kept of one part of an expression. */
+type State = Outcome | PendingComparison | Walk;
 
 /**
  * What an interrupted evaluation has done, by the slots of its loops and of its costly calls. It is empty until
  * something is worth keeping, so that a cheap expression pays for one comparison.
  */
 export class Progress {
-  #states: Map<number, unknown> | undefined;
+  #states: Map<number, State> | undefined;
   /** Nothing before the first interruption took long, and after it all that is done is kept. */
   wasInterrupted = false;
 
-  get(slot: number): unknown {
+  get(slot: number): State | undefined {
     return this.#states?.get(slot);
   }
 
-  set(slot: number, state: unknown): void {
+  set(slot: number, state: State): void {
     this.#states ??= new Map();
     this.#states.set(slot, state);
   }

@@ -15,8 +15,10 @@ export class SyntaxFault extends Error {
 
 /** `1:5: undefined field 'foo'`, and below it the line with a caret: what a terminal can show and a log can hold. */
 export function describeFault(text: string, { at, message }: Fault): string {
-  const before = text.slice(0, at).split('\n');
-  const column = Array.from(before.at(-1) as string).length;
-  const line = text.split('\n')[before.length - 1] as string;
-  return `ERROR: <input>:${before.length}:${column + 1}: ${message}\n | ${line}\n | ${'.'.repeat(column)}^`;
+  const before = text.slice(0, at);
+  const start = before.lastIndexOf('\n') + 1;
+  const column = Array.from(before.slice(start)).length;
+  const [line = ''] = text.slice(start).split('\n', 1);
+  const number = before.split('\n').length;
+  return `ERROR: <input>:${number}:${column + 1}: ${message}\n | ${line}\n | ${'.'.repeat(column)}^`;
 }

@@ -11,54 +11,58 @@ export function expandMacro(
   args: readonly Node[],
   at: number,
 ): Node | undefined {
-  const [first, second, third, fourth] = args;
+  const [first, second] = args;
   if (!target) return name === 'has' && first && args.length === 1 ? make(at, expandHas(first)) : undefined;
-  if (!first || !second || args.length > 4) return undefined;
-
-  const fold = (form: Fold['form'], variables: readonly Node[], predicate?: Node, result?: Node): Node =>
-    make(at, { kind: 'fold', form, range: target, variables: namesOf(variables), predicate, result });
-  switch (`${name}/${args.length}`) {
-    case 'all/2':
-    case 'exists/2':
-    case 'filter/2':
-      return fold(name as 'all' | 'exists' | 'filter', [first], second);
-    case 'exists_one/2':
-      return fold('existsOne', [first], second);
-    case 'map/2':
-      return fold('map', [first], undefined, second);
-    case 'map/3':
-      return fold('map', [first], second, third);
-    case 'sortBy/2':
-      return fold('sortBy', [first], undefined, second);
-    case 'all/3':
-    case 'exists/3':
-      return fold(name as 'all' | 'exists', [first, second], third);
-    case 'exists_one/3':
-    case 'existsOne/3':
-      return fold('existsOne', [first, second], third);
-    case 'transformList/3':
-      return fold('map', [first, second], undefined, third);
-    case 'transformList/4':
-      return fold('map', [first, second], third, fourth);
-    case 'transformMap/3':
-    case 'transformMapEntry/3':
-      return fold(name as 'transformMap' | 'transformMapEntry', [first, second], undefined, third);
-    case 'transformMap/4':
-    case 'transformMapEntry/4':
-      return fold(name as 'transformMap' | 'transformMapEntry', [first, second], third, fourth);
-    case 'optMap/2':
-    case 'optFlatMap/2':
-      return make(at, {
-        kind: 'optional map',
-        target,
-        variable: variableOf(first),
-        body: second,
-        flat: name === 'optFlatMap',
-      });
-    default:
-      return undefined;
-  }
+  if (!first || !second) return undefined;
+  const call = `${name}/${args.length}`;
+  if (call === 'optMap/2' || call === 'optFlatMap/2')
+    return make(at, {
+      kind: 'optional map',
+      target,
+      variable: variableOf(first),
+      body: second,
+      flat: name === 'optFlatMap',
+    });
+  const shape = foldShapes.get(call);
+  if (!shape) return undefined;
+  return make(at, {
+    kind: 'fold',
+    form: shape.form,
+    range: target,
+    variables: shape.variables === 1 ? [variableOf(first)] : namesOf(first, second),
+    predicate: shape.predicate === undefined ? undefined : args[shape.predicate],
+    result: shape.result === undefined ? undefined : args[shape.result],
+  });
 }
+
+/** How many of the arguments of a macro name variables, and where the others are. */
+interface FoldShape {
+  readonly form: Fold['form'];
+  readonly variables: 1 | 2;
+  readonly predicate?: number;
+  readonly result?: number;
+}
+
+/** By name and number of arguments. */
+const foldShapes: ReadonlyMap<string, FoldShape> = new Map<string, FoldShape>([
+  ['all/2', { form: 'all', variables: 1, predicate: 1 }],
+  ['exists/2', { form: 'exists', variables: 1, predicate: 1 }],
+  ['filter/2', { form: 'filter', variables: 1, predicate: 1 }],
+  ['exists_one/2', { form: 'existsOne', variables: 1, predicate: 1 }],
+  ['map/2', { form: 'map', variables: 1, result: 1 }],
+  ['map/3', { form: 'map', variables: 1, predicate: 1, result: 2 }],
+  ['sortBy/2', { form: 'sortBy', variables: 1, result: 1 }],
+  ['all/3', { form: 'all', variables: 2, predicate: 2 }],
+  ['exists/3', { form: 'exists', variables: 2, predicate: 2 }],
+  ['exists_one/3', { form: 'existsOne', variables: 2, predicate: 2 }],
+  ['existsOne/3', { form: 'existsOne', variables: 2, predicate: 2 }],
+  ['transformList/3', { form: 'map', variables: 2, result: 2 }],
+  ['transformList/4', { form: 'map', variables: 2, predicate: 2, result: 3 }],
+  ['transformMap/3', { form: 'transformMap', variables: 2, result: 2 }],
+  ['transformMap/4', { form: 'transformMap', variables: 2, predicate: 2, result: 3 }],
+  ['transformMapEntry/3', { form: 'transformMapEntry', variables: 2, result: 2 }],
+  ['transformMapEntry/4', { form: 'transformMapEntry', variables: 2, predicate: 2, result: 3 }],
+]);
 
 function expandHas(argument: Node): Form {
   if (argument.kind !== 'select' || argument.mode !== 'value')
@@ -66,10 +70,10 @@ function expandHas(argument: Node): Form {
   return { kind: 'select', operand: argument.operand, field: argument.field, mode: 'presence' };
 }
 
-function namesOf(nodes: readonly Node[]): [string] | [string, string] {
-  const [first, second] = nodes.map(variableOf) as [string, string?];
-  if (first === second) throw new SyntaxFault((nodes[1] as Node).at, 'the two variables of a macro need two names');
-  return second === undefined ? [first] : [first, second];
+function namesOf(first: Node, second: Node): [string, string] {
+  const [one, two] = [variableOf(first), variableOf(second)];
+  if (one === two) throw new SyntaxFault(second.at, 'the two variables of a macro need two names');
+  return [one, two];
 }
 
 function variableOf(node: Node): string {

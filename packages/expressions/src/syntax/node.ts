@@ -1,3 +1,4 @@
+import { unreachable } from '@cluster-apiserver/base';
 import type { Value } from '../values/value.ts';
 
 /** An expression as a tree, macros already told apart from calls. `at` is an offset in the text. */
@@ -76,6 +77,8 @@ export function childrenOf(node: Form): readonly Node[] {
       return [node.range, node.predicate, node.result].filter((child) => child !== undefined);
     case 'optional map':
       return [node.target, node.body];
+    default:
+      return unreachable(node);
   }
 }
 

@@ -13,7 +13,7 @@ export function readText(text: string, start: number): { value: string | Uint8Ar
       throw new SyntaxFault(start, `Syntax error: token recognition error at: '${text.slice(start, at)}'`);
     if (text.startsWith(quote, at)) break;
     if (found !== '\\') {
-      const point = String.fromCodePoint(text.codePointAt(at) as number);
+      const point = codePointAt(text, at);
       // All line endings become \n, on every platform.
       const lineEnd = point === '\r';
       pieces.push(lineEnd ? '\n' : point);
@@ -42,34 +42,38 @@ export function readText(text: string, start: number): { value: string | Uint8Ar
   };
 }
 
-const plainEscapes: Readonly<Record<string, string>> = {
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-  '\\': '\\',
-  '?': '?',
-  '"': '"',
-  "'": "'",
-  '`': '`',
-};
+/** The character that starts there, whole even if it takes two units of UTF-16. */
+export function codePointAt(text: string, at: number): string {
+  const [point = ''] = text.slice(at, at + 2);
+  return point;
+}
+
+const plainEscapes: ReadonlyMap<string, string> = new Map([
+  ['a', '\x07'],
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+  ['v', '\v'],
+  ['\\', '\\'],
+  ['?', '?'],
+  ['"', '"'],
+  ["'", "'"],
+  ['`', '`'],
+]);
 const codeEscape = /\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))/y;
 
 /** In bytes, `\x` and octal escapes are single bytes and code points cannot be named. */
 function readEscape(text: string, at: number, bytes: boolean): { piece: string | number; end: number } {
-  const plain = Object.hasOwn(plainEscapes, text.slice(at + 1, at + 2))
-    ? plainEscapes[text[at + 1] as string]
-    : undefined;
+  const plain = plainEscapes.get(text.slice(at + 1, at + 2));
   if (plain !== undefined) return { piece: plain, end: at + 2 };
   codeEscape.lastIndex = at;
   const [whole, x, short, long, octal] = codeEscape.exec(text) ?? [];
   const named = short ?? long;
   if (whole === undefined || (bytes && named !== undefined))
     throw new SyntaxFault(at, `Syntax error: unable to unescape '${text.slice(at, at + 2)}'`);
-  const code = octal === undefined ? Number.parseInt(x ?? (named as string), 16) : Number.parseInt(octal, 8);
+  const code = Number.parseInt(octal ?? x ?? named ?? '', octal === undefined ? 16 : 8);
   if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
     throw new SyntaxFault(at, `Syntax error: ${whole} is no code point`);
   return { piece: code, end: at + whole.length };

@@ -1,6 +1,6 @@
 import { Uint, type Value } from '../values/value.ts';
 import { SyntaxFault } from './fault.ts';
-import { readText } from './text-literal.ts';
+import { codePointAt, readText } from './text-literal.ts';
 
 export interface Token {
   readonly at: number;
@@ -53,10 +53,7 @@ export function* tokenize(text: string): Generator<Token, Token> {
       const found = take(pattern);
       if (found) return { token: { at, kind, text: found[1] ?? found[0] }, end: at + found[0].length };
     }
-    throw new SyntaxFault(
-      at,
-      `Syntax error: token recognition error at: '${String.fromCodePoint(text.codePointAt(at) as number)}'`,
-    );
+    throw new SyntaxFault(at, `Syntax error: token recognition error at: '${codePointAt(text, at)}'`);
   }
 }
 

@@ -34,7 +34,7 @@ function equalOpaque(left: Opaque, right: Value): boolean {
 function equalLists(left: readonly Value[], right: readonly Value[], budget: Budget): boolean {
   if (left.length !== right.length) return false;
   budget.charge(left.length);
-  return left.every((element, index) => equal(element, right[index] as Value, budget));
+  return left.every((element, index) => equalIfAny(element, right[index], budget));
 }
 
 function equalMaps(left: MapValue, right: MapValue, budget: Budget): boolean {

@@ -62,8 +62,8 @@ export function parseIp(text: string): Ip {
 }
 
 export function parseCidr(text: string): Cidr {
-  const [address, length = '', ...more] = text.split('/', 3);
-  const ip = readIp(address as string);
+  const [address = '', length = '', ...more] = text.split('/', 3);
+  const ip = readIp(address);
   if (!ip || more.length > 0 || !/^(0|[1-9]\d{0,2})$/.test(length) || Number(length) > ip.bits)
     throw new EvaluationError('not an address range such as 10.0.0.0/8');
   return new Cidr(ip, Number(length));

@@ -1,9 +1,7 @@
-import { isRawNumber } from '@cluster-apiserver/model';
+import { isJsonObject, isRawNumber, type JsonObject } from '@cluster-apiserver/model';
 import { jsonDepthMax, tooDeep } from './json-depth.ts';
 import { type Entry, MapValue } from './map-value.ts';
 import type { Value } from './value.ts';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * An object of the API. Whole numbers are ints, a property that is not there is no key, and names mean themselves: what
@@ -11,13 +9,13 @@ type Json = Readonly<Record<string, unknown>>;
  * object, so a part becomes a value when it is looked at.
  */
 class JsonMap extends MapValue {
-  readonly json: Json;
+  readonly json: JsonObject;
   readonly #depth: number;
   /** Objects and lists that were looked at. */
   #parts: Map<string, Value> | undefined;
   #names: readonly string[] | undefined;
 
-  constructor(json: Json, depth: number) {
+  constructor(json: JsonObject, depth: number) {
     super();
     this.json = json;
     this.#depth = depth;
@@ -63,9 +61,9 @@ export function fromApiJson(json: unknown, depth = 0): Value {
     case 'number':
       return Number.isInteger(json) ? BigInt(json) : json;
     case 'object':
-      if (json === null) return null;
+      if (isJsonObject(json)) return new JsonMap(json, depth);
       if (Array.isArray(json)) return json.map((element) => fromApiJson(element, depth + 1));
-      return isRawNumber(json) ? BigInt(json.rawJSON) : new JsonMap(json as Json, depth);
+      return isRawNumber(json) ? BigInt(json.rawJSON) : null;
     default:
       return null;
   }

@@ -89,7 +89,14 @@ const decimalExponents: Readonly<Record<string, number>> = {
   P: 15,
   E: 18,
 };
-const binaryExponents: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
+const binaryExponents: ReadonlyMap<string, number> = new Map([
+  ['Ki', 10],
+  ['Mi', 20],
+  ['Gi', 30],
+  ['Ti', 40],
+  ['Pi', 50],
+  ['Ei', 60],
+]);
 
 /** Undefined when the text is none. */
 export function parseQuantity(text: string): Quantity | undefined {
@@ -99,14 +106,9 @@ export function parseQuantity(text: string): Quantity | undefined {
   if (sign === undefined) return undefined;
   const digits = (whole || '0') + fraction;
   const negative = sign === '-';
-  if (Object.hasOwn(binaryExponents, suffix))
-    return parseBinary(
-      BigInt(digits),
-      (whole || '0').length,
-      fraction.length,
-      binaryExponents[suffix] as number,
-      negative,
-    );
+  const binaryExponent = binaryExponents.get(suffix);
+  if (binaryExponent !== undefined)
+    return parseBinary(BigInt(digits), (whole || '0').length, fraction.length, binaryExponent, negative);
   const exponent = readDecimalExponent(suffix);
   if (exponent === undefined || Math.abs(exponent) > exponentMax) return undefined;
   const units = (negative ? -1n : 1n) * BigInt(digits);

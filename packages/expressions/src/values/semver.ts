@@ -1,14 +1,17 @@
 import { Opaque } from './value.ts';
 
+/** By their weight. */
+export const numberNames = ['major', 'minor', 'patch'] as const;
+type SemverNumbers = Readonly<Record<(typeof numberNames)[number], bigint>>;
+
 /** A version as Semantic Versioning 2.0 has it. */
 export class Semver extends Opaque {
   override readonly typeName = 'kubernetes.Semver';
-  /** Major, minor, patch. */
-  readonly numbers: readonly [bigint, bigint, bigint];
+  readonly numbers: SemverNumbers;
   /** The identifiers of a pre-release; those of digits are numbers. */
   readonly preRelease: readonly (bigint | string)[];
 
-  constructor(numbers: readonly [bigint, bigint, bigint], preRelease: readonly (bigint | string)[]) {
+  constructor(numbers: SemverNumbers, preRelease: readonly (bigint | string)[]) {
     super();
     this.numbers = numbers;
     this.preRelease = preRelease;
@@ -24,8 +27,8 @@ export class Semver extends Opaque {
 
   /** Build metadata says nothing about the order. */
   compare(other: Semver): -1 | 0 | 1 {
-    for (const [index, number] of this.numbers.entries()) {
-      const order = compareParts(number, other.numbers[index] as bigint);
+    for (const name of numberNames) {
+      const order = compareParts(this.numbers[name], other.numbers[name]);
       if (order !== 0) return order;
     }
     const [one, two] = [this.preRelease, other.preRelease];
@@ -59,11 +62,11 @@ const semverLengthMax = 256;
 export function parseSemver(text: string): Semver | undefined {
   if (text.length > semverLengthMax) return undefined;
   const [, major, minor, patch, preRelease = '', build = ''] = form.exec(text) ?? [];
-  if (major === undefined) return undefined;
-  const numbers = [major, minor as string, patch as string].map(BigInt) as [bigint, bigint, bigint];
+  if (major === undefined || minor === undefined || patch === undefined) return undefined;
+  const numbers = { major: BigInt(major), minor: BigInt(minor), patch: BigInt(patch) };
   const identifiers = preRelease === '' ? [] : preRelease.split('.');
   const isSound =
-    numbers.every((part) => part <= uintMax) &&
+    numberNames.every((name) => numbers[name] <= uintMax) &&
     identifiers.every((part) => part !== '' && (!/^\d+$/.test(part) || isNumber(part))) &&
     (build === '' || build.split('.').every((part) => part !== ''));
   return isSound
@@ -81,7 +84,7 @@ export function normalizeSemver(text: string): string | undefined {
   if (text.length > semverLengthMax) return undefined;
   const [major = '', minor, ...rest] = text.replace(/^v/, '').split('.');
   const parts = [major, ...(minor === undefined ? [] : [minor]), ...(rest.length === 0 ? [] : [rest.join('.')])];
-  if (parts.length < 3 && /[+-]/.test(parts.at(-1) as string)) return undefined;
+  if (rest.length === 0 && /[+-]/.test(minor ?? major)) return undefined;
   const trimmed = parts.map((part) =>
     part.length > 1 ? part.replace(/^0+(?=\d)/, '').replace(/^0+(?!\d)/, '0') : part,
   );

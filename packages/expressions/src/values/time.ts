@@ -1,3 +1,4 @@
+import { requireValue } from '@cluster-apiserver/base';
 import { Duration, EvaluationError, Timestamp } from './value.ts';
 
 export const perSecond = 1_000_000_000n;
@@ -43,15 +44,15 @@ export function formatTimestamp({ nanoseconds }: Timestamp): string {
   return `${date.toISOString().slice(0, 19)}${digits}Z`;
 }
 
-const units: Readonly<Record<string, bigint>> = {
-  h: 3600n * perSecond,
-  m: 60n * perSecond,
-  s: perSecond,
-  ms: 1_000_000n,
-  us: 1000n,
-  µs: 1000n,
-  ns: 1n,
-};
+const units: ReadonlyMap<string, bigint> = new Map([
+  ['h', 3600n * perSecond],
+  ['m', 60n * perSecond],
+  ['s', perSecond],
+  ['ms', 1_000_000n],
+  ['us', 1000n],
+  ['µs', 1000n],
+  ['ns', 1n],
+]);
 
 /** More digits than any duration has would only be work. */
 const durationLengthMax = 100;
@@ -62,8 +63,8 @@ export function parseDuration(text: string): Duration {
   if (amounts === '' || text.length > durationLengthMax)
     throw new EvaluationError('a duration is written as in 1h30m or 1.5s');
   let total = 0n;
-  for (const [, whole, fraction = '', unit] of amounts.matchAll(/(\d*)\.?(\d*)(h|ms|m|s|us|µs|ns)/g)) {
-    const scale = units[unit as string] as bigint;
+  for (const [, whole, fraction = '', unit = ''] of amounts.matchAll(/(\d*)\.?(\d*)(h|ms|m|s|us|µs|ns)/g)) {
+    const scale = requireValue(units.get(unit), 'each unit of the pattern has a scale');
     total += BigInt(whole || 0) * scale + (BigInt(fraction || 0) * scale) / 10n ** BigInt(fraction.length);
   }
   return createDuration(sign === '-' ? -total : total);

@@ -17,13 +17,13 @@ export function toJson(value: Value): unknown {
   if (value instanceof Timestamp) return formatTimestamp(value);
   if (value instanceof Duration) return formatDuration(value);
   if (value instanceof MapValue)
-    return jsonObject(
+    return toJsonObject(
       Array.from(value.entries(), ([key, held]) => {
         if (typeof key !== 'string') throw new EvaluationError('a map with keys that are no strings is no JSON');
         return [key, held];
       }),
     );
-  if (value instanceof ConstructedObject) return jsonObject(value.fields);
+  if (value instanceof ConstructedObject) return toJsonObject(value.fields);
   if (value instanceof Optional) {
     if (value.value === undefined) throw new EvaluationError('optional.none() dereference');
     return toJson(value.value);
@@ -32,7 +32,8 @@ export function toJson(value: Value): unknown {
   throw new EvaluationError(`a value of type ${typeNameOf(value)} is no JSON`);
 }
 
-function jsonObject(entries: Iterable<readonly [string, Value]>): Record<string, unknown> {
+/** Fields by their names. */
+export function toJsonObject(entries: Iterable<readonly [string, Value]>): Record<string, unknown> {
   const json: Record<string, unknown> = {};
   for (const [name, value] of entries) setOwn(json, name, toJson(value));
   return json;

@@ -1,3 +1,4 @@
+import { requireValue } from '@cluster-apiserver/base';
 import { readIpv6 } from './ip.ts';
 import { EvaluationError, Opaque } from './value.ts';
 
@@ -134,7 +135,7 @@ function readPath(path: string): string {
   const decoded = decodeBytes(path);
   if (/^[A-Za-z0-9\-_.~$&+,/:;=@!'()*[\]%]*$/.test(path)) return path;
   let escaped = '';
-  for (const byte of decoded) escaped += inPath[byte] as string;
+  for (const byte of decoded) escaped += requireValue(inPath[byte], 'each byte has a form');
   return escaped;
 }
 
@@ -153,9 +154,7 @@ function decodeBytes(text: string): Buffer {
   let [from, to] = [0, 0];
   while (from < bytes.length) {
     const isEscaped = bytes[from] === 0x25;
-    bytes[to++] = isEscaped
-      ? Number.parseInt(bytes.toString('latin1', from + 1, from + 3), 16)
-      : (bytes[from] as number);
+    bytes[to++] = isEscaped ? Number.parseInt(bytes.toString('latin1', from + 1, from + 3), 16) : bytes.readUInt8(from);
     from += isEscaped ? 3 : 1;
   }
   return bytes.subarray(0, to);
