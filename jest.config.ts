@@ -5,7 +5,7 @@ const config: Config = {
   rootDir: '.',
   roots: ['<rootDir>/packages'],
   testMatch: ['**/*.test.ts'],
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/packages/toolchain/test-environment.mjs',
   testEnvironmentOptions: { customExportConditions: ['source', 'node'] },
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
