@@ -79,7 +79,6 @@ export {
   type OwnerReference,
 } from './kind/object.ts';
 export { decodeKubeObject } from './kind/decode-kube-object.ts';
-export { isJsonObject, type JsonObject } from './json/json-object.ts';
 export { defineReview, type Review } from './kind/review.ts';
 export {
   deleteOptions,
