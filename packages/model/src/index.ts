@@ -1,12 +1,12 @@
 export {
   type AbacPolicy,
   type AccessDecision,
-  type AccessQuestion,
+  type AccessAttributes,
   type AccessRules,
   type AccessRequirement,
   type AccessSelector,
   decisionNotReady,
-  type ResourceQuestion,
+  type ResourceAttributes,
   type UserInfo,
 } from './access.ts';
 export { MalformedTextError, type Parsed, parseDeepJson, parseJson, type TextFault } from './json/json.ts';
