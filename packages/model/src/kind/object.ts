@@ -1,3 +1,5 @@
+import { invariant } from '@cluster-apiserver/base';
+import { isJsonObject } from '../json/json-object.ts';
 import type { objectMeta } from '../schema/common.ts';
 import type { ValueOf } from '../schema/schema.ts';
 
@@ -8,6 +10,15 @@ export interface KubeObject {
   apiVersion?: string;
   metadata: ObjectMeta;
   [field: string]: unknown;
+}
+
+/** Distinguishes objects from other values. It does not check fields, which is what decoding does. */
+export const isKubeObject = (value: unknown): value is KubeObject =>
+  isJsonObject(value) && isJsonObject(value['metadata']);
+
+export function requireKubeObject(value: unknown): KubeObject {
+  invariant(isKubeObject(value), 'an object without metadata has no name');
+  return value;
 }
 
 export type ObjectMeta = ValueOf<typeof objectMeta>;
