@@ -70,7 +70,14 @@ export { type JsonPatch, applyJsonPatch, readJsonPatch } from './patch/json-patc
 export { applyMergePatch } from './patch/merge-patch.ts';
 export { sameJson } from './json/same-json.ts';
 export { applyStrategicMergePatch } from './patch/strategic-merge-patch.ts';
-export type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from './kind/object.ts';
+export {
+  isKubeObject,
+  type KubeObject,
+  type ManagedFieldsEntry,
+  type ObjectMeta,
+  type OwnerReference,
+} from './kind/object.ts';
+export { isJsonObject } from './json/json-object.ts';
 export { defineReview, type Review } from './kind/review.ts';
 export {
   deleteOptions,

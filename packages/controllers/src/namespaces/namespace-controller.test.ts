@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { toSyncTask, callUntil, seededRandom } from '@cluster-apiserver/base';
-import { kinds, namespace as namespaceKind } from '@cluster-apiserver/kinds';
+import { kinds, namespaceKind as namespaceKind } from '@cluster-apiserver/kinds';
 import { decode, encodeProtobuf, type KubeObject } from '@cluster-apiserver/model';
 import {
   create,

@@ -47,7 +47,7 @@ const selfSpec = object(accessFields, {
   ),
 });
 
-const spec = object(
+const specSchema = object(
   {
     ...accessFields,
     user: field(3, string, 'User whose permission is checked. If groups are empty, the user has no groups.'),
@@ -68,7 +68,7 @@ const common = {
   requiredFields: ['spec'],
 };
 const statusField = field(3, status, 'Filled by the server.', 'always');
-const fields = { spec: field(2, spec, 'What is asked.', 'always'), status: statusField };
+const fields = { spec: field(2, specSchema, 'What is asked.', 'always'), status: statusField };
 const selfFields = { spec: field(2, selfSpec, 'What is asked.', 'always'), status: statusField };
 
 /** A review of any user. A review of the requester itself names no user. */
