@@ -110,12 +110,8 @@ export async function reclaimSpace(url: string): Promise<void> {
 
 /** All keys. */
 export async function allKeys(url: string): Promise<string[]> {
-  const { kvs = [] } = await post<RangeAnswer>(url, '/v3/kv/range', {
-    key: 'AA==',
-    range_end: 'AA==',
-    keys_only: true,
-  });
-  return kvs.map(({ key }) => text(key));
+  const range = await post(url, '/v3/kv/range', { key: 'AA==', range_end: 'AA==', keys_only: true });
+  return listAt(range, 'kvs').map((entry) => text(requireText(entry, 'key')));
 }
 
 /** The raw bytes of a key; undefined if it does not exist. */

@@ -113,7 +113,7 @@ const writeOptions = { namespace: undefined, dryRun: false, manager, warn: () =>
 
 async function createDefault(resource: Resource, { metadata, ...rest }: KubeObject, call: Call): Promise<void> {
   const { kind, apiVersion, schema } = resource.kind;
-  const draft = decode(schema, { kind, apiVersion, metadata, ...rest }, () => {}) as KubeObject;
+  const draft = decode(schema, { kind, apiVersion, metadata, ...rest }, () => {});
   const { revision } = await create(resource, draft, writeOptions, call);
   await resource.collection.waitUntilFresh(revision, call);
 }

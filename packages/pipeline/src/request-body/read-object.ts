@@ -55,7 +55,7 @@ function decodeObject(
   const typed = withExplicitReset(withTypeNames(kind, parsed.value));
   const unknown: string[] = [];
   try {
-    const object = decode(kind.schema, typed, (path) => unknown.push(path)) as KubeObject;
+    const object = decode(kind.schema, typed, (path) => unknown.push(path));
     requireKnownFieldsNotDeep(kind, parsed, unknown);
     const outermost = unknown.slice(0, fieldErrorsMax); // of more than these not all are listed anyway
     const faults = [

@@ -152,7 +152,7 @@ async function decodeObject(
   try {
     const decoded = decode(resource.kind.schema, value, (field) =>
       problems.push({ path: field, message: `unknown field ${JSON.stringify(field)}`, saysPath: true }),
-    ) as KubeObject;
+    );
     return { resource, object: await buildObject(resource, decoded, options) };
   } catch (error) {
     if (error instanceof WrongTypeError) problems.push(splitPath(error.message));
