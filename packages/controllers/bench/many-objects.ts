@@ -56,7 +56,7 @@ const quiet = { dryRun: false, manager: 'bench', warn: () => {} };
 
 async function make(resource: Resource, name: string, namespace: string | undefined): Promise<KubeObject> {
   const { kind, apiVersion, schema } = resource.kind;
-  const draft = decode(schema, { kind, apiVersion, metadata: { name } }, () => {}) as KubeObject;
+  const draft = decode(schema, { kind, apiVersion, metadata: { name } }, () => {});
   return (await create(resource, draft, { ...quiet, namespace }, within())).object;
 }
 

@@ -87,7 +87,7 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
     const metadata = { name, namespace, ...(owners && { ownerReferences: owners }), ...(finalizers && { finalizers }) };
     const { kind } = resource;
     const draft = decode(kind.schema, { kind: kind.kind, apiVersion: kind.apiVersion, metadata, ...fields }, () => {});
-    return (await create(resource, draft as KubeObject, { namespace, manager: 'a-test', ...quiet }, call())).object;
+    return (await create(resource, draft, { namespace, manager: 'a-test', ...quiet }, call())).object;
   };
   const everything = {
     namespace: undefined,

@@ -1,12 +1,12 @@
 export {
   type AbacPolicy,
   type AccessDecision,
-  type AccessQuestion,
+  type AccessAttributes,
   type AccessRules,
   type AccessRequirement,
   type AccessSelector,
   decisionNotReady,
-  type ResourceQuestion,
+  type ResourceAttributes,
   type UserInfo,
 } from './access.ts';
 export { MalformedTextError, type Parsed, parseDeepJson, parseJson, type TextFault } from './json/json.ts';
@@ -78,7 +78,6 @@ export {
   type ObjectMeta,
   type OwnerReference,
 } from './kind/object.ts';
-export { decodeKubeObject } from './kind/decode-kube-object.ts';
 export { defineReview, type Review } from './kind/review.ts';
 export {
   deleteOptions,

@@ -2,7 +2,7 @@
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import { afterEach, beforeEach } from '@jest/globals';
 import { type Call, seededRandom, systemClock, awaitWithin } from '@cluster-apiserver/base';
-import { type AccessQuestion } from '@cluster-apiserver/model';
+import { type AccessAttributes } from '@cluster-apiserver/model';
 import { openRegistry, type Registry } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { recorder } from './recorder.ts';
@@ -23,7 +23,7 @@ export interface TestPipeline {
   /** How many request bodies were read. */
   bodiesRead: number;
   /** What the authorizer was asked. */
-  readonly asked: readonly { readonly question: AccessQuestion; readonly call: Call }[];
+  readonly asked: readonly { readonly attributes: AccessAttributes; readonly call: Call }[];
   /** The audit records of requests with the query parameter `audited`. */
   readonly recorded: readonly string[];
   /** Aborts when the client leaves. */
@@ -70,7 +70,7 @@ export function usePipeline(): TestPipeline {
     faults: [] as unknown[],
     counted: [] as { verb: string; code: number }[],
     bodiesRead: 0,
-    asked: [] as { readonly question: AccessQuestion; readonly call: Call }[],
+    asked: [] as { readonly attributes: AccessAttributes; readonly call: Call }[],
     recorded: [] as string[],
     gone: new AbortController(),
     isStorageSilent: false,
@@ -105,9 +105,9 @@ export function usePipeline(): TestPipeline {
     });
     const { resources, views } = registry;
     const authorizer: Authorizer = {
-      authorize: (question, call) => {
-        state.asked.push({ question, call });
-        const { user, verb } = question;
+      authorize: (attributes, call) => {
+        state.asked.push({ attributes, call });
+        const { user, verb } = attributes;
         if (user.groups.includes('masters')) return { verdict: 'allow', annotations: { rule: 'masters' } };
         if (user.groups.includes('early')) return { verdict: 'notReady' };
         if (user.groups.includes('managers') && verb === 'impersonate') return { verdict: 'allow' };

@@ -185,7 +185,7 @@ export function useWatches(): Watches {
 
   async function make(name: string, annotations = {}): Promise<number> {
     const names = { kind: 'Robot', apiVersion: 'v1' };
-    const object = decode(kind.schema, { ...names, metadata: { name, annotations } }, () => {}) as KubeObject;
+    const object = decode(kind.schema, { ...names, metadata: { name, annotations } }, () => {});
     const options = { namespace: 'n', dryRun: false, manager: 'm', warn: () => {} };
     return (await create(resource, object, options, call)).revision as number;
   }

@@ -1,6 +1,6 @@
 import { callUntil, type Clock, seededRandom } from '@cluster-apiserver/base';
 import { compile, type Expression, type Type, types } from '@cluster-apiserver/expressions';
-import type { AccessQuestion } from '@cluster-apiserver/model';
+import type { AccessAttributes } from '@cluster-apiserver/model';
 import { type Authorizer, type WebhookAuthorizerOptions, createWebhookAuthorizer } from '../../src/index.ts';
 import { type HttpsResponse, HttpsError, type HttpsRequest } from '../../src/https/https-client.ts';
 
@@ -109,7 +109,7 @@ export function scriptedWebhook(
 
 export const call = callUntil(Number.POSITIVE_INFINITY);
 
-export const questionOf = (name: string, part: Partial<AccessQuestion> = {}): AccessQuestion => ({
+export const questionOf = (name: string, part: Partial<AccessAttributes> = {}): AccessAttributes => ({
   user: { name, groups: [] },
   verb: 'get',
   path: '/a',

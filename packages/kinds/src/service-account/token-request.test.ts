@@ -24,7 +24,11 @@ function ask(spec: string, lifetimeSecondsMax?: number, uid = ''): Promise<KubeO
   };
   const { schema, create } = tokenRequest(tokens);
   const { value } = parseJson(`{"metadata":{"name":"robot","namespace":"team","uid":"${uid}"},"spec":${spec}}`);
-  return create(account, decode(schema, value, () => {}) as KubeObject, (text) => warned.push(text));
+  return create(
+    account,
+    decode(schema, value, () => {}),
+    (text) => warned.push(text),
+  );
 }
 
 const refusal = async (spec: string): Promise<StatusError> => {

@@ -27,6 +27,6 @@ export const defineSubresource = <F extends FieldDeclarations>(
   ...defineUnstoredKind(declaration),
   name: declaration.name,
   verbs: ['create'],
-  // It only ever sees objects that the schema has decoded, which makes them ObjectOf<F>.
-  create: declaration.create as unknown as Subresource['create'],
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it only sees requests that the schema of these fields has decoded
+  create: declaration.create as Subresource['create'],
 });

@@ -1,3 +1,4 @@
+import { requireValue } from '@cluster-apiserver/base';
 import { SelectorSyntaxError } from './label-selector.ts';
 
 /** A parsed shard selector: the hash of one field must be in one of the ranges. */
@@ -15,6 +16,7 @@ export interface ShardRange {
 }
 
 const paths: readonly string[] = ['object.metadata.uid', 'object.metadata.namespace'] satisfies ShardPath[];
+const isShardPath = (path: string): path is ShardPath => paths.includes(path);
 /** Each object of a list is compared with all of them. A client that takes part of the objects needs one or two. */
 const rangesMax = 64;
 const spaceEnd = 2n ** 64n;
@@ -26,7 +28,7 @@ export function parseShardSelector(text: string): ShardSelector {
   if (texts.length > rangesMax)
     throw invalidSelector(`it has ${texts.length} ranges, and at most ${rangesMax} are taken`);
   const terms = texts.map(parseTerm);
-  const [first] = terms as [Term, ...Term[]];
+  const first = requireValue(terms[0], 'every text has a first part');
   const other = terms.find(({ path }) => path !== first.path);
   if (other) throw invalidSelector(`all ranges must be of one path, not of ${first.path} and ${other.path}`);
   return { path: first.path, ranges: terms.map(({ range }) => range) };
@@ -40,11 +42,11 @@ interface Term {
 function parseTerm(text: string): Term {
   const match = termForm.exec(text);
   if (!match) throw invalidSelector(`${JSON.stringify(text.trim())} is no shardRange(path, '0x…', '0x…')`);
-  const [, path, from, to] = match as unknown as [string, string, string, string];
-  if (!paths.includes(path)) throw invalidSelector(`the path ${path} is none of ${paths.join(', ')}`);
+  const [, path = '', from = '', to = ''] = match;
+  if (!isShardPath(path)) throw invalidSelector(`the path ${path} is none of ${paths.join(', ')}`);
   const [start, end] = [parseBound(from), parseBound(to)];
   if (start >= end) throw invalidSelector(`the range from ${from} to ${to} is empty`);
-  return { path: path as ShardPath, range: { start: formatBound(start), end: formatBound(end) } };
+  return { path, range: { start: formatBound(start), end: formatBound(end) } };
 }
 
 function parseBound(text: string): bigint {

@@ -67,7 +67,7 @@ const machine = defineView<KubeObject>({
 const stored = (name: string, more: object = {}, metadata: object = {}): string => {
   const known = { name, namespace: 'n', uid: `uid-${name}`, creationTimestamp: '2026-01-01T00:00:00Z' };
   const made = { kind: 'Robot', apiVersion: 'v1', metadata: { ...known, ...metadata }, ...more };
-  return toClientForm(encodeStored(decode(robot.schema, made, () => {}) as KubeObject), 7);
+  return toClientForm(encodeStored(decode(robot.schema, made, () => {})), 7);
 };
 const many = <T>(count: number, of: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => of(i));
 const strings = (count: number, of: string): Record<string, string> =>

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { callUntil, LatencyTracker, seededRandom, systemClock } from '@cluster-apiserver/base';
-import { decode, type KubeObject } from '@cluster-apiserver/model';
+import { decode } from '@cluster-apiserver/model';
 import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { eventually, type FakeClock, fakeClock, type Served, serve } from '../../test/listener.ts';
@@ -70,7 +70,7 @@ beforeEach(async () => {
   const options = { namespace: 'n', dryRun: false, manager: 'm', warn: () => {} };
   for (let n = 0; n < objects; n++) {
     const metadata = { name: `r${n}`, annotations: { large: 'x'.repeat(objectBytes) } };
-    const robot = decode(robotKind.schema, { kind: 'Robot', apiVersion: 'v1', metadata }, () => {}) as KubeObject;
+    const robot = decode(robotKind.schema, { kind: 'Robot', apiVersion: 'v1', metadata }, () => {});
     await create(resource, robot, options, call);
   }
 });

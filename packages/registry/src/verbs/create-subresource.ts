@@ -21,7 +21,7 @@ export function createSubresource(
     const given = withNameOfPath(resource, form, name, inNamespace(incoming, namespace));
     const { object } = await get(resource, { namespace, name }, undefined, call);
     const request = await runAdmission({ served: resource.served, kind: form }, options, given, name);
-    return decode(form.schema, await form.create(object, request, warn), () => {}) as KubeObject;
+    return decode(form.schema, await form.create(object, request, warn), () => {});
   });
 }
 

@@ -1,4 +1,4 @@
-import { schedulerOf } from '@cluster-apiserver/base';
+import { requireValue, schedulerOf } from '@cluster-apiserver/base';
 import {
   badRequest,
   type FieldError,
@@ -64,7 +64,10 @@ export function list(resource: Resource, options: ListOptions, call: Call): Prom
     const shards = options.shards && { shards: options.shards };
     if (view) return { ...(await listFromMemory(resource, view, options, after)), ...shards };
     try {
-      return { ...(await listFromHistory(resource, options, after, exact as Revision, call)), ...shards };
+      return {
+        ...(await listFromHistory(resource, options, after, requireValue(exact, 'the latest state has a view'), call)),
+        ...shards,
+      };
     } catch (error) {
       if (from && error instanceof RevisionCompactedError) throw expiredToken(from, error);
       throw error;
@@ -103,7 +106,7 @@ function continuationOf(
   revision: Revision,
   remaining: (last: string) => number,
 ): Pick<ObjectList, 'continue' | 'remainingItemCount'> {
-  const { key } = objects.at(-1) as StoredObject; // a list that goes on has as many as its limit
+  const { key } = requireValue(objects.at(-1), 'a list that goes on has as many as its limit');
   const { within } = scopeOf(options);
   return {
     continue: encodeContinue({ after: textOfItemKey(key.slice(within.length)), revision }),

@@ -88,7 +88,7 @@ function open(store: Store): void {
 }
 
 const robot = (metadata: object, fields: object = {}): KubeObject =>
-  decode(kind.schema, { kind: 'Robot', apiVersion: 'test.example/v1', metadata, ...fields }, () => {}) as KubeObject;
+  decode(kind.schema, { kind: 'Robot', apiVersion: 'test.example/v1', metadata, ...fields }, () => {});
 const options = { namespace: 'n', dryRun: false, manager: 'm', warn: (text: string) => warnings.push(text) };
 const make = (metadata: object, fields?: object): Promise<Outcome> =>
   create(resource, robot(metadata, fields), options, call);

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { errorMessage } from '@cluster-apiserver/base';
 import { ConfigurationError, type Manifest, type Problem, readManifests } from '@cluster-apiserver/config';
-import { decodeKubeObject, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
+import { decode, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
 import {
   findStaticPolicyProblems,
   findStaticWebhookProblems,
@@ -150,7 +150,7 @@ async function decodeObject(
   }
   const options = { namespace: undefined, dryRun: true, manager: 'apiserver', warn: () => {} };
   try {
-    const decoded = decodeKubeObject(resource.kind.schema, value, (field) =>
+    const decoded = decode(resource.kind.schema, value, (field) =>
       problems.push({ path: field, message: `unknown field ${JSON.stringify(field)}`, saysPath: true }),
     );
     return { resource, object: await buildObject(resource, decoded, options) };
