@@ -6,9 +6,9 @@ import { StorageUnavailableError } from '@cluster-apiserver/storage';
  * rest for as long as that took, so they never take more than half of the event loop.
  */
 export interface Passes {
-  request(): void;
+  readonly request: () => void;
   /** Makes `run` reject with this error, because the derived state may be inconsistent. */
-  fail(error: unknown): void;
+  readonly fail: (error: unknown) => void;
   /**
    * Runs requested passes until the signal aborts. Rejects if a pass fails, unless memory was emptied meanwhile, because
    * etcd was replaced: then the reload requests the next pass.

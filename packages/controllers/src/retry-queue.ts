@@ -6,7 +6,7 @@ import type { QueueMeasures } from './measures.ts';
  * queue. A key whose work failed pauses with exponential backoff, even if it is added again meanwhile.
  */
 export interface RetryQueue<Key> {
-  add(key: Key): void;
+  readonly add: (key: Key) => void;
   /** Drops the keys that wait and resolves when the running work has ended. */
   close(): Promise<void>;
 }

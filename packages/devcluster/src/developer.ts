@@ -66,4 +66,7 @@ async function createBinding({ url, ca, token }: DeveloperOptions): Promise<stri
   });
 }
 
-const readMessage = (answer: unknown): string => (answer as { readonly message?: string } | null)?.message ?? '';
+function readMessage(answer: unknown): string {
+  const message = typeof answer === 'object' && answer !== null && 'message' in answer ? answer.message : undefined;
+  return typeof message === 'string' ? message : '';
+}

@@ -57,7 +57,8 @@ const table = {
 } as const;
 
 type Name = keyof typeof table;
-const names = Object.keys(table) as Name[]; // Object.keys forgets the names that the type knows
+const isName = (text: string): text is Name => Object.hasOwn(table, text);
+const names = Object.keys(table).filter(isName);
 
 /** Undefined when help was asked for. */
 export function parseOptions(args: readonly string[]): Options | undefined {
@@ -83,7 +84,10 @@ export function parseOptions(args: readonly string[]): Options | undefined {
 }
 
 export function usage(): string {
-  const left = (name: Name): string => `  ${name} ${'value' in table[name] ? table[name].value : ''}`;
+  const left = (name: Name): string => {
+    const option = table[name];
+    return `  ${name} ${'value' in option ? option.value : ''}`;
+  };
   const width = Math.max(...names.map((name) => left(name).length)) + 2;
   return [
     'npm start -- [options] [-- flags of every replica]',
@@ -119,8 +123,7 @@ function splitArgument(argument: string): [string, string | undefined] {
 }
 
 function requireKnown(typed: string): Name {
-  const name = names.find((candidate) => candidate === typed);
-  if (name) return name;
+  if (isName(typed)) return typed;
   const nearest = nearestName(typed, names);
   throw new UsageError(
     `unknown option ${typed}${nearest ? `; did you mean ${nearest}?` : ''} (flags of the server go behind a second --)`,

@@ -26,9 +26,9 @@ export const writePids = (home: Home, pids: Pids): void => replaceFile(home.pids
 export const writeChildren = (home: Home, children: Children): void =>
   replaceFile(home.children, JSON.stringify(children));
 
-/** Only writeChildren writes the file, so its structure is known. */
 export function readChildren(home: Home): Children | undefined {
   const text = readIfExists(home.children);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only writeChildren writes the file, so its structure is known
   return text === undefined ? undefined : (JSON.parse(text) as Children);
 }
 

@@ -90,8 +90,8 @@ export async function findFreePort(random: Random, taken: ReadonlySet<number> = 
   throw new UsageError(`no free port from ${ports.first} to ${ports.first + ports.count - 1}`);
 }
 
-/** Only this file writes the topology, so its structure is known. */
 const readTopology = (home: Home): Topology =>
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this file writes the topology, so its structure is known
   JSON.parse(readIfExists(home.topology) ?? '{"etcd":[],"replicas":[]}') as Topology;
 
 /** Sequentially, because each choice of a port depends on the previous ones. */

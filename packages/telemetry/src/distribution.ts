@@ -44,8 +44,8 @@ export class Distribution {
   #count(value: number, times: number): number {
     const { bounds } = this;
     let at = 0;
-    while (at < bounds.length && value > (bounds[at] as number)) at++;
-    this.counts[at] = (this.counts[at] as number) + times;
+    while (at < bounds.length && value > (bounds[at] ?? Number.POSITIVE_INFINITY)) at++;
+    this.counts[at] = (this.counts[at] ?? 0) + times;
     return at;
   }
 }

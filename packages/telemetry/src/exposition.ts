@@ -76,9 +76,9 @@ function formatHistogram(
   const shown = format === 'openmetrics' ? exemplars : undefined;
   let lines = '';
   let count = 0;
-  for (let at = 0; at < counts.length; at++) {
-    count += counts[at] as number;
-    const bound = at < bounds.length ? formatNumber(bounds[at] as number) : '+Inf';
+  for (const [at, ownCount] of counts.entries()) {
+    count += ownCount;
+    const bound = formatNumber(bounds[at] ?? Number.POSITIVE_INFINITY);
     lines += `${name}_bucket{le="${bound}"${more}} ${count}${formatExemplar(shown?.[at])}\n`;
   }
   return `${lines}${name}_sum${all} ${formatNumber(sum)}\n${name}_count${all} ${count}\n`;

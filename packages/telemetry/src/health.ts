@@ -7,7 +7,7 @@ export interface HealthCheck {
   readonly name: string;
   readonly endpoints: readonly Endpoint[];
   /** Throws or rejects if the check fails. The reason is logged and not sent to the client, which may be anonymous. */
-  check(): void | Promise<void>;
+  readonly check: () => void | Promise<void>;
 }
 
 export interface HealthResponse {
@@ -31,8 +31,8 @@ export interface Health {
 export interface HealthOptions {
   readonly clock: Clock;
   /** Called with the result of each check. */
-  checked?(endpoint: Endpoint, check: string, passed: boolean): void;
-  failed(endpoint: Endpoint, check: string, error: unknown): void;
+  readonly checked?: (endpoint: Endpoint, check: string, passed: boolean) => void;
+  readonly failed: (endpoint: Endpoint, check: string, error: unknown) => void;
 }
 
 /** Timeout of a check: less than the default probe timeout of a second. */

@@ -1,3 +1,5 @@
+import { errorMessage } from '@cluster-apiserver/base';
+
 /**
  * Formats an entry in the structured format of klog, or as JSON with the fields of kube-apiserver. Values are escaped, so that
  * they cannot end a field or a line, or send control sequences to a terminal.
@@ -100,7 +102,7 @@ function describeWithCauses(error: unknown): string {
     cause !== undefined && count < causesMax;
     cause = cause instanceof Error ? cause.cause : undefined
   ) {
-    const text = cause instanceof Error ? describeError(cause) : String(cause);
+    const text = cause instanceof Error ? describeError(cause) : errorMessage(cause);
     if (!said.some((earlier) => earlier.includes(text))) said.push(text);
     count++;
   }

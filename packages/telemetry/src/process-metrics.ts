@@ -1,4 +1,5 @@
-import { collectDefaultMetrics, type MetricObject, Registry } from 'prom-client';
+import { requireValue } from '@cluster-apiserver/base';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { MetricFamily, MetricType, Sample } from './exposition.ts';
 import type { DeclaredMetric } from './metrics.ts';
 import { formatLabels } from './series.ts';
@@ -21,43 +22,42 @@ export function collectProcessMetrics(): ProcessMetrics {
   collectDefaultMetrics({ register });
   for (const name of unused) register.removeSingleMetric(name);
   return {
-    declared: (register.getMetricsAsArray() as readonly object[] as readonly PromClientMetric[]).map(
-      ({ name, help, type, labelNames, upperBounds }) => ({
-        name,
-        help,
-        type: type as MetricType,
-        labels: labelNames,
-        buckets: upperBounds ?? [],
-      }),
-    ),
+    declared: register.getMetricsAsArray().map(toDeclared),
     read: async () => (await register.getMetricsAsJSON()).map(toFamily),
   };
 }
 
-/** The metric of prom-client; its types only declare the constructor options. */
-interface PromClientMetric {
-  readonly name: string;
-  readonly help: string;
-  readonly type: string;
-  readonly labelNames: readonly string[];
-  readonly upperBounds?: readonly number[];
+type PromClientMetric = ReturnType<Registry['getMetricsAsArray']>[number];
+type MeasuredMetric = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number];
+
+function toDeclared(metric: PromClientMetric): DeclaredMetric {
+  // prom-client does not declare these two, though each metric has the first and each histogram the second.
+  const labels = 'labelNames' in metric && Array.isArray(metric.labelNames) ? metric.labelNames.filter(isText) : [];
+  const buckets =
+    'upperBounds' in metric && Array.isArray(metric.upperBounds) ? metric.upperBounds.filter(isNumber) : [];
+  return { name: metric.name, help: metric.help, type: toMetricType(metric.type), labels, buckets };
 }
 
-const toFamily = (metric: MetricObject): MetricFamily => {
-  const { name, help, values = [] } = metric as MetricObject & { readonly values?: readonly Value[] };
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isNumber = (value: unknown): value is number => typeof value === 'number';
+
+function toFamily({ name, help, type, values }: MeasuredMetric): MetricFamily {
   const samples = values.map(
-    ({ labels, value, metricName = name }): Sample => ({
+    ({ labels, value, ...more }): Sample => ({
       labels: formatLabels(labels),
       value,
-      suffix: metricName.slice(name.length),
+      // prom-client does not declare the name of a sample, which says what part of a histogram it is.
+      suffix: 'metricName' in more && isText(more.metricName) ? more.metricName.slice(name.length) : '',
     }),
   );
-  // prom-client names its types as Prometheus does.
-  return { name, help, type: metric.type as unknown as MetricType, samples: () => samples };
-};
-
-interface Value {
-  readonly labels: Readonly<Record<string, string | number>>;
-  readonly value: number;
-  readonly metricName?: string;
+  return { name, help, type: toMetricType(type), samples: () => samples };
 }
+
+const metricTypes: readonly MetricType[] = ['counter', 'gauge', 'histogram', 'summary'];
+
+/** prom-client declares numbers, and names its types as Prometheus does. */
+const toMetricType = (type: unknown): MetricType =>
+  requireValue(
+    metricTypes.find((name) => name === type),
+    'prom-client names the type of a metric',
+  );

@@ -9,8 +9,11 @@ interface Level {
   readonly known: ReadonlySet<string> | 'any';
 }
 
-/** By value of one label: the branches of the next label, or the series for the last one. */
-type Branch = Map<string, unknown>;
+/** The branches by value of the next label; below the last label the series. */
+class Branch<Series> {
+  readonly next = new Map<string | undefined, Branch<Series>>();
+  series: Series | undefined;
+}
 
 type LabelValues = Readonly<Record<string, string>>;
 
@@ -18,12 +21,11 @@ type LabelValues = Readonly<Record<string, string>>;
  * The series of one metric, by label values. Nested maps find a series without allocating a string or an object: that
  * happens several times per request.
  */
-export class SeriesOf<Series> {
+export class SeriesOf<Series extends object> {
   readonly #levels: readonly Level[];
   readonly #begin: () => Series;
   readonly #all: { readonly labels: string; readonly series: Series }[] = [];
-  /** The branches of the first label; without labels the only series. */
-  readonly #root: unknown;
+  readonly #root = new Branch<Series>();
 
   constructor(labels: Labels, begin: () => Series) {
     this.#levels = Object.entries(labels).map(([name, values]) => ({
@@ -31,7 +33,8 @@ export class SeriesOf<Series> {
       known: values === 'any' ? 'any' : new Set(values),
     }));
     this.#begin = begin;
-    this.#root = this.#levels.length === 0 ? this.#add({}) : new Map();
+    // Without labels there is one series from the start.
+    if (this.#levels.length === 0) this.#root.series = this.#add({});
   }
 
   /** All series with their formatted labels, without braces. */
@@ -40,28 +43,27 @@ export class SeriesOf<Series> {
   }
 
   of(labels: LabelValues): Series {
-    let at = this.#root;
+    let at: Branch<Series> | undefined = this.#root;
     for (const { name } of this.#levels) {
-      // All levels but the last have branches.
-      at = (at as Branch).get(labels[name] as string);
+      at = at.next.get(labels[name]);
       if (at === undefined) return this.#findOrCreate(labels);
     }
-    return at as Series;
+    return at.series ?? this.#findOrCreate(labels);
   }
 
   /** Values that are not allowed always take this path, because they are not stored. */
   #findOrCreate(given: LabelValues): Series {
     const labels: Record<string, string> = {};
-    let at = this.#root as Branch;
-    this.#levels.forEach(({ name, known }, depth) => {
+    let at = this.#root;
+    for (const { name, known } of this.#levels) {
       const value = String(given[name]);
       const counted = known === 'any' || known.has(value) ? value : otherValue;
       labels[name] = counted;
-      const isLast = depth === this.#levels.length - 1;
-      if (!at.has(counted)) at.set(counted, isLast ? this.#add(labels) : new Map());
-      at = at.get(counted) as Branch;
-    });
-    return at as Series;
+      const next = at.next.get(counted) ?? new Branch<Series>();
+      at.next.set(counted, next);
+      at = next;
+    }
+    return (at.series ??= this.#add(labels));
   }
 
   #add(labels: LabelValues): Series {
@@ -72,9 +74,9 @@ export class SeriesOf<Series> {
 }
 
 /** `verb="GET",code="200"` */
-export const formatLabels = (labels: Readonly<Record<string, string | number>>): string =>
+export const formatLabels = (labels: Readonly<Record<string, string | number | undefined>>): string =>
   Object.entries(labels)
-    .map(([name, value]) => `${name}="${escapeValue(String(value))}"`)
+    .flatMap(([name, value]) => (value === undefined ? [] : `${name}="${escapeValue(String(value))}"`))
     .join(',');
 
 const escapeValue = (value: string): string =>

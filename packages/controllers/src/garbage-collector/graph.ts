@@ -143,12 +143,12 @@ export class Graph {
   }
 
   #edges(references: readonly ResolvedReference[]): readonly MutableEdge[] {
-    const blocks = new Map<MutableOwner, boolean>();
+    const blocksByOwner = new Map<MutableOwner, boolean>();
     for (const reference of references) {
       const owner = this.#owner(reference);
-      blocks.set(owner, reference.blocks || blocks.get(owner) === true);
+      blocksByOwner.set(owner, reference.blocks || blocksByOwner.get(owner) === true);
     }
-    return Array.from(blocks, ([owner, blocks]) => ({ owner, blocks }));
+    return Array.from(blocksByOwner, ([owner, blocks]) => ({ owner, blocks }));
   }
 
   /** The new edges first: an owner that stays keeps its entry. */

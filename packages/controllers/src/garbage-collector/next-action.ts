@@ -67,9 +67,9 @@ function isBlocked(graph: Graph, node: GraphNode, owner: Owner): boolean {
   const above = new Set([node]);
   // A set also iterates over what is added to it meanwhile.
   for (const waiting of above)
-    for (const { owner, blocks } of waiting.owners) {
+    for (const { owner: waitedFor, blocks } of waiting.owners) {
       if (++steps > circleStepsMax) return true;
-      const next = blocks && owner.state === 'foreground' ? graph.nodeOf(owner) : undefined;
+      const next = blocks && waitedFor.state === 'foreground' ? graph.nodeOf(waitedFor) : undefined;
       if (next) above.add(next);
     }
   const below = new Set([node]);

@@ -7,11 +7,12 @@
  * an empty namespace stays empty. Deletions carry the uid, so a later namespace of the same name is safe. Two leaders at
  * a time, or one that loses its connection, therefore do no harm.
  */
-import { contentFinalizer, type Namespace, namespace as namespaceKind } from '@cluster-apiserver/kinds';
+import { contentFinalizer, namespace as namespaceKind } from '@cluster-apiserver/kinds';
 import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { textOfItemKey } from '@cluster-apiserver/storage';
 import type { ObjectIdentity } from '../change-object.ts';
 import { hasItemWithin, readable, readBarrier } from '../memory.ts';
+import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
 import { type Content, deleteContent } from './content.ts';
 import { finalize, writeConditions } from './writes.ts';
@@ -126,6 +127,6 @@ function drainer(
 /** Undefined for a namespace that is not Terminating, or that no longer has the finalizer of this controller. */
 function terminatingNamespace(item: StoredObject | undefined): ObjectIdentity | undefined {
   if (item?.lifecycle?.deletionTimestamp === undefined) return undefined;
-  const { spec } = item.object as Namespace; // decoded by the schema of its kind
+  const { spec } = requireKind(item.object, 'Namespace');
   return spec.finalizers?.includes(contentFinalizer) ? { name: item.name, uid: item.uid } : undefined;
 }

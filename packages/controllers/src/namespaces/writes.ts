@@ -1,8 +1,9 @@
-import { formatTime } from '@cluster-apiserver/model';
-import { contentFinalizer, type Namespace } from '@cluster-apiserver/kinds';
+import { formatTime, type KubeObject } from '@cluster-apiserver/model';
+import { contentFinalizer } from '@cluster-apiserver/kinds';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Call } from '@cluster-apiserver/storage';
 import { changeObject, type ObjectIdentity } from '../change-object.ts';
+import { requireKind } from '../object-of-kind.ts';
 import { conditionsAfter } from './conditions.ts';
 import type { Content } from './content.ts';
 
@@ -17,8 +18,8 @@ export function writeConditions(
   nowMs: number,
   call: Call,
 ): Promise<void> {
-  const change = (current: object): object => {
-    const { status, ...rest } = current as Namespace; // decoded by the schema of its kind
+  const change = (current: KubeObject): object => {
+    const { status, ...rest } = requireKind(current, 'Namespace');
     const conditions = conditionsAfter(status.conditions ?? [], content, formatTime(nowMs));
     return { ...rest, status: { ...status, conditions } };
   };
@@ -27,8 +28,8 @@ export function writeConditions(
 
 /** Removes the finalizer from an empty namespace, which is then removed unless it has others. */
 export function finalize(namespaces: Resource, namespace: ObjectIdentity, call: Call): Promise<void> {
-  const change = (current: object): object => {
-    const { spec, ...rest } = current as Namespace; // as above
+  const change = (current: KubeObject): object => {
+    const { spec, ...rest } = requireKind(current, 'Namespace');
     return { ...rest, spec: { finalizers: (spec.finalizers ?? []).filter((one) => one !== contentFinalizer) } };
   };
   return changeObject(namespaces, namespace, { manager, part: 'finalize', change }, call);

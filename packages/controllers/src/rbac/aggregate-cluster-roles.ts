@@ -5,10 +5,11 @@
  * watch cache and without parsing. The rules of a role are computed from memory after a read barrier. A role that is
  * itself aggregated into another one causes the next change, until all rules are up to date.
  */
-import type { AggregationRule, ClusterRole } from '@cluster-apiserver/kinds';
+import type { AggregationRule } from '@cluster-apiserver/kinds';
 import { matcherOfField, type PolicyRule, rbacGroup, sameJson } from '@cluster-apiserver/model';
 import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
+import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
 import { writeRules } from './write-rules.ts';
 
@@ -92,10 +93,10 @@ const isSelected = (role: StoredObject | undefined, selectors: readonly Matches[
 /** Searching the text is much cheaper than parsing every role. */
 function aggregationRuleOf(role: StoredObject): AggregationRule | undefined {
   if (!role.json.includes('"aggregationRule":')) return undefined;
-  return (role.object as ClusterRole).aggregationRule; // decoded by the schema of its kind
+  return requireKind(role.object, 'ClusterRole').aggregationRule;
 }
 
-const rulesOf = (role: StoredObject): readonly PolicyRule[] => (role.object as ClusterRole).rules ?? []; // as above
+const rulesOf = (role: StoredObject): readonly PolicyRule[] => requireKind(role.object, 'ClusterRole').rules ?? [];
 
 /** Rules in the order in which they were added, each once. */
 class DistinctRules {

@@ -5,11 +5,11 @@
  */
 import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { type CurrentPolicy, PolicyIndex } from '@cluster-apiserver/gates';
-import type { ClusterRole, ClusterRoleBinding } from '@cluster-apiserver/kinds';
 import { rbacGroup } from '@cluster-apiserver/model';
 import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type Call, textOfItemKey } from '@cluster-apiserver/storage';
 import { followAll, isLoaded, itemsWithin } from '../memory.ts';
+import { requireKind } from '../object-of-kind.ts';
 
 export interface FollowPolicyOptions {
   /** Those of the four kinds, among others. */
@@ -119,15 +119,17 @@ function* fillIndex(index: PolicyIndex, resources: readonly Resource[]): SyncTas
 
 /** An unreadable role or binding grants nothing. */
 function setItem(index: PolicyIndex, kind: string, key: string, item: CachedObject | undefined): void {
-  const path = textOfItemKey(key).split('/');
-  const name = path.at(-1) as string; // splitting gives at least one part
-  const namespace = path.length > 1 ? path[0] : undefined;
+  const path = textOfItemKey(key);
+  const slash = path.indexOf('/');
+  const name = path.slice(slash + 1);
+  const namespace = slash < 0 ? undefined : path.slice(0, slash);
   if (kind === 'Role' || kind === 'ClusterRole') {
     if (!item) return index.deleteRole(namespace, name);
-    const rules = item.unreadable ? undefined : ((item.object as ClusterRole).rules ?? []); // decoded by its kind's schema
+    const rules = item.unreadable ? undefined : (requireKind(item.object, kind).rules ?? []);
     return index.setRole({ namespace, name, rules });
   }
+  if (kind !== 'RoleBinding' && kind !== 'ClusterRoleBinding') return;
   if (!item || item.unreadable) return index.deleteBinding(namespace, name);
-  const { roleRef, subjects = [] } = item.object as ClusterRoleBinding; // as above
+  const { roleRef, subjects = [] } = requireKind(item.object, kind);
   index.setBinding({ namespace, name, roleRef, subjects });
 }

@@ -1,6 +1,6 @@
-import { runSync, toSyncTask } from '@cluster-apiserver/base';
+import { requireValue, runSync, toSyncTask } from '@cluster-apiserver/base';
 import { findMissingRules, RuleSet } from '@cluster-apiserver/gates';
-import type { AggregationRule, ClusterRole, ClusterRoleBinding } from '@cluster-apiserver/kinds';
+import type { AggregationRule, ClusterRoleBinding } from '@cluster-apiserver/kinds';
 import {
   decode,
   type KubeObject,
@@ -12,6 +12,7 @@ import {
 } from '@cluster-apiserver/model';
 import { create, deleteObject, getCached, patch, type Resource } from '@cluster-apiserver/registry';
 import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
+import { requireKind } from '../object-of-kind.ts';
 import {
   autoUpdateAnnotation,
   type DefaultBinding,
@@ -48,20 +49,26 @@ const triesMax = 5;
 export async function reconcileDefaultRoles(options: DefaultRoleOptions): Promise<void> {
   const { clusterRoles, clusterRoleBindings } = options;
   const failures: unknown[] = [];
-  const attempt = async (resource: Resource, expected: KubeObject, merged: Merge): Promise<void> => {
+  const attempt = async (resource: Resource, expected: KubeObject, merge: Merge): Promise<void> => {
     try {
-      await reconcile(resource, expected, merged, options);
+      await reconcile(resource, expected, merge, options);
     } catch (error) {
       failures.push(error);
     }
   };
-  for (const role of defaultRoles) await attempt(clusterRoles, roleOf(role), mergeRole);
-  for (const binding of defaultBindings) await attempt(clusterRoleBindings, bindingOf(binding), mergeBinding);
+  for (const role of defaultRoles) {
+    const expected = roleOf(role);
+    await attempt(clusterRoles, expected, (stored) => mergeRole(stored, expected));
+  }
+  for (const binding of defaultBindings) {
+    const expected = bindingOf(binding);
+    await attempt(clusterRoleBindings, expected, (stored) => mergeBinding(stored, expected));
+  }
   if (failures.length > 0) throw new AggregateError(failures, `${failures.length} default roles were not written`);
 }
 
 /** Adds the missing parts to the stored object; undefined if it has to be recreated. */
-type Merge = (stored: KubeObject, expected: KubeObject) => KubeObject | undefined;
+type Merge = (stored: KubeObject) => KubeObject | undefined;
 
 async function reconcile(
   resource: Resource,
@@ -69,7 +76,7 @@ async function reconcile(
   merge: Merge,
   { call, report }: DefaultRoleOptions,
 ): Promise<void> {
-  const name = expected.metadata.name as string; // roleOf and bindingOf give one
+  const name = requireValue(expected.metadata.name, 'roleOf and bindingOf give a name');
   const { kind } = resource.kind;
   for (let tries = 1; ; tries++) {
     try {
@@ -78,14 +85,14 @@ async function reconcile(
         await createDefault(resource, expected, call());
         return report({ type: 'created', kind, name });
       }
-      const merged = merge(stored, expected);
+      const merged = merge(stored);
       if (merged && sameJson(stored, merged)) return;
       if (isProtected(stored)) return report({ type: 'protected', kind, name });
       if (merged) {
         await addMissing(
           resource,
           name,
-          (current) => (isProtected(current) ? current : (merge(current, expected) ?? current)),
+          (current) => (isProtected(current) ? current : (merge(current) ?? current)),
           call(),
         );
         return report({ type: 'updated', kind, name });
@@ -113,8 +120,8 @@ const writeOptions = { namespace: undefined, dryRun: false, manager, warn: () =>
 
 async function createDefault(resource: Resource, { metadata, ...rest }: KubeObject, call: Call): Promise<void> {
   const { kind, apiVersion, schema } = resource.kind;
-  const draft = decode(schema, { kind, apiVersion, metadata, ...rest }, () => {}) as KubeObject;
-  const { revision } = await create(resource, draft, writeOptions, call);
+  const decoded = decode(schema, { kind, apiVersion, metadata, ...rest }, () => {});
+  const { revision } = await create(resource, { ...decoded, metadata }, writeOptions, call);
   await resource.collection.waitUntilFresh(revision, call);
 }
 
@@ -133,7 +140,12 @@ const metadataOf = (name: string, labels: Readonly<Record<string, string>> = {})
   annotations: { [autoUpdateAnnotation]: 'true' },
 });
 
-const roleOf = ({ name, labels, rules, aggregatesLabel }: DefaultRole): KubeObject => ({
+interface ExpectedRole extends KubeObject {
+  readonly rules?: readonly PolicyRule[];
+  readonly aggregationRule?: AggregationRule;
+}
+
+const roleOf = ({ name, labels, rules, aggregatesLabel }: DefaultRole): ExpectedRole => ({
   metadata: metadataOf(name, labels),
   ...(rules && { rules }),
   ...(aggregatesLabel && {
@@ -141,7 +153,12 @@ const roleOf = ({ name, labels, rules, aggregatesLabel }: DefaultRole): KubeObje
   }),
 });
 
-const bindingOf = ({ name, subjects }: DefaultBinding): KubeObject => ({
+interface ExpectedBinding extends KubeObject {
+  readonly roleRef: ClusterRoleBinding['roleRef'];
+  readonly subjects: readonly RbacSubject[];
+}
+
+const bindingOf = ({ name, subjects }: DefaultBinding): ExpectedBinding => ({
   metadata: metadataOf(name),
   roleRef: { apiGroup: rbacGroup, kind: 'ClusterRole', name },
   subjects,
@@ -157,15 +174,15 @@ const mergeMetadata = (stored: KubeObject, { metadata }: KubeObject): KubeObject
   },
 });
 
-function mergeRole(stored: KubeObject, expected: KubeObject): KubeObject {
-  const [role, wanted] = [stored as ClusterRole, expected as Partial<ClusterRole>]; // decoded by the schema of the kind
+function mergeRole(stored: KubeObject, expected: ExpectedRole): KubeObject {
+  const role = requireKind(stored, 'ClusterRole');
   const merged = mergeMetadata(stored, expected);
   // The controller fills the rules of aggregated roles.
-  if (wanted.aggregationRule)
-    return { ...merged, aggregationRule: mergeAggregation(role.aggregationRule, wanted.aggregationRule) };
+  if (expected.aggregationRule)
+    return { ...merged, aggregationRule: mergeAggregation(role.aggregationRule, expected.aggregationRule) };
   const rules: readonly PolicyRule[] = role.rules ?? [];
   const held = [new RuleSet(rules)];
-  const missing = (wanted.rules ?? []).filter((rule) => runSync(findMissingRules([rule], held)).missing.length > 0);
+  const missing = (expected.rules ?? []).filter((rule) => runSync(findMissingRules([rule], held)).missing.length > 0);
   return missing.length === 0 ? merged : { ...merged, rules: [...rules, ...missing] };
 }
 
@@ -176,11 +193,11 @@ function mergeAggregation(stored: AggregationRule = {}, expected: AggregationRul
 }
 
 /** Undefined for a binding of another role, because roleRef is immutable. */
-function mergeBinding(stored: KubeObject, expected: KubeObject): KubeObject | undefined {
-  const [binding, wanted] = [stored as ClusterRoleBinding, expected as ClusterRoleBinding]; // as above
-  if (!sameJson(binding.roleRef, wanted.roleRef)) return undefined;
+function mergeBinding(stored: KubeObject, expected: ExpectedBinding): KubeObject | undefined {
+  const binding = requireKind(stored, 'ClusterRoleBinding');
+  if (!sameJson(binding.roleRef, expected.roleRef)) return undefined;
   const subjects: readonly RbacSubject[] = binding.subjects ?? [];
-  const missing = (wanted.subjects ?? []).filter((one) => !subjects.some((own) => sameJson(own, one)));
+  const missing = (expected.subjects ?? []).filter((one) => !subjects.some((own) => sameJson(own, one)));
   const merged = mergeMetadata(stored, expected);
   return missing.length === 0 ? merged : { ...merged, subjects: [...subjects, ...missing] };
 }

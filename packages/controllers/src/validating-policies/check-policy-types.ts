@@ -3,9 +3,9 @@
  * the warnings into its status, once for each generation. The status does not influence enforcement.
  */
 import { runTask } from '@cluster-apiserver/base';
-import type { ValidatingAdmissionPolicy } from '@cluster-apiserver/kinds';
 import { numberOf, type ServedKind } from '@cluster-apiserver/model';
 import { readable, readBarrier } from '../memory.ts';
+import { requireKind } from '../object-of-kind.ts';
 import { type ControllerOptions, runController } from '../run-controller.ts';
 import { checkTypes } from './type-check.ts';
 import { writeTypeChecking } from './write-type-checking.ts';
@@ -37,7 +37,7 @@ export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise
         await readBarrier(policies, call(), signal);
         const stored = readable(policies.collection.get(key));
         if (!stored) return;
-        const policy = stored.object as ValidatingAdmissionPolicy; // decoded by the schema of its kind
+        const policy = requireKind(stored.object, 'ValidatingAdmissionPolicy');
         const generation = numberOf(policy.metadata.generation ?? 0);
         if (generation <= numberOf(policy.status.observedGeneration ?? 0)) return;
         const warnings = await runTask(clock, call(), checkTypes(policy, served), true);

@@ -2,6 +2,7 @@ import type { KubeObject } from '@cluster-apiserver/model';
 import type { Resource, StoredObject } from '@cluster-apiserver/registry';
 import type { Call } from '@cluster-apiserver/storage';
 import { changeObject } from '../change-object.ts';
+import { requireKind } from '../object-of-kind.ts';
 import type { ExpressionWarning } from './type-check.ts';
 
 /** The writer, in managedFields. */
@@ -21,7 +22,7 @@ export function writeTypeChecking(
 ): Promise<void> {
   const typeChecking = warnings.length > 0 ? { expressionWarnings: warnings } : {};
   const change = (current: KubeObject): object => {
-    const status = current.status as object | undefined; // by the schema of its kind
+    const { status } = requireKind(current, 'ValidatingAdmissionPolicy');
     return { ...current, status: { ...status, observedGeneration: generation, typeChecking } };
   };
   return changeObject(policies, policy, { manager, part: 'status', change }, call);

@@ -81,7 +81,7 @@ export async function setUp(options: SetUpOptions): Promise<{ readonly kubeconfi
     random.bytes(encryptionKeyBytes).toString('base64'),
   );
   const values = { ENCRYPTION_KEY: encryptionKey, CERTIFICATE_AUTHORITY: cluster.certificate };
-  for (const name of fs.readdirSync(at('config')).filter((name) => name.endsWith('.yaml'))) {
+  for (const name of fs.readdirSync(at('config')).filter((entry) => entry.endsWith('.yaml'))) {
     write(at('apiserver', name), fillTemplate(fs.readFileSync(at('config', name), 'utf8'), values), secret);
   }
 

@@ -40,16 +40,11 @@ export function createProbe(ca: string, token: string): Probe {
 const intervalMs = 200;
 
 /** Polls until the returned function is called. */
-export function watchReadiness(
-  port: number,
-  { ready }: Probe,
-  clock: Clock,
-  report: (ready: boolean) => void,
-): () => void {
+export function watchReadiness(port: number, probe: Probe, clock: Clock, report: (ready: boolean) => void): () => void {
   let stopped = false;
   let cancel = (): void => {};
   const look = async (): Promise<void> => {
-    const now = await ready(port);
+    const now = await probe.ready(port);
     if (stopped) return;
     report(now);
     cancel = clock.after(intervalMs, () => void look());

@@ -1,4 +1,4 @@
-import type { Call } from '@cluster-apiserver/base';
+import { type Call, requireValue } from '@cluster-apiserver/base';
 import type { Integer, KubeObject, ServedKind, EncodableKind, UserInfo } from '@cluster-apiserver/model';
 
 /**
@@ -8,12 +8,12 @@ import type { Integer, KubeObject, ServedKind, EncodableKind, UserInfo } from '@
  */
 export interface Admission {
   /** The object as the plugins have changed it; undefined for a deletion, which a plugin may already reject here. */
-  mutate(context: AdmissionContext): KubeObject | undefined | Promise<KubeObject | undefined>;
+  readonly mutate: (context: AdmissionContext) => KubeObject | undefined | Promise<KubeObject | undefined>;
   /**
    * Preconditions of a creation; throws the answer if a plugin rejects the write. It may be called again for the same
    * write: after a conflict, when a precondition does not hold, and before a rejection that was decided from memory counts.
    */
-  validate(context: AdmissionContext): readonly Precondition[] | Promise<readonly Precondition[]>;
+  readonly validate: (context: AdmissionContext) => readonly Precondition[] | Promise<readonly Precondition[]>;
 }
 
 /** A write that is about to happen, or a request that writes nothing but passes admission (reviews, TokenRequests). */
@@ -103,7 +103,7 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
     let { object } = context;
     let again = changed;
     for (let next = at; next < mutators.length; next++) {
-      const { mutate, reinvokedByOwnChanges } = mutators[next] as (typeof mutators)[number];
+      const { mutate, reinvokedByOwnChanges } = requireValue(mutators[next]);
       const before = object;
       const mutated = mutate(object === context.object ? context : { ...context, object });
       const isLater = firstReinvocable >= 0 && (next > firstReinvocable || reinvokedByOwnChanges);
@@ -123,7 +123,7 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
   ): readonly Precondition[] | Promise<readonly Precondition[]> => {
     const preconditions = [...found];
     for (let next = at; next < validators.length; next++) {
-      const precondition = (validators[next] as NonNullable<AdmissionPlugin['validate']>)(context);
+      const precondition = requireValue(validators[next])(context);
       if (precondition instanceof Promise)
         return precondition.then((waitedFor) =>
           validateFrom(next + 1, context, [...preconditions, ...(waitedFor ? [waitedFor] : [])]),

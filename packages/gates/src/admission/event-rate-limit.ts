@@ -1,6 +1,6 @@
 import type { Call, Clock } from '@cluster-apiserver/base';
 import { getOwn } from '@cluster-apiserver/base';
-import { type KubeObject, StatusError } from '@cluster-apiserver/model';
+import { isJsonObject, StatusError } from '@cluster-apiserver/model';
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
 
 export interface EventLimit {
@@ -19,19 +19,15 @@ const keyOf = {
   Namespace: ({ namespace = '' }: AdmissionContext) => namespace,
   User: ({ user }: AdmissionContext) => user.name,
   SourceAndObject: ({ object }: AdmissionContext) => {
-    const { source = {}, involvedObject = {} } = object as StoredEvent;
-    const { kind, namespace, name, uid, apiVersion } = involvedObject;
-    return [source.component, source.host, kind, namespace, name, uid, apiVersion].join('');
+    // The fields have these names as they are stored, in whichever group the event was written.
+    const ofSource = membersOf(object?.['source'], ['component', 'host']);
+    const ofObject = membersOf(object?.['involvedObject'], ['kind', 'namespace', 'name', 'uid', 'apiVersion']);
+    return [...ofSource, ...ofObject].join('');
   },
 };
 
-/** An event as it is stored, in whichever group it was written. */
-type StoredEvent = KubeObject & {
-  readonly source?: { readonly component?: string; readonly host?: string };
-  readonly involvedObject?: Readonly<
-    Partial<Record<'kind' | 'namespace' | 'name' | 'uid' | 'apiVersion', string | undefined>>
-  >;
-};
+const membersOf = (value: unknown, names: readonly string[]): readonly unknown[] =>
+  isJsonObject(value) ? names.map((name) => value[name]) : [];
 
 /** Limits writes of events in both groups. Each limit takes a token, even if another one rejects. */
 export function createEventRateLimit(limits: readonly EventLimit[], clock: Clock): AdmissionPlugin {

@@ -15,7 +15,7 @@ import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
 export interface ParamRightsOptions {
   readonly authorizer: Authorizer;
   /** The resource of a kind, by its plural name; undefined if it is not served. */
-  resourceOf(apiVersion: string, kind: string): string | undefined;
+  readonly resourceOf: (apiVersion: string, kind: string) => string | undefined;
   /** Finds a policy in the watch cache. */
   findPolicy(kind: string, name: string): KubeObject | undefined;
   /** Resolves when the watch cache has caught up with all earlier writes. */

@@ -1,3 +1,4 @@
+import { requireValue } from '@cluster-apiserver/base';
 import type { Authenticator } from './authenticator.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 import { TokenRejectedError } from './token-rejected-error.ts';
@@ -26,7 +27,7 @@ function tryInOrder<One, Answer>(
   const from = (index: number): Answer | undefined | Promise<Answer | undefined> => {
     for (let at = index; at < all.length; at++) {
       try {
-        const found = call(all[at] as One);
+        const found = call(requireValue(all[at]));
         if (found instanceof Promise) return found.catch(rejected).then((answer) => answer ?? from(at + 1));
         if (found !== undefined) return found;
       } catch (error) {

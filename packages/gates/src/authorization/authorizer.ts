@@ -4,5 +4,5 @@ import type { AccessDecision, AccessQuestion, AccessRules, UserInfo } from '@clu
 export interface Authorizer {
   authorize(question: AccessQuestion, call: Call): AccessDecision | Promise<AccessDecision>;
   /** The rules of a user in a namespace. Absent if the authorizer cannot list them. */
-  rulesOf?(user: UserInfo, namespace: string, call: Call): AccessRules | Promise<AccessRules>;
+  readonly rulesOf?: (user: UserInfo, namespace: string, call: Call) => AccessRules | Promise<AccessRules>;
 }

@@ -14,6 +14,6 @@ export function countDecisions(inner: Authorizer, count: (decision: 'allowed' | 
       const decision = inner.authorize(question, call);
       return decision instanceof Promise ? decision.then(report) : report(decision);
     },
-    ...(rulesOf && { rulesOf: (user, namespace, call) => rulesOf(user, namespace, call) }),
+    ...(rulesOf && { rulesOf }),
   };
 }

@@ -27,7 +27,7 @@ export function createMeasuredAuthorizer(inner: Authorizer, clock: Clock, observ
         },
       );
     },
-    ...(rulesOf && { rulesOf: (user, namespace, call) => rulesOf(user, namespace, call) }),
+    ...(rulesOf && { rulesOf }),
   };
 }
 

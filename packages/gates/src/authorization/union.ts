@@ -1,4 +1,4 @@
-import type { Call } from '@cluster-apiserver/base';
+import { type Call, requireValue } from '@cluster-apiserver/base';
 import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 import { collectRules, combineErrors } from './rules.ts';
@@ -16,7 +16,7 @@ export function uniteAuthorizers(authorizers: readonly Authorizer[]): Required<A
   ): AccessDecision | Promise<AccessDecision> => {
     let found = undecided;
     for (let at = index; at < authorizers.length; at++) {
-      const decision = (authorizers[at] as Authorizer).authorize(attributes, call);
+      const decision = requireValue(authorizers[at]).authorize(attributes, call);
       if (decision instanceof Promise)
         return decision.then((one) => (isDecided(one) ? one : from(at + 1, attributes, call, [...found, one])));
       if (isDecided(decision)) return decision;

@@ -22,7 +22,7 @@ export function makeRetirable(inner: HttpsClient): RetirableClient {
         closeIfUnused();
       }
     },
-    close: inner.close,
+    close: () => inner.close(),
     retire: () => {
       isRetired = true;
       closeIfUnused();

@@ -1,7 +1,7 @@
-import { type Call, throwIfAborted } from '@cluster-apiserver/base';
+import { type Call, requireValue, throwIfAborted } from '@cluster-apiserver/base';
 import type { AccessDecision, AccessQuestion, UserInfo } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorization/authorizer.ts';
-import { modes, type Part } from './modes.ts';
+import { type Mode, modes, type Part } from './modes.ts';
 import type { ImpersonatedUser } from './impersonated-user.ts';
 
 /** The permission that the requester lacks. */
@@ -30,33 +30,32 @@ const rememberedCallersMax = 10_000;
  * allowed this requester: most use only one. The first refusal is returned.
  */
 export function createImpersonator(authorizer: Authorizer): Impersonator {
-  const lastModes = new Map<string, number>();
-  const remember = (caller: string, mode: number): void => {
+  const lastModes = new Map<string, Mode>();
+  const remember = (caller: string, mode: Mode): void => {
     lastModes.delete(caller);
     lastModes.set(caller, mode);
-    if (lastModes.size > rememberedCallersMax) lastModes.delete(lastModes.keys().next().value as string);
+    if (lastModes.size <= rememberedCallersMax) return;
+    const [oldest = caller] = lastModes.keys();
+    lastModes.delete(oldest);
   };
   return async (wanted, request, call) => {
     const caller = request.user.name;
     const last = lastModes.get(caller);
-    const order = last === undefined ? allModes : [last, ...allModes.filter((mode) => mode !== last)];
+    const order = last === undefined ? modes : [last, ...modes.filter((mode) => mode !== last)];
     let refused: ImpersonationRefusal | undefined;
-    for (const index of order) {
-      const mode = modes[index] as (typeof modes)[number];
+    for (const mode of order) {
       if (!mode.applies(wanted, request.user)) continue;
       const found = await findRefusal(mode.parts(wanted, request), authorizer, call);
       if (!found) {
-        remember(caller, index);
+        remember(caller, mode);
         return { user: mode.toUser(wanted), constraint: mode.constraint };
       }
       // If one of the modes cannot be decided yet, the client should retry.
       if (!refused || (found.verdict === 'notReady' && refused.verdict !== 'notReady')) refused = found;
     }
-    return { refused: refused as ImpersonationRefusal }; // the last mode always applies
+    return { refused: requireValue(refused, 'the last mode always applies') };
   };
 }
-
-const allModes: readonly number[] = modes.map((_, index) => index);
 
 /** Checks the parts in the order of kube-apiserver. */
 async function findRefusal(
@@ -86,9 +85,11 @@ async function findFirstRefused(
     throwIfAborted(call);
     const some = questions.slice(at, at === 0 ? 1 : at + concurrentMax);
     at += some.length;
-    const decisions = await Promise.all(some.map(async (attributes) => authorizer.authorize(attributes, call)));
-    for (const [index, decision] of decisions.entries())
-      if (decision.verdict !== 'allow') return toRefusal(decision, some[index] as AccessQuestion);
+    const answers = await Promise.all(
+      some.map(async (attributes) => ({ attributes, decision: await authorizer.authorize(attributes, call) })),
+    );
+    for (const { attributes, decision } of answers)
+      if (decision.verdict !== 'allow') return toRefusal(decision, attributes);
   }
   return undefined;
 }

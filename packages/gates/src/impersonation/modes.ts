@@ -118,7 +118,7 @@ export const modes: readonly Mode[] = [
       return [
         { questions: [question.account(name) ?? question.user(name)] },
         { questions: uid === undefined ? [] : [question.uid(uid)] },
-        { questions: groups.map(question.group) },
+        { questions: groups.map((group) => question.group(group)) },
         { questions: createExtraQuestions(extra, question) },
       ];
     },
@@ -173,7 +173,7 @@ function createChosenParts({ uid, groups, extra }: ImpersonatedUser, question: Q
   return [
     { questions: uid === undefined ? [] : [question.uid(uid)] },
     {
-      questions: groups.map(question.group),
+      questions: groups.map((group) => question.group(group)),
       wildcard: groups.length >= wildcardMin ? question.group('*') : undefined,
       // Members are allowed everything, which would defeat the constraint.
       forbidden: masters

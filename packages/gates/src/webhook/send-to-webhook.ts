@@ -1,4 +1,5 @@
 import { type Call, type Clock, DeadlineExceededError, type Random, sleep, awaitWithin } from '@cluster-apiserver/base';
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model';
 import { type HttpsResponse, type HttpsClient, HttpsError } from '../https/https-client.ts';
 import { WebhookError } from './webhook-error.ts';
 
@@ -37,7 +38,7 @@ export interface RetryPolicy {
 const retriableCodes = [429, 500, 503, 504];
 
 /** Sends a review and returns the object of the response. Throws like `sendToWebhook`. */
-export const requestReview = async (question: object, options: WebhookOptions, call: Call): Promise<object> =>
+export const requestReview = async (question: object, options: WebhookOptions, call: Call): Promise<JsonObject> =>
   parseObject(await sendToWebhook(JSON.stringify(question), options, call));
 
 /**
@@ -86,7 +87,7 @@ const toWebhookError = (answer: HttpsResponse | WebhookError, tries: number): We
     cause: answer instanceof WebhookError ? answer : new WebhookError(`the status is ${answer.status}`),
   });
 
-function parseObject({ status, body }: HttpsResponse): object {
+function parseObject({ status, body }: HttpsResponse): JsonObject {
   if (status !== 200 && status !== 201) throw new WebhookError(`a webhook answered with the status ${status}`);
   let value: unknown;
   try {
@@ -94,6 +95,6 @@ function parseObject({ status, body }: HttpsResponse): object {
   } catch {
     // Not as the cause: the error would quote the response.
   }
-  if (typeof value !== 'object' || value === null) throw new WebhookError('a webhook did not answer with an object');
+  if (!isJsonObject(value)) throw new WebhookError('a webhook did not answer with an object');
   return value;
 }

@@ -36,16 +36,16 @@ export function createClientCertificateAuthenticator(
   };
 }
 
-function userOf({ subject, fingerprint }: VerifiedCertificate): UserInfo {
-  const name = subject('CN').at(-1) ?? '';
+function userOf(certificate: VerifiedCertificate): UserInfo {
+  const name = certificate.subject('CN').at(-1) ?? '';
   if (name === '') throw new TokenRejectedError('the client certificate has no common name');
-  const uids = subject(uidPart);
+  const uids = certificate.subject(uidPart);
   if (uids.length > 1 || uids[0] === '') throw new TokenRejectedError('the client certificate has no clear uid');
   const [uid] = uids;
   return addAuthenticatedGroup({
     name,
     ...(uid !== undefined && { uid }),
-    groups: [...new Set(subject('O'))],
-    extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${fingerprint}`] },
+    groups: [...new Set(certificate.subject('O'))],
+    extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${certificate.fingerprint}`] },
   });
 }

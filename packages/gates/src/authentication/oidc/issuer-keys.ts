@@ -1,4 +1,5 @@
 import { type Call, type Clock, sleep, type Span, awaitWithin } from '@cluster-apiserver/base';
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model';
 import type { JWK } from 'jose';
 import { matchesKey, type SignatureHeader } from './algorithms.ts';
 import type { FetchDocument } from './document-fetcher.ts';
@@ -165,10 +166,10 @@ async function fetchKeys(
   return usable;
 }
 
-function parseObject(text: string, place: string): Readonly<Record<string, unknown>> {
+function parseObject(text: string, place: string): JsonObject {
   const value: unknown = JSON.parse(text);
-  if (typeof value !== 'object' || value === null) throw new Error(`${place} does not answer with an object`);
-  return value as Readonly<Record<string, unknown>>;
+  if (!isJsonObject(value)) throw new Error(`${place} does not answer with an object`);
+  return value;
 }
 
 /** Drops other entries, such as private keys or unknown formats. */

@@ -1,9 +1,10 @@
 import type { Call, Clock } from '@cluster-apiserver/base';
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model';
 import { compactVerify, decodeProtectedHeader, type JWK } from 'jose';
 import { algorithmNames, type SignatureHeader } from './algorithms.ts';
 import { TokenRejectedError } from '../token-rejected-error.ts';
 
-export type Claims = Readonly<Record<string, unknown>>;
+export type Claims = JsonObject;
 
 /** Claims with an expiration. */
 export type ExpiringClaims = Claims & { readonly exp: number };
@@ -31,9 +32,9 @@ const tokenLengthMax = 64 * 1024;
 
 /** The unverified issuer of a token. Use it only to choose the keys to verify with. */
 export function readIssuer(token: string): string | undefined {
-  const parts = token.split('.', 4);
-  if (parts.length !== 3 || token.length > tokenLengthMax) return undefined;
-  const issuer = parseClaims(Buffer.from(parts[1] as string, 'base64url'))?.iss;
+  const [, payload = '', ...others] = token.split('.', 4);
+  if (others.length !== 1 || token.length > tokenLengthMax) return undefined;
+  const issuer = parseClaims(Buffer.from(payload, 'base64url'))?.iss;
   return typeof issuer === 'string' ? issuer : undefined;
 }
 
@@ -92,7 +93,7 @@ function isCanonical(token: string): boolean {
 function parseClaims(payload: Uint8Array): Claims | undefined {
   try {
     const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
-    return typeof claims === 'object' && claims !== null && !Array.isArray(claims) ? (claims as Claims) : undefined;
+    return isJsonObject(claims) ? claims : undefined;
   } catch {
     return undefined; // not a JSON object
   }

@@ -1,3 +1,5 @@
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model';
+
 /** A service account as its tokens identify it. The UID distinguishes it from later accounts with the same name. */
 export interface AccountReference {
   readonly namespace: string;
@@ -6,12 +8,12 @@ export interface AccountReference {
 }
 
 /** The private claim that identifies the account, in the form of Kubernetes. */
-export const toAccountClaim = ({ namespace, name, uid }: AccountReference): Readonly<Record<string, unknown>> => ({
+export const toAccountClaim = ({ namespace, name, uid }: AccountReference): JsonObject => ({
   'kubernetes.io': { namespace, serviceaccount: { name, uid } },
 });
 
 /** The account of a token; undefined if the token names none. */
-export function readAccount(claims: Readonly<Record<string, unknown>>): AccountReference | undefined {
+export function readAccount(claims: JsonObject): AccountReference | undefined {
   const own = toRecord(claims['kubernetes.io']);
   const { namespace } = own;
   const { name, uid } = toRecord(own['serviceaccount']);
@@ -20,11 +22,10 @@ export function readAccount(claims: Readonly<Record<string, unknown>>): AccountR
 }
 
 /** Whether the token is bound to an object. kube-apiserver issues such tokens, and may share the key. */
-export const isBoundToObject = (claims: Readonly<Record<string, unknown>>): boolean =>
+export const isBoundToObject = (claims: JsonObject): boolean =>
   ['pod', 'secret', 'node'].some((kind) => Object.hasOwn(toRecord(claims['kubernetes.io']), kind));
 
-const toRecord = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+const toRecord = (value: unknown): JsonObject => (isJsonObject(value) ? value : {});
 
 export const getAccountGroups = (namespace: string): readonly string[] => [
   'system:serviceaccounts',

@@ -1,5 +1,5 @@
 import { type Call, getOwn } from '@cluster-apiserver/base';
-import type { UserInfo } from '@cluster-apiserver/model';
+import { isJsonObject, type JsonObject, type UserInfo } from '@cluster-apiserver/model';
 import { requestReview, type RetryPolicy, type WebhookOptions } from '../../webhook/send-to-webhook.ts';
 import { WebhookError } from '../../webhook/webhook-error.ts';
 import { addAuthenticatedGroup } from '../user-groups.ts';
@@ -37,8 +37,8 @@ export function createTokenWebhook(options: WebhookTokensOptions): TokenAuthenti
   const review = async (token: string, audiences: readonly string[], call: Call): Promise<TokenAnswer | undefined> => {
     const spec = { token, ...(audiences.length > 0 && { audiences }) };
     const question = { apiVersion: `authentication.k8s.io/${version}`, kind: 'TokenReview', spec };
-    const review = await requestReview(question, webhook, call);
-    return parseReview(review, audiences, apiAudiences);
+    const answer = await requestReview(question, webhook, call);
+    return parseReview(answer, audiences, apiAudiences);
   };
   return {
     authenticateToken: async (token, call, audiences = apiAudiences) => {
@@ -56,14 +56,11 @@ export function createTokenWebhook(options: WebhookTokensOptions): TokenAuthenti
   };
 }
 
-type Values = Readonly<Record<string, unknown>>;
-
 function parseReview(
-  review: object,
+  { kind, status: given }: JsonObject,
   wanted: readonly string[],
   apiAudiences: readonly string[],
 ): TokenAnswer | undefined {
-  const { kind, status: given } = review as Values;
   if (kind !== 'TokenReview') throw new WebhookError('its answer is no TokenReview');
   const status = requireObject(given, 'status');
   if (status['authenticated'] !== true) return undefined;
@@ -75,7 +72,7 @@ function parseReview(
   return audiences.length > 0 ? { user, audiences } : undefined;
 }
 
-function parseUser(user: Values): UserInfo {
+function parseUser(user: JsonObject): UserInfo {
   const { username, uid, groups, extra } = user;
   if (typeof username !== 'string' || username === '') throw new WebhookError('its user has no name');
   if (uid !== undefined && typeof uid !== 'string') throw new WebhookError('its uid is no text');
@@ -89,10 +86,9 @@ function parseUser(user: Values): UserInfo {
   });
 }
 
-function requireObject(value: unknown, what: string): Values {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new WebhookError(`its ${what} is no object`);
-  return value as Values;
+function requireObject(value: unknown, what: string): JsonObject {
+  if (!isJsonObject(value)) throw new WebhookError(`its ${what} is no object`);
+  return value;
 }
 
 function requireStrings(value: unknown, what: string): readonly string[] {

@@ -298,8 +298,10 @@ function describeMissingRoles(roles: readonly Role[]): string[] {
 }
 
 /** As kube-apiserver formats several errors. */
-export const joinProblems = (problems: readonly string[]): string =>
-  problems.length === 1 ? (problems[0] as string) : `[${problems.join(', ')}]`;
+export function joinProblems(problems: readonly string[]): string {
+  const joined = problems.join(', ');
+  return problems.length === 1 ? joined : `[${joined}]`;
+}
 
 /** Unique, because names contain no slash. */
 const keyOf = (namespace: string | undefined, name: string): string =>

@@ -1,4 +1,10 @@
-import type { AccessQuestion, AccessSelector, ResourceQuestion } from '@cluster-apiserver/model';
+import {
+  type AccessQuestion,
+  type AccessSelector,
+  isJsonObject,
+  type JsonObject,
+  type ResourceQuestion,
+} from '@cluster-apiserver/model';
 import { WebhookError } from '../../webhook/webhook-error.ts';
 
 export type ReviewVersion = 'v1' | 'v1beta1';
@@ -82,13 +88,11 @@ const apiVersionOf = (version: ReviewVersion): string => `authorization.k8s.io/$
 const reasonCharactersMax = 4_096;
 
 /** Throws a WebhookError for a malformed response. */
-export function parseStatus(answer: object, version: ReviewVersion): ReviewStatus {
-  const { apiVersion, kind, status } = answer as Readonly<Record<string, unknown>>;
+export function parseStatus({ apiVersion, kind, status }: JsonObject, version: ReviewVersion): ReviewStatus {
   if (apiVersion !== apiVersionOf(version) || kind !== 'SubjectAccessReview')
     throw new WebhookError(`the response is not a SubjectAccessReview of ${version}`);
-  if (typeof status !== 'object' || status === null || Array.isArray(status))
-    throw new WebhookError('the response has no status');
-  const { allowed, denied, reason } = status as Readonly<Record<string, unknown>>;
+  if (!isJsonObject(status)) throw new WebhookError('the response has no status');
+  const { allowed, denied, reason } = status;
   if (typeof allowed !== 'boolean') throw new WebhookError('status.allowed is not a boolean');
   if (!isBooleanOrAbsent(denied)) throw new WebhookError('status.denied is not a boolean');
   if (!isStringOrAbsent(reason)) throw new WebhookError('status.reason is not a string');

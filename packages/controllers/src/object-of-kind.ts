@@ -1,0 +1,30 @@
+import { invariant } from '@cluster-apiserver/base';
+import type {
+  ClusterRole,
+  ClusterRoleBinding,
+  Namespace,
+  Role,
+  RoleBinding,
+  ValidatingAdmissionPolicy,
+} from '@cluster-apiserver/kinds';
+import type { KubeObject } from '@cluster-apiserver/model';
+
+/** The types of the objects that controllers look into, by the names of their kinds. */
+interface ObjectsByKind {
+  readonly ClusterRole: ClusterRole;
+  readonly ClusterRoleBinding: ClusterRoleBinding;
+  readonly Namespace: Namespace;
+  readonly Role: Role;
+  readonly RoleBinding: RoleBinding;
+  readonly ValidatingAdmissionPolicy: ValidatingAdmissionPolicy;
+}
+
+/** Stored objects were decoded by the schema of their kind, so the name of the kind determines their type. */
+const isOfKind = <K extends keyof ObjectsByKind>(object: KubeObject, kind: K): object is ObjectsByKind[K] =>
+  object.kind === kind;
+
+/** A stored object with the type that its kind declares. */
+export function requireKind<K extends keyof ObjectsByKind>(object: KubeObject, kind: K): ObjectsByKind[K] {
+  invariant(isOfKind(object, kind), `an object of ${kind} is of another kind`);
+  return object;
+}
