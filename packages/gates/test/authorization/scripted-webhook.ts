@@ -52,7 +52,7 @@ export const hangs =
     throw new HttpsError(`no answer in ${timeoutMs} ms`);
   };
 
-/** Counts what the measures are told, by words such as `evaluated success`. */
+/** Counts what the measures record, by words such as `evaluated success`. */
 export type Counts = Record<string, number>;
 
 export interface Scripted {
