@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { type ApiRequest, type ApiResponse, BodyMemoryError, type Handler, type Sink } from '../exchange.ts';
 import type { ReportFailure } from './callback-guard.ts';
 import { bodyBytesMax, idleWhileDrainingMs, sweepMs } from './limits.ts';
@@ -12,12 +12,11 @@ import {
   rawClient,
   send,
   type Served,
-  serve,
+  useListener,
 } from '../../test/listener.ts';
 
 /** How requests in progress are treated: the same over both protocols. */
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 const text = (body: string, status = 200): ApiResponse => ({ status, headers: {}, body: Buffer.from(body) });
 const body = (request: ApiRequest): Promise<ApiResponse> =>
@@ -36,8 +35,8 @@ interface Begun {
   /** What came so far, without frames. */
   received(): string;
   /** Whether the client was asked to reconnect. */
-  toldToLeave(): boolean;
-  leave(): void;
+  isAskedToReconnect(): boolean;
+  disconnect(): void;
 }
 
 interface Head {
@@ -46,11 +45,15 @@ interface Head {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-async function begin(protocol: Protocol, { method = 'POST', target = '/', headers = {} }: Head = {}): Promise<Begun> {
+async function begin(
+  served: Served,
+  protocol: Protocol,
+  { method = 'POST', target = '/', headers = {} }: Head = {},
+): Promise<Begun> {
   if (protocol === 'HTTP/2') {
     const session = served.http2();
-    let isLeaving = false;
-    session.on('goaway', () => (isLeaving = true));
+    let hasGoaway = false;
+    session.on('goaway', () => (hasGoaway = true));
     const stream = session.request({ ...headers, ':method': method, ':path': target });
     const answer = http2Answer(stream);
     let continued = 0;
@@ -64,8 +67,8 @@ async function begin(protocol: Protocol, { method = 'POST', target = '/', header
       continued: () => continued,
       status: answer.then(({ status }) => status),
       received: () => received,
-      toldToLeave: () => isLeaving,
-      leave: () => session.destroy(),
+      isAskedToReconnect: () => hasGoaway,
+      disconnect: () => session.destroy(),
     };
   }
   const client = await served.raw();
@@ -82,24 +85,24 @@ async function begin(protocol: Protocol, { method = 'POST', target = '/', header
     continued: () => client.received().split('HTTP/1.1 100 Continue\r\n\r\n').length - 1,
     status: client.until(finalHead).then((all) => Number(finalHead.exec(all)?.[1])),
     received: () => client.received(),
-    toldToLeave: () => /\r\nConnection: close\r\n/i.test(client.received()),
-    leave: () => client.socket.destroy(),
+    isAskedToReconnect: () => /\r\nConnection: close\r\n/i.test(client.received()),
+    disconnect: () => client.socket.destroy(),
   };
 }
 
 describe.each(protocols)('over %s', (protocol) => {
   test('requests in progress while the server drains are answered, and their clients asked to reconnect', async () => {
     const answers: (() => void)[] = [];
-    served = await serve((request) =>
+    const served = await serve((request) =>
       request.target === '/slow'
         ? new Promise((resolve) => answers.push(() => resolve(text('late'))))
         : request.method === 'POST'
           ? body(request)
           : text('at once'),
     );
-    const slow = await begin(protocol, { target: '/slow' });
+    const slow = await begin(served, protocol, { target: '/slow' });
     slow.end();
-    const upload = await begin(protocol);
+    const upload = await begin(served, protocol);
     upload.write(Buffer.alloc(1_000));
     await eventually(() => answers.length === 1);
     let drained = false;
@@ -112,7 +115,7 @@ describe.each(protocols)('over %s', (protocol) => {
     answers[0]?.();
     expect([await slow.status, await upload.status]).toEqual([200, 200]);
     await eventually(() => slow.received().endsWith('late') && upload.received().includes('2000'));
-    await eventually(() => slow.toldToLeave() && upload.toldToLeave());
+    await eventually(() => slow.isAskedToReconnect() && upload.isAskedToReconnect());
     await draining;
   });
 
@@ -132,22 +135,22 @@ describe.each(protocols)('over %s', (protocol) => {
         },
       },
     });
-    served = await serve(watching);
-    const watch = await begin(protocol, { method: 'GET' });
+    const served = await serve(watching);
+    const watch = await begin(served, protocol, { method: 'GET' });
     watch.end();
     await eventually(() => sinks.length === 1);
     const drained = served.listener.drain(60_000);
     expect(await watch.status).toBe(200);
     await eventually(() => watch.received().includes('bye'));
-    watch.leave();
+    watch.disconnect();
     await drained;
   });
 
   test('requests in progress while the server closes are answered, and new connections refused', async () => {
     const clock = fakeClock();
     const answers: (() => void)[] = [];
-    served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('late')))), clock);
-    const slow = await begin(protocol, { target: '/slow' });
+    const served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('late')))), clock);
+    const slow = await begin(served, protocol, { target: '/slow' });
     slow.end();
     await eventually(() => answers.length === 1);
     let closed = false;
@@ -167,11 +170,11 @@ describe.each(protocols)('over %s', (protocol) => {
 
   test('a client that waits for 100 Continue gets it once, when the body is read', async () => {
     const wanted: (() => void)[] = [];
-    served = await serve(async (request) => {
+    const served = await serve(async (request) => {
       await new Promise<void>((resolve) => wanted.push(resolve));
       return body(request);
     });
-    const client = await begin(protocol, { headers: { expect: '100-Continue' } });
+    const client = await begin(served, protocol, { headers: { expect: '100-Continue' } });
     await eventually(() => wanted.length === 1);
     expect(client.continued()).toBe(0);
     wanted[0]?.();
@@ -188,25 +191,25 @@ describe.each(protocols)('over %s', (protocol) => {
     ['for two content types', { headers: { expect: '100-continue', 'content-type': 'a/b' } }, 401],
     ['for what it expects', { headers: { expect: 'miracles' } }, 417],
   ] as const)('a waiting client is refused %s without 100 Continue', async (_, head, status) => {
-    served = await serve(() => text('no', 401));
-    const client = await begin(protocol, head);
+    const served = await serve(() => text('no', 401));
+    const client = await begin(served, protocol, head);
     expect(await client.status).toBe(status);
     expect(client.continued()).toBe(0);
   });
 
   test('a client that disconnects while it waits is not an error', async () => {
     const outcomes: unknown[] = [];
-    served = await serve((request) => {
+    const served = await serve((request) => {
       request.body(10).then(
         (bytes) => outcomes.push(bytes),
         (error: unknown) => outcomes.push(error),
       );
       return new Promise(() => {});
     });
-    const client = await begin(protocol, { headers: { expect: '100-continue' } });
+    const client = await begin(served, protocol, { headers: { expect: '100-continue' } });
     client.status.catch(() => {});
     await eventually(() => client.continued() === 1);
-    client.leave();
+    client.disconnect();
     await eventually(() => outcomes.length === 1);
     expect(outcomes[0]).toMatchObject({ name: 'ClientGoneError' });
     expect(served.reports).toEqual([]);
@@ -229,11 +232,11 @@ describe.each(protocols)('over %s', (protocol) => {
       callbackFailed: (where) => failed.add(where),
     };
     const report: ReportFailure = (_, error) => stacks.push((error as Error).stack);
-    served = await serve(body, clock, { measures, report });
+    const served = await serve(body, clock, { measures, report });
     const pieceBytes = 2_900_000;
     const uploads: Begun[] = [];
     for (let sent = 0; sent < bodyBytesMax * 1.25; sent += pieceBytes) {
-      const upload = await begin(protocol);
+      const upload = await begin(served, protocol);
       upload.status.catch(() => {});
       upload.write(Buffer.alloc(pieceBytes));
       uploads.push(upload);
@@ -251,7 +254,7 @@ describe.each(protocols)('over %s', (protocol) => {
     const last = uploads.at(-1) as Begun;
     last.end();
     expect(await last.status).toBe(200);
-    for (const upload of uploads) upload.leave();
+    for (const upload of uploads) upload.disconnect();
     await eventually(() => {
       clock.advance(sweepMs / 100);
       return heldBytes === 0;

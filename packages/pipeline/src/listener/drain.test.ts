@@ -1,15 +1,14 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { ApiRequest, Handler, Sink } from '../exchange.ts';
-import { eventually, http2Answer, type Served, serve, text, get } from '../../test/listener.ts';
+import { eventually, http2Answer, text, get, useListener } from '../../test/listener.ts';
 
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 describe('leaving', () => {
   test('draining under load of both protocols loses no request', async () => {
-    served = await serve(async (request) => {
+    const served = await serve(async (request) => {
       await new Promise((resolve) => setTimeout(resolve, 2));
       return text(request.target);
     });
@@ -62,7 +61,7 @@ describe('leaving', () => {
 
   test('draining closes HTTP/1.1 connections with their response, ends streams, and serves new connections', async () => {
     const sinks: Sink[] = [];
-    served = await serve((request) => {
+    const served = await serve((request) => {
       if (request.target !== '/watch') return text('answer');
       return {
         status: 200,
@@ -94,7 +93,7 @@ describe('leaving', () => {
   });
 
   test('a drain ends when the connections of its beginning have closed', async () => {
-    served = await serve(() => text('answer'));
+    const served = await serve(() => text('answer'));
     const present = await served.raw();
     present.send(get('/'));
     await present.until(/answer$/);
@@ -110,7 +109,7 @@ describe('leaving', () => {
 
   test('an HTTP/2 session gets GOAWAY, and its requests are still answered, also those sent after it', async () => {
     const answers: (() => void)[] = [];
-    served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('answer')))));
+    const served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('answer')))));
     const session = served.http2();
     const first = http2Answer(session.request({ ':path': '/' }));
     await eventually(() => answers.length === 1);
@@ -139,7 +138,7 @@ describe('leaving', () => {
             },
           }
         : text('answer');
-    served = await serve(streaming, systemClock, { goawayChance: 1 });
+    const served = await serve(streaming, systemClock, { goawayChance: 1 });
     const session = served.http2();
     let told = 0;
     session.on('goaway', () => (told += 1));
@@ -159,7 +158,7 @@ describe('leaving', () => {
   });
 
   test('with probability 0 no client gets GOAWAY', async () => {
-    served = await serve(() => text('answer'));
+    const served = await serve(() => text('answer'));
     const session = served.http2();
     let told = 0;
     session.on('goaway', () => (told += 1));
@@ -168,7 +167,7 @@ describe('leaving', () => {
   });
 
   test('the settings tell a client how many streams it may open', async () => {
-    served = await serve(() => text('answer'), systemClock, { streamsMax: 7 });
+    const served = await serve(() => text('answer'), systemClock, { streamsMax: 7 });
     const session = served.http2();
     await new Promise((settings) => session.once('remoteSettings', settings));
     expect(session.remoteSettings.maxConcurrentStreams).toBe(7);
@@ -176,7 +175,7 @@ describe('leaving', () => {
 
   test('closing waits for pending responses and cuts off the rest at the limit', async () => {
     let answer = (): void => {};
-    served = await serve((request) =>
+    const served = await serve((request) =>
       request.target === '/never'
         ? new Promise(() => {})
         : new Promise((resolve) => (answer = () => resolve(text('late')))),

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import type { ApiRequest, Handler, Sink } from '../exchange.ts';
 import {
@@ -8,22 +8,20 @@ import {
   frame,
   http2Answer,
   packed,
-  type Served,
-  serve,
   literalHeader,
   expectServed,
   countingMeasures,
   text,
   get,
+  useListener,
 } from '../../test/listener.ts';
 
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 describe('an exception in one connection', () => {
   test('many HTTP/2 bodies shorter than their length end only their session', async () => {
     const outcomes: unknown[] = [];
-    served = await serve(async (request) => {
+    const served = await serve(async (request) => {
       if (request.method === 'POST') outcomes.push(await request.body(1_000).catch((error: unknown) => error));
       return text('');
     });
@@ -128,7 +126,7 @@ describe('an exception in one connection', () => {
   ];
   test.each(faults)('in %s is reported, and affects no other request', async (_, faulty) => {
     const slow: (() => void)[] = [];
-    served = await serve((request) => {
+    const served = await serve((request) => {
       if (request.target === '/a' || request.target === '/') return faulty(request);
       if (request.target !== '/slow') return text('well');
       return new Promise((resolve) => slow.push(() => resolve(text('slow'))));
@@ -180,7 +178,7 @@ describe('an exception in one connection', () => {
         bytes: (count: number) => Buffer.alloc(count),
       };
       const { measures } = countingMeasures();
-      served = await serve(
+      const served = await serve(
         async (request) => {
           await request.body(100);
           return request.target === '/fault' ? broken('handler') : text('well');

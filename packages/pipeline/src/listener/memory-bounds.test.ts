@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import type { ClientHttp2Stream } from 'node:http2';
 import { type Pieces, BodyMemoryError } from '../exchange.ts';
@@ -10,18 +10,17 @@ import {
   fakeClock,
   http2Answer,
   packed,
-  type Served,
-  serve,
   expectServed,
   countingMeasures,
   initialWindow,
   text,
   get,
+  type Served,
+  useListener,
 } from '../../test/listener.ts';
 import * as limits from './limits.ts';
 
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 describe('memory', () => {
   /** Pieces that tell how many of them were made. */
@@ -46,7 +45,7 @@ describe('memory', () => {
   test('of a client with a closed window is one first piece per stream', async () => {
     const bodies = Array.from({ length: 100 }, () => countedPieces(1_000_000));
     let begun = 0;
-    served = await serve(() => ({ status: 200, headers: {}, body: (bodies[begun++] as { body: Pieces }).body }));
+    const served = await serve(() => ({ status: 200, headers: {}, body: (bodies[begun++] as { body: Pieces }).body }));
     const client = await served.frames();
     client.send(frame('SETTINGS', 0, 0, initialWindow(0)));
     client.send(Buffer.concat(bodies.map((_, i) => frame('HEADERS', endHeaders | endStream, 2 * i + 1, packed.get))));
@@ -56,7 +55,7 @@ describe('memory', () => {
 
   test('of one connection is bounded for any number of responses', async () => {
     const bodies: ReturnType<typeof countedPieces>[] = [];
-    served = await serve(() => {
+    const served = await serve(() => {
       const body = countedPieces(50_000_000);
       bodies.push(body);
       return { status: 200, headers: {}, body: body.body };
@@ -89,7 +88,7 @@ describe('memory', () => {
 
   test('of pipelined requests is that of the first response', async () => {
     const bodies: ReturnType<typeof countedPieces>[] = [];
-    served = await serve(() => {
+    const served = await serve(() => {
       const body = countedPieces(20_000_000);
       bodies.push(body);
       return { status: 200, headers: {}, body: body.body };
@@ -98,14 +97,14 @@ describe('memory', () => {
     client.socket.pause();
     client.send(get('/').repeat(limits.pipelinedRequestsMax));
     await eventually(() => (bodies[0]?.made() ?? 0) > 0);
-    await expectServedHead();
+    await expectServedHead(served);
     // That of the other connection, of which nothing is made either.
     expect(bodies.slice(1).map(({ made }) => made())).toEqual([0]);
     client.socket.resume();
     await eventually(() => (bodies[2]?.made() ?? 0) > 0);
   });
 
-  async function expectServedHead(): Promise<void> {
+  async function expectServedHead(served: Served): Promise<void> {
     const client = await served.raw();
     client.send('HEAD / HTTP/1.1\r\nHost: a\r\n\r\n');
     await client.until(/^HTTP\/1\.1 200 /);
@@ -113,7 +112,7 @@ describe('memory', () => {
 
   test('of a response to a request with an endless body is bounded like any other', async () => {
     const body = countedPieces(100_000_000);
-    served = await serve(() => ({ status: 200, headers: {}, body: body.body }));
+    const served = await serve(() => ({ status: 200, headers: {}, body: body.body }));
     const client = await served.raw();
     client.socket.pause();
     client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n');
@@ -132,7 +131,7 @@ describe('memory', () => {
     const { measures, counted } = countingMeasures();
     let over = false;
     const ends: unknown[] = [];
-    served = await serve(
+    const served = await serve(
       (request) => {
         request.onEnd((end) => ends.push(end));
         return {
@@ -173,7 +172,7 @@ describe('memory', () => {
     const piece = limits.firstPieceBytes;
     const connections = Math.ceil(limits.responseBytesMax / (limits.defaultStreamsMax * piece)) + 1;
     let begun = 0;
-    served = await serve(
+    const served = await serve(
       ({ target }) => {
         if (target !== '/') return text('well');
         begun += 1;
@@ -211,7 +210,7 @@ describe('memory', () => {
   test('full of unfinished uploads refuses the oldest ones', async () => {
     const { measures, counted } = countingMeasures();
     const bytes = 2_900_000;
-    served = await serve(
+    const served = await serve(
       async (request) => {
         const outcome = await request.body(3_000_000).catch((error: unknown) => error);
         return outcome instanceof BodyMemoryError ? text('later', 429) : text('well');
@@ -241,7 +240,7 @@ describe('memory', () => {
   test('for bodies that is exhausted refuses the oldest body', async () => {
     const { measures, counted } = countingMeasures();
     const outcomes: unknown[] = [];
-    served = await serve(
+    const served = await serve(
       async (request) => {
         const outcome = await request.body(3_000_000).catch((error: unknown) => error);
         outcomes.push(Buffer.isBuffer(outcome) ? outcome.length : outcome);
