@@ -58,8 +58,8 @@ beforeAll(async () => {
     },
   });
   served = await serve(pipeline.handle, undefined, {
-    measures: { ...noListenerMeasures, callbackFailed: () => (callbacksFailed += 1) },
-    report: (_, error) => void pipeline.faults.push(error),
+    measures: { ...noListenerMeasures, countFailedCallback: () => (callbacksFailed += 1) },
+    report: (_, error) => void pipeline.reportedErrors.push(error),
   });
   session = served.http2();
   for (let i = 0; i < 80; i++) await make(`r${i}`, { words: { large: 'x'.repeat(2_000) } });
@@ -230,7 +230,7 @@ describe.each(faulty.modules)('%s', (module) => {
       for (const nth of nthCalls(module))
         for (const attack of someReaching(module, protocol)) {
           const error = new Error('injected');
-          pipeline.faults.length = 0;
+          pipeline.reportedErrors.length = 0;
           pipeline.codes.length = 0;
           callbacksFailed = 0;
           const sent = attack();
@@ -247,7 +247,7 @@ describe.each(faulty.modules)('%s', (module) => {
           }
           hits++;
           if (!failed(outcome)) expect({ sent, outcome }).toBe('a failure');
-          await eventually(() => pipeline.faults.some((one) => isCausedBy(one, error)));
+          await eventually(() => pipeline.reportedErrors.some((one) => isCausedBy(one, error)));
           const isWatch = sent.target.includes('watch=1');
           expect({ sent, counted: isWatch || callbacksFailed > 0 || pipeline.codes.includes(500) }).toMatchObject({
             counted: true,

@@ -98,16 +98,16 @@ describe('through a view', () => {
   test('a watch has the field names of the view', async () => {
     await make('a', { arms: 1 });
     const { body } = await ask('GET', `${machines}?watch=true&timeoutSeconds=1`);
-    const told: Buffer[] = [];
+    const frames: Buffer[] = [];
     const signal = new AbortController().signal;
     await (body as StreamBody).stream({
-      write: (bytes) => void told.push(bytes),
+      write: (bytes) => void frames.push(bytes),
       backlogBytes: 0,
       drained: async () => {},
       signal,
       draining: signal,
     });
-    expect(JSON.parse(Buffer.concat(told).toString())).toMatchObject({
+    expect(JSON.parse(Buffer.concat(frames).toString())).toMatchObject({
       type: 'ADDED',
       object: { apiVersion: 'machines.example/v2', limbs: 1 },
     });

@@ -341,10 +341,10 @@ export function countingMeasures(): { readonly measures: ListenerMeasures; reado
     counted,
     measures: {
       ...noListenerMeasures,
-      callbackFailed: (where) => counted.push(`failed ${where}`),
-      connectionRefused: (reason) => counted.push(`refused ${reason}`),
-      responseCutOff: (reason) => counted.push(`cut off ${reason}`),
-      bodyRefused: (reason) => counted.push(`body ${reason}`),
+      countFailedCallback: (where) => counted.push(`failed ${where}`),
+      countRefusedConnection: (reason) => counted.push(`refused ${reason}`),
+      countCutOffResponse: (reason) => counted.push(`cut off ${reason}`),
+      countRefusedBody: (reason) => counted.push(`body ${reason}`),
     },
   };
 }

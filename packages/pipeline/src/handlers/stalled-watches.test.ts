@@ -2,10 +2,11 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { callUntil, LatencyTracker, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject } from '@cluster-apiserver/model';
-import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
+import { create, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { eventually, type FakeClock, fakeClock, type Served, serve } from '../../test/listener.ts';
 import { parseRequestInfo } from '../request-info.ts';
+import { openTestRegistry } from '../../../registry/test/open-test-registry.ts';
 import { robotKind } from '../../../registry/test/robot-kind.ts';
 import { OpenWatches } from './open-watches.ts';
 import { watchHandler } from './watch.ts';
@@ -30,14 +31,7 @@ beforeEach(async () => {
   memory = memoryStore(systemClock);
   clock = fakeClock();
   const random = seededRandom(1);
-  registry = openRegistry({
-    kinds: [robotKind],
-    store: memory,
-    keyPrefix: '/registry',
-    clock: systemClock,
-    random,
-    report: () => {},
-  });
+  registry = openTestRegistry(robotKind, memory, systemClock, random);
   const resource = registry.resources[0] as Resource;
   open = 0;
   const handler = watchHandler(resource, {
@@ -46,9 +40,9 @@ beforeEach(async () => {
     minRequestTimeoutMs: 1_800_000,
     openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
     measures: {
-      began: () => {
+      begin: () => {
         open += 1;
-        return { sent: () => {}, stalled: () => {}, ended: () => (open -= 1) };
+        return { countSent: () => {}, countStalled: () => {}, end: () => (open -= 1) };
       },
     },
     report: () => {},

@@ -64,7 +64,7 @@ test('protobuf events and errors are length-prefixed frames', async () => {
     accept,
   });
   await until(() => failed.ended);
-  const told = [...client.bytes, ...failed.bytes].map((frame) => {
+  const events = [...client.bytes, ...failed.bytes].map((frame) => {
     expect(frame.readUInt32BE() + 4).toBe(frame.length);
     const at = frame.indexOf('k8s\0');
     const type = frame.subarray(6, 6 + (frame[5] as number)).toString();
@@ -73,7 +73,7 @@ test('protobuf events and errors are length-prefixed frames', async () => {
     );
     return [type, decode(objectSchemaOf(type), value, () => {})];
   });
-  expect(told).toMatchObject([
+  expect(events).toMatchObject([
     ['ADDED', { kind: 'Robot', apiVersion: 'v1', metadata: { name: 'b' } }],
     ['BOOKMARK', { kind: 'Robot', metadata: { resourceVersion: from.slice('resourceVersion='.length) } }],
     ['ERROR', { kind: 'Status', code: 504, reason: 'Timeout' }],

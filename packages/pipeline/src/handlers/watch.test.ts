@@ -96,7 +96,7 @@ test('an internal error is an ERROR event for the client, and is reported', asyn
   await watches.memory.create('/registry/robots/n/bad', Buffer.from('{}'), {}, call);
   await until(() => client.ended);
   expect(client.events).toEqual(['ERROR 500']);
-  expect(watches.faults).toEqual([expect.objectContaining({ reason: 'StorageReadError' })]);
+  expect(watches.reportedErrors).toEqual([expect.objectContaining({ reason: 'StorageReadError' })]);
 });
 
 test.each([

@@ -224,12 +224,12 @@ describe.each(protocols)('over %s', (protocol) => {
     const stacks: (string | undefined)[] = [];
     const measures: ListenerMeasures = {
       ...noListenerMeasures,
-      sizes: ({ bodyBytes }) => (heldBytes = bodyBytes),
-      bodyRefused: () => {
+      setSizes: ({ bodyBytes }) => (heldBytes = bodyBytes),
+      countRefusedBody: () => {
         refused += 1;
         throw new Error('broken');
       },
-      callbackFailed: (where) => failed.add(where),
+      countFailedCallback: (where) => failed.add(where),
     };
     const report: ReportFailure = (_, error) => stacks.push((error as Error).stack);
     const served = await serve(body, clock, { measures, report });

@@ -6,7 +6,7 @@ import { eventually, http2Answer, text, get, useListener } from '../../test/list
 
 const serve = useListener();
 
-describe('leaving', () => {
+describe('draining', () => {
   test('draining under load of both protocols loses no request', async () => {
     const served = await serve(async (request) => {
       await new Promise((resolve) => setTimeout(resolve, 2));
@@ -113,11 +113,11 @@ describe('leaving', () => {
     const session = served.http2();
     const first = http2Answer(session.request({ ':path': '/' }));
     await eventually(() => answers.length === 1);
-    const told: unknown[] = [];
-    session.on('goaway', (code, last) => told.push([code, last]));
+    const goaways: unknown[] = [];
+    session.on('goaway', (code, last) => goaways.push([code, last]));
     const drained = served.listener.drain(60_000);
-    await eventually(() => told.length > 0);
-    expect(told[0]).toEqual([0, 2 ** 31 - 1]);
+    await eventually(() => goaways.length > 0);
+    expect(goaways[0]).toEqual([0, 2 ** 31 - 1]);
     answers[0]?.();
     expect((await first).body.toString()).toBe('answer');
     await drained;
@@ -140,12 +140,12 @@ describe('leaving', () => {
         : text('answer');
     const served = await serve(streaming, systemClock, { goawayChance: 1 });
     const session = served.http2();
-    let told = 0;
-    session.on('goaway', () => (told += 1));
+    let goaways = 0;
+    session.on('goaway', () => (goaways += 1));
     const watch = session.request({ ':path': '/watch' });
     let received = '';
     watch.on('data', (piece: Buffer) => (received += piece));
-    await eventually(() => sinks.length === 1 && told > 0);
+    await eventually(() => sinks.length === 1 && goaways > 0);
     sinks[0]?.write(Buffer.from('still here'));
     await eventually(() => received === 'still here');
     expect(sinks[0]?.draining.aborted).toBe(false);
@@ -160,10 +160,10 @@ describe('leaving', () => {
   test('with probability 0 no client gets GOAWAY', async () => {
     const served = await serve(() => text('answer'));
     const session = served.http2();
-    let told = 0;
-    session.on('goaway', () => (told += 1));
+    let goaways = 0;
+    session.on('goaway', () => (goaways += 1));
     for (let n = 0; n < 200; n++) await http2Answer(session.request({ ':path': '/' }));
-    expect(told).toBe(0);
+    expect(goaways).toBe(0);
   });
 
   test('the settings tell a client how many streams it may open', async () => {

@@ -40,7 +40,7 @@ describe('an exception in one connection', () => {
   const broken = (what: string): never => {
     throw new Error(what);
   };
-  const faults: [string, Handler<ApiRequest>][] = [
+  const failures: [string, Handler<ApiRequest>][] = [
     ['the handler', () => broken('handler')],
     ['the handler, later', () => Promise.reject(new Error('later'))],
     ['no answer', () => undefined as never],
@@ -124,7 +124,7 @@ describe('an exception in one connection', () => {
       },
     ],
   ];
-  test.each(faults)('in %s is reported, and affects no other request', async (_, faulty) => {
+  test.each(failures)('in %s is reported, and affects no other request', async (_, faulty) => {
     const slow: (() => void)[] = [];
     const served = await serve((request) => {
       if (request.target === '/a' || request.target === '/') return faulty(request);
@@ -189,8 +189,8 @@ describe('an exception in one connection', () => {
           goawayChance: 0.01,
           measures: {
             ...measures,
-            callbackFailed: faulty('measures', measures.callbackFailed),
-            sizes: faulty('measures', () => {}),
+            countFailedCallback: faulty('measures', measures.countFailedCallback),
+            setSizes: faulty('measures', () => {}),
           },
           report: faulty('report', () => {}),
         },

@@ -56,11 +56,11 @@ const cases: readonly [string, readonly Buffer[], ClientMessage][] = [
 ];
 
 describe.each(['at once', 'byte by byte'])('%s', (how) => {
-  test.each(cases)('%s', (_, frames, told) => {
+  test.each(cases)('%s', (_, frames, expected) => {
     const bytes = Buffer.concat(frames);
     const pieces = how === 'at once' ? [bytes] : [...bytes].map((byte) => Buffer.from([byte]));
     const incoming = new ClientFrameReader();
-    expect(Object.assign({}, ...pieces.map((piece) => incoming.read(piece)))).toEqual(told);
+    expect(Object.assign({}, ...pieces.map((piece) => incoming.read(piece)))).toEqual(expected);
   });
 });
 
