@@ -8,7 +8,7 @@ import { robots, usePipeline } from '../test/use-pipeline.ts';
 const pipeline = usePipeline();
 const { ask, make } = pipeline;
 
-/** What authorization writes into the record of a request. */
+/** The annotations of authorization in an audit event. */
 const noted = (decision: string, reason: string): string[] => [
   `authorization.k8s.io/decision=${decision}`,
   `authorization.k8s.io/reason=${reason}`,
@@ -121,7 +121,7 @@ describe('a request', () => {
     expect((await ask('GET', `${robots}?timeout=soon`)).status).toBe(400);
     expect((await ask('GET', `${robots}?timeout=5`)).status).toBe(400);
     expect((await ask('GET', `${robots}?timeout=10h`)).status).toBe(200);
-    // The second question mark begins nothing.
+    // A second question mark is part of the query.
     expect((await ask('GET', `${robots}?dryRun=x?timeout=soon`)).status).toBe(200);
   });
 

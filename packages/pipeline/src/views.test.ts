@@ -45,7 +45,7 @@ describe('through a view', () => {
     ],
   ])('a patch of type %s uses the field names of the view', async (type, patch) => {
     await build(2);
-    // A field that another manager has is only given to an apply that takes it by force.
+    // Applying a field that another manager owns requires force.
     const force = type === 'application/apply-patch+yaml' ? '&force=true' : '';
     const patched = await send('PATCH', `${machines}/a?fieldManager=m${force}`, patch, type);
     expect([patched.status, patched.json()]).toMatchObject([200, { apiVersion: 'machines.example/v2', limbs: 4 }]);

@@ -11,10 +11,10 @@ import { robotKind } from '../../../registry/test/robot-kind.ts';
 import { OpenWatches } from './open-watches.ts';
 import { watchHandler } from './watch.ts';
 
-// Real sockets whose clients read nothing: over HTTP/2 by a window of zero, over HTTP/1.1 by not taking what came.
+// Real sockets whose clients read nothing: over HTTP/2 with a window of zero, over HTTP/1.1 without reading the socket.
 
 const call = callUntil(Number.POSITIVE_INFINITY);
-/** All objects are more than what the kernel takes for one connection. */
+/** Together more than the kernel buffers for one connection. */
 const objects = 200;
 const objectBytes = 100_000;
 const watches = 200;
@@ -74,7 +74,7 @@ afterEach(async () => {
   memory.close();
 });
 
-/** Streams on one connection, each with room for so many bytes. */
+/** Streams on one connection, each with a window of this size. */
 async function openStreams(count: number, windowBytes: number): Promise<ClientHttp2Stream[]> {
   const session: ClientHttp2Session = connect(`https://127.0.0.1:${served.listener.port}`, {
     rejectUnauthorized: false,
@@ -105,7 +105,7 @@ test(
     clock.advance(80_000);
     await eventually(() => open === 0);
     await eventually(() => streams.every(({ closed }) => closed));
-    // Clients must not take it for a regular end.
+    // Otherwise clients would see a regular end.
     for (const { rstCode } of streams) expect(rstCode).not.toBe(0);
     expect(served.reports).toEqual([]);
   },
@@ -123,7 +123,7 @@ test(
     reading?.on('data', (piece: Buffer) => (bytes += piece.length));
     await eventually(() => bytes > objects * objectBytes);
     await eventually(() => open === 2);
-    // The kernel takes some of it late, so it may take more than one look until nothing moves.
+    // The kernel accepts some bytes late, so progress may stop only after several sweeps.
     await eventually(() => {
       clock.advance(30_000);
       return open === 1;

@@ -15,7 +15,6 @@ import {
   useListener,
 } from '../../test/listener.ts';
 
-/** How requests in progress are treated: the same over both protocols. */
 const serve = useListener();
 
 const text = (body: string, status = 200): ApiResponse => ({ status, headers: {}, body: Buffer.from(body) });
@@ -32,7 +31,7 @@ interface Begun {
   /** The number of 100 Continue responses. */
   continued(): number;
   readonly status: Promise<number>;
-  /** What came so far, without frames. */
+  /** The body received so far. */
   received(): string;
   /** Whether the client was asked to reconnect. */
   isAskedToReconnect(): boolean;
@@ -109,7 +108,7 @@ describe.each(protocols)('over %s', (protocol) => {
     const draining = served.listener.drain(60_000).then(() => (drained = true));
     upload.write(Buffer.alloc(1_000));
     upload.end();
-    // Load balancers need a moment to notice: newcomers are served.
+    // Load balancers notice late, so new connections are still served.
     expect((await send(served, protocol)).body.toString()).toBe('at once');
     expect(drained).toBe(false);
     answers[0]?.();
@@ -160,7 +159,7 @@ describe.each(protocols)('over %s', (protocol) => {
     answers[0]?.();
     expect(await slow.status).toBe(200);
     await eventually(() => slow.received().endsWith('late'));
-    // A client that keeps its connection is not waited for.
+    // The drain does not wait for a client that keeps its connection.
     await eventually(() => {
       clock.advance(sweepMs + idleWhileDrainingMs);
       return closed;
@@ -215,7 +214,7 @@ describe.each(protocols)('over %s', (protocol) => {
     expect(served.reports).toEqual([]);
   });
 
-  // What is counted is a part of the callback of a socket or stream, and so is a fault of it.
+  // Counting runs in a callback of the socket or stream, so an error of the metrics is thrown there.
   test('unfinished bodies are bounded in memory, even if metrics fail', async () => {
     const clock = fakeClock();
     let heldBytes = 0;
@@ -246,7 +245,7 @@ describe.each(protocols)('over %s', (protocol) => {
     clock.advance(sweepMs);
     expect(heldBytes).toBeLessThanOrEqual(bodyBytesMax);
     expect(heldBytes).toBeGreaterThan(bodyBytesMax / 2);
-    // The oldest, who had the most time to finish.
+    // The oldest uploads, which had the most time to finish.
     expect(await Promise.all(uploads.slice(0, tooMany).map(({ status }) => status))).toEqual(Array(tooMany).fill(429));
     expect(failed).toEqual(new Set(['request']));
     expect(stacks).toHaveLength(refused);

@@ -28,7 +28,7 @@ describe('descriptors', () => {
       try {
         return readlinkSync(`/proc/self/fd/${fd}`).startsWith('socket:');
       } catch {
-        return false; // it was the directory itself
+        return false; // the descriptor of the directory itself
       }
     }).length;
 
@@ -104,11 +104,11 @@ describe('descriptors', () => {
     const served = await serve(({ target }) => {
       if (target !== '/held') return Promise.resolve(text(''));
       held += 1;
-      return new Promise(() => {}); // the body is not asked for, so nothing reads from the socket
+      return new Promise(() => {}); // the body is never requested, so nothing reads from the socket
     });
     const connectBy = async (localPort?: number): Promise<{ tcp: Socket; socket: TLSSocket }> => {
       const { port } = served.listener;
-      // An address of its own: beside this test others take every port that is free for a moment.
+      // An address of its own: parallel tests use any free port of the others.
       const tcp = connectTcp({ port, host: '127.0.0.1', localAddress: '127.0.0.7', ...(localPort && { localPort }) });
       const socket = connectTls({ socket: tcp, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
       socket.on('error', () => {});
@@ -132,7 +132,7 @@ describe('descriptors', () => {
     await eventually(() => openSockets() <= before);
   });
 
-  /** Until the server has taken what it wants of the bytes that this socket writes. */
+  /** Until the server reads no more of the bytes that this socket writes. */
   async function writesStand(socket: Socket): Promise<void> {
     for (let bytes = -1; socket.writableLength !== bytes; ) {
       bytes = socket.writableLength;

@@ -100,7 +100,7 @@ describe('draining', () => {
     const drained = served.listener.drain(60_000);
     const newcomers = [await served.raw(), await served.raw()];
     present.socket.destroy();
-    await drained; // not the sixty seconds that the newcomers could stay
+    await drained; // without waiting 60 s for the new connections
     for (const newcomer of newcomers) {
       newcomer.send(get('/'));
       expect(await newcomer.ended()).toMatch(/200 OK.*Connection: close.*answer$/s);
@@ -149,7 +149,7 @@ describe('draining', () => {
     sinks[0]?.write(Buffer.from('still here'));
     await eventually(() => received === 'still here');
     expect(sinks[0]?.draining.aborted).toBe(false);
-    // HTTP/1.1 knows no such word.
+    // HTTP/1.1 has no GOAWAY.
     const client = await served.raw();
     client.send(get('/'));
     expect(await client.until(/answer$/)).not.toMatch(/Connection: close/i);

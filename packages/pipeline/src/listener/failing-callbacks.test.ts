@@ -137,7 +137,7 @@ describe('an exception in one connection', () => {
     const overHttp1 = await served.raw();
     overHttp1.send(`POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n`);
     const overHttp2 = await served.frames();
-    // With neighbours in the same turn of the event loop.
+    // With other requests in the same iteration of the event loop.
     overHttp2.send(
       Buffer.concat([
         frame('HEADERS', endHeaders, 1, packed.post),
@@ -153,7 +153,7 @@ describe('an exception in one connection', () => {
     expect((await waiting).body.toString()).toBe('slow');
   });
 
-  // Whatever a listener is given may fail in any of its callbacks.
+  // Every dependency of a listener may fail in any of its callbacks.
   const dependencies = ['monotonicMs', 'after', 'soon', 'random', 'measures', 'report'] as const;
   test.each(dependencies.flatMap((which) => [0, 1, 2, 3, 5, 8].map((nth) => [which, nth] as const)))(
     'in %s at call %i leaves the server serving',
@@ -197,7 +197,7 @@ describe('an exception in one connection', () => {
       );
       armed = true;
       for (let round = 0; round < 4; round++) {
-        // A fault while a connection begins costs that connection.
+        // An error while a connection opens closes that connection.
         const client = await served.raw().catch(() => undefined);
         client?.send(get('/a') + get('/fault') + 'broken\r\n\r\n');
         const webSocket = await served.raw().catch(() => undefined);

@@ -39,7 +39,7 @@ describe('turns', () => {
     );
     await eventually(() => turns.length === 1);
     modest.send(get('/livez'));
-    // Its request has been read when later frames of another connection are answered.
+    // Once later frames of another connection are answered, this request has been read.
     for (let n = 0; n < 5; n++) await new Promise((resolve) => other.ping(resolve));
     while (handled.length < 21) {
       await eventually(() => turns.length > 0);
@@ -53,7 +53,7 @@ describe('turns', () => {
 });
 
 describe('many connections at once', () => {
-  /** Turns of the event loop go on by hand once that is said. */
+  /** A clock whose `soon` callbacks wait for `next`, after `hold`. */
   function heldTurns() {
     let isHeld = false;
     const turns: (() => void)[] = [];
@@ -94,7 +94,7 @@ describe('many connections at once', () => {
     for (const socket of begun) socket.destroy();
   });
 
-  // What is no request, and the settings of a session, are answered without a turn of their own.
+  // Refused requests and the settings of a session do not wait for the scheduler.
   test.each(['HTTP/1.1', 'HTTP/2'])('new connections over %s are served a few per iteration', async (protocol) => {
     const { clock, hold, next } = heldTurns();
     const served = await serve(() => text('well'), clock);

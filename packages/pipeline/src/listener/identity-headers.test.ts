@@ -56,7 +56,7 @@ describe('identity', () => {
     },
   );
 
-  // Fails once Node tells of such a header: then it can be refused, and docs/decisions/0023 be changed.
+  // Fails once Node reports such a header: then refuse it and change docs/decisions/0023.
   test.each(['\x01', '\0', '\x1f', '\x7f'])(
     'an HTTP/2 header with the control character %j is dropped by Node',
     async (control) => {

@@ -314,7 +314,7 @@ describe('both protocols', () => {
       const { status, body } = await send(served, protocol, { target });
       expect([status, JSON.parse(body.toString())]).toMatchObject([500, { kind: 'Status', reason: 'InternalError' }]);
     }
-    // The client's words are no part of the message: the log is limited by its messages.
+    // The message has no text of the client: the log limits the rate per message.
     expect(served.reports).toEqual([
       'answering a request failed: GET: /thrown: Error: thrown',
       'answering a request failed: GET: /rejected: Error: rejected',

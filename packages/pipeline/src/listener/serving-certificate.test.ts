@@ -48,7 +48,7 @@ describe('files that change', () => {
     };
     stop = followCertificate(source, await read(), (next) => used.push(next));
   };
-  /** Until the files have been looked at twice: what the first look led to is then done. */
+  /** Waits for two polls: the effects of the first are then complete. */
   const lookTwice = async (): Promise<void> => {
     const until = reads + 2;
     while (reads < until) {
@@ -92,7 +92,7 @@ describe('files that change', () => {
     const [first, second] = [await certificateFor('first'), await certificateFor('second')];
     await write('now', first);
     await follow('now');
-    // The certificate of the next one with the key of the old one, as between two writes.
+    // The new certificate with the old key, as between two writes.
     await write('now', { cert: second.cert, key: first.key });
     await lookTwice();
     await lookTwice();

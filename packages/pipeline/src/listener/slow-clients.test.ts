@@ -73,7 +73,7 @@ describe('slow, disconnected and flooding clients', () => {
       client.send(get('/'));
     }
     await eventually(() => signals.length === 1);
-    await new Promise((resolve) => setTimeout(resolve, 50)); // What fits into the buffers on the way has gone there.
+    await new Promise((resolve) => setTimeout(resolve, 50)); // until the buffers on the way are full
     clock.advance(responseStallMs + 2_000);
     await eventually(() => (signals[0] as AbortSignal).aborted);
     expect(served.reports).toEqual([]);
@@ -96,7 +96,7 @@ describe('slow, disconnected and flooding clients', () => {
     const before = answer;
     busy.send(get('/slow'));
     await eventually(() => answer !== before);
-    await new Promise((resolve) => setTimeout(resolve, 20)); // The stream's own close comes a turn after its end.
+    await new Promise((resolve) => setTimeout(resolve, 20)); // the stream closes one iteration after its end
     clock.advance(idleTimeoutMs + 2_000);
     await idle.ended();
     await eventually(() => session.closed || session.destroyed);
@@ -133,7 +133,7 @@ describe('slow, disconnected and flooding clients', () => {
     client.socket.pause();
     client.send(get('/').repeat(5));
     await eventually(() => begun === 1);
-    // Another connection is served from its beginning to its end meanwhile.
+    // Meanwhile another connection is served completely.
     const other = await served.raw();
     other.send(get('/'));
     await other.until(/^HTTP\/1\.1 200/);
@@ -181,9 +181,9 @@ describe('slow, disconnected and flooding clients', () => {
     await eventually(() => answer !== undefined);
     client.socket.destroy();
     await once(client.socket, 'close');
-    answer?.(); // writing it shows that the client has left
+    answer?.(); // writing reveals that the client has disconnected
     await eventually(() => ended);
-    await new Promise(setImmediate); // the close of each response comes after that
+    await new Promise(setImmediate); // then each response closes
     expect(goodbyes).toBe(0);
     expect(served.reports).toEqual([]);
   });

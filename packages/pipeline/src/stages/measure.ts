@@ -37,7 +37,7 @@ export const measure =
   (context) => {
     const beganMs = clock.monotonicMs();
     const record = (code: number, bytes: number | undefined): void => {
-      const { info, call }: Partial<RequestInfoContext> = context as ReceivedContext & Partial<RequestInfoContext>; // added by later stages
+      const { info, call }: Partial<RequestInfoContext> = context; // added by later stages
       const seconds = (clock.monotonicMs() - beganMs) / 1000;
       measures.record({
         request: context.request,

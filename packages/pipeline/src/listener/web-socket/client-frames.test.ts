@@ -73,7 +73,7 @@ test('any client input ends in a valid close code, or in none', () => {
   const random = seededRandom(5);
   for (let run = 0; run < 2_000; run++) {
     const incoming = new ClientFrameReader();
-    // Mostly frames that might be right: other bytes are refused at the first head.
+    // Mostly plausible frames: other bytes are refused at the first head.
     const bytes = Buffer.concat(
       Array.from({ length: 5 }, () =>
         random.below(4) === 0
