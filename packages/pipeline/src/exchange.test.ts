@@ -8,7 +8,7 @@ import { robots, usePipeline } from '../test/use-pipeline.ts';
 const pipeline = usePipeline();
 const { ask, make } = pipeline;
 
-/** What authorization writes into the record of a request. */
+/** The annotations of authorization in an audit event. */
 const noted = (decision: string, reason: string): string[] => [
   `authorization.k8s.io/decision=${decision}`,
   `authorization.k8s.io/reason=${reason}`,
@@ -43,7 +43,7 @@ describe('a request', () => {
     const response = ask('GET', robots, { headers: { authorization: 'slow' } });
     pipeline.gone.abort(new ClientGoneError('the client left'));
     expect((await response).status).toBe(504);
-    expect(pipeline.faults).toEqual([]);
+    expect(pipeline.reportedErrors).toEqual([]);
   });
 
   test('passes the same call to authentication and authorization', async () => {
@@ -100,8 +100,8 @@ describe('a request', () => {
   test('an internal error is reported, and hidden from the client', async () => {
     const response = await ask('GET', '/broken/x');
     expect(response.status).toBe(500);
-    expect(response.text).not.toContain('fault of ours');
-    expect(pipeline.faults).toHaveLength(1);
+    expect(response.text).not.toContain('internal error of this test');
+    expect(pipeline.reportedErrors).toHaveLength(1);
   });
 
   test.each(['', '0', '0s', '-0', '-5s', '%2B5s', '1000000%C2%B5s', '1000000%CE%BCs'])(
@@ -121,7 +121,7 @@ describe('a request', () => {
     expect((await ask('GET', `${robots}?timeout=soon`)).status).toBe(400);
     expect((await ask('GET', `${robots}?timeout=5`)).status).toBe(400);
     expect((await ask('GET', `${robots}?timeout=10h`)).status).toBe(200);
-    // The second question mark begins nothing.
+    // A second question mark is part of the query.
     expect((await ask('GET', `${robots}?dryRun=x?timeout=soon`)).status).toBe(200);
   });
 

@@ -97,7 +97,7 @@ describe('responses', () => {
       ['nothing', Buffer.alloc(0)],
     ])('%s is refused', async (_, body) => {
       const refused = await post(body);
-      expect([refused.status, pipeline.faults]).toEqual([400, []]);
+      expect([refused.status, pipeline.reportedErrors]).toEqual([400, []]);
     });
 
     test('a kind without protobuf refuses it', async () => {

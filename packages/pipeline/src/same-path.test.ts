@@ -100,7 +100,7 @@ interface Served {
   readonly items?: readonly { readonly metadata: { readonly namespace: string } }[];
 }
 
-/** Fails unless what has been served is what has been authorized. */
+/** Fails unless the served path is the authorized one. */
 function expectSame(target: string, status: number, body: ApiResponse['body']): void {
   if (status !== 200) return;
   const { path, resource } = authorized as AccessAttributes; // nothing is served without a decision
@@ -162,7 +162,7 @@ test('the authorized path is served, however it is encoded', async () => {
     if (inserted) characters.splice(inserted[0] % (characters.length + 1), 0, inserted[1]);
     const target = characters.join('');
     const { status, body } = await ask('GET', target);
-    // What is only encoded otherwise is served.
+    // Another encoding of the same path is served.
     if (!inserted) expect([target, status]).toEqual([target, 200]);
     expectSame(target, status, body);
   });

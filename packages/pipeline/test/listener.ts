@@ -3,7 +3,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createSelfSigned } from '@cluster-apiserver/certificates';
-import { expect } from '@jest/globals';
+import { afterEach, expect } from '@jest/globals';
 import {
   type ApiRequest,
   type ApiResponse,
@@ -49,6 +49,19 @@ export async function certificateFor(commonName: string): Promise<ServingCertifi
     systemRandom(),
   );
   return { cert: Buffer.from(certificate), key: Buffer.from(privateKey) };
+}
+
+/** Starts listeners, which are closed after each test. */
+export function useListener(): typeof serve {
+  const open: Served[] = [];
+  afterEach(async () => {
+    for (const served of open.splice(0)) await served.close();
+  });
+  return async (...args) => {
+    const served = await serve(...args);
+    open.push(served);
+    return served;
+  };
 }
 
 export async function serve(
@@ -328,10 +341,10 @@ export function countingMeasures(): { readonly measures: ListenerMeasures; reado
     counted,
     measures: {
       ...noListenerMeasures,
-      callbackFailed: (where) => counted.push(`failed ${where}`),
-      connectionRefused: (reason) => counted.push(`refused ${reason}`),
-      responseCutOff: (reason) => counted.push(`cut off ${reason}`),
-      bodyRefused: (reason) => counted.push(`body ${reason}`),
+      countFailedCallback: (where) => counted.push(`failed ${where}`),
+      countRefusedConnection: (reason) => counted.push(`refused ${reason}`),
+      countCutOffResponse: (reason) => counted.push(`cut off ${reason}`),
+      countRefusedBody: (reason) => counted.push(`body ${reason}`),
     },
   };
 }

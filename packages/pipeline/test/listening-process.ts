@@ -28,7 +28,7 @@ const listener = await listen(
     goawayChance: 0,
     streamsMax: defaultStreamsMax,
     connectionsPerPeerMax: 0,
-    measures: { ...noListenerMeasures, connectionRefused: (reason) => say(`refused: ${reason}`) },
+    measures: { ...noListenerMeasures, countRefusedConnection: (reason) => say(`refused: ${reason}`) },
     report: (what, error) => say(`report: ${what}: ${String(error)}`),
   },
   () => ({ status: 200, headers: {}, body: Buffer.from('well') }),

@@ -2,12 +2,13 @@
 import { afterEach, beforeEach, expect } from '@jest/globals';
 import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject, type UserInfo } from '@cluster-apiserver/model';
-import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
+import { create, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { type ApiRequest, type Sink } from '../src/exchange.ts';
 import type { AuthenticatedContext } from '../src/request-context.ts';
 import { type FakeClock, fakeClock } from './listener.ts';
 import { parseRequestInfo } from '../src/request-info.ts';
+import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
 import { robotKind } from '../../registry/test/robot-kind.ts';
 import { OpenWatches } from '../src/handlers/open-watches.ts';
 import { type Watched, watchHandler } from '../src/handlers/watch.ts';
@@ -74,7 +75,7 @@ export interface Watches {
   readonly memory: ReturnType<typeof memoryStore>;
   /** The clock of the handler. */
   readonly clock: FakeClock;
-  readonly faults: readonly unknown[];
+  readonly reportedErrors: readonly unknown[];
   /** Watches that are counted as open. */
   readonly open: number;
   /** Watches whose clients stopped reading. */
@@ -105,7 +106,7 @@ export function useWatches(): Watches {
   const created = () => ({
     memory: memoryStore(systemClock),
     clock: fakeClock(),
-    faults: [] as unknown[],
+    reportedErrors: [] as unknown[],
     open: 0,
     stalled: [] as Watched[],
     stallReports: [] as number[],
@@ -115,14 +116,7 @@ export function useWatches(): Watches {
 
   beforeEach(() => {
     Object.assign(state, created());
-    registry = openRegistry({
-      kinds: [kind],
-      store: state.memory,
-      keyPrefix: '/registry',
-      clock: systemClock,
-      random,
-      report: () => {},
-    });
+    registry = openTestRegistry(kind, state.memory, systemClock, random);
     resource = registry.resources[0] as Resource;
     watchRobots = watchHandler(resource, {
       clock: state.clock,
@@ -134,16 +128,16 @@ export function useWatches(): Watches {
         reportStalled: (count) => state.stallReports.push(count),
       }),
       measures: {
-        began: (watched) => {
+        begin: (watched) => {
           state.open += 1;
           return {
-            sent: (events, bytes) => state.sent.push({ events, bytes }),
-            stalled: () => state.stalled.push(watched),
-            ended: () => (state.open -= 1),
+            countSent: (events, bytes) => state.sent.push({ events, bytes }),
+            countStalled: () => state.stalled.push(watched),
+            end: () => (state.open -= 1),
           };
         },
       },
-      report: (error) => state.faults.push(error),
+      report: (error) => state.reportedErrors.push(error),
     });
   });
   afterEach(async () => {

@@ -2,18 +2,19 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { callUntil, LatencyTracker, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode } from '@cluster-apiserver/model';
-import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
+import { create, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { eventually, type FakeClock, fakeClock, type Served, serve } from '../../test/listener.ts';
 import { parseRequestInfo } from '../request-info.ts';
+import { openTestRegistry } from '../../../registry/test/open-test-registry.ts';
 import { robotKind } from '../../../registry/test/robot-kind.ts';
 import { OpenWatches } from './open-watches.ts';
 import { watchHandler } from './watch.ts';
 
-// Real sockets whose clients read nothing: over HTTP/2 by a window of zero, over HTTP/1.1 by not taking what came.
+// Real sockets whose clients read nothing: over HTTP/2 with a window of zero, over HTTP/1.1 without reading the socket.
 
 const call = callUntil(Number.POSITIVE_INFINITY);
-/** All objects are more than what the kernel takes for one connection. */
+/** Together more than the kernel buffers for one connection. */
 const objects = 200;
 const objectBytes = 100_000;
 const watches = 200;
@@ -30,14 +31,7 @@ beforeEach(async () => {
   memory = memoryStore(systemClock);
   clock = fakeClock();
   const random = seededRandom(1);
-  registry = openRegistry({
-    kinds: [robotKind],
-    store: memory,
-    keyPrefix: '/registry',
-    clock: systemClock,
-    random,
-    report: () => {},
-  });
+  registry = openTestRegistry(robotKind, memory, systemClock, random);
   const resource = registry.resources[0] as Resource;
   open = 0;
   const handler = watchHandler(resource, {
@@ -46,9 +40,9 @@ beforeEach(async () => {
     minRequestTimeoutMs: 1_800_000,
     openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
     measures: {
-      began: () => {
+      begin: () => {
         open += 1;
-        return { sent: () => {}, stalled: () => {}, ended: () => (open -= 1) };
+        return { countSent: () => {}, countStalled: () => {}, end: () => (open -= 1) };
       },
     },
     report: () => {},
@@ -80,7 +74,7 @@ afterEach(async () => {
   memory.close();
 });
 
-/** Streams on one connection, each with room for so many bytes. */
+/** Streams on one connection, each with a window of this size. */
 async function openStreams(count: number, windowBytes: number): Promise<ClientHttp2Stream[]> {
   const session: ClientHttp2Session = connect(`https://127.0.0.1:${served.listener.port}`, {
     rejectUnauthorized: false,
@@ -111,7 +105,7 @@ test(
     clock.advance(80_000);
     await eventually(() => open === 0);
     await eventually(() => streams.every(({ closed }) => closed));
-    // Clients must not take it for a regular end.
+    // Otherwise clients would see a regular end.
     for (const { rstCode } of streams) expect(rstCode).not.toBe(0);
     expect(served.reports).toEqual([]);
   },
@@ -129,7 +123,7 @@ test(
     reading?.on('data', (piece: Buffer) => (bytes += piece.length));
     await eventually(() => bytes > objects * objectBytes);
     await eventually(() => open === 2);
-    // The kernel takes some of it late, so it may take more than one look until nothing moves.
+    // The kernel accepts some bytes late, so progress may stop only after several sweeps.
     await eventually(() => {
       clock.advance(30_000);
       return open === 1;

@@ -8,7 +8,7 @@ export interface Measures {
   /**
    * Called once per request: when its response is ready, when a generated body has been sent, or when a stream begins.
    */
-  ended(request: MeasuredRequest): void;
+  record(request: MeasuredRequest): void;
 }
 
 export interface MeasuredRequest {
@@ -37,9 +37,9 @@ export const measure =
   (context) => {
     const beganMs = clock.monotonicMs();
     const record = (code: number, bytes: number | undefined): void => {
-      const { info, call }: Partial<RequestInfoContext> = context as ReceivedContext & Partial<RequestInfoContext>; // added by later stages
+      const { info, call }: Partial<RequestInfoContext> = context; // added by later stages
       const seconds = (clock.monotonicMs() - beganMs) / 1000;
-      measures.ended({
+      measures.record({
         request: context.request,
         info,
         code,

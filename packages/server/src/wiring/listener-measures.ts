@@ -43,12 +43,12 @@ export function createListenerMeasures(metrics: Metrics): ListenerMeasures {
     help: 'Bytes of request bodies in memory.',
   });
   return {
-    callbackFailed: (place) => callbacks.add({ place }),
-    connectionRefused: (reason) => refused.add({ reason }),
-    handshakeFailed: () => handshakes.add({}),
-    responseCutOff: (reason) => cutOff.add({ reason }),
-    bodyRefused: (reason) => bodies.add({ reason }),
-    sizes: (sizes) => {
+    countFailedCallback: (place) => callbacks.add({ place }),
+    countRefusedConnection: (reason) => refused.add({ reason }),
+    countFailedHandshake: () => handshakes.add({}),
+    countCutOffResponse: (reason) => cutOff.add({ reason }),
+    countRefusedBody: (reason) => bodies.add({ reason }),
+    setSizes: (sizes) => {
       connections.set({}, sizes.connections);
       responseBytes.set({}, sizes.responseBytes);
       bodyBytes.set({}, sizes.bodyBytes);

@@ -51,7 +51,7 @@ export function serveHttp1(
     else socket.destroy();
   };
   server.on('clientError', guard.wrap('request', malformed, closeOfSocket));
-  server.on('tlsClientError', () => context.measures.handshakeFailed());
+  server.on('tlsClientError', () => context.measures.countFailedHandshake());
 }
 
 interface IncomingRequest {

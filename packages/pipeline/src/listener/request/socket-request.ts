@@ -158,7 +158,7 @@ export abstract class SocketRequest implements ApiRequest {
   /** Refuses the body and releases its memory. */
   refuseBody(reason: RefusedBody): void {
     const { guard, measures } = this.context;
-    guard.run('request', () => measures.bodyRefused(reason));
+    guard.run('request', () => measures.countRefusedBody(reason));
     this.#receiving?.fail(
       reason === 'slow'
         ? new BodyTooSlowError(`the body arrived at less than ${bodyBytesPerSecondMin} bytes per second`)
@@ -231,7 +231,7 @@ export abstract class SocketRequest implements ApiRequest {
 
   abandonResponse(reason: CutOffResponse): void {
     const { guard, measures } = this.context;
-    guard.run('response', () => measures.responseCutOff(reason));
+    guard.run('response', () => measures.countCutOffResponse(reason));
     this.cutOff();
   }
 
