@@ -43,10 +43,7 @@ export interface ChainOptions {
  */
 export function buildHandlerChain(options: ChainOptions, routes: Handler<AuthenticatedContext>): Handler<ApiRequest> {
   const { allowedOrigin, auditor, authenticator, authorizer, measures, random, report, reportRejection } = options;
-  const handled: Handler<ReceivedContext> = measure(
-    measures,
-    options.clock,
-  )(
+  const handled: Handler<ReceivedContext> = measure(measures)(
     addCorsHeaders(allowedOrigin)(
       respondToErrors(report)(
         assignAuditId(random)(

@@ -8,14 +8,15 @@ export const setDeadline =
   ({ clock, requestTimeoutMs }: { readonly clock: Clock; readonly requestTimeoutMs: number }) =>
   (next: Handler<DeadlineContext>): Handler<AuditIdContext> =>
   (context) => {
+    const { latency } = context;
     const requestedMs = requestedTimeoutMs(context.request.target);
     const timeoutMs = Math.min(requestedMs ?? requestTimeoutMs, requestTimeoutMs);
-    const deadlineMs = clock.monotonicMs() + timeoutMs;
+    const deadlineMs = latency.startedMs + timeoutMs;
     const response = next(
       Object.assign(context, {
         call: new RequestCall(context.request, clock, deadlineMs, {
           spanHolder: context.trace,
-          latency: context.latency,
+          latency,
         }),
       }),
     );
