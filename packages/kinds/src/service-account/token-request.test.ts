@@ -137,3 +137,10 @@ describe('no token is issued', () => {
     });
   });
 });
+
+test('the UID of another account is a conflict, and that of this one is not', async () => {
+  const error = await ask('{}', undefined, 'u-2').catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: 409, reason: 'Conflict', message: expect.stringContaining('u-2') });
+  expect(issued).toEqual([]);
+  expect(await ask('{}', undefined, 'u-1')).toMatchObject({ status: { token: 'signed' } });
+});

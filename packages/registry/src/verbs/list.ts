@@ -136,7 +136,7 @@ async function listFromHistory(
   const matches = matcherOf(options);
   const turns = schedulerOf(clock);
   const items: StoredObject[] = [];
-  const pageKeys = Math.min(Math.max(limit ?? pageKeysMax, matches ? pageKeysMin : 1), pageKeysMax);
+  let pageKeys = Math.min(Math.max(limit ?? pageKeysMax, matches ? pageKeysMin : 1), pageKeysMax);
   const readPage = (after: string | undefined): Promise<ListPage<CachedObject>> => {
     const page = collection.listFromStore({ within, after, limit: pageKeys }, revision, call);
     page.catch(() => {}); // the error is thrown where the page is awaited, unless the list has failed before
@@ -147,9 +147,11 @@ async function listFromHistory(
     const last = page.items.at(-1)?.key;
     // A list without a limit needs all pages, so the store reads one page ahead.
     if (limit === undefined && page.remaining > 0) next = readPage(last);
-    if (!options.readableOnly) requireAllReadable(page.items.flatMap(({ unreadable }) => unreadable ?? []));
     for (const [index, item] of page.items.entries()) {
       if (matches && index % matchedAtOnce === 0) await turns.schedule(() => {});
+      // Only from here on, because unreadable objects after the chunk do not matter.
+      if (item.unreadable && !options.readableOnly)
+        requireAllReadable(page.items.slice(index).flatMap(({ unreadable }) => unreadable ?? []));
       if (item.unreadable || (matches && !matches(item))) continue;
       items.push(item);
       const remaining = page.items.length - 1 - index + page.remaining;
@@ -157,7 +159,10 @@ async function listFromHistory(
       return { items, revision, ...continuationOf(options, items, revision, () => remaining) };
     }
     if (page.remaining === 0) return { items, revision };
-    if (limit !== undefined) next = readPage(last);
+    if (limit === undefined) continue;
+    // The selector skips most objects, and etcd counts all further keys for each page.
+    pageKeys = Math.min(2 * pageKeys, pageKeysMax);
+    next = readPage(last);
   }
 }
 
