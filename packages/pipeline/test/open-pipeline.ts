@@ -106,7 +106,7 @@ export async function openPipeline({
       authenticator: { authenticate: () => user },
       authorizer,
       inFlightLimits: { readOnly: 0, mutating: 0 },
-      inFlightMeasures: { used: () => {}, rejected: () => {} },
+      inFlightMeasures: { used: () => {}, rejected: () => {}, refused: () => {} },
       requestLog: { logsAll: false, ended: () => {} },
       measures: { ended: ({ code }) => void codes.push(code) },
       report,

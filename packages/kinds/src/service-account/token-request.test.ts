@@ -8,9 +8,11 @@ const account: KubeObject = { metadata: { name: 'robot', namespace: 'team', uid:
 
 let issued: unknown[];
 let warned: string[];
+let annotated: string[][];
 beforeEach(() => {
   issued = [];
   warned = [];
+  annotated = [];
 });
 
 function ask(spec: string, lifetimeSecondsMax?: number, uid = ''): Promise<KubeObject> {
@@ -19,12 +21,15 @@ function ask(spec: string, lifetimeSecondsMax?: number, uid = ''): Promise<KubeO
     lifetimeSecondsMax,
     issue: async (...asked) => {
       issued.push(asked);
-      return { token: 'signed', issuedAtMs };
+      return { token: 'signed', issuedAtMs, credentialId: 'JTI=1' };
     },
   };
   const { schema, create } = tokenRequest(tokens);
   const { value } = parseJson(`{"metadata":{"name":"robot","namespace":"team","uid":"${uid}"},"spec":${spec}}`);
-  return create(account, decode(schema, value, () => {}) as KubeObject, (text) => warned.push(text));
+  return create(account, decode(schema, value, () => {}) as KubeObject, {
+    warn: (text) => warned.push(text),
+    annotate: (...annotation) => annotated.push(annotation),
+  });
 }
 
 const refusal = async (spec: string): Promise<StatusError> => {
@@ -57,6 +62,7 @@ describe('a token is issued', () => {
       ],
     ]);
     expect(warned).toEqual([]);
+    expect(annotated).toEqual([['authentication.kubernetes.io/issued-credential-id', 'JTI=1']]);
   });
 
   test('for at most the maximum lifetime, with a warning for longer requests', async () => {

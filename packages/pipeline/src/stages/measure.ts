@@ -1,6 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
-import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
+import type { DeadlineContext, ReceivedContext } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
 
 /** The request metrics. Paths and verbs come from clients, so the implementation must bound the label values. */
@@ -37,7 +37,7 @@ export const measure =
   (context) => {
     const beganMs = clock.monotonicMs();
     const record = (code: number, bytes: number | undefined): void => {
-      const { info, call }: Partial<RequestInfoContext> = context as ReceivedContext & Partial<RequestInfoContext>; // added by later stages
+      const { info, call } = context as ReceivedContext & Partial<DeadlineContext>; // added by later stages
       const seconds = (clock.monotonicMs() - beganMs) / 1000;
       measures.ended({
         request: context.request,

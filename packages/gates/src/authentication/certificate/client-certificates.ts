@@ -1,3 +1,4 @@
+import { credentialIdKey } from '../credential-id.ts';
 import type { Clock } from '@cluster-apiserver/base';
 import type { Authorities, VerifiedCertificate } from '@cluster-apiserver/certificates';
 import type { UserInfo } from '@cluster-apiserver/model';
@@ -46,6 +47,6 @@ function userOf({ subject, fingerprint }: VerifiedCertificate): UserInfo {
     name,
     ...(uid !== undefined && { uid }),
     groups: [...new Set(subject('O'))],
-    extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${fingerprint}`] },
+    extra: { [credentialIdKey]: [`X509SHA256=${fingerprint}`] },
   });
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { StatusError } from '@cluster-apiserver/model';
 import {
   type ApiRequest,
   type ApiResponse,
@@ -125,7 +126,7 @@ export class Http1Request extends SocketRequest {
   }
 
   /** Returns a refusal if the request must not be handled. */
-  findRefusal(): ApiResponse | undefined {
+  findRefusal(): StatusError | undefined {
     const { headers, httpVersionMajor, httpVersionMinor } = this.#message;
     const raw = this.rawHeaders;
     if (httpVersionMajor !== 1 || httpVersionMinor > 1) return createRefusal(400, 'unknown HTTP version');
