@@ -149,7 +149,7 @@ export {
   StatusError,
   success,
 } from './status.ts';
-export { defineSubresource, type Subresource } from './kind/subresource.ts';
+export { defineSubresource, type Subresource, type SubresourceReports } from './kind/subresource.ts';
 export { formatAge } from './kind/table/age.ts';
 export { ageColumn, type Column, createdAtColumn, nameColumn } from './kind/table/column.ts';
 export {

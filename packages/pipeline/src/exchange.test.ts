@@ -3,6 +3,7 @@ import { LatencyTracker, sleep, systemClock } from '@cluster-apiserver/base';
 import { StatusError } from '@cluster-apiserver/model';
 import { type ApiRequest, ClientGoneError } from './exchange.ts';
 import { setDeadline } from './stages/deadline.ts';
+import { parseRequestInfo } from './request-info.ts';
 import { robots, usePipeline } from '../test/use-pipeline.ts';
 
 const pipeline = usePipeline();
@@ -132,7 +133,13 @@ describe('a request', () => {
     };
     const stage = setDeadline({ clock: systemClock, requestTimeoutMs: 60_000 })(late);
     const asking = (target: string) =>
-      stage({ request: { target } as ApiRequest, latency: new LatencyTracker(systemClock), auditId: 'a' });
+      stage({
+        request: {} as ApiRequest, // not read
+        latency: new LatencyTracker(systemClock),
+        auditId: 'a',
+        info: parseRequestInfo('GET', target),
+        warnings: new Set(),
+      });
     await expect(asking('/x?timeout=10ms')).rejects.toMatchObject({ reason: 'Timeout', code: 504 });
     await expect(asking('/x?timeout=10s')).rejects.toMatchObject({ reason: 'ServiceUnavailable' });
     await expect(asking('/x')).rejects.toMatchObject({ reason: 'ServiceUnavailable' });

@@ -14,6 +14,7 @@ import {
 import { defaultStreamsMax } from '../src/listener/limits.ts';
 import { type ListenerMeasures, noListenerMeasures } from '../src/listener/measures.ts';
 import { type Listener, type ListenOptions, listen } from '../src/listener/listener.ts';
+import { refusalResponse } from '../src/listener/request/refusal.ts';
 import type { ServingCertificate } from '../src/listener/serving-certificate.ts';
 
 /** A listener on a free port, and clients that can misbehave. */
@@ -82,11 +83,13 @@ export async function serve(
       streamsMax: defaultStreamsMax,
       connectionsPerPeerMax: 0,
       measures: noListenerMeasures,
+      reportRefusal: () => {},
       report: (what, error, request) =>
         reports.push([what, ...(request ? [request.method, request.path] : []), `${error}`].join(': ')),
       ...options,
     },
-    handler,
+    // The handler chain responds to refused requests.
+    (request) => (request.refusal ? refusalResponse(request.refusal) : handler(request)),
   );
   const sockets: TLSSocket[] = [];
   const sessions: ClientHttp2Session[] = [];

@@ -29,6 +29,7 @@ const listener = await listen(
     streamsMax: defaultStreamsMax,
     connectionsPerPeerMax: 0,
     measures: { ...noListenerMeasures, countRefusedConnection: (reason) => say(`refused: ${reason}`) },
+    reportRefusal: () => {},
     report: (what, error) => say(`report: ${what}: ${String(error)}`),
   },
   () => ({ status: 200, headers: {}, body: Buffer.from('well') }),

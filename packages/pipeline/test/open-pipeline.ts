@@ -100,7 +100,7 @@ export async function openPipeline({
       authenticator: { authenticate: () => user },
       authorizer,
       inFlightLimits: { readOnly: 0, mutating: 0 },
-      inFlightMeasures: { used: () => {}, rejected: () => {} },
+      inFlightMeasures: { used: () => {}, rejected: () => {}, refused: () => {} },
       requestLog: { logsAll: false, ended: () => {} },
       measures: { record: ({ code }) => void codes.push(code) },
       report,

@@ -132,7 +132,7 @@ export function usePipeline(): TestPipeline {
             ),
         },
         inFlightLimits: { readOnly: 400, mutating: 200 },
-        inFlightMeasures: { used: () => {}, rejected: () => {} },
+        inFlightMeasures: { used: () => {}, rejected: () => {}, refused: () => {} },
         requestLog: { logsAll: false, ended: () => {} },
         measures: {
           record: ({ request, info, code }) => void state.counted.push({ verb: info?.verb || request.method, code }),

@@ -56,7 +56,7 @@ const silent = buildHandlerChain(
     ...common,
     authenticator,
     authorizer,
-    inFlightMeasures: { used: () => {}, rejected: () => {} },
+    inFlightMeasures: { used: () => {}, rejected: () => {}, refused: () => {} },
     measures: { record: () => {} },
   },
   () => response,

@@ -8,9 +8,11 @@ const account: KubeObject = { metadata: { name: 'robot', namespace: 'team', uid:
 
 let issued: unknown[];
 let warned: string[];
+let annotated: string[][];
 beforeEach(() => {
   issued = [];
   warned = [];
+  annotated = [];
 });
 
 function ask(spec: string, lifetimeSecondsMax?: number, uid = ''): Promise<KubeObject> {
@@ -19,7 +21,7 @@ function ask(spec: string, lifetimeSecondsMax?: number, uid = ''): Promise<KubeO
     lifetimeSecondsMax,
     issue: async (...asked) => {
       issued.push(asked);
-      return { token: 'signed', issuedAtMs };
+      return { token: 'signed', issuedAtMs, credentialId: 'JTI=1' };
     },
   };
   const { schema, create } = tokenRequest(tokens);
@@ -27,7 +29,7 @@ function ask(spec: string, lifetimeSecondsMax?: number, uid = ''): Promise<KubeO
   return create(
     account,
     decode(schema, value, () => {}),
-    (text) => warned.push(text),
+    { warn: (text) => warned.push(text), annotate: (...annotation) => annotated.push(annotation) },
   );
 }
 
@@ -61,6 +63,7 @@ describe('a token is issued', () => {
       ],
     ]);
     expect(warned).toEqual([]);
+    expect(annotated).toEqual([['authentication.kubernetes.io/issued-credential-id', 'JTI=1']]);
   });
 
   test('for at most the maximum lifetime, with a warning for longer requests', async () => {

@@ -12,13 +12,21 @@ export interface SubresourceDeclaration<F extends FieldDeclarations> extends Uns
   /** The last segment of its path. */
   readonly name: string;
   /** Answers a request, which has the name and the namespace of the object. Throws a StatusError. */
-  readonly create: (object: KubeObject, request: ObjectOf<F>, warn: (text: string) => void) => Promise<KubeObject>;
+  readonly create: (object: KubeObject, request: ObjectOf<F>, reports: SubresourceReports) => Promise<KubeObject>;
+}
+
+/** What a request reports besides its response. */
+export interface SubresourceReports {
+  /** Adds a Warning header. */
+  warn(text: string): void;
+  /** Adds an annotation to the audit event. */
+  annotate(key: string, value: string): void;
 }
 
 export interface Subresource extends EncodableKind {
   readonly name: string;
   readonly verbs: readonly string[];
-  readonly create: (object: KubeObject, request: KubeObject, warn: (text: string) => void) => Promise<KubeObject>;
+  readonly create: (object: KubeObject, request: KubeObject, reports: SubresourceReports) => Promise<KubeObject>;
 }
 
 export const defineSubresource = <F extends FieldDeclarations>(

@@ -14,6 +14,8 @@ export interface InFlightMeasures {
   /** Called when the number of used seats has changed. */
   used(kind: RequestKind, seats: number): void;
   rejected(kind: RequestKind, request: ApiRequest, info: RequestInfo): void;
+  /** The listener refused a request of a connection with too many others. */
+  refused(request: ApiRequest, info: RequestInfo): void;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
-import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
+import type { DeadlineContext, ReceivedContext } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
 
 /** The request metrics. Paths and verbs come from clients, so the implementation must bound the label values. */
@@ -32,7 +32,7 @@ export interface RecordedTrace {
 /** Counts all requests, including failed ones. */
 export const measure = (measures: Measures) => {
   const record = (context: ReceivedContext, code: number, bytes: number | undefined): void => {
-    const { info, call }: Partial<RequestInfoContext> = context; // added by later stages
+    const { info, call }: Partial<DeadlineContext> = context; // added by later stages
     const { request, latency } = context;
     const seconds = latency.sinceStartMs() / 1000;
     measures.record({

@@ -1,6 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { createFileRecords, isConfigz } from './configz.ts';
+import type { Files } from '../environment.ts';
+import { parseFlags } from '../flags.ts';
+import { createFileRecords, isConfigz, recordStartupFiles } from './configz.ts';
 
 const records = createFileRecords(systemClock);
 const policy = records.add({ flag: 'audit-policy-file', kind: 'Policy', path: '/policy.yaml' });
@@ -31,4 +33,17 @@ test.each<[string, unknown]>([
   ['an error without message', { ...document, files: [{ ...file, lastReloadError: { time: 'now' } }] }],
 ])('%s is no configz document', (_, value) => {
   expect(isConfigz(value)).toBe(false);
+});
+
+test('files that are read only at startup, such as the tracing configuration, say so', async () => {
+  const files = { read: async () => Buffer.from('content') } as Partial<Files> as Files;
+  const startupRecords = createFileRecords(systemClock);
+  await recordStartupFiles(parseFlags(['--tracing-config-file=tracing.yaml']), files, startupRecords);
+  startupRecords
+    .add({ flag: 'authentication-config', kind: 'AuthenticationConfiguration', path: 'a.yaml' })
+    .applied('');
+  expect(startupRecords.list().map(({ flag, restartRequired }) => [flag, restartRequired])).toEqual([
+    ['tracing-config-file', true],
+    ['authentication-config', undefined],
+  ]);
 });

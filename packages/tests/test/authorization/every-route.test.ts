@@ -38,7 +38,7 @@ const services = {
 const tokens = {
   audiences: ['api'],
   lifetimeSecondsMax: undefined,
-  issue: async () => ({ token: 'signed', issuedAtMs: 0 }),
+  issue: async () => ({ token: 'signed', issuedAtMs: 0, credentialId: 'JTI=1' }),
 };
 const allKinds = kinds({ eventLifetimeSeconds: 3_600, serviceAccountTokens: tokens });
 const allReviews = reviews(services);
