@@ -39,6 +39,7 @@ export { parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { type Place, type TextPlaces, textPlaces } from './codec/text-places.ts';
 export { indentedJson } from './json/json-indented.ts';
 export * as jsonTokens from './json/json-tokens.ts';
+export { isJsonObject, type JsonObject } from './json/json-object.ts';
 export { formatYaml, yamlText } from './codec/yaml-format.ts';
 export {
   type FieldError,
@@ -78,7 +79,6 @@ export {
   type OwnerReference,
 } from './kind/object.ts';
 export { decodeKubeObject } from './kind/decode-kube-object.ts';
-export { isJsonObject, type JsonObject } from './json/json-object.ts';
 export { defineReview, type Review } from './kind/review.ts';
 export {
   deleteOptions,
