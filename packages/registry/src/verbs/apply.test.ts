@@ -11,7 +11,11 @@ describe('apply', () => {
     apply(
       robots.resource,
       'a',
-      readApplied(robots.resource.kind.schema, { kind: 'Robot', apiVersion: 'test.example/v1', metadata, ...fields }, () => {}),
+      readApplied(
+        robots.resource.kind.schema,
+        { kind: 'Robot', apiVersion: 'test.example/v1', metadata, ...fields },
+        () => {},
+      ),
       { ...options, manager, force: false, ...more },
       call,
     );
