@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { StatusError } from '@cluster-apiserver/model';
+import type { StatusError } from '@cluster-apiserver/model';
 import { replace, type WatchReader } from '../index.ts';
 import { call, labelled, lineOf, next, optionsFor, robot, useWatchedRobots } from '../../test/use-watched-robots.ts';
 
