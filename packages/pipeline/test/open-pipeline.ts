@@ -8,6 +8,7 @@ import { openRegistry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import type { ChainOptions } from '../src/chain.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
+import type { WatchMeasures } from '../src/handlers/watch.ts';
 import type { Endpoint } from '../src/endpoints/endpoint.ts';
 import type { RouteOptions } from '../src/router.ts';
 
@@ -18,6 +19,7 @@ export interface PipelineOptions {
   readonly random?: Random;
   readonly chain?: Partial<ChainOptions>;
   readonly routes?: Partial<RouteOptions>;
+  readonly watchMeasures?: WatchMeasures;
 }
 
 export interface OpenPipeline {
@@ -49,6 +51,7 @@ export async function openPipeline({
   random: chooses = seededRandom(1),
   chain: stages,
   routes: answers,
+  watchMeasures = { began: () => ({ sent: () => {}, stalled: () => {}, ended: () => {} }) },
 }: PipelineOptions): Promise<OpenPipeline> {
   // Loaded late, since a test may have replaced modules.
   const [
@@ -92,7 +95,7 @@ export async function openPipeline({
       minRequestTimeoutMs: requestTimeoutMs,
       report,
       openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
-      measures: { began: () => ({ sent: () => {}, stalled: () => {}, ended: () => {} }) },
+      measures: watchMeasures,
     },
     nonResourceRouter: documentRoutes({}),
     ...answers,

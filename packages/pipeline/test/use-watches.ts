@@ -11,6 +11,7 @@ import { parseRequestInfo } from '../src/request-info.ts';
 import { robotKind } from '../../registry/test/robot-kind.ts';
 import { OpenWatches } from '../src/handlers/open-watches.ts';
 import { type Watched, watchHandler } from '../src/handlers/watch.ts';
+import type { WatchEnd } from '../src/watch-end.ts';
 
 export const kind = robotKind;
 export const call = callUntil(Number.POSITIVE_INFINITY);
@@ -77,6 +78,8 @@ export interface Watches {
   readonly faults: readonly unknown[];
   /** Watches that are counted as open. */
   readonly open: number;
+  /** Why watches ended. */
+  readonly ends: readonly (WatchEnd | undefined)[];
   /** Watches whose clients stopped reading. */
   readonly stalled: readonly Watched[];
   /** How many stalled watches each report named. */
@@ -107,6 +110,7 @@ export function useWatches(): Watches {
     clock: fakeClock(),
     faults: [] as unknown[],
     open: 0,
+    ends: [] as (WatchEnd | undefined)[],
     stalled: [] as Watched[],
     stallReports: [] as number[],
     sent: [] as { readonly events: number; readonly bytes: number }[],
@@ -139,7 +143,10 @@ export function useWatches(): Watches {
           return {
             sent: (events, bytes) => state.sent.push({ events, bytes }),
             stalled: () => state.stalled.push(watched),
-            ended: () => (state.open -= 1),
+            ended: (why) => {
+              state.open -= 1;
+              state.ends.push(why);
+            },
           };
         },
       },

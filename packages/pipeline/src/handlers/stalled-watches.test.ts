@@ -25,6 +25,7 @@ let registry: Registry;
 let served: Served;
 let clock: FakeClock;
 let open: number;
+let ends: unknown[];
 
 beforeEach(async () => {
   memory = memoryStore(systemClock);
@@ -40,6 +41,7 @@ beforeEach(async () => {
   });
   const resource = registry.resources[0] as Resource;
   open = 0;
+  ends = [];
   const handler = watchHandler(resource, {
     clock,
     random,
@@ -48,7 +50,14 @@ beforeEach(async () => {
     measures: {
       began: () => {
         open += 1;
-        return { sent: () => {}, stalled: () => {}, ended: () => (open -= 1) };
+        return {
+          sent: () => {},
+          stalled: () => {},
+          ended: (why) => {
+            open -= 1;
+            ends.push(why);
+          },
+        };
       },
     },
     report: () => {},
@@ -113,6 +122,7 @@ test(
     await eventually(() => streams.every(({ closed }) => closed));
     // Clients must not take it for a regular end.
     for (const { rstCode } of streams) expect(rstCode).not.toBe(0);
+    expect(ends).toEqual(Array(watches).fill('stalled'));
     expect(served.reports).toEqual([]);
   },
   slowTestMs,
@@ -135,6 +145,7 @@ test(
       return open === 1;
     });
     expect(reading?.closed).toBe(false);
+    expect(ends).toEqual(['stalled']);
     reading?.close();
     expect(served.reports).toEqual([]);
   },

@@ -191,7 +191,7 @@ describe('memory of the beginning', () => {
       await replace(resource, 'r0', robot('r0', {}, { note, n: String(n) }), options('n'), call);
     await settled();
     expect(slow.take()).toBeUndefined();
-    expect(slow.ended).toBe(true);
+    expect(slow.end).toBe('snapshot');
   });
 
   test('waits for another turn when this one has no time left, and continues where it was', async () => {
@@ -421,7 +421,7 @@ describe('changes that are too old for memory', () => {
     }
     await settled();
     expect(watching.take()).toBeUndefined();
-    expect(watching.ended).toBe(true);
+    expect(watching.end).toBe('behind');
   });
 });
 
@@ -594,7 +594,7 @@ describe('an object that cannot be read at present', () => {
     await settled();
     expect(resource.collection.get('other/locked')?.unreadable).toBeUndefined();
     expect(await next(watching, 1)).toEqual(['ADDED b']);
-    expect(watching.ended).toBe(false);
+    expect(watching.end).toBeUndefined();
   });
 });
 

@@ -33,6 +33,7 @@ const emptyBody = Buffer.alloc(0);
  * A single instance: a connection may end with a hundred open requests, and each stack trace costs more than the rest.
  */
 const clientLeft = new ClientGoneError('the client left');
+const clientStalled = new StalledClientError('the client stopped reading');
 
 /**
  * One request on a socket, until its response has been sent. It keeps references to Node's objects and computes only
@@ -50,6 +51,8 @@ export abstract class SocketRequest implements ApiRequest {
   #receiving: Receiving | undefined;
   #abortController: AbortController | undefined;
   #isClientGone = false;
+  /** The reason of the signal if it aborts. */
+  #abortReason: ClientGoneError = clientLeft;
   #isFinished = false;
   #sendingSinceMs: number | undefined;
   #onEnd: ((end: ExchangeEnd) => void)[] | undefined;
@@ -176,7 +179,7 @@ export abstract class SocketRequest implements ApiRequest {
   get signal(): AbortSignal {
     if (!this.#abortController) {
       this.#abortController = new AbortController();
-      if (this.#isFinished || this.#isClientGone) this.#abortController.abort(clientLeft);
+      if (this.#isFinished || this.#isClientGone) this.#abortController.abort(this.#abortReason);
     }
     return this.#abortController.signal;
   }
@@ -232,6 +235,7 @@ export abstract class SocketRequest implements ApiRequest {
   abandonResponse(reason: CutOffResponse): void {
     const { guard, measures } = this.context;
     guard.run('response', () => measures.responseCutOff(reason));
+    this.#abortReason = clientStalled;
     this.cutOff();
   }
 
@@ -269,7 +273,7 @@ export abstract class SocketRequest implements ApiRequest {
 
   abort(): void {
     this.#isClientGone = true;
-    this.#abortController?.abort(clientLeft);
+    this.#abortController?.abort(this.#abortReason);
   }
 
   protected abstract writeResponse(response: ApiResponse): void;
