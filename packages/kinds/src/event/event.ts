@@ -87,7 +87,7 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
     requiredFields: ['involvedObject'],
     names: pathSegmentNames,
     qualifiedFinalizers: false,
-    createOnReplace: true,
+    createOnUpdate: true,
     ownsOthers: false,
     ...(eventLifetimeSeconds > 0 && { timeToLiveSeconds: eventLifetimeSeconds }),
     validate: (event) => validateEvent(event, 'reportingComponent'),

@@ -29,7 +29,7 @@ import {
   type Outcome,
   patch,
   type Registry,
-  replace,
+  update,
   type Resource,
   type WatchReader,
   type WatchEvent,
@@ -93,7 +93,7 @@ const options = { namespace: 'n', dryRun: false, manager: 'm', warn: (text: stri
 const make = (metadata: object, fields?: object): Promise<Outcome> =>
   create(resource, robot(metadata, fields), options, call);
 const put = (name: string, metadata: object, fields?: object) =>
-  replace(resource, name, robot({ name, ...metadata }, fields), options, call);
+  update(resource, name, robot({ name, ...metadata }, fields), options, call);
 const read = (name: string): Promise<Outcome> => get(resource, { namespace: 'n', name }, undefined, call);
 const remove = (name: string, more: Partial<DeleteOptions> = {}) =>
   deleteObject(resource, name, { namespace: 'n', dryRun: false, ...more }, call);
@@ -269,7 +269,7 @@ describe('replace', () => {
     const store = resource.store;
     const inner = { ...resource };
     const meanwhile = (): Promise<unknown> =>
-      replace(inner, 'a', robot({ name: 'a', labels: { other: 'x' } }), options, call);
+      update(inner, 'a', robot({ name: 'a', labels: { other: 'x' } }), options, call);
     resource = { ...resource, store: raced(store, meanwhile) };
     await put('a', { labels: { mine: 'y' } });
     expect((await read('a')).object.metadata.labels).toEqual({ mine: 'y' });
@@ -330,7 +330,7 @@ describe('replace', () => {
     ['deletionTimestamp', { deletionTimestamp: '2031-01-01T00:00:00Z' }, 'Invalid'],
   ])('a wrong %s is refused and changes nothing', async (_, metadata, reason) => {
     const made = await make({ name: 'a' });
-    expect((await failing(replace(resource, 'a', robot({ name: 'a', ...metadata }), options, call))).reason).toBe(
+    expect((await failing(update(resource, 'a', robot({ name: 'a', ...metadata }), options, call))).reason).toBe(
       reason,
     );
     expect((await read('a')).revision).toBe(made.revision);
@@ -401,7 +401,7 @@ describe('delete', () => {
     const inner = { ...resource };
     resource = {
       ...resource,
-      store: raced(resource.store, () => replace(inner, 'a', robot({ name: 'a', labels: { x: 'y' } }), options, call)),
+      store: raced(resource.store, () => update(inner, 'a', robot({ name: 'a', labels: { x: 'y' } }), options, call)),
     };
     expect((await failing(remove('a', { preconditions: { resourceVersion: String(made.revision) } }))).reason).toBe(
       'Conflict',

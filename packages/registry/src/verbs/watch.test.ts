@@ -7,7 +7,7 @@ import {
   deleteObject,
   list,
   type Registry,
-  replace,
+  update,
   type Resource,
   type WatchReader,
   type WatchOptions,
@@ -62,7 +62,7 @@ const options = (namespace: string) => ({ namespace, dryRun: false, manager: 'm'
 const make = async (name: string, labels = {}, namespace = 'n') =>
   (await create(resource, robot(name, labels), options(namespace), call)).revision as number;
 const put = async (name: string, labels = {}, namespace = 'n') =>
-  (await replace(resource, name, robot(name, labels), options(namespace), call)).outcome.revision as number;
+  (await update(resource, name, robot(name, labels), options(namespace), call)).outcome.revision as number;
 const remove = (name: string, namespace = 'n') => deleteObject(resource, name, { namespace, dryRun: false }, call);
 const labelled = (key: string) => ({ requirements: [{ key, operator: 'exists' as const, values: [] }] });
 
@@ -188,7 +188,7 @@ describe('memory of the beginning', () => {
     while (quick.take());
     const note = 'x'.repeat(250_000);
     for (let n = 0; n < 150; n++)
-      await replace(resource, 'r0', robot('r0', {}, { note, n: String(n) }), options('n'), call);
+      await update(resource, 'r0', robot('r0', {}, { note, n: String(n) }), options('n'), call);
     await settled();
     expect(slow.take()).toBeUndefined();
     expect(slow.end).toBe('snapshot');
@@ -410,7 +410,7 @@ describe('changes that are too old for memory', () => {
     expect(watching.take()).toBeUndefined();
     const large = 'x'.repeat(60_000);
     for (let n = 0; n < 700; n++) {
-      await replace(
+      await update(
         resource,
         'a',
         { ...robot('a', {}), metadata: { name: 'a', annotations: { large, n: String(n) } } },
