@@ -158,5 +158,6 @@ function validateNewEvent(event: Event, reporter: string): FieldError[] {
   ];
 }
 
+/** Bytes, though the text says characters: kube-apiserver measures with Go's `len` and has this text. */
 const maxLengthErrors = (field: string, text: string, bytesMax: number): FieldError[] =>
   Buffer.byteLength(text) > bytesMax ? [invalidValue(field, '', `can have at most ${bytesMax} characters`)] : [];

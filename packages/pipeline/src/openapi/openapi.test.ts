@@ -18,7 +18,7 @@ const kind = (group: string, createOnUpdate: boolean, deletedAnswer: 'object' | 
     requiredFields: ['color'],
     names: subdomainNames,
     qualifiedFinalizers: true,
-    createOnUpdate: createOnUpdate,
+    createOnUpdate,
     ownsOthers: true,
     deletedAnswer,
     subresources: [
