@@ -25,7 +25,7 @@ import {
 import type { CutOffResponse, RefusedBody } from '../measures.ts';
 import { type BodyWriter, BodySink, type PieceMemory, writePieces } from './write-body.ts';
 import { createRefusal } from './refusal.ts';
-import { type Receiving, readBody } from './read-body.ts';
+import { type Receiving, receiveBody } from './receive-body.ts';
 
 const emptyBody = Buffer.alloc(0);
 
@@ -122,7 +122,7 @@ export abstract class SocketRequest implements ApiRequest {
     if (declared !== undefined && Number(declared) > limitBytes)
       return Promise.reject(new BodyTooLargeError(limitBytes));
     this.sendContinue();
-    const { body, receiving } = readBody(
+    const { body, receiving } = receiveBody(
       this.source,
       () => this.isBodyComplete,
       limitBytes,
