@@ -24,6 +24,7 @@ export async function provisionEtcd() {
     [newer, () => debianPackages(newerDebian, newer)],
     [unnamed, () => (runs(unnamed.etcd) ? undefined : debianPackages(undefined, unnamed))],
   ]) {
+    if (missed.length > 0) console.log(`That failed; trying another source of etcd. ${missed.at(-1)}`);
     const reason = await source();
     if (!reason && runs(copies.etcd)) return copies.etcd;
     missed.push(reason ?? 'the fetched program does not run');

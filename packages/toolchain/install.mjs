@@ -6,7 +6,7 @@ import { Failure, root } from './project.mjs';
 /** Installs the dependencies of the lock file unless exactly those are installed. */
 export function installDependencies() {
   if (upToDate()) return;
-  console.log('Installing dependencies …');
+  console.log('Installing dependencies, which may take two minutes …');
   const { ok, output } = step('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
   if (!ok) throw new Failure(`The dependencies could not be installed.\n${output}`);
 }

@@ -104,6 +104,7 @@ export const forbidden = (field: string, detail: string): FieldError => ({
   message: withDetail('Forbidden', detail),
 });
 
+/** For a text of more bytes in UTF-8: upstream's validation measures with Go's `len`, which counts bytes. */
 export const tooLong = (field: string, bytesMax: number): FieldError => ({
   field,
   reason: 'FieldValueTooLong',

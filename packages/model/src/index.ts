@@ -50,6 +50,7 @@ export {
   invalidValue,
   notSupported,
   required,
+  tooLong,
   tooMany,
 } from './field-error.ts';
 export { type Applied, readApplied } from './managed-fields/applied.ts';

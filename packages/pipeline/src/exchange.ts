@@ -86,11 +86,6 @@ export interface StreamBody {
   stream(sink: Sink): Promise<void>;
 }
 
-/** The client stopped reading, so the response is cut off. Not an error of the server. */
-export class StalledClientError extends Error {
-  override readonly name = 'StalledClientError';
-}
-
 export interface Sink {
   /** Queues bytes, which must not change afterwards. */
   write(bytes: Buffer): void;
@@ -98,7 +93,7 @@ export interface Sink {
   readonly backlogBytes: number;
   /** Resolves when the backlog is empty or the client has disconnected. */
   drained(): Promise<void>;
-  /** Aborts when the client disconnects. */
+  /** Aborts when the client disconnects, or is disconnected: the reason is a ClientGoneError. */
   readonly signal: AbortSignal;
   /** Aborts when the server drains: the stream should end soon, where the client can resume. */
   readonly draining: AbortSignal;
@@ -124,5 +119,10 @@ export class BodyMemoryError extends Error {
 }
 
 export class ClientGoneError extends Error {
-  override readonly name = 'ClientGoneError';
+  override readonly name: string = 'ClientGoneError';
+}
+
+/** The client stopped reading, so the response is cut off. Not an error of the server. */
+export class StalledClientError extends ClientGoneError {
+  override readonly name = 'StalledClientError';
 }

@@ -27,5 +27,6 @@ export type { ReportRejection } from './stages/authenticate.ts';
 export type { InFlightMeasures } from './stages/in-flight.ts';
 export type { EndedRequest, RequestLog } from './stages/log-requests.ts';
 export type { MeasuredRequest, Measures } from './stages/measure.ts';
+export { watchEnds } from './watch-end.ts';
 export { rootRoutes } from './zpages/listed-paths.ts';
 export { zpageRoutes } from './zpages/zpages.ts';

@@ -4,6 +4,7 @@ import type { AuditRecorder } from './audit.ts';
 import type { ApiRequest } from './exchange.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { RequestTrace } from './request-trace.ts';
+import type { WatchEnd } from './watch-end.ts';
 
 /**
  * The context of a request, one type per stage. A stage adds its fields to the same object and passes it on, so the
@@ -35,6 +36,8 @@ export interface AuthenticatedContext extends DeadlineContext {
   readonly impersonator?: UserInfo;
   /** Held by a mutating request in flight; undefined where their number is not limited. */
   readonly seat?: Seat;
+  /** Set when a watch that has begun ends. */
+  watchEnd?: WatchEnd;
 }
 
 /** A share of the limit on requests in flight. */

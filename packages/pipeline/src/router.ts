@@ -14,7 +14,7 @@ import { getHandler } from './handlers/get.ts';
 import { listHandler } from './handlers/list.ts';
 import { patchHandler } from './handlers/patch.ts';
 import type { WriteChecks } from './handlers/requester.ts';
-import { replaceHandler } from './handlers/replace.ts';
+import { updateHandler } from './handlers/update.ts';
 import { reviewHandler } from './handlers/review.ts';
 import { watchHandler, type WatchLimits } from './handlers/watch.ts';
 import { readBoolean, type ResourceInfo } from './request-info.ts';
@@ -102,7 +102,7 @@ function handlersOf(
     list: (context) => (readBoolean(context.info.query, 'watch') ? watch(context) : list(context)),
     watch,
     create: createHandler(resource, checks),
-    replace: replaceHandler(resource, checks),
+    update: updateHandler(resource, checks),
     patch: patchHandler(resource, checks),
     delete: deleteHandler(resource, checks, mayDeleteUnreadable),
     deleteCollection: deleteCollectionHandler(resource, checks, deleteCollectionWorkers, mayDeleteUnreadable),

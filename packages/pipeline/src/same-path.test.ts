@@ -27,7 +27,7 @@ const kind = (group: string, name: string): Kind =>
     fields: {},
     names: pathSegmentNames,
     qualifiedFinalizers: false,
-    createOnReplace: false,
+    createOnUpdate: false,
     ownsOthers: true,
     deletedAnswer: 'object',
     subresources: [],

@@ -9,6 +9,7 @@ import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import type { ChainOptions } from '../src/chain.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
+import type { WatchMeasures } from '../src/handlers/watch.ts';
 import type { Endpoint } from '../src/endpoints/endpoint.ts';
 import type { RouteOptions } from '../src/router.ts';
 
@@ -19,6 +20,7 @@ export interface PipelineOptions {
   readonly random?: Random;
   readonly chain?: Partial<ChainOptions>;
   readonly routes?: Partial<RouteOptions>;
+  readonly watchMeasures?: WatchMeasures;
 }
 
 export interface OpenPipeline {
@@ -50,6 +52,7 @@ export async function openPipeline({
   random: chooses = seededRandom(1),
   chain: stages,
   routes: answers,
+  watchMeasures = { begin: () => ({ countSent: () => {}, countStalled: () => {}, end: () => {} }) },
 }: PipelineOptions): Promise<OpenPipeline> {
   // Loaded late, since a test may have replaced modules.
   const [
@@ -86,7 +89,7 @@ export async function openPipeline({
       minRequestTimeoutMs: requestTimeoutMs,
       report,
       openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
-      measures: { begin: () => ({ countSent: () => {}, countStalled: () => {}, end: () => {} }) },
+      measures: watchMeasures,
     },
     nonResourceRouter: documentRoutes({}),
     ...answers,
@@ -101,7 +104,7 @@ export async function openPipeline({
       authorizer,
       inFlightLimits: { readOnly: 0, mutating: 0 },
       inFlightMeasures: { used: () => {}, rejected: () => {}, refused: () => {} },
-      requestLog: { logsAll: false, ended: () => {} },
+      requestLog: { logsAll: false, end: () => {} },
       measures: { record: ({ code }) => void codes.push(code) },
       report,
       reportRejection: () => {},

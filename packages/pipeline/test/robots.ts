@@ -44,7 +44,7 @@ const kind = (group: string, plural: string): Kind =>
         : { arms: jsonField(int32, ''), words: jsonField(stringMap, '') },
     names: pathSegmentNames,
     qualifiedFinalizers: false,
-    createOnReplace: plural === 'notes',
+    createOnUpdate: plural === 'notes',
     ownsOthers: true,
     deletedAnswer: 'object',
     subresources: [token],

@@ -12,6 +12,7 @@ import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
 import { robotKind } from '../../registry/test/robot-kind.ts';
 import { OpenWatches } from '../src/handlers/open-watches.ts';
 import { type Watched, watchHandler } from '../src/handlers/watch.ts';
+import type { WatchEnd } from '../src/watch-end.ts';
 
 export const kind = robotKind;
 export const call = callUntil(Number.POSITIVE_INFINITY);
@@ -78,6 +79,8 @@ export interface Watches {
   readonly reportedErrors: readonly unknown[];
   /** Watches that are counted as open. */
   readonly open: number;
+  /** Why watches ended. */
+  readonly ends: readonly (WatchEnd | undefined)[];
   /** Watches whose clients stopped reading. */
   readonly stalled: readonly Watched[];
   /** How many stalled watches each report named. */
@@ -108,6 +111,7 @@ export function useWatches(): Watches {
     clock: fakeClock(),
     reportedErrors: [] as unknown[],
     open: 0,
+    ends: [] as (WatchEnd | undefined)[],
     stalled: [] as Watched[],
     stallReports: [] as number[],
     sent: [] as { readonly events: number; readonly bytes: number }[],
@@ -133,7 +137,10 @@ export function useWatches(): Watches {
           return {
             countSent: (events, bytes) => state.sent.push({ events, bytes }),
             countStalled: () => state.stalled.push(watched),
-            end: () => (state.open -= 1),
+            end: (why) => {
+              state.open -= 1;
+              state.ends.push(why);
+            },
           };
         },
       },

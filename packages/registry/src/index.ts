@@ -9,7 +9,7 @@ export { get, getAnyVersion } from './verbs/get.ts';
 export { list, type ListOptions, type ObjectList } from './verbs/list.ts';
 export type { Outcome } from './outcome.ts';
 export { patch, type PatchOptions } from './verbs/patch.ts';
-export { replace } from './verbs/replace.ts';
+export { update } from './verbs/update.ts';
 export { getCached, openRegistry, type Registry, type Resource, type ResourceKind } from './resource.ts';
 export { createReview } from './verbs/create-review.ts';
 export type { Selection } from './read/selection.ts';

@@ -20,7 +20,7 @@ import {
   get,
   type Outcome,
   type Registry,
-  replace,
+  update,
   type Resource,
   type UpdateResult,
 } from '../src/index.ts';
@@ -119,7 +119,7 @@ export function useRobots(): Robots {
     },
     options,
     make: (metadata, fields) => create(resource, robot(metadata, fields), options, call),
-    put: (name, metadata, fields) => replace(resource, name, robot({ name, ...metadata }, fields), options, call),
+    put: (name, metadata, fields) => update(resource, name, robot({ name, ...metadata }, fields), options, call),
     read: (name) => get(resource, { namespace: 'n', name }, undefined, call),
     remove: (name, more = {}) => deleteObject(resource, name, { namespace: 'n', dryRun: false, ...more }, call),
     switchReplica: async () => {

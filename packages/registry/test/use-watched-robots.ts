@@ -6,7 +6,7 @@ import {
   create,
   deleteObject,
   type Registry,
-  replace,
+  update,
   type Resource,
   watch,
   type WatchOptions,
@@ -86,7 +86,7 @@ export function useWatchedRobots(): WatchedRobots {
       requireValue((await create(resource, robot(name, labels), optionsFor(namespace), call)).revision),
     makeLarge: (name, bytes) => create(resource, robot(name, {}, { note: 'x'.repeat(bytes) }), optionsFor('n'), call),
     put: async (name, labels = {}, namespace = 'n') =>
-      requireValue((await replace(resource, name, robot(name, labels), optionsFor(namespace), call)).outcome.revision),
+      requireValue((await update(resource, name, robot(name, labels), optionsFor(namespace), call)).outcome.revision),
     remove: (name, namespace = 'n') => deleteObject(resource, name, { namespace, dryRun: false }, call),
     begin: async (options = {}) => {
       const unconditional = {

@@ -155,6 +155,16 @@ test('appliers own the keys of a ConfigMap one by one', async () => {
   expect(less.body).not.toHaveProperty('binaryData');
 });
 
+test('a Role whose title has too many bytes is rejected', async () => {
+  const { status, body } = await ask<KubeObject & { message: string }>(
+    'POST',
+    '/apis/permissions.example.com/v1/namespaces/n/roles',
+    { metadata: { name: 'long' }, title: 'ü'.repeat(51) },
+  );
+  expect(status).toBe(422);
+  expect(body.message).toContain('title: Too long: may not be more than 100 bytes');
+});
+
 test('an applier owns the rules of a Role as a whole', async () => {
   const path = `${roles}/applied`;
   const roleWith = (rules: object[]): object => ({

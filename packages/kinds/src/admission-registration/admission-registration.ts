@@ -8,7 +8,7 @@ export const admissionKind = {
   ...admissionRegistration,
   namespaced: false,
   categories: ['api-extensions'],
-  replaceNeedsVersion: true,
+  updateNeedsVersion: true,
 } as const;
 
 /** Sets metadata.generation: 1 on a create, and one more with each change of this field. */

@@ -87,7 +87,7 @@ export const createEventKind = ({ eventLifetimeSeconds }: KindServices): Kind =>
     requiredFields: ['involvedObject'],
     names: pathSegmentNames,
     qualifiedFinalizers: false,
-    createOnReplace: true,
+    createOnUpdate: true,
     ownsOthers: false,
     ...(eventLifetimeSeconds > 0 && { timeToLiveSeconds: eventLifetimeSeconds }),
     validate: (event) => validateEvent(event, 'reportingComponent'),
@@ -158,5 +158,6 @@ function validateNewEvent(event: Event, reporter: string): FieldError[] {
   ];
 }
 
+/** Bytes, though the text says characters: kube-apiserver measures with Go's `len` and has this text. */
 const maxLengthErrors = (at: string, text: string, bytesMax: number): FieldError[] =>
   Buffer.byteLength(text) > bytesMax ? [invalidValue(at, '', `can have at most ${bytesMax} characters`)] : [];

@@ -11,5 +11,5 @@ export const rbacKind = {
   ...rbac,
   // A name may be like `system:monitoring`. A prefix is checked like a whole name.
   names: { whole: pathSegment, prefix: pathSegment },
-  createOnReplace: true,
+  createOnUpdate: true,
 } as const;

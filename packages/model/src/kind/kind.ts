@@ -58,9 +58,9 @@ export interface KindOptions<T extends KubeObject> {
   /** Whether finalizers need a domain, except for the standard ones; true by default. */
   readonly qualifiedFinalizers: boolean;
   /** Whether PUT creates an absent object; false by default. */
-  readonly createOnReplace: boolean;
-  /** Whether a replace has to name the resourceVersion that it replaces; false by default. */
-  readonly replaceNeedsVersion: boolean;
+  readonly createOnUpdate: boolean;
+  /** Whether an update has to name the resourceVersion that it replaces; false by default. */
+  readonly updateNeedsVersion: boolean;
   /** Whether other objects may depend on it, so that `orphan` and `foregroundDeletion` apply; true by default. */
   readonly ownsOthers: boolean;
   /** The response to a delete that has removed the object: `status` by default. */
@@ -132,8 +132,8 @@ const defaultOptions: KindOptions<KubeObject> = {
   verbs,
   names: subdomainNames,
   qualifiedFinalizers: true,
-  createOnReplace: false,
-  replaceNeedsVersion: false,
+  createOnUpdate: false,
+  updateNeedsVersion: false,
   ownsOthers: true,
   deletedAnswer: 'status',
   timeToLiveSeconds: undefined,

@@ -27,7 +27,7 @@ const kind = (group: string, version: string, plural: string) =>
     fields: {},
     names: subdomainNames,
     qualifiedFinalizers: true,
-    createOnReplace: false,
+    createOnUpdate: false,
     ownsOthers: true,
     deletedAnswer: 'object',
     subresources: plural === 'lamps' ? [light] : [],

@@ -46,7 +46,7 @@ const robot = defineKind({
   fields: { arms: field(2, int32, ''), words: field(3, stringMap, ''), parts: field(4, list(part, 'atomic'), '') },
   names: pathSegmentNames,
   qualifiedFinalizers: false,
-  createOnReplace: false,
+  createOnUpdate: false,
   ownsOthers: true,
   deletedAnswer: 'object',
   subresources: [],

@@ -39,7 +39,7 @@ export type HandlerName =
   | 'list'
   | 'watch'
   | 'create'
-  | 'replace'
+  | 'update'
   | 'patch'
   | 'delete'
   | 'deleteCollection'

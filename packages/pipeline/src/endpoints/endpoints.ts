@@ -102,13 +102,13 @@ function objectEndpoints(kind: Kind): readonly Endpoint[] {
       parameters: parametersOf.get,
       responses: [ok(schema)],
     }),
-    ...endpoint('object', 'PUT', ['update'], 'replace', {
+    ...endpoint('object', 'PUT', ['update'], 'update', {
       action: 'put',
       id: id('replace', object),
       description: `Replaces the specified ${kind.kind}.`,
       parameters: parametersOf.write,
       body: stored,
-      responses: kind.createOnReplace ? [ok(schema), created(schema)] : [ok(schema)],
+      responses: kind.createOnUpdate ? [ok(schema), created(schema)] : [ok(schema)],
     }),
     ...endpoint('object', 'PATCH', ['patch'], 'patch', {
       action: 'patch',
@@ -201,7 +201,7 @@ function subresourceEndpoints(kind: Kind, subresource: ServedSubresource): reado
       parameters: parametersOf.get,
       responses: [ok(schema)],
     }),
-    ...endpoint('PUT', 'update', 'replace', {
+    ...endpoint('PUT', 'update', 'update', {
       action: 'put',
       id: operationId(kind, 'replace', noun),
       description: `Replaces ${described}.`,

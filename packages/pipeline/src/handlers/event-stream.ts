@@ -3,6 +3,7 @@ import { Batch, Bookmark, type WatchReader } from '@cluster-apiserver/registry';
 import { type Sink, StalledClientError } from '../exchange.ts';
 import { type Frames } from '../encoding/watch-frames.ts';
 import { toStatusError } from '../stages/error-responses.ts';
+import type { WatchEnd } from '../watch-end.ts';
 import type { OpenWatches, WatchStream } from './open-watches.ts';
 
 /** The metrics of one watch. */
@@ -10,11 +11,15 @@ export interface OpenWatchMeasures {
   countSent(events: number, bytes: number): void;
   /** The client stopped reading, and the watch was cut off. */
   countStalled(): void;
-  end(): void;
+  /** The response is over. Undefined if the watch never began. */
+  end(why: WatchEnd | undefined): void;
 }
 
 /** Bytes queued for a slow client. Beyond it, events stay in the watch until the client has read some. */
 const backlogBytesMax = 32 * 1024;
+
+/** The status of an ERROR event after which clients relist. */
+const expiredCode = 410;
 
 /** Often enough that a client of a quiet watch resumes at a revision that is still available. */
 const bookmarkIntervalMs = 60_000;
@@ -25,6 +30,8 @@ export interface EventStreamOptions {
   readonly bookmarks: boolean;
   readonly openWatches: OpenWatches;
   readonly measures: OpenWatchMeasures;
+  /** Receives the reason when the stream ends. */
+  readonly context: { watchEnd?: WatchEnd };
   readonly reportInternalError: (error: unknown) => void;
   /** Called once, when the initial events have been written. */
   readonly onInitialEventsSent: (() => void) | undefined;
@@ -66,21 +73,24 @@ export class EventStream implements WatchStream {
   async run(): Promise<void> {
     const { clock, durationMs, bookmarks, openWatches } = this.#options;
     const untrack = openWatches.track(this);
-    const endWithBookmark = this.#guard(() => this.#endWithBookmark());
-    const end = (): void => this.#end();
-    const cancel = clock.after(durationMs, endWithBookmark);
+    const drain = this.#guard(() => this.#endWithBookmark('draining'));
+    const leave = (): void => this.#end(this.#sink.signal.reason instanceof StalledClientError ? 'stalled' : 'client');
+    const cancel = clock.after(
+      durationMs,
+      this.#guard(() => this.#endWithBookmark('timeout')),
+    );
     try {
-      this.#sink.signal.addEventListener('abort', end, { once: true });
-      this.#sink.draining.addEventListener('abort', endWithBookmark, { once: true });
+      this.#sink.signal.addEventListener('abort', leave, { once: true });
+      this.#sink.draining.addEventListener('abort', drain, { once: true });
       if (bookmarks) this.#scheduleBookmark();
       this.#pump();
-      if (this.#sink.signal.aborted) this.#end();
-      else if (this.#sink.draining.aborted) endWithBookmark();
+      if (this.#sink.signal.aborted) leave();
+      else if (this.#sink.draining.aborted) drain();
       await this.#finished.promise;
     } finally {
       cancel();
       this.#cancelBookmark?.();
-      this.#sink.draining.removeEventListener('abort', endWithBookmark);
+      this.#sink.draining.removeEventListener('abort', drain);
       this.#watching.close();
       // The client still has to read what was written; until then it can stall.
       if (!this.#cutOffError) await this.#waitUntilDrained();
@@ -90,15 +100,15 @@ export class EventStream implements WatchStream {
   }
 
   cutOff(): void {
-    this.#cutOff(new StalledClientError('the client of a watch stopped reading'));
+    this.#cutOff('stalled', new StalledClientError('the client of a watch stopped reading'));
     this.#guard(() => this.#options.measures.countStalled())();
   }
 
   /** Ends the stream visibly incomplete, so that the client does not take it for a regular end. */
-  #cutOff(error: Error): void {
+  #cutOff(why: WatchEnd, error: Error): void {
     this.#cutOffError ??= error;
     this.#stopWaiting?.();
-    this.#end();
+    this.#end(why);
   }
 
   /**
@@ -109,7 +119,7 @@ export class EventStream implements WatchStream {
       try {
         act();
       } catch (error) {
-        this.#cutOff(error instanceof Error ? error : new Error('a watch failed', { cause: error }));
+        this.#cutOff('error', error instanceof Error ? error : new Error('a watch failed', { cause: error }));
       }
     };
   }
@@ -136,11 +146,12 @@ export class EventStream implements WatchStream {
       const status = toStatusError(error);
       if (status.code === 500) this.#options.reportInternalError(error);
       this.#send(this.#frames.error(status));
-      return this.#end();
+      return this.#end(status.code === expiredCode ? 'expired' : 'error');
     }
     this.#onInitialEventsSent?.();
     this.#onInitialEventsSent = undefined;
-    if (this.#watching.ended) this.#end();
+    const { end } = this.#watching;
+    if (end) this.#end(end);
     else this.#watching.wait(this.#pump);
   });
 
@@ -182,12 +193,14 @@ export class EventStream implements WatchStream {
   }
 
   /** The client can then resume from the bookmark, at this replica or another. */
-  #endWithBookmark(): void {
+  #endWithBookmark(why: WatchEnd): void {
     if (this.#options.bookmarks) this.#sendBookmark();
-    this.#end();
+    this.#end(why);
   }
 
-  #end(): void {
+  /** The first reason counts: a client may also leave, or stall, before it has read everything. */
+  #end(why: WatchEnd): void {
+    this.#options.context.watchEnd ??= why;
     this.#isFinished = true;
     this.#finished.resolve();
   }

@@ -12,11 +12,11 @@ import { readOperationOptions, namespaceOf, createRequester, type WriteChecks } 
 interface RequestObject<Options> {
   readonly object: KubeObject;
   readonly options: Options;
-  /** The bodyFormat of the response. */
+  /** The format of the response. */
   readonly responseFormat: ResponseFormat;
 }
 
-/** Reads an object for create or replace, in the responseFormat in which it is stored. */
+/** Reads an object for create or update, in the version in which it is stored. */
 export async function readObjectToStore(
   { served, clock }: Resource,
   checks: WriteChecks,

@@ -26,6 +26,7 @@ let registry: Registry;
 let served: Served;
 let clock: FakeClock;
 let open: number;
+let ends: unknown[];
 
 beforeEach(async () => {
   memory = memoryStore(systemClock);
@@ -34,6 +35,7 @@ beforeEach(async () => {
   registry = openTestRegistry(robotKind, memory, systemClock, random);
   const resource = registry.resources[0] as Resource;
   open = 0;
+  ends = [];
   const handler = watchHandler(resource, {
     clock,
     random,
@@ -42,7 +44,14 @@ beforeEach(async () => {
     measures: {
       begin: () => {
         open += 1;
-        return { countSent: () => {}, countStalled: () => {}, end: () => (open -= 1) };
+        return {
+          countSent: () => {},
+          countStalled: () => {},
+          end: (why) => {
+            open -= 1;
+            ends.push(why);
+          },
+        };
       },
     },
     report: () => {},
@@ -107,6 +116,7 @@ test(
     await eventually(() => streams.every(({ closed }) => closed));
     // Otherwise clients would see a regular end.
     for (const { rstCode } of streams) expect(rstCode).not.toBe(0);
+    expect(ends).toEqual(Array(watches).fill('stalled'));
     expect(served.reports).toEqual([]);
   },
   slowTestMs,
@@ -129,6 +139,7 @@ test(
       return open === 1;
     });
     expect(reading?.closed).toBe(false);
+    expect(ends).toEqual(['stalled']);
     reading?.close();
     expect(served.reports).toEqual([]);
   },

@@ -56,7 +56,7 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
     const measures = limits.measures.begin(describeWatch(resource, context.info));
     context.request.onEnd(() => {
       release();
-      measures.end();
+      measures.end(context.watchEnd);
     });
     const watching = await watch(resource, { ...options, name: target?.name, allowWatchBookmarks }, context.call);
     const streamOptions = {
@@ -65,6 +65,7 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
       bookmarks: allowWatchBookmarks,
       openWatches: limits.openWatches,
       measures,
+      context,
       reportInternalError: (error: unknown) => limits.report(error, context),
       onInitialEventsSent: beginInitialEventsSpan(context),
     };

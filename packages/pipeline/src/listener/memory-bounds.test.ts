@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import type { ClientHttp2Stream } from 'node:http2';
-import { type Pieces, BodyMemoryError } from '../exchange.ts';
+import { type Pieces, BodyMemoryError, StalledClientError } from '../exchange.ts';
 import {
   endHeaders,
   endStream,
@@ -129,7 +129,7 @@ describe('memory', () => {
   test.each(['HTTP/1.1', 'HTTP/2'])('an unread stream over %s is cut off after its end', async (protocol) => {
     const clock = fakeClock();
     const { measures, counted } = countingMeasures();
-    let over = false;
+    let signal: AbortSignal | undefined;
     const ends: unknown[] = [];
     const served = await serve(
       (request) => {
@@ -140,7 +140,7 @@ describe('memory', () => {
           body: {
             stream: async (sink) => {
               for (let n = 0; n < 300; n++) sink.write(Buffer.alloc(100_000));
-              over = true;
+              ({ signal } = sink);
             },
           },
         };
@@ -157,13 +157,15 @@ describe('memory', () => {
       client.send(frame('SETTINGS', 0, 0, initialWindow(0)));
       client.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
     }
-    await eventually(() => over);
+    await eventually(() => signal !== undefined);
     await eventually(() => {
       clock.advance(limits.sweepMs);
       return ends.length === 1;
     });
     expect(counted).toEqual(['cut off stalled']);
     expect(ends).toEqual([{ outcome: 'aborted', bodyBytes: 30_000_000 }]);
+    // A watch then ends as stalled, and not because its client left.
+    expect(signal?.reason).toBeInstanceOf(StalledClientError);
   });
 
   test('full of unread responses cuts off the stalled ones', async () => {

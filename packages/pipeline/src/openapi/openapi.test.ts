@@ -5,7 +5,7 @@ import { askDocuments } from '../../test/ask-documents.ts';
 import { openApiRoutes } from './openapi.ts';
 import type { Document3 } from './version-3.ts';
 
-const kind = (group: string, createOnReplace: boolean, deletedAnswer: 'object' | 'status') =>
+const kind = (group: string, createOnUpdate: boolean, deletedAnswer: 'object' | 'status') =>
   defineKind({
     group,
     version: 'v1',
@@ -18,7 +18,7 @@ const kind = (group: string, createOnReplace: boolean, deletedAnswer: 'object' |
     requiredFields: ['color'],
     names: subdomainNames,
     qualifiedFinalizers: true,
-    createOnReplace,
+    createOnUpdate,
     ownsOthers: true,
     deletedAnswer,
     subresources: [

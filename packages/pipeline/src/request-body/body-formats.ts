@@ -83,7 +83,7 @@ export function formatOfBody(request: ApiRequest, { hasProtobuf }: Pick<Encodabl
 export const mediaTypeOf = (request: ApiRequest): string | undefined =>
   request.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
 
-/** TaskScheduler parse errors into responses. */
+/** Turns parse errors into responses. */
 export function* rejectUnparsable(parse: SyncTask<Parsed>, what: string): SyncTask<Parsed> {
   try {
     return yield* parse;

@@ -2,7 +2,11 @@ import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
 import type { DeadlineContext, ReceivedContext } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
 
-/** The request metrics. Paths and verbs come from clients, so the implementation must bound the label values. */
+/**
+ * The request metrics. Handlers receive no measures: what they find out travels on the context of the request, as `info`
+ * does, and `watchEnd` to the line of the log. Paths and verbs come from clients, so the implementation must bound the label
+ * values.
+ */
 export interface Measures {
   /**
    * Called once per request: when its response is ready, when a generated body has been sent, or when a stream begins.

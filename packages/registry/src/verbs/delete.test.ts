@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { requireValue } from '@cluster-apiserver/base';
 import { decode, deleteOptions, type Integer, parseJson } from '@cluster-apiserver/model';
-import { create, type DeleteOptions, deleteCollection, list, type Outcome, replace } from '../index.ts';
+import { create, type DeleteOptions, deleteCollection, list, type Outcome, update } from '../index.ts';
 import { call, everything, failing, raced, robot, useRobots } from '../../test/use-robots.ts';
 
 /** As a body brings it. */
@@ -76,7 +76,7 @@ describe('delete', () => {
     robots.resource = {
       ...robots.resource,
       store: raced(robots.resource.store, () =>
-        replace(inner, 'a', robot({ name: 'a', labels: { x: 'y' } }), options, call),
+        update(inner, 'a', robot({ name: 'a', labels: { x: 'y' } }), options, call),
       ),
     };
     expect((await failing(remove('a', { preconditions: { resourceVersion: String(made.revision) } }))).reason).toBe(

@@ -161,6 +161,6 @@ describe('an object that cannot be read at present', () => {
     await settled();
     expect(watched.resource.collection.get('other/locked')?.unreadable).toBeUndefined();
     expect(await next(watching, 1)).toEqual(['ADDED b']);
-    expect(watching.ended).toBe(false);
+    expect(watching.end).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { StatusError } from '@cluster-apiserver/model';
-import { replace, type WatchReader } from '../index.ts';
+import { update, type WatchReader } from '../index.ts';
 import { call, labelled, lineOf, next, optionsFor, robot, useWatchedRobots } from '../../test/use-watched-robots.ts';
 
 const watched = useWatchedRobots();
@@ -85,10 +85,10 @@ describe('memory of the beginning', () => {
     while (quick.take());
     const note = 'x'.repeat(250_000);
     for (let n = 0; n < 150; n++)
-      await replace(watched.resource, 'r0', robot('r0', {}, { note, n: String(n) }), optionsFor('n'), call);
+      await update(watched.resource, 'r0', robot('r0', {}, { note, n: String(n) }), optionsFor('n'), call);
     await settled();
     expect(slow.take()).toBeUndefined();
-    expect(slow.ended).toBe(true);
+    expect(slow.end).toBe('snapshot');
   });
 
   test('waits for another turn when this one has no time left, and continues where it was', async () => {

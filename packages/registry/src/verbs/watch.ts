@@ -61,7 +61,7 @@ function failedWatch(error: unknown): WatchReader {
       throw error;
     },
     wait: () => {},
-    ended: true,
+    end: undefined,
     reached: undefined,
     close: () => {},
   };

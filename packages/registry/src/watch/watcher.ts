@@ -16,14 +16,20 @@ import type { InitialEvents } from './initial-events.ts';
 import { buildChangesPart, readablePrefix } from './missed-changes.ts';
 import type { Batch, Step } from './watch-event.ts';
 
+/**
+ * `behind`: the reader is slower than the changes, or the watch cache was reloaded. `snapshot`: the initial state was
+ * released before the reader had taken all of it.
+ */
+export type WatchReaderEnd = 'behind' | 'snapshot';
+
 /** A watch as its handler reads it: it takes events as fast as it can write them, and waits when there are none. */
 export interface WatchReader {
   /** The next events; undefined if there are none now. Throws the StatusError that ends the watch. */
   take(): Batch | undefined;
   /** Calls back once when there may be events. Every wait follows a take that returned none. */
   wait(wake: () => void): void;
-  /** No more events come, without an error: the reader is too far behind, and can come back. */
-  readonly ended: boolean;
+  /** Set if no more events come, without an error: the client can begin again. */
+  readonly end: WatchReaderEnd | undefined;
   /** The revision that the reader has reached, if it has taken everything. */
   readonly reached: Revision | undefined;
   close(): void;
@@ -57,7 +63,7 @@ export class Watcher implements WatchReader {
   #wasInStep = false;
   /** There is more to take in another turn. */
   #postponed = false;
-  #ended = false;
+  #end: WatchReaderEnd | undefined;
   #wake: (() => void) | undefined;
   /** What was sent belongs to this history of the store. */
   readonly #storeHistory: number;
@@ -70,8 +76,8 @@ export class Watcher implements WatchReader {
     this.#phase = initial ? { type: 'initial', events: initial } : catchingUp;
   }
 
-  get ended(): boolean {
-    return this.#ended;
+  get end(): WatchReaderEnd | undefined {
+    return this.#end;
   }
 
   get reached(): Revision | undefined {
@@ -116,7 +122,6 @@ export class Watcher implements WatchReader {
   }
 
   close(): void {
-    this.#ended = true;
     if (this.#phase.type === 'initial') this.#phase.events.close();
     if (this.#phase.type === 'history') this.#phase.reader.close();
     if (this.#wake) {
@@ -148,7 +153,7 @@ export class Watcher implements WatchReader {
       events.close();
       this.#phase = catchingUp;
       // Undefined before the end: the snapshot was released, and the client has to begin again.
-      this.#ended = step === undefined;
+      if (step === undefined) this.#end = 'snapshot';
     }
     return step;
   }
@@ -161,7 +166,7 @@ export class Watcher implements WatchReader {
     const missed = collection.changesAfter(this.#sent, changesMax);
     if (!missed) {
       if (this.#wasInStep) {
-        this.#ended = true;
+        this.#end = 'behind';
         return undefined;
       }
       const reader = collection.openCatchUp(this.#sent, () => this.#wake && channels.turns.wait(this.#wake));

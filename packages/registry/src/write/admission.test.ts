@@ -11,12 +11,12 @@ import {
   deleteObject,
   patch,
   type Registry,
-  replace,
+  update,
   type Resource,
 } from '../index.ts';
 import { openTestRegistry } from '../../test/open-test-registry.ts';
 
-const kind: Kind = { ...robotKind, createOnReplace: true };
+const kind: Kind = { ...robotKind, createOnUpdate: true };
 const call = callUntil(Number.POSITIVE_INFINITY);
 const store = memoryStore(clock);
 let registry: Registry;
@@ -70,7 +70,7 @@ const creations: readonly (readonly [
   (options: ReturnType<typeof asking>, name: string) => Promise<unknown>,
 ])[] = [
   ['create', (options, name) => create(resource, robot(name), options, call)],
-  ['replace', (options, name) => replace(resource, name, robot(name), options, call)],
+  ['replace', (options, name) => update(resource, name, robot(name), options, call)],
   [
     'apply',
     (options, name) =>
@@ -85,7 +85,7 @@ const creations: readonly (readonly [
 ];
 /** Each verb that changes one. */
 const changes: typeof creations = [
-  ['replace', (options, name) => replace(resource, name, robot(name, { a: 'b' }), options, call)],
+  ['replace', (options, name) => update(resource, name, robot(name, { a: 'b' }), options, call)],
   [
     'patch',
     (options, name) => {

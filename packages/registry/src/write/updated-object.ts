@@ -44,8 +44,7 @@ export function* createInstead(resource: Resource, fresh: KubeObject, options: W
   return { write: object };
 }
 
-export const modifiedMessage =
-  'the object has been modified; please apply your changes to the latest version and try again';
+const modifiedMessage = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /** Decides on an update from the stored object to another state. */
 export function* updateObject(

@@ -42,6 +42,7 @@ const capture = ({ context, status, end, readyMs, totalMs }: EndedRequest) => ({
   impersonator: context.impersonator?.name,
   status,
   end,
+  watchEnd: context.watchEnd,
   readyMs,
   totalMs,
 });
@@ -62,6 +63,7 @@ function toFields(seen: ReturnType<typeof capture>): LogFields {
     resource: resource && resourceName(resource),
     resp: seen.status,
     bytes: end.bodyBytes,
+    end: seen.watchEnd,
     aborted: end.outcome === 'aborted' ? true : undefined,
   };
   let waitedMs = 0;
@@ -71,7 +73,8 @@ function toFields(seen: ReturnType<typeof capture>): LogFields {
     if (partMs > 0) fields[part] = formatMilliseconds(partMs);
   }
   fields['other'] = formatMilliseconds(readyMs - waitedMs);
-  fields['sending'] = formatMilliseconds(totalMs - readyMs);
+  // A watch sends nothing most of its life.
+  if (seen.watchEnd === undefined) fields['sending'] = formatMilliseconds(totalMs - readyMs);
   return fields;
 }
 

@@ -1,5 +1,5 @@
 import type { ServedKind } from '@cluster-apiserver/model';
-import type { WatchMeasures } from '@cluster-apiserver/pipeline';
+import { watchEnds, type WatchMeasures } from '@cluster-apiserver/pipeline';
 import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 
 /** The watch metrics of kube-apiserver. All label values come from served kinds, never from clients. */
@@ -25,6 +25,12 @@ export function createWatchMeasures(metrics: Metrics, kinds: readonly ServedKind
     help: 'Watches ended because their clients stopped reading.',
     labels: { group: groups, resource: resources },
   });
+  const ends = metrics.counter({
+    name: 'apiserver_watches_ended_total',
+    help: 'Watches that ended, by reason.',
+    labels: { reason: watchEnds },
+  });
+  const endsByReason = new Map(watchEnds.map((reason) => [reason, ends.series({ reason })]));
   const ofEvents = { group: 'any', version: 'any', resource: 'any' } as const; // bounded by the served kinds
   const events = metrics.counter({
     name: 'apiserver_watch_events_total',
@@ -50,7 +56,10 @@ export function createWatchMeasures(metrics: Metrics, kinds: readonly ServedKind
           sized(bytes, count);
         },
         countStalled: () => terminated.add({ group, resource }),
-        end: () => running(-1),
+        end: (why) => {
+          running(-1);
+          if (why) endsByReason.get(why)?.(1);
+        },
       };
     },
   };

@@ -24,17 +24,56 @@ test('each decision has its number and title in the index', () => {
   }
 });
 
+const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
+  .concat(
+    pagesIn(docs).map((name) => `docs/${name}`),
+    'docs/README.md',
+  )
+  .concat(pagesIn(path.join(docs, 'decisions')).map((name) => `docs/decisions/${name}`));
+
 test('links between pages are valid', () => {
-  const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
-    .concat(
-      pagesIn(docs).map((name) => `docs/${name}`),
-      'docs/README.md',
-    )
-    .concat(pagesIn(path.join(docs, 'decisions')).map((name) => `docs/decisions/${name}`));
   const broken = pages.flatMap((page) =>
     Array.from(read(root, page).matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g), ([, target = '']) => target)
       .filter((target) => !fs.existsSync(path.join(root, path.dirname(page), target)))
       .map((target) => `${page}: ${target}`),
   );
   expect(broken).toEqual([]);
+});
+
+/** Scripts by path, without `packages`, `src` and `test`, as pages name them. */
+const scripts = new Map(
+  fs
+    .globSync(['*.ts', 'packages/*/*.mjs', 'packages/*/{src,test,bench,fuzz}/**/*.ts', 'helm/**/*.mjs'], { cwd: root })
+    .map((file) => [`/${file.replace(/^packages\//, '').replace(/\/(src|test)\//, '/')}`, file]),
+);
+
+/** The files that a path in a page can mean: its end is enough. */
+const filesNamed = (name: string): string[] =>
+  Array.from(scripts).flatMap(([short, file]) => (short.endsWith(`/${name}`) || file.endsWith(name) ? [file] : []));
+
+/** Example code, which exists in no package. */
+const examples = ['packages/kinds/src/config-map/config-map.ts'];
+
+test('scripts that pages name exist', () => {
+  const missing = pages.flatMap((page) =>
+    Array.from(read(root, page).matchAll(/`(\w[\w./-]*\.(?:ts|mjs))`/g), ([, name = '']) => name)
+      .filter((name) => filesNamed(name).length === 0 && !examples.includes(name))
+      .map((name) => `${page}: ${name}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('a constant that pages name with its file is declared there', () => {
+  const named = pages.flatMap((page) =>
+    Array.from(read(root, page).matchAll(/`([a-z]+[A-Z]\w*)`, `(\w[\w./-]*\.(?:ts|mjs))`/g), ([, constant, file]) => ({
+      page,
+      constant: constant ?? '',
+      file: file ?? '',
+    })),
+  );
+  expect(named).not.toEqual([]);
+  const missing = named.filter(
+    ({ constant, file }) => !filesNamed(file).some((one) => new RegExp(`\\b${constant}\\b`).test(read(root, one))),
+  );
+  expect(missing).toEqual([]);
 });

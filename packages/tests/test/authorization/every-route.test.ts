@@ -360,7 +360,7 @@ describe('Secondary effects of a request', () => {
   });
 
   test('a creating PUT requires permission to create', async () => {
-    const replaceable = allKinds.filter(({ createOnReplace }) => createOnReplace);
+    const replaceable = allKinds.filter(({ createOnUpdate }) => createOnUpdate);
     expect(replaceable.length).toBeGreaterThan(0);
     for (const [index, kind] of replaceable.entries()) {
       const update = uses().find(

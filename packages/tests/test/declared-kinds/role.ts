@@ -7,6 +7,7 @@ import {
   publicationOf,
   required,
   string,
+  tooLong,
 } from '@cluster-apiserver/model';
 
 const group = { group: 'permissions.example.com', version: 'v1' };
@@ -19,7 +20,12 @@ const rule = object(
   { publication: publicationOf({ ...group, kind: 'Rule' }, 'Grants verbs on resources.', ['verbs']) },
 );
 
-const fields = { rules: field(2, list(rule, 'atomic'), 'Permissions of the role.', 'nullIfEmpty') };
+const fields = {
+  rules: field(2, list(rule, 'atomic'), 'Permissions of the role.', 'nullIfEmpty'),
+  title: field(3, string, 'A title for people.'),
+};
+
+const titleBytesMax = 100;
 
 export type Role = ObjectOf<typeof fields>;
 
@@ -30,6 +36,8 @@ export const role = defineKind({
   singular: 'role',
   description: 'A set of permissions.',
   fields,
-  validate: ({ rules }) =>
-    (rules ?? []).flatMap(({ verbs }, index) => (verbs.length === 0 ? [required(`rules[${index}].verbs`)] : [])),
+  validate: ({ rules, title = '' }) => [
+    ...(rules ?? []).flatMap(({ verbs }, index) => (verbs.length === 0 ? [required(`rules[${index}].verbs`)] : [])),
+    ...(Buffer.byteLength(title) > titleBytesMax ? [tooLong('title', titleBytesMax)] : []),
+  ],
 });

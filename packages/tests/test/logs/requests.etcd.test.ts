@@ -106,6 +106,8 @@ describe('At --v=2 the log has a line for a request', () => {
     await send('GET', `${accounts}?watch=1&timeoutSeconds=1`, { 'audit-id': auditId });
     const line = await lineOf(auditId);
     expect(line).toMatch(/verb="watch" URI="[^"]*\?watch=1&timeoutSeconds=1" latency="1\d{3}\.\d+ms"/);
+    expect(line).toContain(' end="timeout"');
+    expect(line).not.toContain('sending=');
     expect(server.logLines.filter((one) => one.includes('"slow re') && one.includes(auditId))).toEqual([]);
   });
 
@@ -119,7 +121,7 @@ describe('At --v=2 the log has a line for a request', () => {
     request.end();
     await once(request, 'response');
     request.destroy();
-    expect(await lineOf(auditId)).toContain(' aborted=true');
+    expect(await lineOf(auditId)).toContain(' end="client" aborted=true');
   });
 });
 

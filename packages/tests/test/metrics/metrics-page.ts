@@ -1,13 +1,13 @@
 /**
- * Generates docs/metrics.md from the declared metrics. After an intended change:
- * `npm test -- metrics-page` shows the difference, and
- * `node --conditions=source packages/tests/test/metrics/metrics-page.ts` writes the page.
+ * Generates docs/metrics.md from the declared metrics. After an intended change `npm run reference` writes the page; a
+ * test in metrics.etcd.test.ts shows the difference.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Server } from '@cluster-apiserver/server';
 import type { DeclaredMetric } from '@cluster-apiserver/telemetry';
 import { serveConfigured } from './configured-server.ts';
+import { generated } from '../reference/markdown.ts';
 import { nonconformingNames } from './lint.ts';
 
 const file = join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'metrics.md');
@@ -16,7 +16,7 @@ export const writtenPage = (): string => readFileSync(file, 'utf8');
 
 export const pageOf = (metrics: Server['metrics']): string => `# Metrics
 
-<!-- Written by packages/tests/test/metrics/metrics-page.ts, and not by hand. -->
+${generated('packages/tests/test/metrics/metrics-page.ts')}
 
 Every replica serves these at \`/metrics\`. They require the permission to \`get\` that path, which the group \`system:monitoring\` has by default. Metrics that kube-apiserver 1.36 also has use its names, labels and buckets. \`/metrics/slis\` contains only the results of health checks. Scrapers that accept OpenMetrics receive it, with exemplars for requests whose trace is recorded; Prometheus needs \`--enable-feature=exemplar-storage\` to store them.
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
 }, startMs);
 afterAll(() => server.close());
 
-test('docs/metrics.md is up to date; its head explains how to regenerate it', () => {
+test('docs/metrics.md is up to date; its head names the command that regenerates it', () => {
   expect(writtenPage()).toBe(pageOf(server.metrics));
 });
 

@@ -26,7 +26,7 @@ import {
 import type { CutOffResponse, RefusedBody } from '../measures.ts';
 import { type BodyWriter, BodySink, type PieceMemory, writePieces } from './write-body.ts';
 import { createRefusal, refusalResponse } from './refusal.ts';
-import { type Receiving, readBody } from './read-body.ts';
+import { type Receiving, receiveBody } from './receive-body.ts';
 
 const emptyBody = Buffer.alloc(0);
 
@@ -34,6 +34,7 @@ const emptyBody = Buffer.alloc(0);
  * A single instance: a connection may end with a hundred open requests, and each stack trace costs more than the rest.
  */
 const clientLeft = new ClientGoneError('the client left');
+const clientStalled = new StalledClientError('the client stopped reading');
 
 /**
  * One request on a socket, until its response has been sent. It keeps references to Node's objects and computes only
@@ -52,6 +53,8 @@ export abstract class SocketRequest implements ApiRequest {
   #receiving: Receiving | undefined;
   #abortController: AbortController | undefined;
   #isClientGone = false;
+  /** The reason of the signal if it aborts. */
+  #abortReason: ClientGoneError = clientLeft;
   #isFinished = false;
   #sendingSinceMs: number | undefined;
   #onEnd: ((end: ExchangeEnd) => void)[] | undefined;
@@ -121,7 +124,7 @@ export abstract class SocketRequest implements ApiRequest {
     if (declared !== undefined && Number(declared) > limitBytes)
       return Promise.reject(new BodyTooLargeError(limitBytes));
     this.sendContinue();
-    const { body, receiving } = readBody(
+    const { body, receiving } = receiveBody(
       this.source,
       () => this.isBodyComplete,
       limitBytes,
@@ -178,7 +181,7 @@ export abstract class SocketRequest implements ApiRequest {
   get signal(): AbortSignal {
     if (!this.#abortController) {
       this.#abortController = new AbortController();
-      if (this.#isFinished || this.#isClientGone) this.#abortController.abort(clientLeft);
+      if (this.#isFinished || this.#isClientGone) this.#abortController.abort(this.#abortReason);
     }
     return this.#abortController.signal;
   }
@@ -235,6 +238,7 @@ export abstract class SocketRequest implements ApiRequest {
   abandonResponse(reason: CutOffResponse): void {
     const { guard, measures } = this.context;
     guard.run('response', () => measures.countCutOffResponse(reason));
+    this.#abortReason = clientStalled;
     this.cutOff();
   }
 
@@ -272,7 +276,7 @@ export abstract class SocketRequest implements ApiRequest {
 
   abort(): void {
     this.#isClientGone = true;
-    this.#abortController?.abort(clientLeft);
+    this.#abortController?.abort(this.#abortReason);
   }
 
   protected abstract writeResponse(response: ApiResponse): void;

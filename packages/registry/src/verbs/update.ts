@@ -15,11 +15,11 @@ import { withStatusErrors } from '../storage-errors.ts';
 import { type Decision, guaranteedUpdate, type UpdateResult } from '../write/guaranteed-update.ts';
 import { initializeObject } from '../write/new-object.ts';
 import { inNamespace, requireName, withDistinctOwners } from '../write/system-fields.ts';
-import { answerAsUpdate, createInstead, modifiedMessage, updateObject } from '../write/updated-object.ts';
+import { answerAsUpdate, createInstead, requireExpectedVersion, updateObject } from '../write/updated-object.ts';
 import type { WriteOptions } from '../write/write-options.ts';
 
 /** Implements "update" (PUT) for every kind. */
-export function replace(
+export function update(
   resource: Resource,
   name: string,
   incoming: KubeObject,
@@ -31,13 +31,13 @@ export function replace(
     requireName(next, name);
     parseResourceVersion(next.metadata.resourceVersion); // refused before anything is read
     const written = await guaranteedUpdate(resource, { namespace: options.namespace, name }, options, call, (current) =>
-      decideReplace(resource, name, next, current, options),
+      decideUpdate(resource, name, next, current, options),
     );
     return answerAsUpdate(written);
   });
 }
 
-function* decideReplace(
+function* decideUpdate(
   resource: Resource,
   name: string,
   next: KubeObject,
@@ -45,8 +45,7 @@ function* decideReplace(
   options: WriteOptions,
 ): Task<Decision> {
   const { kind } = resource;
-  const expected = parseResourceVersion(next.metadata.resourceVersion);
-  const { uid } = next.metadata;
+  const { uid, resourceVersion } = next.metadata;
   if (uid !== undefined && uid !== current?.object.metadata.uid) {
     throw conflict(
       kind,
@@ -55,12 +54,13 @@ function* decideReplace(
     );
   }
   if (!current) {
-    if (!kind.createOnReplace || options.part) throw notFound(kind, name);
+    if (!kind.createOnUpdate || options.part) throw notFound(kind, name);
     const { resourceVersion: _, ...metadata } = next.metadata;
     return yield* createInstead(resource, yield* initializeObject(resource, { ...next, metadata }, options), options);
   }
-  if (kind.replaceNeedsVersion && !options.part && typeof expected !== 'number') throw versionMissing(kind, name);
-  if (typeof expected === 'number' && expected !== current.revision) throw conflict(kind, name, modifiedMessage);
+  if (kind.updateNeedsVersion && !options.part && typeof parseResourceVersion(resourceVersion) !== 'number')
+    throw versionMissing(kind, name);
+  requireExpectedVersion(kind, next, current);
   return yield* updateObject(resource, next, current, options);
 }
 

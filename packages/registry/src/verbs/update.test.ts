@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { toSyncTask } from '@cluster-apiserver/base';
-import { deleteObject, patch, replace } from '../index.ts';
+import { deleteObject, patch, update } from '../index.ts';
 import { call, failing, raced, robot, useRobots } from '../../test/use-robots.ts';
 
 const robots = useRobots();
@@ -43,7 +43,7 @@ describe('replace', () => {
     const store = robots.resource.store;
     const inner = { ...robots.resource };
     const meanwhile = (): Promise<unknown> =>
-      replace(inner, 'a', robot({ name: 'a', labels: { other: 'x' } }), options, call);
+      update(inner, 'a', robot({ name: 'a', labels: { other: 'x' } }), options, call);
     robots.resource = { ...robots.resource, store: raced(store, meanwhile) };
     await put('a', { labels: { mine: 'y' } });
     expect((await read('a')).object.metadata.labels).toEqual({ mine: 'y' });
@@ -104,9 +104,9 @@ describe('replace', () => {
     ['deletionTimestamp', { deletionTimestamp: '2031-01-01T00:00:00Z' }, 'Invalid'],
   ])('a wrong %s is refused and changes nothing', async (_, metadata, reason) => {
     const made = await make({ name: 'a' });
-    expect(
-      (await failing(replace(robots.resource, 'a', robot({ name: 'a', ...metadata }), options, call))).reason,
-    ).toBe(reason);
+    expect((await failing(update(robots.resource, 'a', robot({ name: 'a', ...metadata }), options, call))).reason).toBe(
+      reason,
+    );
     expect((await read('a')).revision).toBe(made.revision);
   });
 });

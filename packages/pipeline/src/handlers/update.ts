@@ -1,11 +1,11 @@
-import { type Resource, replace } from '@cluster-apiserver/registry';
+import { type Resource, update } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { objectResponse } from '../responses.ts';
 import { readObjectToStore } from './request-object.ts';
 import { namespacedNameOf, type WriteChecks } from './requester.ts';
 
-export const replaceHandler =
+export const updateHandler =
   (resource: Resource, checks: WriteChecks): Handler<AuthenticatedContext> =>
   async (context) => {
     const {
@@ -13,6 +13,6 @@ export const replaceHandler =
       options,
       responseFormat: format,
     } = await readObjectToStore(resource, checks, context, 'UpdateOptions');
-    const { outcome, created } = await replace(resource, namespacedNameOf(context).name, object, options, context.call);
+    const { outcome, created } = await update(resource, namespacedNameOf(context).name, object, options, context.call);
     return objectResponse(context, resource, format, created ? 201 : 200, outcome);
   };

@@ -22,7 +22,7 @@ const clientLeft = new ClientGoneError('the client left before its request was c
  * Reads the body. `isComplete` distinguishes the end of a body from a reset stream, which Node ends the same way.
  * `onPiece` is called for each piece that is kept in memory.
  */
-export function readBody(
+export function receiveBody(
   source: Readable,
   isComplete: () => boolean,
   limitBytes: number,

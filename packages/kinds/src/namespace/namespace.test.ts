@@ -1,0 +1,44 @@
+import { expect, test } from '@jest/globals';
+import { decode, type KubeObject } from '@cluster-apiserver/model';
+import { namespaceKind } from './namespace.ts';
+
+const made = (fields: object): KubeObject =>
+  decode(namespaceKind.schema, { metadata: { name: 'team' }, ...fields }, () => {}) as KubeObject;
+const errorsOf = (fields: object): string[] =>
+  (namespaceKind.validate?.(made(fields), undefined) ?? []).map(({ field }) => field);
+const deleted = { metadata: { name: 'team', deletionTimestamp: '2026-01-01T00:00:00Z' } };
+
+test.each<[string, object, readonly string[]]>([
+  ['no finalizers', {}, ['kubernetes']],
+  ['the one of its content', { finalizers: ['kubernetes'] }, ['kubernetes']],
+  ['another one', { finalizers: ['a.example/b'] }, ['a.example/b', 'kubernetes']],
+])('a new namespace with %s is active and has the finalizer of its content', (_, spec, finalizers) => {
+  expect(namespace.prepare?.(made({ spec }), undefined)).toMatchObject({
+    metadata: { labels: { 'kubernetes.io/metadata.name': 'team' } },
+    spec: { finalizers },
+    status: { phase: 'Active' },
+  });
+});
+
+test('an update sets the label of the name, and neither finalizers nor phase', () => {
+  const next = made({ status: { phase: 'Terminating' } });
+  expect(namespace.prepare?.(next, next)).toEqual({
+    ...next,
+    metadata: { name: 'team', labels: { 'kubernetes.io/metadata.name': 'team' } },
+  });
+});
+
+test.each<[string, object, readonly string[]]>([
+  ['active', { status: { phase: 'Active' } }, []],
+  ['deleted and active', { ...deleted, status: { phase: 'Active' } }, ['status.phase']],
+  ['deleted and terminating', { ...deleted, status: { phase: 'Terminating' } }, []],
+  ['terminating without being deleted', { status: { phase: 'Terminating' } }, ['status.phase']],
+  ['without a phase', {}, ['status.phase']],
+  [
+    'with a finalizer that has no domain',
+    { spec: { finalizers: ['mine'] }, status: { phase: 'Active' } },
+    ['spec.finalizers'],
+  ],
+])('a namespace that is %s', (_, fields, errors) => {
+  expect(errorsOf(fields)).toEqual(errors);
+});
