@@ -13,7 +13,7 @@ test.each<[string, object, readonly string[]]>([
   ['the one of its content', { finalizers: ['kubernetes'] }, ['kubernetes']],
   ['another one', { finalizers: ['a.example/b'] }, ['a.example/b', 'kubernetes']],
 ])('a new namespace with %s is active and has the finalizer of its content', (_, spec, finalizers) => {
-  expect(namespace.prepare?.(made({ spec }), undefined)).toMatchObject({
+  expect(namespaceKind.prepare?.(made({ spec }), undefined)).toMatchObject({
     metadata: { labels: { 'kubernetes.io/metadata.name': 'team' } },
     spec: { finalizers },
     status: { phase: 'Active' },
@@ -22,7 +22,7 @@ test.each<[string, object, readonly string[]]>([
 
 test('an update sets the label of the name, and neither finalizers nor phase', () => {
   const next = made({ status: { phase: 'Terminating' } });
-  expect(namespace.prepare?.(next, next)).toEqual({
+  expect(namespaceKind.prepare?.(next, next)).toEqual({
     ...next,
     metadata: { name: 'team', labels: { 'kubernetes.io/metadata.name': 'team' } },
   });

@@ -7,7 +7,7 @@ test('watches are counted while they are open, and by the reason of their end', 
   const metrics = createMetrics({ ofProcess: false });
   const measures = createWatchMeasures(metrics, []);
   const watched = { group: '', version: 'v1', resource: 'robots', scope: 'cluster' } as const;
-  const open = (): ReturnType<typeof measures.began> => measures.begin(watched);
+  const open = (): ReturnType<typeof measures.begin> => measures.begin(watched);
   const [first, second, refused] = [open(), open(), open(), open()];
   first.end('timeout');
   second.end('timeout');
