@@ -114,7 +114,7 @@ export class SerializedEvent implements AuditEvent {
   }
 }
 
-const quote = JSON.stringify as (text: string) => string;
+const quote = (text: string): string => JSON.stringify(text);
 
 /** Fields in the order of kube-apiserver. */
 function serializeHead({
