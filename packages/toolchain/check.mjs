@@ -10,23 +10,41 @@ const knip = ['--no-progress', '--no-config-hints'];
 
 await main(async () => {
   const { node, env } = prepare();
-  const tool = (name, ...args) => run(node, [binary(name), ...args], { env });
-  const checks = {
-    types: async () => (await tool('tsc', '-p', 'tsconfig.json')) === 0,
-    lint: async () => (await tool('oxlint', '--type-aware', '--deny-warnings')) === 0,
-    format: async () => (await tool('biome', 'format')) === 0,
-    architecture: async () => (await runJest({ node, env }, ['packages/tests/test/architecture'])).failed === 0,
-    'plain words': () => reportPrivateWords() === 0,
-    'unused files, exports and dependencies': async () => (await tool('knip', ...knip)) === 0,
-    // Every value that a package exports must be used by another package; types may be exported for naming only.
-    'unused exports of packages': async () =>
-      (await tool('knip', ...knip, '--include-entry-exports', '--exclude', 'types')) === 0,
-  };
+  const checks = checksWith({ node, env });
+  // All at once: most of them use one core. Their results are printed in this order.
+  const running = Object.entries(checks).map(([name, check]) => ({ name, result: runCheck(check) }));
   const failed = [];
-  for (const [name, check] of Object.entries(checks)) {
+  for (const { name, result } of running) {
     console.log(`\n— ${name}`);
-    if (!(await check())) failed.push(name);
+    const { passed, output } = await result;
+    process.stdout.write(output);
+    if (!passed) failed.push(name);
   }
   console.log(failed.length === 0 ? '\nAll checks passed.' : `\nFailed checks: ${failed.join(', ')}.`);
   return failed.length === 0 ? 0 : 1;
 });
+
+/** Each check prints through its argument, and returns whether it passed. */
+function checksWith({ node, env }) {
+  const tool =
+    (name, ...args) =>
+    async (print) =>
+      (await run(node, [binary(name), ...args], { env, print })) === 0;
+  return {
+    types: tool('tsc', '-p', 'tsconfig.json'),
+    lint: tool('oxlint', '--type-aware', '--deny-warnings'),
+    format: tool('biome', 'format'),
+    architecture: async (print) =>
+      (await runJest({ node, env, print }, ['packages/tests/test/architecture'], ['--runInBand'])).failed === 0,
+    'plain words': (print) => reportPrivateWords(print) === 0,
+    'unused files, exports and dependencies': tool('knip', ...knip),
+    // Every value that a package exports must be used by another package; types may be exported for naming only.
+    'unused exports of packages': tool('knip', ...knip, '--include-entry-exports', '--exclude', 'types'),
+  };
+}
+
+async function runCheck(check) {
+  let output = '';
+  const passed = await check((text) => (output += text));
+  return { passed, output };
+}

@@ -3,12 +3,17 @@ import { once } from 'node:events';
 import os from 'node:os';
 import { root } from './project.mjs';
 
-/** Runs a program in the checkout with this terminal, forwards signals to it, and returns its exit code. */
-export async function run(command, args, options = {}) {
-  const child = spawn(command, args, { cwd: root, stdio: 'inherit', ...options });
+/**
+ * Runs a program in the checkout with this terminal, forwards signals to it, and returns its exit code. With `print`, its
+ * output goes there instead.
+ */
+export async function run(command, args, { print, ...options } = {}) {
+  const stdio = print ? ['ignore', 'pipe', 'pipe'] : 'inherit';
+  const child = spawn(command, args, { cwd: root, stdio, ...options });
+  if (print) for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', print);
   const release = forwardSignalsTo(child);
   try {
-    const [code, signal] = await once(child, 'exit');
+    const [code, signal] = await once(child, 'close');
     return code ?? 128 + os.constants.signals[signal];
   } finally {
     release();

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { runJest } from './jest.mjs';
 import { cache, main, root } from './project.mjs';
-import { serialTests, workers } from './test-plan.mjs';
+import { fuzzers, measuringTests, workers } from './test-plan.mjs';
 import { excludeFiles, provisionTestTools } from './test-tools.mjs';
 
 const folder = path.join(cache, 'coverage');
@@ -13,7 +13,7 @@ const listedMax = 15;
 await main(async (patterns) => {
   const { tools } = await provisionTestTools();
   const { failed } = await runJest(tools, patterns, [
-    ...[`--maxWorkers=${workers}`, ...excludeFiles(serialTests)],
+    ...[`--maxWorkers=${workers}`, ...excludeFiles([...measuringTests, ...fuzzers])],
     ...['--coverage', '--coverageProvider=v8', '--coverageReporters=json-summary', `--coverageDirectory=${folder}`],
     ...['packages/*/src/**/*.ts', '!**/*.test.ts'].map((files) => `--collectCoverageFrom=${files}`),
   ]);

@@ -19,7 +19,7 @@ const testsMaxMs = 45 * 60_000;
  * Runs the tests of the matching files, or all tests, with these Jest options. A file that cannot be run counts as one
  * failed test.
  */
-export async function runJest({ node, env }, patterns, options = [], maxMs = testsMaxMs) {
+export async function runJest({ node, env, print }, patterns, options = [], maxMs = testsMaxMs) {
   fs.mkdirSync(cache, { recursive: true });
   // A separate folder, because several runs may be active at once.
   const folder = fs.mkdtempSync(path.join(cache, 'jest-'));
@@ -31,6 +31,7 @@ export async function runJest({ node, env }, patterns, options = [], maxMs = tes
     // Patterns come first: options with several values would consume them.
     const code = await run(node, [...flags, binary('jest'), ...patterns, ...always, ...options], {
       env,
+      print,
       timeout: maxMs,
       killSignal: 'SIGKILL',
     });

@@ -22,13 +22,13 @@ const plainWords = [
 /** Documents, and the comments and messages that their generated parts come from. Tests use such words as names of users. */
 const checked = ['*.md', '*.snap', 'helm/**', 'deploy/**', 'packages/*/src/**/*.ts', ':!**/*.test.ts'];
 
-/** Reports each place, and returns how many there are. */
-export function reportPrivateWords() {
+/** Prints each place, and returns how many there are. */
+export function reportPrivateWords(print) {
   const files = outputOf('git', ['ls-files', '--', ...checked])
     .split('\n')
     .filter(Boolean);
   const found = files.flatMap((file) => privateWordsIn(file));
-  for (const line of found) console.log(`  ${line}`);
+  for (const line of found) print(`  ${line}\n`);
   return found.length;
 }
 

@@ -6,16 +6,20 @@ import os from 'node:os';
 export const workers = os.cpus().length + 1;
 
 /**
- * Tests that load the machine while they measure a rate, a latency or retained memory. All other tests wait for
- * conditions and only get slower in parallel.
+ * Tests that judge the rate or the latency of requests. They run one by one, and mostly wait: for outages, elections and
+ * restarts. All other tests wait for conditions and only get slower in parallel.
  */
-export const serialTests = [
-  'packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts',
-  'packages/tests/test/watch/campaign\\.cluster\\.test\\.ts',
+export const measuringTests = [
   'packages/tests/test/fault/faults\\.cluster\\.test\\.ts',
   'packages/tests/test/fault/quorum-lost\\.cluster\\.test\\.ts',
   'packages/tests/test/fault/rolling-restart\\.cluster\\.test\\.ts',
 ];
+
+/**
+ * Tests that judge retained memory, with limits of seconds for responses. They run beside the measuring tests: one
+ * replica and its client leave these enough of the machine.
+ */
+export const fuzzers = ['packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts'];
 
 /** Tests that must also pass on the older etcd: the etcd client, and one fault through the whole server. */
 export const onBothEtcds = [

@@ -5,7 +5,7 @@ import { runConformance } from './conformance.mjs';
 import { olderSeries, provisionOlderEtcd } from './etcd.mjs';
 import { reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
 import { Failure, main } from './project.mjs';
-import { mayRepeat, onBothEtcds, serialTests, workers } from './test-plan.mjs';
+import { fuzzers, mayRepeat, measuringTests, onBothEtcds, workers } from './test-plan.mjs';
 import { environmentOf, excludeFiles, provisionTestTools } from './test-tools.mjs';
 
 await main((patterns) => (patterns.length > 0 ? runMatching(patterns) : runAll()));
@@ -16,50 +16,58 @@ async function runMatching(patterns) {
 }
 
 /**
- * First the parallel tests. Then the serial tests, sumResults with the conformance kit, whose single client needs little
- * of the machine. Then the tests that depend on the etcd version, on the older etcd. Finally the few failed files with
- * real processes are repeated serially.
+ * First the parallel tests, beside those that depend on the etcd version, on the older etcd. Then the tests that measure,
+ * beside the fuzzer and the conformance kit. Finally the few failed files with real processes are repeated serially.
  */
 async function runAll() {
   const { tools, etcd } = await provisionTestTools();
-  const runs = [];
-  const phase = async (name, work) => {
-    if (wasInterrupted()) throw new Failure('Interrupted.');
-    console.log(`\n— ${name}`);
-    const beganMs = performance.now();
-    const result = await work();
-    console.log(`(${name}: ${((performance.now() - beganMs) / 1000).toFixed(0)} s)`);
-    return result;
-  };
+  const others = [...measuringTests, ...fuzzers];
   let older;
-  await phase('parallel tests', async () => {
-    const tests = runJest(tools, [], [`--maxWorkers=${workers}`, ...excludeFiles(serialTests)]);
-    older = provisionOlderEtcd(etcd); // fetched while the tests run
-    runs.push({ tools, tests: await tests });
+  const runs = await phase(`parallel tests, and tests on etcd ${olderSeries}`, () => {
+    const parallel = runGroup(tools, [], [`--maxWorkers=${workers}`, ...excludeFiles(others)]);
+    older = provisionOlderTools(tools, etcd); // fetched while the tests run
+    return Promise.all([parallel, ...(older.tools ? [runGroup(older.tools, onBothEtcds, ['--runInBand'])] : [])]);
   });
-  const olderTools = older.etcd && { ...tools, env: { ...tools.env, ...environmentOf(older) } };
-  const conformance = await phase('serial tests and conformance', async () => {
-    const [tests, ...cases] = await Promise.all([
-      runJest(tools, serialTests, ['--runInBand']),
+  const conformance = await phase('measuring tests, fuzzer and conformance', async () => {
+    const [measuring, fuzzed, ...cases] = await Promise.all([
+      runGroup(tools, measuringTests, ['--runInBand']),
+      runGroup(tools, fuzzers, ['--runInBand']),
       runConformance(tools, 'conformance'),
-      ...(olderTools ? [runConformance(olderTools, 'conformance-older-etcd')] : []),
+      ...(older.tools ? [runConformance(older.tools, 'conformance-older-etcd')] : []),
     ]);
-    runs.push({ tools, tests });
+    runs.push(measuring, fuzzed);
     return cases;
   });
-  if (olderTools)
-    await phase(`tests on etcd ${olderSeries}`, async () => {
-      const tests = await runJest(olderTools, onBothEtcds, [`--maxWorkers=${workers}`]);
-      runs.push({ tools: olderTools, tests });
-    });
   const tests = sumResults(runs.map((one) => one.tests));
-  if (!olderTools) tests.skipped.push(...onBothEtcds.map((file) => `${file} on etcd ${olderSeries}: ${older.reason}`));
+  if (!older.tools) tests.skipped.push(...onBothEtcds.map((file) => `${file} on etcd ${olderSeries}: ${older.reason}`));
   const failures = runs.flatMap(({ tools, tests: { files } }) =>
     files.filter(({ failed }) => failed > 0).map((file) => ({ tools, file })),
   );
   if (!mayRepeat(failures.map(({ file }) => file))) return report(tests, conformance);
   const repeated = await phase('failed files, repeated serially', () => repeatAlone(tests, failures));
   return report(repeated, conformance);
+}
+
+/** Prints the name and the duration of a part of the run. */
+async function phase(name, work) {
+  if (wasInterrupted()) throw new Failure('Interrupted.');
+  console.log(`\n— ${name}`);
+  const beganMs = performance.now();
+  const result = await work();
+  console.log(`(${name}: ${((performance.now() - beganMs) / 1000).toFixed(0)} s)`);
+  return result;
+}
+
+/** Keeps the tools with the results, so that failed files can be repeated with them. */
+async function runGroup(tools, patterns, options) {
+  return { tools, tests: await runJest(tools, patterns, options) };
+}
+
+/** The same tools with the older etcd, or the reason why there is none. */
+function provisionOlderTools(tools, etcd) {
+  const older = provisionOlderEtcd(etcd);
+  if (!older.etcd) return { reason: older.reason };
+  return { tools: { ...tools, env: { ...tools.env, ...environmentOf(older) } } };
 }
 
 /** The second result counts; the repetition is reported. */

@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import { type Clock, requireValue } from '@cluster-apiserver/base';
 
 export interface EventQueueOptions {
   readonly clock: Clock;
@@ -142,7 +142,7 @@ export class EventQueue {
     const { eventsMax, charactersMax } = this.#options.batch;
     let count = 0;
     for (let characters = 0; count < Math.min(this.#waiting.length, eventsMax); count++) {
-      const { length } = (this.#waiting[count] as Queued).text;
+      const { length } = requireValue(this.#waiting[count]).text;
       characters += length;
       if (count > 0 && characters > charactersMax) break;
       this.#waitingCharacters -= length;

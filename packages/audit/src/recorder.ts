@@ -1,6 +1,6 @@
 import { largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
 import type { AuditRule, AuditStage } from '@cluster-apiserver/config';
-import { type Status, StatusError, type UserInfo } from '@cluster-apiserver/model';
+import { isJsonObject, type Status, StatusError, type UserInfo } from '@cluster-apiserver/model';
 import type { AuditorOptions } from './auditor.ts';
 import {
   type EventFacts,
@@ -201,8 +201,8 @@ export class Recorder {
   /** Adds fields of the object that the path does not contain. */
   #completeReference(object: object): void {
     const metadata = 'metadata' in object ? object.metadata : undefined;
-    if (!this.#objectRef || typeof metadata !== 'object' || metadata === null) return;
-    const { namespace, name, uid, resourceVersion } = metadata as Readonly<Record<string, unknown>>;
+    if (!this.#objectRef || !isJsonObject(metadata)) return;
+    const { namespace, name, uid, resourceVersion } = metadata;
     this.#objectRef.text = undefined;
     this.#objectRef.namespace ||= toText(namespace);
     this.#objectRef.name ||= toText(name);

@@ -92,8 +92,8 @@ export class RotatingLog {
 
   async #ensureOpen(): Promise<LogFile> {
     if (this.#file) return this.#file;
-    const { files, path } = this.#options;
-    const file = this.#isStandardOutput ? files.standardOutput() : await files.open(path);
+    const { files } = this.#options;
+    const file = this.#isStandardOutput ? files.standardOutput() : await files.open(this.#options.path);
     this.#sizeBytes = file.sizeBytes;
     this.#file = file;
     return file;

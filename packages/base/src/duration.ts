@@ -1,14 +1,16 @@
-const unitsMs: Readonly<Record<string, number>> = {
-  ns: 1e-6,
-  us: 1e-3,
-  µs: 1e-3,
+import { requireValue } from './invariant.ts';
+
+const unitsMs: ReadonlyMap<string, number> = new Map([
+  ['ns', 1e-6],
+  ['us', 1e-3],
+  ['µs', 1e-3],
   // The Greek letter looks the same as the micro sign.
-  μs: 1e-3,
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-};
+  ['μs', 1e-3],
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+]);
 
 /** Formats a duration as Go does: `1h30m0s`, `1.5s`, `20ms`, `0s`. */
 export function formatDuration(ms: number): string {
@@ -34,7 +36,7 @@ export function parseDuration(text: string): number | undefined {
   )
     return undefined;
   let sum = 0;
-  for (const [, number, unit] of text.matchAll(/([0-9.]+)([a-zµμ]+)/g))
-    sum += Number(number) * (unitsMs[unit as string] as number);
+  for (const [, number, unit = ''] of text.matchAll(/([0-9.]+)([a-zµμ]+)/g))
+    sum += Number(number) * requireValue(unitsMs.get(unit), 'the pattern above names the units');
   return text.startsWith('-') ? -sum : sum;
 }

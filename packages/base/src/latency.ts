@@ -47,11 +47,25 @@ class Wait {
 }
 
 /** Measures how long a result takes. A result that is no promise took no wait. */
-export function trackLatency<Result>(tracker: LatencyTracker | undefined, part: LatencyPart, result: Result): Result {
+export function trackLatency<Value>(
+  tracker: LatencyTracker | undefined,
+  part: LatencyPart,
+  result: Promise<Value>,
+): Promise<Value>;
+export function trackLatency<Value>(
+  tracker: LatencyTracker | undefined,
+  part: LatencyPart,
+  result: Value | Promise<Value>,
+): Value | Promise<Value>;
+export function trackLatency<Value>(
+  tracker: LatencyTracker | undefined,
+  part: LatencyPart,
+  result: Value | Promise<Value>,
+): Value | Promise<Value> {
   if (!tracker || !(result instanceof Promise)) return result;
   tracker.begin(part);
-  const tracked: Promise<unknown> = result.then(
-    (value: unknown) => {
+  return result.then(
+    (value) => {
       tracker.end(part);
       return value;
     },
@@ -60,5 +74,4 @@ export function trackLatency<Result>(tracker: LatencyTracker | undefined, part: 
       throw error;
     },
   );
-  return tracked as Result; // it settles as the result does
 }

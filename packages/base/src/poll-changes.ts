@@ -4,11 +4,11 @@ import { type Clock, sleep } from './clock.ts';
 export interface PolledSource<T> {
   readonly clock: Clock;
   readonly pollMs: number;
-  read(): Promise<T>;
-  isEqual(one: T, other: T): boolean;
+  readonly read: () => Promise<T>;
+  readonly isEqual: (one: T, other: T) => boolean;
   /** Applies the next value, or throws and keeps the old one. */
-  apply(next: T): void | Promise<void>;
-  onError(error: unknown): void;
+  readonly apply: (next: T) => void | Promise<void>;
+  readonly onError: (error: unknown) => void;
 }
 
 /**

@@ -14,8 +14,9 @@ export type Task<T> = Generator<Promise<unknown> | undefined, T>;
 
 /** `yield* awaitValue(x)` is the `await x` of tasks; a value that is no promise is returned at once. */
 export function* awaitValue<T>(value: T | Promise<T>): Task<T> {
-  // The runner resumes a generator with what the promise it yielded has resolved to.
-  return value instanceof Promise ? ((yield value) as T) : value;
+  if (!(value instanceof Promise)) return value;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the runner resumes a task with what its promise has resolved to
+  return (yield value) as T;
 }
 
 /**

@@ -123,10 +123,7 @@ const rsaBitsMin = 1024;
 
 function isSignedBy(issuer: Certificate, { parsed, openSsl }: Certificate): boolean {
   const { publicKey } = issuer.openSsl;
-  const { name, hash } = parsed.signatureAlgorithm as {
-    readonly name: string;
-    readonly hash?: { readonly name: string };
-  };
+  const { name, hash } = parsed.signatureAlgorithm;
   if (!soundHashes.includes(hash?.name ?? '') && !edwards.includes(name)) return false;
   return (publicKey.asymmetricKeyDetails?.modulusLength ?? rsaBitsMin) >= rsaBitsMin && openSsl.verify(publicKey);
 }

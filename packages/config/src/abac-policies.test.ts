@@ -37,10 +37,10 @@ test.each([
   ['a field that would have narrowed it', line({ user: 'a', readOnly: true }), 'line 1.spec: unknown field "readOnly"'],
   ['a list of users', line({ user: ['a'] }), 'line 1.spec.user: expected a string, got a list'],
   ['a switch that is none', line({ readonly: 'yes' }), 'line 1.spec.readonly: expected true or false, got a string'],
-])('rejects a file with %s', (_, text, fault) => {
+])('rejects a file with %s', (_, text, problem) => {
   const load = (): unknown => loadAbacPolicies(text);
   expect(load).toThrow(ConfigurationError);
-  expect(load).toThrow(fault);
+  expect(load).toThrow(problem);
   expect(load).not.toThrow(/hush/);
 });
 

@@ -36,7 +36,7 @@ const embedded = (...all: unknown[]): object => ({
   configuration: { ...limits, limits: all },
 });
 
-async function faultsOf(plugins: unknown, more?: object): Promise<readonly string[]> {
+async function problemsOf(plugins: unknown, more?: object): Promise<readonly string[]> {
   try {
     await load(plugins, more);
     return [];
@@ -233,13 +233,13 @@ describe('an admission configuration is rejected with', () => {
       ],
       ['plugins[0].configuration.kubeConfigFile: Forbidden: no credentials are sent to admission webhooks'],
     ],
-  ])('%s', async (_, plugins, faults) => {
-    expect(await faultsOf(plugins)).toEqual(faults);
+  ])('%s', async (_, plugins, problems) => {
+    expect(await problemsOf(plugins)).toEqual(problems);
   });
 
   test('all problems at once, including those of referenced files', async () => {
     const plugins = [{ name: 'EventRateLimit', path: 'absent.yaml' }, { name: 'Nothing' }];
-    expect(await faultsOf(plugins, { extra: 1, apiVersion: 'v2' })).toEqual([
+    expect(await problemsOf(plugins, { extra: 1, apiVersion: 'v2' })).toEqual([
       'unknown field "extra"',
       'apiVersion: expected apiserver.config.platform.io/v1 or apiserver.config.k8s.io/v1',
       'plugins[1].name: Unsupported value: "Nothing": there is none',

@@ -13,14 +13,7 @@ import {
   webhookAdmissionKind,
 } from './admission/static-manifests.ts';
 import { ConfigurationError, Findings } from './findings.ts';
-import {
-  declareKind,
-  type DeclaredKind,
-  loadConfiguration,
-  type ReadFields,
-  readConfiguration,
-  readEmbedded,
-} from './load.ts';
+import { declareKind, type DeclaredKind, type ReadFields, readConfiguration, readEmbedded } from './load.ts';
 import { anything, type Fields, list, object, string } from './schema.ts';
 import type { ReadFile } from './webhook-connection.ts';
 import type { ConfigNode } from './config-node.ts';
@@ -39,7 +32,8 @@ export interface AdmissionConfiguration {
 
 /** Reads the configuration of a plugin: from its own file, or embedded in the AdmissionConfiguration. */
 interface PluginConfiguration {
-  load(text: string, findings: Findings): unknown;
+  /** Adds problems to `findings` instead of throwing. */
+  read(text: string, findings: Findings): unknown;
   readEmbedded(node: ConfigNode): unknown;
 }
 
@@ -47,7 +41,7 @@ const toPluginConfiguration = <Declared extends Fields>(
   kind: DeclaredKind<Declared>,
   read: ReadFields<Declared, unknown>,
 ): PluginConfiguration => ({
-  load: (text, findings) => loadConfiguration(kind, read, text, findings),
+  read: (text, findings) => readConfiguration(kind, read, text, findings),
   readEmbedded: ({ value, path: place, findings }) => readEmbedded(kind, read, value, place, findings),
 });
 
@@ -60,12 +54,12 @@ const configurable: Readonly<Record<keyof AdmissionConfiguration, PluginConfigur
   ValidatingAdmissionWebhook: toPluginConfiguration(webhookAdmissionKind, readWebhookAdmission),
 };
 
-/** Reads the configuration of a plugin from its own file. Throws a ConfigurationError with all problems. */
-export const loadPluginConfiguration = (
+/** Reads the configuration of a plugin from its own file. Adds problems to `findings` instead of throwing. */
+export const readPluginConfiguration = (
   plugin: keyof AdmissionConfiguration,
   text: string,
   findings: Findings,
-): AdmissionConfiguration => ({ [plugin]: configurable[plugin].load(text, findings) });
+): AdmissionConfiguration => ({ [plugin]: configurable[plugin].read(text, findings) });
 
 const fields = {
   plugins: list(
@@ -170,7 +164,10 @@ async function readPluginFile(
   const of = path.isAbsolute(name) ? name : path.join(path.dirname(file), name);
   try {
     const text = (await readFile(of)).toString();
-    return plugin.load(text, new Findings(text, { file: of }));
+    const findings = new Findings(text, { file: of });
+    const configuration = plugin.read(text, findings);
+    place.addInvalidFile(name, findings);
+    return configuration;
   } catch (error) {
     if (error instanceof ConfigurationError) place.addInvalidFile(name, error);
     else place.addInvalid(name, `cannot read it: ${errorMessage(error)}`);

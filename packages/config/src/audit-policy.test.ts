@@ -4,7 +4,7 @@ import { type AuditPolicy, ConfigurationError, loadAuditPolicy } from './index.t
 const file = (part: object): string => JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', ...part });
 const load = (part: object): AuditPolicy => loadAuditPolicy(file(part));
 
-function faultsOf(text: string): readonly string[] {
+function problemsOf(text: string): readonly string[] {
   try {
     loadAuditPolicy(text);
     return [];
@@ -75,7 +75,7 @@ rules:
 
   test('is rejected with all problems at once, each with its path', () => {
     expect(
-      faultsOf(
+      problemsOf(
         file({
           omitStages: ['Sent', null],
           omitManagedFields: 'yes',
@@ -121,7 +121,7 @@ rules:
       'apiVersion: expected audit.k8s.io/v1',
     ],
     ['nothing in it', '', 'the file is empty'],
-  ])('with %s is rejected', (_, text, fault) => {
-    expect(faultsOf(text)).toEqual([fault]);
+  ])('with %s is rejected', (_, text, problem) => {
+    expect(problemsOf(text)).toEqual([problem]);
   });
 });

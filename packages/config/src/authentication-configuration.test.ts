@@ -25,7 +25,7 @@ const withMappings = (part: object): object => withJwt({ claimMappings: { ...cla
 const withExtra = (...extra: object[]): object => withMappings({ extra });
 const withClaimRules = (...claimValidationRules: object[]): object => withJwt({ claimValidationRules });
 
-function faultsOf(act: () => unknown): readonly string[] {
+function problemsOf(act: () => unknown): readonly string[] {
   try {
     act();
     return [];
@@ -103,7 +103,7 @@ test.each([
   ],
   ['groups that may be absent', withMappings({ groups: { expression: 'claims.?groups.orValue([])' } })],
 ])('accepts a file with %s', (_, file) => {
-  expect(faultsOf(() => load(file))).toEqual([]);
+  expect(problemsOf(() => load(file))).toEqual([]);
 });
 
 describe('rejects a file that', () => {
@@ -327,10 +327,10 @@ describe('rejects a file that', () => {
       { ...good, anonymous: { enabled: true, conditions: [{}] } },
       'anonymous.conditions[0].path: Required value',
     ],
-  ])('%s', (_, file, fault) => {
-    const faults = faultsOf(() => load(file));
-    expect(faults).toEqual([typeof fault === 'string' ? fault : expect.stringMatching(fault)]);
-    expect(faults.join()).not.toContain('hush');
+  ])('%s', (_, file, problem) => {
+    const problems = problemsOf(() => load(file));
+    expect(problems).toEqual([typeof problem === 'string' ? problem : expect.stringMatching(problem)]);
+    expect(problems.join()).not.toContain('hush');
   });
 
   test('has a URL with a password and other problems: reports all of them without the URL', () => {
@@ -342,15 +342,15 @@ describe('rejects a file that', () => {
       'not contain a fragment',
     ];
     for (const part of [{ url }, { discoveryURL: url }]) {
-      const faults = faultsOf(() => load(withIssuer(part)));
-      expect(faults).toEqual(expected.map((fault) => expect.stringContaining(fault)));
-      expect(faults.join()).not.toContain('hush');
+      const problems = problemsOf(() => load(withIssuer(part)));
+      expect(problems).toEqual(expected.map((problem) => expect.stringContaining(problem)));
+      expect(problems.join()).not.toContain('hush');
     }
   });
 
   test('configures anonymous requests although --anonymous-auth is set', () => {
     expect(
-      faultsOf(() => load({ ...good, anonymous: { enabled: true } }, { ...flags, anonymousAuthGiven: true })),
+      problemsOf(() => load({ ...good, anonymous: { enabled: true } }, { ...flags, anonymousAuthGiven: true })),
     ).toEqual([
       'anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file',
     ]);
@@ -360,7 +360,7 @@ describe('rejects a file that', () => {
     const many = Array.from({ length: 65 }, (_, index) => ({
       issuer: { ...issuer, url: `https://${index}.example.com` },
     }));
-    expect(faultsOf(() => load(withJwt(...many)))).toEqual(['jwt: Too many: 65: must have at most 64 items']);
+    expect(problemsOf(() => load(withJwt(...many)))).toEqual(['jwt: Too many: 65: must have at most 64 items']);
   });
 
   test.each([
@@ -369,7 +369,7 @@ describe('rejects a file that', () => {
     ['is no YAML', 'a: [b'],
     ['says a thing twice', `${JSON.stringify(good).slice(0, -1)},"jwt":[]}`],
   ])('%s', (_, text) => {
-    expect(faultsOf(() => loadAuthenticationConfiguration(text, flags))).toHaveLength(1);
+    expect(problemsOf(() => loadAuthenticationConfiguration(text, flags))).toHaveLength(1);
   });
 });
 
@@ -379,7 +379,7 @@ test('reports all problems at once', () => {
     kind: 'X',
     foo: 1,
   };
-  expect(faultsOf(() => load(file)).map((fault) => fault.split(':', 1)[0])).toEqual([
+  expect(problemsOf(() => load(file)).map((problem) => problem.split(':', 1)[0])).toEqual([
     'unknown field "foo"',
     'kind',
     'jwt[0].issuer.audiences',

@@ -48,7 +48,7 @@ const load = (content: object | string, policyFileGiven = false): Promise<Author
     policyFileGiven,
   });
 
-async function faultsOf(content: object | string, policyFileGiven = false): Promise<readonly string[]> {
+async function problemsOf(content: object | string, policyFileGiven = false): Promise<readonly string[]> {
   try {
     await load(content, policyFileGiven);
     return [];
@@ -136,7 +136,7 @@ test.each<[string, object]>([
     ),
   ],
 ])('accepts a file with %s', async (_, content) => {
-  expect(await faultsOf(content, true)).toEqual([]);
+  expect(await problemsOf(content, true)).toEqual([]);
 });
 
 const supported = 'supported values: "ABAC", "AlwaysAllow", "AlwaysDeny", "RBAC", "Webhook"';
@@ -337,21 +337,23 @@ describe('rejects a file that', () => {
       /compilation failed: .*undefined field 'users'/s,
     ],
     ['has one that is no bool', file(conditions('user')), /expression: Invalid value: "user": must evaluate to bool/],
-  ])('%s', async (_, content, fault) => {
-    const faults = await faultsOf(content);
-    expect(faults).toEqual(expect.arrayContaining([typeof fault === 'string' ? fault : expect.stringMatching(fault)]));
+  ])('%s', async (_, content, problem) => {
+    const problems = await problemsOf(content);
+    expect(problems).toEqual(
+      expect.arrayContaining([typeof problem === 'string' ? problem : expect.stringMatching(problem)]),
+    );
   });
 });
 
 test('reports all problems at once, including those of connection files', async () => {
-  const faults = await faultsOf(
+  const problems = await problemsOf(
     file(
       { type: 'Node' },
       hook({ failurePolicy: 'Maybe', connectionInfo: { type: 'KubeConfigFile', kubeConfigFile: '/etc/plain.yaml' } }),
       hook({ timeout: '1h', matchConditions: [{ expression: '1' }, { expression: 'user +' }] }),
     ),
   );
-  expect(faults.map((fault) => fault.split(': ', 1)[0])).toEqual([
+  expect(problems.map((problem) => problem.split(': ', 1)[0])).toEqual([
     'authorizers[0].type',
     'authorizers[0].name',
     'authorizers[1].webhook.failurePolicy',

@@ -78,10 +78,10 @@ describe('rejects a file with', () => {
       through({ tcp: { url: 'https://p:1', tlsConfig: { clientCert: 'tls.crt' } } }),
       'egressSelections[0].connection.transport.tcp.tlsConfig.clientKey: Required value: the name of a file',
     ],
-  ])('%s', (_, selection, fault) => {
+  ])('%s', (_, selection, problem) => {
     const read = (): unknown => load(selection);
     expect(read).toThrow(ConfigurationError);
-    expect(read).toThrow(fault);
+    expect(read).toThrow(problem);
     expect(read).not.toThrow('hush');
   });
 

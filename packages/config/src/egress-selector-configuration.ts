@@ -1,5 +1,5 @@
-import type { Findings } from './findings.ts';
-import { declareKind, loadConfiguration } from './load.ts';
+import { Findings } from './findings.ts';
+import { declareKind, readConfiguration } from './load.ts';
 import { list, object, string } from './schema.ts';
 import type { ConfigNode } from './config-node.ts';
 
@@ -67,8 +67,16 @@ export const egressSelectorKind = declareKind({
 });
 
 /** Throws a ConfigurationError with all problems. */
-export const loadEgressSelectorConfiguration = (text: string, findings?: Findings): EgressConfiguration =>
-  loadConfiguration(egressSelectorKind, ({ egressSelections }) => readSelections(egressSelections), text, findings);
+export function loadEgressSelectorConfiguration(text: string): EgressConfiguration {
+  const findings = new Findings(text);
+  const configuration = readEgressSelectorConfiguration(text, findings);
+  findings.requireNoProblems();
+  return configuration;
+}
+
+/** Adds problems to `findings` instead of throwing. */
+export const readEgressSelectorConfiguration = (text: string, findings: Findings): EgressConfiguration =>
+  readConfiguration(egressSelectorKind, ({ egressSelections }) => readSelections(egressSelections), text, findings);
 
 function readSelections(node: ConfigNode<typeof selectionsSchema>): EgressConfiguration {
   const read = new Map<string, EgressProxy | undefined>();

@@ -18,6 +18,7 @@ export async function readEgressTls(
   findings: Findings,
 ): Promise<EgressTlsFiles | undefined> {
   const read = async (field: string, file: string): Promise<Buffer | undefined> => {
+    if (file === '') return undefined; // already reported as missing
     try {
       return await readFile(file);
     } catch (error) {

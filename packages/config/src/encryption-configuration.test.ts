@@ -17,7 +17,7 @@ const withResources = (...lists: string[][]): object => ({
 });
 const kms = (fields: object): object =>
   withProviders({ kms: { apiVersion: 'v2', name: 'vault', endpoint: 'unix:///run/kms.sock', ...fields } });
-const faultsOf = (act: () => unknown): readonly string[] => {
+const problemsOf = (act: () => unknown): readonly string[] => {
   try {
     act();
   } catch (error) {
@@ -97,9 +97,9 @@ test.each<[string, string[][], string[]]>([
   ['no name', [['']], ['resources[0].resources[0]: name a resource']],
   ['a path', [['a/b']], ['resources[0].resources[0]: expected resource']],
   ['no resources', [[]], ['resources[0].resources: name at least a resource']],
-])('resources: %s', (_, lists, faults) => {
-  const found = faultsOf(() => load(withResources(...lists)));
-  expect(found).toEqual(faults.map((fault) => expect.stringContaining(fault)));
+])('resources: %s', (_, lists, problems) => {
+  const found = problemsOf(() => load(withResources(...lists)));
+  expect(found).toEqual(problems.map((problem) => expect.stringContaining(problem)));
 });
 
 const keys = (...written: object[]): object => withProviders({ aesgcm: { keys: written } });
@@ -185,15 +185,15 @@ test.each<[string, object, string[]]>([
     ),
     ['resources[0].providers[1].kms.name: another plugin'],
   ],
-])('providers: %s', (_, part, faults) => {
-  expect(faultsOf(() => load(part))).toEqual(faults.map((fault) => expect.stringContaining(fault)));
+])('providers: %s', (_, part, problems) => {
+  expect(problemsOf(() => load(part))).toEqual(problems.map((problem) => expect.stringContaining(problem)));
 });
 
 test.each([
   ['with a line before and behind', `---\n${JSON.stringify(good)}\n---\n`],
   ['with an end', `${JSON.stringify(good)}\n...\n`],
 ])('a file %s has one document', (_, text) => {
-  expect(faultsOf(() => loadEncryptionConfiguration(text))).toEqual([]);
+  expect(problemsOf(() => loadEncryptionConfiguration(text))).toEqual([]);
 });
 
 const moreDocuments = 'the file holds more than one document: remove all but one';
@@ -219,8 +219,8 @@ test.each<[string, string, string]>([
   ],
   ['no resources', JSON.stringify({ ...good, resources: [] }), 'resources: name at least a list of resources'],
   ['a text', 'hello', 'expected an object, got a string'],
-])('rejects %s', (_, text, fault) => {
-  expect(faultsOf(() => loadEncryptionConfiguration(text))).toContainEqual(fault);
+])('rejects %s', (_, text, problem) => {
+  expect(problemsOf(() => loadEncryptionConfiguration(text))).toContainEqual(problem);
 });
 
 test('reports all problems at once, and never prints a key', () => {
@@ -232,11 +232,11 @@ test('reports all problems at once, and never prints a key', () => {
       { resources: [], providers: [{ [hidden.repeat(2)]: {} }, hidden, { aescbc: hidden, identity: {} }], [hidden]: 1 },
     ],
   };
-  const faults = faultsOf(() => load(part));
-  expect(faults.length).toBeGreaterThan(7);
+  const problems = problemsOf(() => load(part));
+  expect(problems.length).toBeGreaterThan(7);
   for (const broken of [`secret: "${hidden}`, `a: b: ${hidden}`, `{"secret": ${hidden}}`, `- *${hidden}`])
-    faults.concat(faultsOf(() => loadEncryptionConfiguration(broken))).forEach((fault) => {
-      expect(fault).not.toContain(hidden);
+    problems.concat(problemsOf(() => loadEncryptionConfiguration(broken))).forEach((problem) => {
+      expect(problem).not.toContain(hidden);
     });
   const read = load(keys({ name: 'a', secret: secret(32) }));
   expect(inspect(read, { depth: 9 })).not.toContain(secret(32).slice(0, 10));

@@ -17,7 +17,7 @@ export {
 export {
   type AdmissionConfiguration,
   loadAdmissionConfiguration,
-  loadPluginConfiguration,
+  readPluginConfiguration,
   readAdmissionConfiguration,
 } from './admission-configuration.ts';
 export type { EventLimit, EventLimitType, EventRateLimitConfiguration } from './admission/event-rate-limit.ts';
@@ -37,6 +37,7 @@ export {
   type EgressProxy,
   type EgressTls,
   loadEgressSelectorConfiguration,
+  readEgressSelectorConfiguration,
 } from './egress-selector-configuration.ts';
 export {
   type EncryptionConfiguration,

@@ -77,9 +77,17 @@ export const kubeconfigKind = declareKind({
  * Reads the current context. Features that this server does not support are problems: exec plugins, auth providers and
  * skipping TLS verification. Throws a ConfigurationError with all problems.
  */
-export function loadKubeconfig(text: string, findings = new Findings(text)): Kubeconfig {
+export function loadKubeconfig(text: string): Kubeconfig {
+  const findings = new Findings(text);
+  const kubeconfig = readKubeconfig(text, findings);
+  findings.requireNoProblems();
+  return kubeconfig;
+}
+
+/** Adds problems to `findings` instead of throwing. */
+export function readKubeconfig(text: string, findings: Findings): Kubeconfig {
   const value = requireContent(parseText(text, findings), findings);
-  const kubeconfig = readEmbedded(
+  return readEmbedded(
     kubeconfigKind,
     ({ clusters, users, contexts, 'current-context': current }) => {
       const all = contexts.items().map((item) => item.fields());
@@ -95,8 +103,6 @@ export function loadKubeconfig(text: string, findings = new Findings(text)): Kub
     '',
     findings,
   );
-  findings.requireNoProblems();
-  return kubeconfig;
 }
 
 /** Empties entries of other contexts: they may use unsupported features. Entries keep their index, for problems. */

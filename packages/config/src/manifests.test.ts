@@ -64,13 +64,13 @@ describe('a file is rejected', () => {
       '{a: b}\n--- # second\n{a: b}',
       ['the file holds more than one document: remove all but one', 'apiVersion and kind are required'],
     ],
-  ])('%s', (_, text, faults) => {
+  ])('%s', (_, text, problems) => {
     const read = (): unknown => readManifests(text);
     expect(read).toThrow(ConfigurationError);
     try {
       read();
     } catch (error) {
-      expect([...(error as ConfigurationError).faults].toSorted()).toEqual(faults.toSorted());
+      expect([...(error as ConfigurationError).faults].toSorted()).toEqual(problems.toSorted());
     }
   });
 });

@@ -53,17 +53,17 @@ describe('rejects a file with', () => {
       { endpoint: 'a:1', TracingConfiguration: {} },
       'endpoint: must not be set beside TracingConfiguration',
     ],
-  ])('%s', (_, fields, fault) => {
+  ])('%s', (_, fields, problem) => {
     const read = (): unknown => load(fields);
     expect(read).toThrow(ConfigurationError);
-    expect(read).toThrow(fault);
+    expect(read).toThrow(problem);
     expect(read).not.toThrow('hush');
   });
 
   test('several problems, all reported', () => {
-    const faults = (): unknown =>
+    const problems = (): unknown =>
       load({ TracingConfiguration: { endpoint: 'https://a', samplingRatePerMillion: -1, more: 1 } });
-    expect(faults).toThrow(
+    expect(problems).toThrow(
       [
         'TracingConfiguration: unknown field "more"',
         'TracingConfiguration.endpoint: unsupported scheme "https": expected none, dns, unix or unix-abstract; there is no TLS',

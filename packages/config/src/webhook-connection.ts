@@ -2,7 +2,7 @@ import path from 'node:path';
 import { errorMessage } from '@cluster-apiserver/base';
 import { isKeyPair, holdsCertificates } from './certificates.ts';
 import { ConfigurationError, Findings } from './findings.ts';
-import { type Content, type Kubeconfig, loadKubeconfig } from './kubeconfig.ts';
+import { type Content, type Kubeconfig, readKubeconfig } from './kubeconfig.ts';
 
 /** A kubeconfig together with the contents of the files that it references. */
 export interface WebhookConnection {
@@ -34,7 +34,7 @@ export async function readWebhookConnection(
     throw new ConfigurationError([`cannot read ${file}: ${error.message}`]);
   });
   const findings = new Findings(text.toString(), { file });
-  const config = loadKubeconfig(text.toString(), findings);
+  const config = readKubeconfig(text.toString(), findings);
   const contentOf = async (content: Content | undefined): Promise<Buffer | undefined> => {
     if (!content || 'data' in content) return content?.data;
     const name = content.file;

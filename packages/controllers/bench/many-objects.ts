@@ -24,8 +24,8 @@ const limitMs = 15 * 60_000;
 /** How long a held namespace is watched for requests that it should not cause. */
 const quietMs = 20_000;
 
-const scope = new CleanupStack();
-const { store: direct } = await openLargeStore(scope);
+const cleanup = new CleanupStack();
+const { store: direct } = await openLargeStore(cleanup);
 
 const requests = { reads: 0, writes: 0, barriers: 0, lists: 0 };
 const counted = (store: Store): Store => ({
@@ -45,7 +45,7 @@ const registry = openRegistry({
   random: systemRandom(),
   report: () => {},
 });
-scope.defer('cache', () => registry.cache.close());
+cleanup.defer('cache', () => registry.cache.close());
 await registry.cache.firstLoad;
 const resourceOf = (plural: string): Resource =>
   registry.resources.find(({ kind }) => kind.plural === plural) as Resource; // both are served
@@ -56,7 +56,7 @@ const quiet = { dryRun: false, manager: 'bench', warn: () => {} };
 
 async function make(resource: Resource, name: string, namespace: string | undefined): Promise<KubeObject> {
   const { kind, apiVersion, schema } = resource.kind;
-  const draft = decode(schema, { kind, apiVersion, metadata: { name } }, () => {}) as KubeObject;
+  const draft = decode(schema, { kind, apiVersion, metadata: { name } }, () => {});
   return (await create(resource, draft, { ...quiet, namespace }, within())).object;
 }
 
@@ -98,7 +98,7 @@ const running = [
   }),
   drainNamespaces({ ...options, measures: unmeasured, report: () => {} }),
 ];
-scope.defer('controllers', async () => {
+cleanup.defer('controllers', async () => {
   term.abort(new Error('the bench is over'));
   await Promise.all(running);
 });
@@ -176,4 +176,4 @@ if (isWanted('held')) {
     () => clock.monotonicMs() > quietUntilMs,
   );
 }
-await scope.close();
+await cleanup.close();

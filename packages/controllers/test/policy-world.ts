@@ -71,7 +71,7 @@ export function policyWorld(): PolicyWorld {
       const resource = resourceIn(own, plural);
       const { kind, apiVersion, schema } = resource.kind;
       const draft = decode(schema, { kind, apiVersion, metadata: { name, ...metadata }, ...fields }, () => {});
-      await create(resource, draft as KubeObject, { namespace, ...quiet }, policyCall);
+      await create(resource, draft, { namespace, ...quiet }, policyCall);
     },
     change: async (plural, name, change) => {
       const options = { namespace: undefined, ...quiet, change: toSyncTask(change) };

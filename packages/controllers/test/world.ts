@@ -87,7 +87,7 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
     const metadata = { name, namespace, ...(owners && { ownerReferences: owners }), ...(finalizers && { finalizers }) };
     const { kind } = resource;
     const draft = decode(kind.schema, { kind: kind.kind, apiVersion: kind.apiVersion, metadata, ...fields }, () => {});
-    return (await create(resource, draft as KubeObject, { namespace, manager: 'a-test', ...quiet }, call())).object;
+    return (await create(resource, draft, { namespace, manager: 'a-test', ...quiet }, call())).object;
   };
   const everything = {
     namespace: undefined,
@@ -130,9 +130,9 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
     },
     close: () => cache.close(),
     collect: (through = store, ownClock = clock) => {
-      const told: GarbageCollectorEvent[] = [];
+      const reported: GarbageCollectorEvent[] = [];
       const term = new AbortController();
-      const report = (event: GarbageCollectorEvent): void => void told.push(event);
+      const report = (event: GarbageCollectorEvent): void => void reported.push(event);
       const replica = open(through);
       const measures = recordedMeasures();
       const running = collectGarbage({
@@ -144,10 +144,10 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
         measures,
       });
       return {
-        events: told,
+        events: reported,
         measured: measures.last,
         get synced() {
-          return told.some(({ type }) => type === 'synced');
+          return reported.some(({ type }) => type === 'synced');
         },
         stop: async () => {
           term.abort(new Error('the term is over'));

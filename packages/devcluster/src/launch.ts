@@ -40,17 +40,17 @@ const frontGraceMs = 2_000;
 const etcdGraceMs = 15_000;
 
 /**
- * Starts etcd, the replicas and the front, each when the previous ones are ready. The scope stops them without losing
+ * Starts etcd, the replicas and the front, each when the previous ones are ready. The cleanup stops them without losing
  * requests: first the front stops accepting, then the replicas finish their requests, and etcd stops last.
  */
-export async function launch(options: Options, launcher: Launcher, scope: CleanupStack): Promise<Cluster> {
+export async function launch(options: Options, launcher: Launcher, cleanup: CleanupStack): Promise<Cluster> {
   const home = getHome(options.dataDir);
   fs.mkdirSync(home.directory, { recursive: true, mode: 0o700 });
-  scope.defer('lock', lock(home.lock, launcher.pid));
+  cleanup.defer('lock', lock(home.lock, launcher.pid));
   const leftovers = await endLeftovers(home, launcher.pid, launcher.clock);
   if (leftovers > 0) launcher.print(`Ended ${leftovers} process(es) that an earlier start had left behind.`);
   beginLogs(home.logs);
-  return run(await plan(options, home, launcher), home, launcher, scope);
+  return run(await plan(options, home, launcher), home, launcher, cleanup);
 }
 
 interface Child {
@@ -58,7 +58,7 @@ interface Child {
   readonly process: Supervised;
 }
 
-async function run(planned: Plan, home: Home, launcher: Launcher, scope: CleanupStack): Promise<Cluster> {
+async function run(planned: Plan, home: Home, launcher: Launcher, cleanup: CleanupStack): Promise<Cluster> {
   const etcd: Child[] = [];
   const replicas: Child[] = [];
   const front: Child[] = [];
@@ -73,11 +73,11 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Cleanup
     return { url, process: supervise(program, launcher, () => changed()) };
   };
 
-  scope.defer('record', () => forgetChildren(home));
-  scope.defer('etcd', () => stopAll(etcd, etcdGraceMs));
-  scope.defer('front', () => stopAll(front, frontGraceMs));
-  scope.defer('replicas', () => stopAll(replicas, replicaGraceMs));
-  scope.defer('public address', () => front.forEach((child) => child.process.requestStop()));
+  cleanup.defer('record', () => forgetChildren(home));
+  cleanup.defer('etcd', () => stopAll(etcd, etcdGraceMs));
+  cleanup.defer('front', () => stopAll(front, frontGraceMs));
+  cleanup.defer('replicas', () => stopAll(replicas, replicaGraceMs));
+  cleanup.defer('public address', () => front.forEach((child) => child.process.requestStop()));
 
   etcd.push(...planned.etcd.map(begin));
   changed();
@@ -87,7 +87,7 @@ async function run(planned: Plan, home: Home, launcher: Launcher, scope: Cleanup
   changed();
   const access = { ca: fs.readFileSync(home.ca, 'utf8'), token: fs.readFileSync(home.adminToken, 'utf8') };
   const probe = createProbe(access.ca, access.token);
-  scope.defer('probe', () => probe.close());
+  cleanup.defer('probe', () => probe.close());
   const ready = async (url: string): Promise<true | undefined> =>
     (await probe.ready(Number(new URL(url).port))) || undefined;
   await allReady(replicas, ready);

@@ -28,7 +28,7 @@ const [command, ...rest] = process.argv.slice(2);
 process.exit(command === frontCommand ? await front(rest) : await launcher(process.argv.slice(2)));
 
 async function launcher(args: readonly string[]): Promise<number> {
-  const scope = new CleanupStack();
+  const cleanup = new CleanupStack();
   try {
     const options = parseOptions(args);
     if (options === undefined) {
@@ -39,7 +39,7 @@ async function launcher(args: readonly string[]): Promise<number> {
     const launching = launch(
       options,
       { clock, random: systemRandom(), print, pid, env, node, etcd, signal: stopRequested.signal },
-      scope,
+      cleanup,
     );
     const cluster = await Promise.race([launching, waitForStop()]);
     if (cluster) {
@@ -53,7 +53,7 @@ async function launcher(args: readonly string[]): Promise<number> {
     report(error);
     return 1;
   } finally {
-    await scope.close((what, error) => report(new Error(`${what} did not close`, { cause: error })));
+    await cleanup.close((what, error) => report(new Error(`${what} did not close`, { cause: error })));
   }
 }
 

@@ -113,7 +113,7 @@ const differences: readonly (readonly [why: string, expressions: readonly string
 ];
 const different = new Set(differences.flatMap(([, expressions]) => expressions));
 
-/** Why a mutation has no JSON is told in other words. */
+/** The message about a mutation without JSON has other words. */
 const comparable = ({ refused, type, value, error, json, jsonError }: Partial<AdmissionAnswer>): object => ({
   ...{ refused, type, value, error, json },
   isJson: jsonError === undefined,

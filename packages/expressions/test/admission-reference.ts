@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { runSync, type SyncTask, type Task } from '@cluster-apiserver/base';
-import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
+import type { AccessDecision, AccessAttributes } from '@cluster-apiserver/model';
 import {
   createAdmissionEnvironment,
   createAdmissionValues,
@@ -135,15 +135,15 @@ function valuesOf(env: Env, sample: (typeof samples)[string], answersLater: bool
     request: request ?? {},
     namespaceObject,
     authorizer: {
-      authorize: answersLater ? (question) => Promise.resolve(authorize(question)) : authorize,
+      authorize: answersLater ? (attributes) => Promise.resolve(authorize(attributes)) : authorize,
       user: { name: 'alice', groups: [] },
       requestResource: { group: 'g', resource: 'things', subresource: 'status', namespace: 'ns', name: 'thing' },
     },
   });
 }
 
-/** Tells the whole question as its reason. */
-function authorize({ user, verb, path, resource }: AccessQuestion): AccessDecision {
+/** Tells the whole attributes as its reason. */
+function authorize({ user, verb, path, resource }: AccessAttributes): AccessDecision {
   const { group = '', namespace = '', name = '', subresource = '' } = resource ?? {};
   const reason = `${user.name} ${verb} ${group} ${resource?.resource ?? ''}/${subresource} ns=${namespace} name=${name} path=${path}`;
   switch (verb) {

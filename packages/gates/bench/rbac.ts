@@ -2,7 +2,7 @@
  * What a decision of RBAC costs with 1,000 roles and 10,000 bindings, and what a change of them does, in processor time.
  * `node --conditions=source packages/gates/bench/rbac.ts`
  */
-import type { AccessQuestion } from '@cluster-apiserver/model';
+import type { AccessAttributes } from '@cluster-apiserver/model';
 import { PolicyIndex } from '../src/index.ts';
 
 const [roles, bindings, namespaces, users] = [1_000, 10_000, 500, 2_000];
@@ -26,7 +26,7 @@ const bind = (at: number): void =>
       { kind: 'Group', name: `team${at % 300}` },
     ],
   });
-const question = (at: number, resource: string): AccessQuestion => ({
+const question = (at: number, resource: string): AccessAttributes => ({
   user: {
     name: `system:serviceaccount:ns${at % namespaces}:a${at % users}`,
     groups: [
@@ -61,10 +61,10 @@ const allowed = Array.from({ length: 1_000 }, (_, at) => question(at, 'x'));
 const refused = Array.from({ length: 1_000 }, (_, at) => question(at, 'none'));
 for (const round of ['cold', 'warm']) {
   measure(`a question that is allowed, ${round}`, rounds, (at) =>
-    index.authorize(allowed[at % 1_000] as AccessQuestion),
+    index.authorize(allowed[at % 1_000] as AccessAttributes),
   );
   measure(`a question that is refused, ${round}`, rounds, (at) =>
-    index.authorize(refused[at % 1_000] as AccessQuestion),
+    index.authorize(refused[at % 1_000] as AccessAttributes),
   );
 }
 measure('a role is changed', roles, set);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
-import type { AccessDecision, AccessQuestion, UserInfo } from '@cluster-apiserver/model';
+import type { AccessDecision, AccessAttributes, UserInfo } from '@cluster-apiserver/model';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import {
   type Credentials,
@@ -60,7 +60,7 @@ describe.each(['at once', 'later'])('what is known %s', (when) => {
       },
     };
     const measured = createMeasuredAuthorizer(inner, clock, (...all) => observed.push(all));
-    expect(await measured.authorize({} as AccessQuestion, call)).toBe(decision);
+    expect(await measured.authorize({} as AccessAttributes, call)).toBe(decision);
     expect(observed).toEqual([[result, 3]]);
   });
 });

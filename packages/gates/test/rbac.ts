@@ -1,5 +1,5 @@
 /** Roles, subjects and questions, in few words. */
-import type { AccessQuestion, RbacSubject, RoleRef, UserInfo } from '@cluster-apiserver/model';
+import type { AccessAttributes, RbacSubject, RoleRef, UserInfo } from '@cluster-apiserver/model';
 
 export const ref = (kind: string, name: string): RoleRef => ({ apiGroup: 'rbac.authorization.k8s.io', kind, name });
 export const user = (name: string): RbacSubject => ({ kind: 'User', name });
@@ -14,8 +14,8 @@ export const who = (name: string, ...groups: string[]): UserInfo => ({ name, gro
 export const asks = (
   asker: UserInfo,
   namespace: string | undefined,
-  more: Partial<NonNullable<AccessQuestion['resource']>> & { readonly verb?: string } = {},
-): AccessQuestion => {
+  more: Partial<NonNullable<AccessAttributes['resource']>> & { readonly verb?: string } = {},
+): AccessAttributes => {
   const { verb = 'list', ...resource } = more;
   return {
     user: asker,
@@ -32,4 +32,8 @@ export const asks = (
     },
   };
 };
-export const asksPath = (asker: UserInfo, path: string, verb = 'get'): AccessQuestion => ({ user: asker, verb, path });
+export const asksPath = (asker: UserInfo, path: string, verb = 'get'): AccessAttributes => ({
+  user: asker,
+  verb,
+  path,
+});

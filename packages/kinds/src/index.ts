@@ -1,8 +1,8 @@
 import type { Kind } from '@cluster-apiserver/model';
 import { admissionRegistrationKinds } from './admission-registration/kinds.ts';
-import { event } from './event/event.ts';
+import { createEventKind } from './event/event.ts';
 import { eventOfEvents } from './event/events-v1.ts';
-import { namespace } from './namespace/namespace.ts';
+import { namespaceKind } from './namespace/namespace.ts';
 import { clusterRole } from './rbac/cluster-role.ts';
 import { clusterRoleBinding } from './rbac/cluster-role-binding.ts';
 import { role } from './rbac/role.ts';
@@ -35,7 +35,7 @@ export type {
   ValidatingWebhookConfiguration,
 } from './admission-registration/validating-webhook-configuration.ts';
 export type { WebhookConfiguration } from './admission-registration/webhook.ts';
-export { contentFinalizer, type Namespace, namespace, type NamespaceCondition } from './namespace/namespace.ts';
+export { contentFinalizer, type Namespace, namespaceKind, type NamespaceCondition } from './namespace/namespace.ts';
 export type { AggregationRule, ClusterRole } from './rbac/cluster-role.ts';
 export type { ClusterRoleBinding } from './rbac/cluster-role-binding.ts';
 export type { Role } from './rbac/role.ts';
@@ -46,11 +46,11 @@ export type { KindServices, ServiceAccountTokens } from './services.ts';
 
 /** The kinds that this server serves: a kind exists by its line here. */
 export function kinds(services: KindServices): readonly Kind[] {
-  const events = event(services);
+  const events = createEventKind(services);
   return [
     events,
     serviceAccount(services),
-    namespace,
+    namespaceKind,
     eventOfEvents(events),
     role,
     clusterRole,

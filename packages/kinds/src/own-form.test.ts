@@ -11,11 +11,7 @@ describe.each(stored.map((kind) => [kind.kind, kind] as const))('a stored %s', (
   const some = (seed: number): KubeObject[] => {
     const random = seededRandom(seed);
     return Array.from({ length: 200 }, () => {
-      const object = decode(
-        schema,
-        { ...randomObject(random, schema), kind: name, apiVersion },
-        () => {},
-      ) as KubeObject;
+      const object = decode(schema, { ...randomObject(random, schema), kind: name, apiVersion }, () => {});
       const { resourceVersion: _, ...metadata } = object.metadata;
       return { ...object, metadata };
     });

@@ -15,5 +15,5 @@ export interface ServiceAccountTokens {
   issue(
     account: { readonly namespace: string; readonly name: string; readonly uid: string },
     options: { readonly audiences: readonly string[]; readonly lifetimeSeconds: number },
-  ): Promise<{ readonly token: string; readonly issuedAtMs: number }>;
+  ): Promise<{ readonly token: string; readonly issuedAtMs: number; readonly credentialId: string }>;
 }

@@ -6,6 +6,6 @@ export const services: KindServices = {
   serviceAccountTokens: {
     audiences: ['here'],
     lifetimeSecondsMax: undefined,
-    issue: async () => ({ token: 'a token', issuedAtMs: 0 }),
+    issue: async () => ({ token: 'a token', issuedAtMs: 0, credentialId: 'JTI=1' }),
   },
 };

@@ -9,15 +9,15 @@ export interface UserInfo {
 }
 
 /** The attributes of a request that authorizers decide by. */
-export interface AccessQuestion {
+export interface AccessAttributes {
   readonly user: UserInfo;
   readonly verb: string;
   readonly path: string;
   /** Undefined for paths that are no resources. */
-  readonly resource?: ResourceQuestion | undefined;
+  readonly resource?: ResourceAttributes | undefined;
 }
 
-export interface ResourceQuestion {
+export interface ResourceAttributes {
   readonly group: string;
   readonly version: string;
   readonly resource: string;

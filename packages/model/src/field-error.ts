@@ -1,5 +1,5 @@
 import { setOwn } from '@cluster-apiserver/base';
-import { isRawNumber } from './json/raw-number.ts';
+import { isJsonObject } from './json/json-object.ts';
 
 /** One thing wrong with one field. Validation gathers all of them; `invalid` in status.ts makes an answer. */
 export interface FieldError {
@@ -55,7 +55,6 @@ export function formatValue(value: unknown): string {
 function truncateValue(value: unknown, budget: { nodes: number }): unknown {
   budget.nodes--;
   if (typeof value === 'string') return value.slice(0, shownCharactersMax);
-  if (typeof value !== 'object' || value === null || isRawNumber(value)) return value;
   if (Array.isArray(value)) {
     const items: unknown[] = [];
     for (const item of value) {
@@ -64,10 +63,11 @@ function truncateValue(value: unknown, budget: { nodes: number }): unknown {
     }
     return items;
   }
+  if (!isJsonObject(value)) return value;
   const out: Record<string, unknown> = {};
   for (const key in value) {
     if (budget.nodes < 0) break;
-    setOwn(out, key.slice(0, shownCharactersMax), truncateValue((value as Record<string, unknown>)[key], budget));
+    setOwn(out, key.slice(0, shownCharactersMax), truncateValue(value[key], budget));
   }
   return out;
 }

@@ -1,12 +1,12 @@
 export {
   type AbacPolicy,
   type AccessDecision,
-  type AccessQuestion,
+  type AccessAttributes,
   type AccessRules,
   type AccessRequirement,
   type AccessSelector,
   decisionNotReady,
-  type ResourceQuestion,
+  type ResourceAttributes,
   type UserInfo,
 } from './access.ts';
 export { MalformedTextError, type Parsed, parseDeepJson, parseJson, type TextFault } from './json/json.ts';
@@ -79,7 +79,6 @@ export {
   type ObjectMeta,
   type OwnerReference,
 } from './kind/object.ts';
-export { decodeKubeObject } from './kind/decode-kube-object.ts';
 export { defineReview, type Review } from './kind/review.ts';
 export {
   deleteOptions,
@@ -151,7 +150,7 @@ export {
   StatusError,
   success,
 } from './status.ts';
-export { defineSubresource, type Subresource } from './kind/subresource.ts';
+export { defineSubresource, type Subresource, type SubresourceReports } from './kind/subresource.ts';
 export { formatAge } from './kind/table/age.ts';
 export { ageColumn, type Column, createdAtColumn, nameColumn } from './kind/table/column.ts';
 export {

@@ -172,7 +172,7 @@ export function invalid(
   errors: readonly FieldError[],
 ): StatusError {
   const listed = errors.slice(0, fieldErrorsMax);
-  const omitted = errors.length - listed.length + errors.reduce((sum, { omitted = 0 }) => sum + omitted, 0);
+  const omitted = errors.length - listed.length + errors.reduce((sum, error) => sum + (error.omitted ?? 0), 0);
   const more = omitted > 0 ? [`and ${omitted} more`] : [];
   // As in kube-apiserver, an error that is found twice has two causes and one sentence.
   const found = new Set(listed.map(({ field, message }) => `${field}: ${message}`));

@@ -32,5 +32,5 @@ export const robotKind = defineKind({
 
 /** A robot in canonical form. */
 export const robot = (fields: object): KubeObject =>
-  decode(robotKind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: {}, ...fields }, () => {}) as KubeObject;
+  decode(robotKind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: {}, ...fields }, () => {});
 export const emptyRobot = robot({});

@@ -89,7 +89,7 @@ describe('rejected callers', () => {
     ['GET', `${robots}/b?fieldSelector=metadata.name%3Da`, { name: 'b' }],
   ])('%s %s is authorized for what it selects', async (method, target, resource) => {
     await ask(method, target, { headers: { authorization: 'visitor' } });
-    expect(pipeline.asked[0]?.question.resource).toMatchObject(resource);
+    expect(pipeline.asked[0]?.attributes.resource).toMatchObject(resource);
   });
 
   test('a Forbidden message names the user, verb and resource', async () => {

@@ -3,7 +3,7 @@ import type { Authenticator, Authorizer } from '@cluster-apiserver/gates';
 import type { Tracer } from '@cluster-apiserver/telemetry';
 import type { Auditor } from './audit.ts';
 import type { ApiRequest, Handler } from './exchange.ts';
-import type { AuthenticatedContext, ReceivedContext } from './request-context.ts';
+import type { AuthenticatedContext } from './request-context.ts';
 import { respondToErrors, type ReportFault } from './stages/error-responses.ts';
 import { audit } from './stages/audit.ts';
 import { authenticate, type ReportRejection } from './stages/authenticate.ts';
@@ -15,6 +15,7 @@ import { type InFlightLimits, type InFlightMeasures, limitInFlight } from './sta
 import { logRequests, type RequestLog } from './stages/log-requests.ts';
 import { type Measures, measure } from './stages/measure.ts';
 import { assignAuditId } from './stages/audit-id.ts';
+import { rejectRefused } from './stages/refused.ts';
 import { traceRequests } from './stages/trace.ts';
 import { resolveRequestInfo } from './stages/request-info.ts';
 
@@ -37,46 +38,21 @@ export interface ChainOptions {
 }
 
 /**
- * Builds the handler chain, outermost stage first. Auditing is outside authentication, because rejected callers are
- * recorded too. Requests in flight are limited after impersonation, because the effective user holds the seat, and
+ * Builds the handler chain, innermost stage first. Auditing is outside all stages that reject requests, because
+ * rejected ones are recorded too. Requests in flight are limited after impersonation, because the effective user holds the seat, and
  * before authorization, because an authorization webhook costs a seat.
  */
 export function buildHandlerChain(options: ChainOptions, routes: Handler<AuthenticatedContext>): Handler<ApiRequest> {
   const { allowedOrigin, auditor, authenticator, authorizer, measures, random, report, reportRejection } = options;
-  const handled: Handler<ReceivedContext> = measure(
-    measures,
-    options.clock,
-  )(
-    addCorsHeaders(allowedOrigin)(
-      respondToErrors(report)(
-        assignAuditId(random)(
-          setDeadline(options)(
-            resolveRequestInfo(
-              rejectForeignOrigins(allowedOrigin)(
-                audit(auditor)(
-                  authenticate(
-                    authenticator,
-                    reportRejection,
-                  )(
-                    impersonate(authorizer)(
-                      limitInFlight(
-                        options.inFlightLimits,
-                        options.inFlightMeasures,
-                      )(
-                        // Handlers read the body, after authorization: unauthenticated callers must not fill the
-                        // memory.
-                        authorize(authorizer)(routes),
-                      ),
-                    ),
-                  ),
-                ),
-              ),
-            ),
-          ),
-        ),
-      ),
-    ),
-  );
+  // Handlers read the body, after authorization: unauthenticated callers must not fill the memory.
+  const authorized = authorize(authorizer)(routes);
+  const limited = limitInFlight(options.inFlightLimits, options.inFlightMeasures)(authorized);
+  const authenticated = authenticate(authenticator, reportRejection)(impersonate(authorizer)(limited));
+  const checked = rejectForeignOrigins(allowedOrigin)(setDeadline(options)(authenticated));
+  const audited = audit(auditor)(rejectRefused(options.inFlightMeasures)(checked));
+  const identified = assignAuditId(random)(resolveRequestInfo(audited));
+  const answered = addCorsHeaders(allowedOrigin)(respondToErrors(report)(identified));
+  const handled = measure(measures)(answered);
   const logged = logRequests(options.requestLog)(handled);
   const handler = traceRequests(options.tracer, options.clock)(logged);
   return (request) => handler({ request, latency: new LatencyTracker(options.clock) });

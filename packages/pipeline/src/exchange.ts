@@ -1,4 +1,4 @@
-import type { ByteString } from '@cluster-apiserver/model';
+import type { ByteString, StatusError } from '@cluster-apiserver/model';
 
 /** A request independent of its protocol: HTTP/1.1, HTTP/2 or a unit test. It holds references and copies nothing. */
 export interface ApiRequest {
@@ -23,6 +23,8 @@ export interface ApiRequest {
    * certificates. Nothing has been verified. The same array for all requests of a connection.
    */
   readonly clientCertificates: readonly Buffer[];
+  /** Why the listener refuses the request: it is ambiguous or too large. It is recorded like others, and never handled. */
+  readonly refusal?: StatusError | undefined;
   /** Whether the client requests a WebSocket: a stream with status 101 is then sent as messages. */
   readonly isWebSocket: boolean;
   readonly protocol: 'HTTP/1.0' | 'HTTP/1.1' | 'HTTP/2.0';

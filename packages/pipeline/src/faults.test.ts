@@ -58,8 +58,8 @@ beforeAll(async () => {
     },
   });
   served = await serve(pipeline.handle, undefined, {
-    measures: { ...noListenerMeasures, callbackFailed: () => (callbacksFailed += 1) },
-    report: (_, error) => void pipeline.faults.push(error),
+    measures: { ...noListenerMeasures, countFailedCallback: () => (callbacksFailed += 1) },
+    report: (_, error) => void pipeline.reportedErrors.push(error),
   });
   session = served.http2();
   for (let i = 0; i < 80; i++) await make(`r${i}`, { words: { large: 'x'.repeat(2_000) } });
@@ -179,7 +179,7 @@ const overHttp2 = async ({ method = 'GET', target, headers = {}, body = '' }: At
     : { status: 0, body: '', cutOff: true };
 };
 
-/** An unanswered request must not use up the time of a test. */
+/** Limit for one request, shorter than that of a test. */
 const hungMs = 5_000;
 const hung: Outcome = { status: 0, body: 'no response', cutOff: false };
 
@@ -196,10 +196,10 @@ test('every module with functions is tested', () => {
   expect(faulty.modules.length).toBeGreaterThan(30);
 });
 
-/** What is not about a request fails at its first call, and later. */
+/** Calls that carry no request are counted: the first one fails, or a later one. */
 const nthCalls = (module: string): readonly number[] => (module.startsWith('stages/') ? [1] : [1, 3]);
 
-/** So many kinds of request are enough to see it, spread over all that reach a module. A connection for each is slow. */
+/** Kinds of request per module, spread over all that reach it. Each opens a connection, which is slow. */
 const attacksMax: Readonly<Record<string, number>> = { 'HTTP/1.1': 3, 'HTTP/2': 10 };
 
 /** The kinds of request that reach each module. */
@@ -230,7 +230,7 @@ describe.each(faulty.modules)('%s', (module) => {
       for (const nth of nthCalls(module))
         for (const attack of someReaching(module, protocol)) {
           const error = new Error('injected');
-          pipeline.faults.length = 0;
+          pipeline.reportedErrors.length = 0;
           pipeline.codes.length = 0;
           callbacksFailed = 0;
           const sent = attack();
@@ -247,7 +247,7 @@ describe.each(faulty.modules)('%s', (module) => {
           }
           hits++;
           if (!failed(outcome)) expect({ sent, outcome }).toBe('a failure');
-          await eventually(() => pipeline.faults.some((one) => isCausedBy(one, error)));
+          await eventually(() => pipeline.reportedErrors.some((one) => isCausedBy(one, error)));
           const isWatch = sent.target.includes('watch=1');
           expect({ sent, counted: isWatch || callbacksFailed > 0 || pipeline.codes.includes(500) }).toMatchObject({
             counted: true,

@@ -24,7 +24,7 @@ describe('a patch', () => {
     ] as const) {
       expect((await patch(body, type, search)).status).toBe(code);
     }
-    expect(pipeline.faults).toEqual([]);
+    expect(pipeline.reportedErrors).toEqual([]);
   });
 
   test('a JSON patch is applied completely or refused', async () => {
@@ -60,7 +60,7 @@ describe('a patch', () => {
       headers: { 'content-type': 'application/json-patch+json' },
     });
     expect(answer.status).toBeLessThan(500);
-    expect(pipeline.faults).toEqual([]);
+    expect(pipeline.reportedErrors).toEqual([]);
   });
 
   test('an apply creates, changes and is refused, in YAML or in JSON', async () => {
@@ -96,6 +96,6 @@ describe('a patch', () => {
       expect((await apply(body, search)).status).toBe(code);
     }
     expect((await apply(`${head}arms: 4`, '?fieldManager=other&force=true')).json()).toMatchObject({ arms: 4 });
-    expect(pipeline.faults).toEqual([]);
+    expect(pipeline.reportedErrors).toEqual([]);
   });
 });

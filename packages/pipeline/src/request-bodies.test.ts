@@ -24,7 +24,7 @@ describe('bodies', () => {
     ['deep nesting', 400, undefined, '{"a":'.repeat(20_000)],
   ])('%s returns %i', async (_, code, type, body) => {
     expect((await ask('POST', robots, { body, headers: { 'content-type': type } })).status).toBe(code);
-    expect(pipeline.faults).toEqual([]);
+    expect(pipeline.reportedErrors).toEqual([]);
   });
 
   const doubtful = '{"metadata":{"name":"a"},"colour":{"x":1,"x":2},"arms":1,"arms":2,"words":{"__proto__":"p"}}';

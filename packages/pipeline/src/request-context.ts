@@ -19,17 +19,17 @@ export interface ReceivedContext {
 export interface AuditIdContext extends ReceivedContext {
   readonly auditId: string;
 }
-export interface DeadlineContext extends AuditIdContext {
-  readonly call: Call;
-}
-export interface RequestInfoContext extends DeadlineContext {
+export interface RequestInfoContext extends AuditIdContext {
   readonly info: RequestInfo;
   /** Texts of Warning headers, each once. */
   readonly warnings: Set<string>;
   /** Undefined if the request is not audited. */
   readonly audit?: AuditRecorder;
 }
-export interface AuthenticatedContext extends RequestInfoContext {
+export interface DeadlineContext extends RequestInfoContext {
+  readonly call: Call;
+}
+export interface AuthenticatedContext extends DeadlineContext {
   /** The effective user: after impersonation, the impersonated one. */
   readonly user: UserInfo;
   /** The authenticated user if the request impersonates another one. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import {
   deleteOptions,
   encodeProtobuf,
+  type ObjectSchema,
   parseProtobuf,
   partialMetadataListSchema,
   partialMetadataSchema,
@@ -49,7 +50,7 @@ describe('responses', () => {
     const send = (method: string, target: string, body: Buffer) =>
       ask(method, target, { body, headers: { accept: `${type},application/json`, 'content-type': type } });
     const post = (body: Buffer) => send('POST', robots, body);
-    const read = ({ bytes = Buffer.alloc(0) }: { readonly bytes: Buffer | undefined }, form = schema) =>
+    const read = ({ bytes = Buffer.alloc(0) }: { readonly bytes: Buffer | undefined }, form: ObjectSchema = schema) =>
       parseProtobuf(bytes, () => form).value;
 
     test('an object is created, read and deleted', async () => {
@@ -96,7 +97,7 @@ describe('responses', () => {
       ['nothing', Buffer.alloc(0)],
     ])('%s is refused', async (_, body) => {
       const refused = await post(body);
-      expect([refused.status, pipeline.faults]).toEqual([400, []]);
+      expect([refused.status, pipeline.reportedErrors]).toEqual([400, []]);
     });
 
     test('a kind without protobuf refuses it', async () => {

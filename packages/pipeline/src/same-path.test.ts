@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
-import { type AccessQuestion, defineKind, type Kind, pathSegmentNames } from '@cluster-apiserver/model';
+import { type AccessAttributes, defineKind, type Kind, pathSegmentNames } from '@cluster-apiserver/model';
 import { createHealth } from '@cluster-apiserver/telemetry';
 import * as fc from 'fast-check';
 import { type OpenPipeline, openPipeline } from '../test/open-pipeline.ts';
@@ -56,7 +56,7 @@ const paths = [
 ];
 
 let pipeline: OpenPipeline;
-let authorized: AccessQuestion | undefined;
+let authorized: AccessAttributes | undefined;
 let servedDocument: string | undefined;
 
 beforeAll(async () => {
@@ -68,8 +68,8 @@ beforeAll(async () => {
     },
   ]);
   const authorizer: Authorizer = {
-    authorize: (question) => {
-      authorized = question;
+    authorize: (attributes) => {
+      authorized = attributes;
       return { verdict: 'allow' };
     },
   };
@@ -100,10 +100,10 @@ interface Served {
   readonly items?: readonly { readonly metadata: { readonly namespace: string } }[];
 }
 
-/** Fails unless what has been served is what has been authorized. */
+/** Fails unless the served path is the authorized one. */
 function expectSame(target: string, status: number, body: ApiResponse['body']): void {
   if (status !== 200) return;
-  const { path, resource } = authorized as AccessQuestion; // nothing is served without a decision
+  const { path, resource } = authorized as AccessAttributes; // nothing is served without a decision
   if (!resource) return expect([target, servedDocument]).toEqual([target, path]);
   expect([target, servedDocument]).toEqual([target, undefined]);
   const text =
@@ -162,7 +162,7 @@ test('the authorized path is served, however it is encoded', async () => {
     if (inserted) characters.splice(inserted[0] % (characters.length + 1), 0, inserted[1]);
     const target = characters.join('');
     const { status, body } = await ask('GET', target);
-    // What is only encoded otherwise is served.
+    // Another encoding of the same path is served.
     if (!inserted) expect([target, status]).toEqual([target, 200]);
     expectSame(target, status, body);
   });

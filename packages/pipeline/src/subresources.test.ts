@@ -42,10 +42,10 @@ describe('a subresource', () => {
     [{ spec: { color: 1 } }, '?fieldValidation=Strict', 400, 'spec.color'],
     [{ spec: [] }, '', 400, 'spec'],
     [{}, '?dryRun=Some', 422, 'dryRun'],
-  ])('is refused for %j%s', async (request, query, code, told) => {
+  ])('is refused for %j%s', async (request, query, code, message) => {
     await make('a');
     const refused = await ask('POST', behind + query, { body: JSON.stringify(request) });
     expect(refused.status).toBe(code);
-    expect(refused.json().message).toContain(told);
+    expect(refused.json().message).toContain(message);
   });
 });

@@ -45,7 +45,7 @@ describe('through a view', () => {
     ],
   ])('a patch of type %s uses the field names of the view', async (type, patch) => {
     await build(2);
-    // A field that another manager has is only given to an apply that takes it by force.
+    // Applying a field that another manager owns requires force.
     const force = type === 'application/apply-patch+yaml' ? '&force=true' : '';
     const patched = await send('PATCH', `${machines}/a?fieldManager=m${force}`, patch, type);
     expect([patched.status, patched.json()]).toMatchObject([200, { apiVersion: 'machines.example/v2', limbs: 4 }]);
@@ -98,16 +98,16 @@ describe('through a view', () => {
   test('a watch has the field names of the view', async () => {
     await make('a', { arms: 1 });
     const { body } = await ask('GET', `${machines}?watch=true&timeoutSeconds=1`);
-    const told: Buffer[] = [];
+    const frames: Buffer[] = [];
     const signal = new AbortController().signal;
     await (body as StreamBody).stream({
-      write: (bytes) => void told.push(bytes),
+      write: (bytes) => void frames.push(bytes),
       backlogBytes: 0,
       drained: async () => {},
       signal,
       draining: signal,
     });
-    expect(JSON.parse(Buffer.concat(told).toString())).toMatchObject({
+    expect(JSON.parse(Buffer.concat(frames).toString())).toMatchObject({
       type: 'ADDED',
       object: { apiVersion: 'machines.example/v2', limbs: 1 },
     });

@@ -3,7 +3,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createSelfSigned } from '@cluster-apiserver/certificates';
-import { expect } from '@jest/globals';
+import { afterEach, expect } from '@jest/globals';
 import {
   type ApiRequest,
   type ApiResponse,
@@ -14,6 +14,7 @@ import {
 import { defaultStreamsMax } from '../src/listener/limits.ts';
 import { type ListenerMeasures, noListenerMeasures } from '../src/listener/measures.ts';
 import { type Listener, type ListenOptions, listen } from '../src/listener/listener.ts';
+import { refusalResponse } from '../src/listener/request/refusal.ts';
 import type { ServingCertificate } from '../src/listener/serving-certificate.ts';
 
 /** A listener on a free port, and clients that can misbehave. */
@@ -51,6 +52,19 @@ export async function certificateFor(commonName: string): Promise<ServingCertifi
   return { cert: Buffer.from(certificate), key: Buffer.from(privateKey) };
 }
 
+/** Starts listeners, which are closed after each test. */
+export function useListener(): typeof serve {
+  const open: Served[] = [];
+  afterEach(async () => {
+    for (const served of open.splice(0)) await served.close();
+  });
+  return async (...args) => {
+    const served = await serve(...args);
+    open.push(served);
+    return served;
+  };
+}
+
 export async function serve(
   handler: Handler<ApiRequest>,
   clock: Clock = systemClock,
@@ -69,11 +83,13 @@ export async function serve(
       streamsMax: defaultStreamsMax,
       connectionsPerPeerMax: 0,
       measures: noListenerMeasures,
+      reportRefusal: () => {},
       report: (what, error, request) =>
         reports.push([what, ...(request ? [request.method, request.path] : []), `${error}`].join(': ')),
       ...options,
     },
-    handler,
+    // The handler chain responds to refused requests.
+    (request) => (request.refusal ? refusalResponse(request.refusal) : handler(request)),
   );
   const sockets: TLSSocket[] = [];
   const sessions: ClientHttp2Session[] = [];
@@ -328,10 +344,10 @@ export function countingMeasures(): { readonly measures: ListenerMeasures; reado
     counted,
     measures: {
       ...noListenerMeasures,
-      callbackFailed: (where) => counted.push(`failed ${where}`),
-      connectionRefused: (reason) => counted.push(`refused ${reason}`),
-      responseCutOff: (reason) => counted.push(`cut off ${reason}`),
-      bodyRefused: (reason) => counted.push(`body ${reason}`),
+      countFailedCallback: (where) => counted.push(`failed ${where}`),
+      countRefusedConnection: (reason) => counted.push(`refused ${reason}`),
+      countCutOffResponse: (reason) => counted.push(`cut off ${reason}`),
+      countRefusedBody: (reason) => counted.push(`body ${reason}`),
     },
   };
 }

@@ -4,7 +4,8 @@
 import { type Clock, type Random, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import type { Kind } from '@cluster-apiserver/model';
-import { openRegistry, type Resource } from '@cluster-apiserver/registry';
+import type { Resource } from '@cluster-apiserver/registry';
+import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import type { ChainOptions } from '../src/chain.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
@@ -31,7 +32,7 @@ export interface OpenPipeline {
   readonly endpoints: readonly Endpoint[];
   readonly store: Store;
   /** Internal errors that were reported. */
-  readonly faults: unknown[];
+  readonly reportedErrors: unknown[];
   /** The code of each request that was counted. */
   readonly codes: number[];
   close(): Promise<void>;
@@ -51,7 +52,7 @@ export async function openPipeline({
   random: chooses = seededRandom(1),
   chain: stages,
   routes: answers,
-  watchMeasures = { began: () => ({ sent: () => {}, stalled: () => {}, ended: () => {} }) },
+  watchMeasures = { begin: () => ({ countSent: () => {}, countStalled: () => {}, end: () => {} }) },
 }: PipelineOptions): Promise<OpenPipeline> {
   // Loaded late, since a test may have replaced modules.
   const [
@@ -67,19 +68,12 @@ export async function openPipeline({
     import('../src/non-resource/router.ts'),
     import('../src/handlers/open-watches.ts'),
   ]);
-  const faults: unknown[] = [];
+  const reportedErrors: unknown[] = [];
   const codes: number[] = [];
   const random = seededRandom(2);
   const store = memoryStore(clock);
-  const report = (error: unknown): void => void faults.push(error);
-  const registry = openRegistry({
-    kinds,
-    store,
-    keyPrefix: '/registry',
-    clock,
-    random: chooses,
-    report: () => {},
-  });
+  const report = (error: unknown): void => void reportedErrors.push(error);
+  const registry = openTestRegistry(kinds, store, clock, chooses);
   const resources = [...registry.resources, ...registry.views];
   const authorizer: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
   const user = { name: 'anybody', groups: [] };
@@ -109,9 +103,9 @@ export async function openPipeline({
       authenticator: { authenticate: () => user },
       authorizer,
       inFlightLimits: { readOnly: 0, mutating: 0 },
-      inFlightMeasures: { used: () => {}, rejected: () => {} },
+      inFlightMeasures: { used: () => {}, rejected: () => {}, refused: () => {} },
       requestLog: { logsAll: false, ended: () => {} },
-      measures: { ended: ({ code }) => void codes.push(code) },
+      measures: { record: ({ code }) => void codes.push(code) },
       report,
       reportRejection: () => {},
       ...stages,
@@ -141,5 +135,5 @@ export async function openPipeline({
   const endpoints = [...routeOptions.resources.map(({ served }) => served), ...routeOptions.reviews].flatMap(
     endpointsOf,
   );
-  return { handle, ask, resources, endpoints, store, faults, codes, close };
+  return { handle, ask, resources, endpoints, store, reportedErrors, codes, close };
 }

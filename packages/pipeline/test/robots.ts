@@ -23,7 +23,7 @@ export const token = defineSubresource({
   description: 'For these tests.',
   fields: { spec: field(2, object({ words: field(1, stringMap, '') }), '', 'always') },
   requiredFields: [],
-  create: async ({ metadata }, request, warn) => {
+  create: async ({ metadata }, request, { warn }) => {
     warn('think twice');
     return { ...request, spec: { words: { ...request.spec.words, of: metadata.uid ?? '' } } };
   },

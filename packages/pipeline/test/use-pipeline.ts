@@ -2,9 +2,10 @@
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import { afterEach, beforeEach } from '@jest/globals';
 import { type Call, seededRandom, systemClock, awaitWithin } from '@cluster-apiserver/base';
-import { type AccessQuestion } from '@cluster-apiserver/model';
-import { openRegistry, type Registry } from '@cluster-apiserver/registry';
-import { memoryStore } from '@cluster-apiserver/storage';
+import { type AccessAttributes } from '@cluster-apiserver/model';
+import type { Registry } from '@cluster-apiserver/registry';
+import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
+import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import { recorder } from './recorder.ts';
 import { machineKind, noteKind, robotKind } from './robots.ts';
 import { buildHandlerChain } from '../src/chain.ts';
@@ -17,13 +18,13 @@ import { createRouter } from '../src/router.ts';
 /** The pipeline of one test, and what its parts recorded. */
 export interface TestPipeline {
   /** Internal errors that were reported. */
-  readonly faults: readonly unknown[];
+  readonly reportedErrors: readonly unknown[];
   /** Requests as the metrics counted them. */
   readonly counted: readonly { readonly verb: string; readonly code: number }[];
   /** How many request bodies were read. */
   bodiesRead: number;
   /** What the authorizer was asked. */
-  readonly asked: readonly { readonly question: AccessQuestion; readonly call: Call }[];
+  readonly asked: readonly { readonly attributes: AccessAttributes; readonly call: Call }[];
   /** The audit records of requests with the query parameter `audited`. */
   readonly recorded: readonly string[];
   /** Aborts when the client leaves. */
@@ -67,10 +68,10 @@ export function usePipeline(): TestPipeline {
   let registry: Registry;
   let handle: Handler<ApiRequest>;
   const state = {
-    faults: [] as unknown[],
+    reportedErrors: [] as unknown[],
     counted: [] as { verb: string; code: number }[],
     bodiesRead: 0,
-    asked: [] as { readonly question: AccessQuestion; readonly call: Call }[],
+    asked: [] as { readonly attributes: AccessAttributes; readonly call: Call }[],
     recorded: [] as string[],
     gone: new AbortController(),
     isStorageSilent: false,
@@ -81,7 +82,7 @@ export function usePipeline(): TestPipeline {
 
   beforeEach(() => {
     Object.assign(state, {
-      faults: [],
+      reportedErrors: [],
       counted: [],
       bodiesRead: 0,
       asked: [],
@@ -92,22 +93,16 @@ export function usePipeline(): TestPipeline {
     const clock = systemClock;
     const random = seededRandom(7);
     const store = memoryStore(clock);
-    registry = openRegistry({
-      kinds: [machineKind, robotKind, noteKind],
-      store: {
-        ...store,
-        readLatestRevision: (call) => (state.isStorageSilent ? new Promise(() => {}) : store.readLatestRevision(call)),
-      },
-      keyPrefix: '/registry',
-      clock,
-      random,
-      report: () => {},
-    });
+    const silenceable: Store = {
+      ...store,
+      readLatestRevision: (call) => (state.isStorageSilent ? new Promise(() => {}) : store.readLatestRevision(call)),
+    };
+    registry = openTestRegistry([machineKind, robotKind, noteKind], silenceable, clock, random);
     const { resources, views } = registry;
     const authorizer: Authorizer = {
-      authorize: (question, call) => {
-        state.asked.push({ question, call });
-        const { user, verb } = question;
+      authorize: (attributes, call) => {
+        state.asked.push({ attributes, call });
+        const { user, verb } = attributes;
         if (user.groups.includes('masters')) return { verdict: 'allow', annotations: { rule: 'masters' } };
         if (user.groups.includes('early')) return { verdict: 'notReady' };
         if (user.groups.includes('managers') && verb === 'impersonate') return { verdict: 'allow' };
@@ -137,12 +132,12 @@ export function usePipeline(): TestPipeline {
             ),
         },
         inFlightLimits: { readOnly: 400, mutating: 200 },
-        inFlightMeasures: { used: () => {}, rejected: () => {} },
+        inFlightMeasures: { used: () => {}, rejected: () => {}, refused: () => {} },
         requestLog: { logsAll: false, ended: () => {} },
         measures: {
-          ended: ({ request, info, code }) => void state.counted.push({ verb: info?.verb || request.method, code }),
+          record: ({ request, info, code }) => void state.counted.push({ verb: info?.verb || request.method, code }),
         },
-        report: (error) => void state.faults.push(error),
+        report: (error) => void state.reportedErrors.push(error),
         reportRejection: () => {},
       },
       createRouter({
@@ -155,14 +150,14 @@ export function usePipeline(): TestPipeline {
           clock,
           random,
           minRequestTimeoutMs: 1000,
-          report: (error) => void state.faults.push(error),
+          report: (error) => void state.reportedErrors.push(error),
           openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
-          measures: { began: () => ({ sent: () => {}, stalled: () => {}, ended: () => {} }) },
+          measures: { begin: () => ({ countSent: () => {}, countStalled: () => {}, end: () => {} }) },
         },
         nonResourceRouter: createNonResourceRouter({
           '/hello': ({ auditId }) => textResponse(auditId, 200, 'hello'),
           '/broken/:part': () => {
-            throw new TypeError('a fault of ours');
+            throw new TypeError('an internal error of this test');
           },
         }),
       }),

@@ -2,12 +2,13 @@
 import { afterEach, beforeEach, expect } from '@jest/globals';
 import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject, type UserInfo } from '@cluster-apiserver/model';
-import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
+import { create, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { type ApiRequest, type Sink } from '../src/exchange.ts';
 import type { AuthenticatedContext } from '../src/request-context.ts';
 import { type FakeClock, fakeClock } from './listener.ts';
 import { parseRequestInfo } from '../src/request-info.ts';
+import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
 import { robotKind } from '../../registry/test/robot-kind.ts';
 import { OpenWatches } from '../src/handlers/open-watches.ts';
 import { type Watched, watchHandler } from '../src/handlers/watch.ts';
@@ -75,7 +76,7 @@ export interface Watches {
   readonly memory: ReturnType<typeof memoryStore>;
   /** The clock of the handler. */
   readonly clock: FakeClock;
-  readonly faults: readonly unknown[];
+  readonly reportedErrors: readonly unknown[];
   /** Watches that are counted as open. */
   readonly open: number;
   /** Why watches ended. */
@@ -108,7 +109,7 @@ export function useWatches(): Watches {
   const created = () => ({
     memory: memoryStore(systemClock),
     clock: fakeClock(),
-    faults: [] as unknown[],
+    reportedErrors: [] as unknown[],
     open: 0,
     ends: [] as (WatchEnd | undefined)[],
     stalled: [] as Watched[],
@@ -119,14 +120,7 @@ export function useWatches(): Watches {
 
   beforeEach(() => {
     Object.assign(state, created());
-    registry = openRegistry({
-      kinds: [kind],
-      store: state.memory,
-      keyPrefix: '/registry',
-      clock: systemClock,
-      random,
-      report: () => {},
-    });
+    registry = openTestRegistry(kind, state.memory, systemClock, random);
     resource = registry.resources[0] as Resource;
     watchRobots = watchHandler(resource, {
       clock: state.clock,
@@ -138,19 +132,19 @@ export function useWatches(): Watches {
         reportStalled: (count) => state.stallReports.push(count),
       }),
       measures: {
-        began: (watched) => {
+        begin: (watched) => {
           state.open += 1;
           return {
-            sent: (events, bytes) => state.sent.push({ events, bytes }),
-            stalled: () => state.stalled.push(watched),
-            ended: (why) => {
+            countSent: (events, bytes) => state.sent.push({ events, bytes }),
+            countStalled: () => state.stalled.push(watched),
+            end: (why) => {
               state.open -= 1;
               state.ends.push(why);
             },
           };
         },
       },
-      report: (error) => state.faults.push(error),
+      report: (error) => state.reportedErrors.push(error),
     });
   });
   afterEach(async () => {
@@ -192,7 +186,7 @@ export function useWatches(): Watches {
 
   async function make(name: string, annotations = {}): Promise<number> {
     const names = { kind: 'Robot', apiVersion: 'v1' };
-    const object = decode(kind.schema, { ...names, metadata: { name, annotations } }, () => {}) as KubeObject;
+    const object = decode(kind.schema, { ...names, metadata: { name, annotations } }, () => {});
     const options = { namespace: 'n', dryRun: false, manager: 'm', warn: () => {} };
     return (await create(resource, object, options, call)).revision as number;
   }

@@ -1,7 +1,7 @@
 import type { Call, SyncTask } from '@cluster-apiserver/base';
 import type { Authorize } from '@cluster-apiserver/expressions';
 import type { Authorizer } from '@cluster-apiserver/gates';
-import { namespace as namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
+import { namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
 import { toServed, toStored, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
 import { type CachedObject, getCached, type Resource } from '@cluster-apiserver/registry';
 import { textOfItemKey } from '@cluster-apiserver/storage';

@@ -16,12 +16,17 @@ export type StaticProblems = ReadonlyMap<KubeObject, readonly string[]>;
 const describeForbidden = (field: string, why = 'not supported for static manifests'): string =>
   `${field}: Forbidden: ${why}`;
 
-/** Policies from files must not have parameters, and their bindings must refer to policies from files. */
-export function findStaticPolicyProblems({ policies, bindings }: StaticPolicies): StaticProblems {
-  const names = new Set(policies.map(({ metadata }) => metadata.name));
+/**
+ * Policies from files must not have parameters, and their bindings must refer to policies from files. `hasPolicy` is also
+ * true for the names of invalid policies, which have problems of their own.
+ */
+export function findStaticPolicyProblems(
+  { policies, bindings }: StaticPolicies,
+  hasPolicy: (name: string) => boolean,
+): StaticProblems {
   return new Map([
     ...policies.map((policy) => [policy, findPolicyProblems(policy as PolicyOrBinding)] as const),
-    ...bindings.map((binding) => [binding, findBindingProblems(binding as PolicyOrBinding, names)] as const),
+    ...bindings.map((binding) => [binding, findBindingProblems(binding as PolicyOrBinding, hasPolicy)] as const),
   ]);
 }
 
@@ -32,17 +37,14 @@ type PolicyOrBinding = KubeObject & {
 const findPolicyProblems = ({ spec = {} }: PolicyOrBinding): readonly string[] =>
   spec.paramKind ? [describeForbidden('spec.paramKind')] : [];
 
-function findBindingProblems(
-  { spec = {} }: PolicyOrBinding,
-  names: ReadonlySet<string | undefined>,
-): readonly string[] {
+function findBindingProblems({ spec = {} }: PolicyOrBinding, hasPolicy: (name: string) => boolean): readonly string[] {
   const { paramRef, policyName = '' } = spec;
   const at = `spec.policyName: Invalid value: ${JSON.stringify(policyName)}`;
   return [
     ...(paramRef ? [describeForbidden('spec.paramRef')] : []),
     ...(!policyName.endsWith(staticSuffix)
       ? [`${at}: must end with ${JSON.stringify(staticSuffix)}`]
-      : names.has(policyName)
+      : hasPolicy(policyName)
         ? []
         : [`${at}: there is no such policy in the directory`]),
   ];

@@ -1,4 +1,4 @@
-import { type Clock, invariant, type Random } from '@cluster-apiserver/base';
+import { type Clock, invariant, type Random, requireValue } from '@cluster-apiserver/base';
 import { badRequest, type Kind, pathSegment } from '@cluster-apiserver/model';
 import {
   type Collection,
@@ -70,7 +70,7 @@ export function openRegistry(options: RegistryOptions): Registry {
   const sharedByWatches = { clock, turns: new WatchTurns(clock) };
   const tracked = trackedStore(store);
   const resources = stored.map((kind, index): Resource => {
-    const collection = cache.collections[index] as Collection<CachedObject>; // one for each form
+    const collection = requireValue(cache.collections[index], 'every form has a collection');
     const channels = new Channels(collection, sharedByWatches);
     return { kind, served: kind, store: tracked, collection, channels, shardedReads, clock, random };
   });

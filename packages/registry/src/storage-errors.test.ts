@@ -6,6 +6,7 @@ import {
   RevisionCompactedError,
   revision,
   StorageUnavailableError,
+  WriteInDoubtError,
 } from '@cluster-apiserver/storage';
 import { toStatusError } from './storage-errors.ts';
 
@@ -31,6 +32,15 @@ test.each<[string, Error, string, RegExp]>([
   const answer = toStatusError(error);
   expect(answer).toBeInstanceOf(StatusError);
   expect(answer).toMatchObject({ reason, message: expect.stringMatching(message), cause: error });
+});
+
+test('a write that may have been applied is not answered with an invitation to repeat it', () => {
+  expect(toStatusError(new WriteInDoubtError('/a'))).toMatchObject({
+    code: 504,
+    reason: 'Timeout',
+    details: undefined,
+  });
+  expect(toStatusError(new StorageUnavailableError())).toMatchObject({ code: 503, details: { retryAfterSeconds: 1 } });
 });
 
 test('a list names its unreadable objects, up to a bound', () => {

@@ -5,6 +5,7 @@ import {
   toClientForm,
   decodeStored,
   flatten,
+  isKubeObject,
   type Kind,
   type KubeObject,
   type ObjectMeta,
@@ -103,14 +104,16 @@ export class StoredObject implements Outcome, CacheItem {
 
 /** The object that this replica wrote, which spares parsing its bytes. Undefined if too much of it would be kept. */
 function reusableSource(source: object | undefined): KubeObject | undefined {
-  const object = source as KubeObject | undefined; // every write of this package names the object
-  return object && !lifecycleOf(object.metadata) ? object : undefined;
+  return isKubeObject(source) && !lifecycleOf(source.metadata) ? source : undefined;
 }
 
 /** Copies strings that may be slices of a whole request body, which would stay in memory with them. */
 function copyTexts(texts: Readonly<Record<string, string>>): Record<string, string> {
   const own: Record<string, string> = {};
-  for (const key in texts) setOwn(own, key, copyText(texts[key] as string));
+  for (const key in texts) {
+    const text = texts[key];
+    if (text !== undefined) setOwn(own, key, copyText(text));
+  }
   return own;
 }
 
@@ -229,7 +232,10 @@ const withoutContent = (cause: unknown): StoredFormError =>
 
 function termsOf(kind: Kind, { labels, fields }: StoredObject): string[] {
   const terms: string[] = [];
-  for (const key in labels) terms.push(labelTerm(key, labels[key] as string));
+  for (const key in labels) {
+    const value = labels[key];
+    if (value !== undefined) terms.push(labelTerm(key, value));
+  }
   for (const field of kind.indexedFields) {
     const value = fields?.[field];
     if (value) terms.push(fieldTerm(field, value));

@@ -3,13 +3,10 @@ import type { Kind } from '@cluster-apiserver/model';
 import type { Store } from '@cluster-apiserver/storage';
 import { openRegistry, type Registry } from '../src/index.ts';
 
-/** A registry of one kind, which reports nothing. */
-export const openTestRegistry = (kind: Kind, store: Store, clock: Clock): Registry =>
-  openRegistry({
-    kinds: [kind],
-    store,
-    keyPrefix: '/registry',
-    clock,
-    random: seededRandom(1),
-    report: () => {},
-  });
+/** A registry that reports nothing. */
+export const openTestRegistry = (
+  kinds: Kind | readonly Kind[],
+  store: Store,
+  clock: Clock,
+  random = seededRandom(1),
+): Registry => openRegistry({ kinds: [kinds].flat(), store, keyPrefix: '/registry', clock, random, report: () => {} });

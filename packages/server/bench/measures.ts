@@ -19,7 +19,7 @@ const requestsPerTurn = 2_000;
 
 const served = kinds({ eventLifetimeSeconds: 60 });
 const metrics = createMetrics({ ofProcess: false });
-const scope = new CleanupStack();
+const cleanup = new CleanupStack();
 const user = { name: 'someone', groups: [] };
 const authenticator = { authenticate: () => user };
 const authorizer = { authorize: () => ({ verdict: 'allow' }) as const };
@@ -43,7 +43,7 @@ const counting = buildHandlerChain(
     ...common,
     authenticator: createMeasuredAuthenticator(authenticator, clock, createAuthenticationMeasures(metrics)),
     authorizer: createMeasuredAuthorizer(authorizer, clock, createAuthorizationAttemptMeasures(metrics)),
-    inFlightMeasures: createInFlightMeasures(metrics, served, clock, scope),
+    inFlightMeasures: createInFlightMeasures(metrics, served, clock, cleanup),
     measures: createRequestMeasures(metrics, served, clock),
   },
   () => {
@@ -56,8 +56,8 @@ const silent = buildHandlerChain(
     ...common,
     authenticator,
     authorizer,
-    inFlightMeasures: { used: () => {}, rejected: () => {} },
-    measures: { ended: () => {} },
+    inFlightMeasures: { used: () => {}, rejected: () => {}, refused: () => {} },
+    measures: { record: () => {} },
   },
   () => response,
 );
@@ -91,4 +91,4 @@ for (let turn = 0; turn < turns; turn++)
 const median = (values: number[]): number => values.sort((one, other) => one - other)[values.length / 2] ?? Number.NaN;
 const [all, none] = [median(times.map((time) => time.counting)), median(times.map((time) => time.silent))];
 console.log(`${all.toFixed(2)} us with metrics, ${none.toFixed(2)} us without, ${(all - none).toFixed(2)} us for them`);
-await scope.close();
+await cleanup.close();

@@ -24,7 +24,7 @@ export interface Server {
   readonly port: number;
   /** The declared metrics, by the path that exposes them. */
   readonly metrics: Readonly<Record<'/metrics' | '/metrics/slis', readonly DeclaredMetric[]>>;
-  /** Makes /readyz fail; everything else continues. */
+  /** Makes /readyz fail and gives up leadership; requests are still served. */
   beginShutdown(): void;
   /** Drains connections, answers requests in flight, and closes everything in reverse order. */
   close(): Promise<void>;
@@ -47,7 +47,7 @@ export async function assemble(
       serviceAccountTokens: accountTokens?.forKinds,
     });
     const served = await openResources(context, servedKinds, scope);
-    const beginShutdown = addShutdownCheck(context.health);
+    const failReadiness = addShutdownCheck(context.health);
     const access = await openAccessControl(context, served, scope);
     const accounts = accountTokens?.createAuthenticator(createFindAccount(served.resources));
     const authenticators = await openAuthenticators(context, accounts, scope);
@@ -61,12 +61,16 @@ export async function assemble(
 
     access.rbac?.startDefaultRoles();
     startSystemNamespaces(context, served, scope);
-    startControllers({ ...context, ...served }, scope);
+    const resign = startControllers({ ...context, ...served }, scope);
     const listener = await openListener(handler, context, scope);
     return {
       port: listener.port,
       metrics: { '/metrics': context.metrics.declared, '/metrics/slis': context.slis.declared },
-      beginShutdown,
+      beginShutdown: () => {
+        failReadiness();
+        // Requests drain for seconds, in which another replica can lead already.
+        resign();
+      },
       close: () => scope.close((what, error) => log.error('closing failed', { what, error: asError(error) })),
     };
   } catch (error) {

@@ -17,8 +17,8 @@ const seconds = Number(process.argv[2] ?? 3);
 const concurrencies = [1, 16, 128];
 const value = Buffer.alloc(1024, 'x');
 
-const scope = new CleanupStack();
-const { endpoints, store } = await openLargeStore(scope);
+const cleanup = new CleanupStack();
+const { endpoints, store } = await openLargeStore(cleanup);
 const etcd3 = new Etcd3({ hosts: [...endpoints] });
 const within = () => callUntil(systemClock.monotonicMs() + 30_000);
 
@@ -80,4 +80,4 @@ for (const verb of ['get', 'create'] as const) {
   }
 }
 etcd3.close();
-await scope.close();
+await cleanup.close();

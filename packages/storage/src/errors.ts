@@ -22,7 +22,7 @@ export class RevisionMismatchError extends Error {
 
 /** A precondition of a create failed, so nothing was written. */
 export class PreconditionFailedError extends Error {
-  override readonly name = 'PremiseBrokenError';
+  override readonly name = 'PreconditionFailedError';
   /** The revision at which it failed; the state at this revision shows why. */
   readonly revision: Revision;
   constructor(key: string, at: Revision) {

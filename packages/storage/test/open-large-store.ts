@@ -19,14 +19,14 @@ export interface LargeStore {
 }
 
 /** The store of benches: an etcd of one member with much space, a client, and no encryption. */
-export async function openLargeStore(scope: CleanupStack): Promise<LargeStore> {
+export async function openLargeStore(cleanup: CleanupStack): Promise<LargeStore> {
   const { endpoints, stop } = await startEtcd({ flags: ['--quota-backend-bytes', String(quotaBytes)] });
-  scope.defer('etcd', stop);
-  return { endpoints, ...connectLargeStore(endpoints, scope) };
+  cleanup.defer('etcd', stop);
+  return { endpoints, ...connectLargeStore(endpoints, cleanup) };
 }
 
 /** Opens the same store in another thread. */
-export function connectLargeStore(endpoints: readonly string[], scope: CleanupStack): Omit<LargeStore, 'endpoints'> {
+export function connectLargeStore(endpoints: readonly string[], cleanup: CleanupStack): Omit<LargeStore, 'endpoints'> {
   const client = openEtcdClient({
     endpoints,
     connect: http2Connect(systemClock, undefined, { electionTimeoutMs }),
@@ -34,6 +34,6 @@ export function connectLargeStore(endpoints: readonly string[], scope: CleanupSt
     clock: systemClock,
     random: systemRandom(),
   });
-  scope.defer('client', () => client.close());
+  cleanup.defer('client', () => client.close());
   return { client, store: etcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' }) };
 }

@@ -61,7 +61,8 @@ export async function startCluster({ replicas, etcdMembers, replicaFlags = [] }:
   }
   const read = (file: string): string => fs.readFileSync(path.join(home, file), 'utf8');
   return {
-    pids: () => JSON.parse(read('pids.json')) as Pids, // written by the launcher
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the launcher has written the file
+    pids: () => JSON.parse(read('pids.json')) as Pids,
     ca: fs.readFileSync(path.join(home, 'ca.crt')),
     token: read('admin.token'),
     developerKubeconfig: path.join(home, 'developer.kubeconfig'),

@@ -25,8 +25,7 @@ export interface ClientCredentials {
 /** Whether the member has a leader and agrees with it: its own health check, which works behind TLS, too. */
 export async function isHealthy(url: string, credentials?: ClientCredentials): Promise<boolean> {
   try {
-    const { health } = (await ask(`${url}/health?exclude=NOSPACE`, {}, credentials)) as { readonly health: string };
-    return health === 'true';
+    return textAt(await ask(`${url}/health?exclude=NOSPACE`, {}, credentials), 'health') === 'true';
   } catch {
     return false;
   }
@@ -35,8 +34,10 @@ export async function isHealthy(url: string, credentials?: ClientCredentials): P
 /** Undefined if the member does not respond. */
 export async function memberAt(url: string): Promise<EtcdMember | undefined> {
   try {
-    const { header, leader = '0' } = (await post(url, '/v3/maintenance/status', {})) as StatusAnswer;
-    return { id: header.member_id, leader, revision: Number(header.revision), url };
+    const status = await post(url, '/v3/maintenance/status', {});
+    const leader = textAt(status, 'leader') ?? '0';
+    const revision = Number(requireText(status, 'header', 'revision'));
+    return { id: requireText(status, 'header', 'member_id'), leader, revision, url };
   } catch {
     return undefined; // callers poll for a condition and report its absence
   }
@@ -81,13 +82,14 @@ export async function* streamChanges(
   const body = JSON.stringify({ create_request: { ...range, start_revision: `${revision}` } });
   const answer = await fetch(`${url}/v3/watch`, { method: 'POST', body, signal });
   for await (const line of linesOf(answer)) {
-    const { result } = JSON.parse(line) as WatchAnswer;
-    if (!result || result.canceled) throw new Error(`etcd ended the watch of its history: ${line}`);
-    if (!result.events) continue;
-    yield result.events.map(({ type, kv }) => ({
-      revision: Number(kv.mod_revision),
-      key: text(kv.key),
-      value: type === 'DELETE' ? undefined : text(kv.value ?? ''),
+    const result = valueAt(JSON.parse(line), 'result');
+    if (!result || valueAt(result, 'canceled')) throw new Error(`etcd ended the watch of its history: ${line}`);
+    const events = listAt(result, 'events');
+    if (events.length === 0) continue;
+    yield events.map((event) => ({
+      revision: Number(requireText(event, 'kv', 'mod_revision')),
+      key: text(requireText(event, 'kv', 'key')),
+      value: textAt(event, 'type') === 'DELETE' ? undefined : text(textAt(event, 'kv', 'value') ?? ''),
     }));
   }
 }
@@ -99,26 +101,23 @@ export async function compact(url: string, revision: number): Promise<void> {
 
 /** An operator's recovery of a full etcd: compact, defragment, disarm the alarm. */
 export async function reclaimSpace(url: string): Promise<void> {
-  const { header } = (await post(url, '/v3/maintenance/status', {})) as StatusAnswer;
-  await post(url, '/v3/kv/compaction', { revision: header.revision, physical: true });
+  const status = await post(url, '/v3/maintenance/status', {});
+  const memberID = requireText(status, 'header', 'member_id');
+  await post(url, '/v3/kv/compaction', { revision: requireText(status, 'header', 'revision'), physical: true });
   await post(url, '/v3/maintenance/defragment', {});
-  await post(url, '/v3/maintenance/alarm', { action: 'DEACTIVATE', memberID: header.member_id, alarm: 'NOSPACE' });
+  await post(url, '/v3/maintenance/alarm', { action: 'DEACTIVATE', memberID, alarm: 'NOSPACE' });
 }
 
 /** All keys. */
 export async function allKeys(url: string): Promise<string[]> {
-  const { kvs = [] } = (await post(url, '/v3/kv/range', {
-    key: 'AA==',
-    range_end: 'AA==',
-    keys_only: true,
-  })) as RangeAnswer;
-  return kvs.map(({ key }) => text(key));
+  const range = await post(url, '/v3/kv/range', { key: 'AA==', range_end: 'AA==', keys_only: true });
+  return listAt(range, 'kvs').map((entry) => text(requireText(entry, 'key')));
 }
 
 /** The raw bytes of a key; undefined if it does not exist. */
 export async function rawValue(url: string, key: string): Promise<Buffer | undefined> {
-  const { kvs = [] } = (await post(url, '/v3/kv/range', { key: base64(key) })) as RangeAnswer;
-  return kvs[0] && Buffer.from(kvs[0].value ?? '', 'base64');
+  const [entry] = listAt(await post(url, '/v3/kv/range', { key: base64(key) }), 'kvs');
+  return entry === undefined ? undefined : Buffer.from(textAt(entry, 'value') ?? '', 'base64');
 }
 
 /** Writes raw bytes to a key, bypassing every server. */
@@ -128,27 +127,33 @@ export async function putRaw(url: string, key: string, value: Buffer): Promise<v
 
 // The gateway omits fields that are zero, writes 64-bit numbers as strings and bytes as base64.
 
-interface StatusAnswer {
-  readonly header: { readonly member_id: string; readonly revision: string };
-  readonly leader?: string;
+/** The value at a path of an answer; undefined if a part of the path is absent. */
+function valueAt(answer: unknown, ...path: readonly string[]): unknown {
+  let value = answer;
+  for (const name of path)
+    value =
+      typeof value === 'object' && value !== null ? Object.getOwnPropertyDescriptor(value, name)?.value : undefined;
+  return value;
 }
 
-interface RangeAnswer {
-  readonly kvs?: readonly { readonly key: string; readonly value?: string }[];
+function textAt(answer: unknown, ...path: readonly string[]): string | undefined {
+  const value = valueAt(answer, ...path);
+  return typeof value === 'string' ? value : undefined;
 }
 
-interface WatchAnswer {
-  readonly result?: { readonly canceled?: boolean; readonly events?: readonly WatchEvent[] };
+function requireText(answer: unknown, ...path: readonly string[]): string {
+  const value = textAt(answer, ...path);
+  if (value === undefined) throw new Error(`the answer of etcd has no ${path.join('.')}: ${JSON.stringify(answer)}`);
+  return value;
 }
 
-interface WatchEvent {
-  readonly type?: 'DELETE';
-  readonly kv: { readonly key: string; readonly mod_revision: string; readonly value?: string };
+function listAt(answer: unknown, ...path: readonly string[]): readonly unknown[] {
+  const value = valueAt(answer, ...path);
+  return Array.isArray(value) ? value : [];
 }
 
-async function post(url: string, path: string, body: object): Promise<unknown> {
-  return ask(`${url}${path}`, { method: 'POST', body: JSON.stringify(body) });
-}
+const post = (url: string, path: string, body: object): Promise<unknown> =>
+  ask(`${url}${path}`, { method: 'POST', body: JSON.stringify(body) });
 
 /** On a connection of its own, because members are killed between two calls. */
 async function ask(url: string, request: RequestInit, credentials: ClientCredentials = {}): Promise<unknown> {

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { boundPort } from './bound-port.ts';
 import { until } from './until.ts';
 import { type ClientCredentials, isHealthy, memberAt } from './etcd-gateway.ts';
 import { leaksBelow } from './leaks.ts';
@@ -266,8 +267,8 @@ function isStopped({ pid }: ChildProcess): boolean {
 }
 
 async function leads(endpoint: string): Promise<boolean> {
-  const member = await memberAt(endpoint);
-  return member !== undefined && member.leader === member.id;
+  const found = await memberAt(endpoint);
+  return found !== undefined && found.leader === found.id;
 }
 
 export async function freePorts(count: number): Promise<readonly number[]> {
@@ -280,7 +281,7 @@ export async function freePorts(count: number): Promise<readonly number[]> {
         }),
     ),
   );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  const ports = servers.map(boundPort);
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   return ports;
 }

@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import https from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createAuthority, type CertificateAuthority } from '@cluster-apiserver/certificates';
+import { boundPort } from './bound-port.ts';
 
 export interface HttpsServer {
   /** Such as `https://127.0.0.1:1234`. */
@@ -45,7 +45,7 @@ export async function startHttpsServer(
   const listen = async (): Promise<void> => {
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');
-    ({ port } = server.address() as AddressInfo);
+    port = boundPort(server);
   };
   await listen();
   return {

@@ -46,9 +46,9 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
     path,
     requestStream: false,
     responseStream: false,
-    requestSerialize: Buffer.from,
+    requestSerialize: (bytes: Uint8Array) => Buffer.from(bytes),
     requestDeserialize: (bytes: Buffer) => bytes,
-    responseSerialize: Buffer.from,
+    responseSerialize: (bytes: Uint8Array) => Buffer.from(bytes),
     responseDeserialize: (bytes: Buffer) => bytes,
   });
   const service = (version: string, methods: Readonly<Record<string, (fields: Fields) => Uint8Array>>): void => {

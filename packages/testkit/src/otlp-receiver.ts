@@ -124,6 +124,7 @@ export async function startReceiver(address = '127.0.0.1:0'): Promise<OtlpReceiv
 
 function spansIn(bytes: Buffer): ReceivedSpan[] {
   const options = { longs: String, bytes: Buffer, arrays: true, defaults: true, oneofs: true };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `Message` is the declaration above with these options
   const { resourceSpans } = request.toObject(request.decode(bytes), options) as Message;
   return resourceSpans.flatMap(({ resource, scopeSpans }) => {
     const ofProcess = attributesIn(resource.attributes);

@@ -1,5 +1,6 @@
 /** A proxy in front of a member that can disconnect, stop forwarding, delay, and drop responses. */
 import { createServer, connect as dial, type Socket } from 'node:net';
+import { boundPort } from './bound-port.ts';
 
 export interface TcpProxy {
   readonly endpoint: string;
@@ -54,12 +55,11 @@ export async function startProxy(target: string): Promise<TcpProxy> {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address() as { port: number };
   const cut = (): void => {
     for (const socket of sockets) socket.destroy();
   };
   const proxy: TcpProxy = {
-    endpoint: `http://127.0.0.1:${address.port}`,
+    endpoint: `http://127.0.0.1:${boundPort(server)}`,
     get accepted() {
       return accepted;
     },

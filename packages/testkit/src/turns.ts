@@ -32,6 +32,8 @@ export function watchTurns(): { end(): readonly Turn[] } {
   return {
     end: () => {
       clearInterval(timer);
+      // The latest pauses have not been delivered yet.
+      pauses.push(...observer.takeRecords());
       observer.disconnect();
       return turns
         .toSorted((one, other) => other.processorMs - one.processorMs)

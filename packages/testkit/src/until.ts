@@ -21,7 +21,7 @@ export async function until<T>(
 export async function untilTurned(fact: () => Promise<boolean> | boolean, limitMs = 20_000): Promise<void> {
   const endMs = clock.monotonicMs() + limitMs;
   while (!(await fact())) {
-    if (clock.monotonicMs() > endMs) throw new Error(`timed out after ${limitMs} ms waiting for ${fact}`);
+    if (clock.monotonicMs() > endMs) throw new Error(`timed out after ${limitMs} ms waiting for ${fact.toString()}`);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -19,7 +19,7 @@ beforeAll(async () => {
   api = await openPipeline({ kinds: served });
 });
 afterAll(async () => {
-  expect(api.faults).toEqual([]);
+  expect(api.reportedErrors).toEqual([]);
   await api.close();
 });
 

@@ -15,6 +15,8 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 
 export interface TestServer {
+  /** As at SIGTERM, before connections drain. */
+  beginShutdown(): void;
   /** For separate clients: the server's URL and certificate, and an administrator's token. */
   readonly url: string;
   readonly certificate: Buffer;
@@ -137,6 +139,7 @@ export async function serveKinds(
     });
   isWaiting = false;
   return {
+    beginShutdown: () => server.beginShutdown(),
     url: `https://127.0.0.1:${server.port}`,
     certificate,
     token,

@@ -14,7 +14,7 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { blocking, type Collecting, createWorld, owned, type World } from '../../test/world.ts';
 
 let etcd: RealEtcd;
-let scope: CleanupStack;
+let cleanup: CleanupStack;
 let client: EtcdClient;
 let world: World;
 let namespace = 'n0';
@@ -27,12 +27,12 @@ afterAll(() => etcd.stop());
 
 beforeEach(() => {
   namespace = `n${++run}`;
-  scope = new CleanupStack();
+  cleanup = new CleanupStack();
   client = openClient();
   world = createWorld({ store: storeOf(client), clock, call: () => callUntil(clock.monotonicMs() + 10_000) });
-  scope.defer('world', () => world.close());
+  cleanup.defer('world', () => world.close());
 });
-afterEach(() => scope.close());
+afterEach(() => cleanup.close());
 
 function openClient(): EtcdClient {
   const opened = openEtcdClient({
@@ -42,7 +42,7 @@ function openClient(): EtcdClient {
     random: systemRandom(),
     report: () => {},
   });
-  scope.defer('etcd', () => opened.close());
+  cleanup.defer('etcd', () => opened.close());
   return opened;
 }
 
@@ -67,13 +67,13 @@ function replica(): { readonly terms: Collecting[]; resign(): Promise<void> } {
     await election.close();
     await Promise.all(terms.map((term) => term.stop()));
   };
-  scope.defer('replica', resign);
+  cleanup.defer('replica', resign);
   return { terms, resign };
 }
 
 function collect(): Collecting {
   const collecting = world.collect();
-  scope.defer('collector', () => collecting.stop());
+  cleanup.defer('collector', () => collecting.stop());
   return collecting;
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { toSyncTask, callUntil, seededRandom } from '@cluster-apiserver/base';
-import { kinds, namespace as namespaceKind } from '@cluster-apiserver/kinds';
+import { kinds, namespaceKind } from '@cluster-apiserver/kinds';
 import { decode, encodeProtobuf, type KubeObject } from '@cluster-apiserver/model';
 import {
   create,
@@ -58,7 +58,7 @@ async function make(plural: string, name: string, namespace?: string, metadata: 
   const about = plural === 'events' && { involvedObject: { namespace } };
   const { kind, apiVersion, schema } = resource.kind;
   const draft = decode(schema, { kind, apiVersion, ...about, metadata: { name, ...metadata } }, () => {});
-  return (await create(resource, draft as KubeObject, { namespace, manager: 'a-test', ...quiet }, call)).object;
+  return (await create(resource, draft, { namespace, manager: 'a-test', ...quiet }, call)).object;
 }
 const remove = (name: string): Promise<unknown> =>
   deleteObject(resourceOf('namespaces'), name, { namespace: undefined, dryRun: false }, call);

@@ -7,7 +7,7 @@
  * an empty namespace stays empty. Deletions carry the uid, so a later namespace of the same name is safe. Two leaders at
  * a time, or one that loses its connection, therefore do no harm.
  */
-import { contentFinalizer, namespace as namespaceKind } from '@cluster-apiserver/kinds';
+import { contentFinalizer, namespaceKind } from '@cluster-apiserver/kinds';
 import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { textOfItemKey } from '@cluster-apiserver/storage';
 import type { ObjectIdentity } from '../change-object.ts';

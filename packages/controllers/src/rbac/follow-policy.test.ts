@@ -1,4 +1,4 @@
-import type { AccessQuestion } from '@cluster-apiserver/model';
+import type { AccessAttributes } from '@cluster-apiserver/model';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import {
   grants,
@@ -30,7 +30,7 @@ function follow(): FollowedPolicy {
   policy = followPolicy({ resources: world.open().resources, clock: world.clock, failed });
   return policy;
 }
-const asks = (name: string, namespace: string | undefined): AccessQuestion => ({
+const asks = (name: string, namespace: string | undefined): AccessAttributes => ({
   user: { name, groups: [] },
   verb: 'get',
   path: '',

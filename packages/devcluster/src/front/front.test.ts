@@ -7,11 +7,11 @@ import { untilTurned as until } from '@cluster-apiserver/testkit/until';
 import { openFront } from './front.ts';
 import type { Probe } from './readiness.ts';
 
-let scope = new CleanupStack();
+let cleanup = new CleanupStack();
 
 afterEach(async () => {
-  await scope.close();
-  scope = new CleanupStack();
+  await cleanup.close();
+  cleanup = new CleanupStack();
 });
 
 describe('a new connection goes to', () => {
@@ -161,7 +161,7 @@ async function listener(serve: (socket: net.Socket) => void): Promise<Listener> 
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  scope.defer('listener', () => {
+  cleanup.defer('listener', () => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
@@ -187,7 +187,7 @@ async function frontOf(replicas: readonly Listener[]) {
   const { port } = await refusing();
   const front = await openFront(port, ports, probe, systemClock, (line) => lines.push(line));
   const drained = (): void => void front.drain();
-  scope.defer('front', drained);
+  cleanup.defer('front', drained);
   const said = (text: string, times = 1): Promise<void> =>
     until(() => lines.filter((line) => line.includes(text)).length >= times);
   await Promise.all(ports.map((replica) => said(`${replica} takes new connections`)));

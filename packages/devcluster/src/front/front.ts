@@ -25,19 +25,19 @@ export async function openFront(
   const server = createProxy(known, clock, (replica) => report(replica, false, 'it refused one'));
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
-  const scope = new CleanupStack();
-  scope.defer('probe', () => probe.close());
+  const cleanup = new CleanupStack();
+  cleanup.defer('probe', () => probe.close());
   for (const replica of replicas) {
     const stop = watchReadiness(replica, probe, clock, (ready) =>
       report(replica, ready, ready ? 'it is ready' : 'it is not ready'),
     );
-    scope.defer('readiness', stop);
+    cleanup.defer('readiness', stop);
   }
   return {
     drain: async () => {
       const closed = once(server, 'close');
       server.close();
-      await scope.close();
+      await cleanup.close();
       await closed;
     },
   };

@@ -1,7 +1,7 @@
 import type { UserInfo } from '@cluster-apiserver/model';
 import { type Type, types } from '../check/type.ts';
 import {
-  AccessQuestions,
+  AccessChecks,
   type Authorize,
   AuthorizerValue,
   type CheckedResource,
@@ -165,7 +165,7 @@ class AdmissionBindings implements Bindings {
 
   #findAuthorizer(): AuthorizerValue | undefined {
     const { authorizer } = this.#given;
-    this.#authorizer ??= authorizer && new AuthorizerValue(new AccessQuestions(authorizer.authorize), authorizer.user);
+    this.#authorizer ??= authorizer && new AuthorizerValue(new AccessChecks(authorizer.authorize), authorizer.user);
     return this.#authorizer;
   }
 }

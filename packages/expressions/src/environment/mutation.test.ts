@@ -103,7 +103,7 @@ describe('an apply configuration', () => {
       { words: ['a'], metadata: { ownerReferences: [{ uid: 'u' }] } },
       'invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .words, .metadata.ownerReferences[0]',
     ],
-  ])('with %s is told as by kube-apiserver', (_, configuration, fault) => {
+  ])('with %s is reported as by kube-apiserver', (_, configuration, fault) => {
     expect(findApplyFault(widget.schema, configuration)).toBe(fault);
   });
 });

@@ -41,7 +41,7 @@ function typeOf(name: string, schema: Schema): Type {
     case 'object':
       return typeOfObject(name, schema);
     case 'any':
-      // Published as an object whose fields are not told, so an expression cannot name one.
+      // Published as an object without declared fields, so an expression cannot name one.
       return types.object(name, {});
     default:
       return unreachable(schema);

@@ -57,10 +57,10 @@ export const authorizers: readonly Overload[] = [
   defineMethod(decision, 'error() -> string', (of: DecisionValue) => of.decision.error?.message ?? ''),
 ];
 
-function asServiceAccount({ questions }: AuthorizerValue, namespace: string, name: string): AuthorizerValue {
+function asServiceAccount({ checks }: AuthorizerValue, namespace: string, name: string): AuthorizerValue {
   if (subdomainNames.whole(name).length > 0) throw new EvaluationError('Invalid service account name');
   if (labelNames.whole(namespace).length > 0) throw new EvaluationError('Invalid service account namespace');
-  return new AuthorizerValue(questions, {
+  return new AuthorizerValue(checks, {
     name: `system:serviceaccount:${namespace}:${name}`,
     groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`],
   });

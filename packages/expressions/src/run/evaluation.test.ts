@@ -1,5 +1,5 @@
 import { runSync, type SyncTask } from '@cluster-apiserver/base';
-import { type AccessDecision, type AccessQuestion, StatusError } from '@cluster-apiserver/model';
+import { type AccessDecision, type AccessAttributes, StatusError } from '@cluster-apiserver/model';
 import { describe, expect, test } from '@jest/globals';
 import {
   createAdmissionEnvironment,
@@ -15,7 +15,7 @@ import {
   withVariables,
 } from '../index.ts';
 
-type Decide = (question: AccessQuestion) => AccessDecision | Promise<AccessDecision>;
+type Decide = (attributes: AccessAttributes) => AccessDecision | Promise<AccessDecision>;
 const allow: Decide = () => ({ verdict: 'allow' });
 
 interface Policy {
@@ -132,7 +132,7 @@ describe('the authorizer', () => {
     expect(first).toEqual({ done: true, value: true });
   });
 
-  test('that answers later is awaited, and called once per question', async () => {
+  test('that answers later is awaited, and called once per attributes', async () => {
     const questions: string[] = [];
     const { start } = policy({
       authorize: async ({ verb }) => {
@@ -153,10 +153,10 @@ describe('the authorizer', () => {
   });
 
   test('gets all the given attributes', () => {
-    let asked: AccessQuestion | undefined;
+    let asked: AccessAttributes | undefined;
     const { value } = policy({
-      authorize: (question) => {
-        asked = question;
+      authorize: (attributes) => {
+        asked = attributes;
         return { verdict: 'noOpinion', reason: 'why', error: new Error('broken') };
       },
     });

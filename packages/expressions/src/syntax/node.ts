@@ -1,7 +1,7 @@
 import { unreachable } from '@cluster-apiserver/base';
 import type { Value } from '../values/value.ts';
 
-/** An expression as a tree, macros already told apart from calls. `at` is an offset in the text. */
+/** An expression as a tree, with macros distinguished from calls. `at` is an offset in the text. */
 export type Node = { readonly at: number; readonly depth: number } & Form;
 
 export type Form =

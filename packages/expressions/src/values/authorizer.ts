@@ -1,6 +1,6 @@
 import {
   type AccessDecision,
-  type AccessQuestion,
+  type AccessAttributes,
   decisionNotReady,
   readFieldSelector,
   readLabelSelector,
@@ -10,10 +10,10 @@ import { Interruption } from '../run/progress.ts';
 import { EvaluationError, Opaque } from './value.ts';
 
 /** Answers at once where it can. */
-export type Authorize = (question: AccessQuestion) => AccessDecision | Promise<AccessDecision>;
+export type Authorize = (attributes: AccessAttributes) => AccessDecision | Promise<AccessDecision>;
 
 /** The authorization checks of one evaluation. Each is performed once; a pending one interrupts the evaluation. */
-export class AccessQuestions {
+export class AccessChecks {
   readonly #authorize: Authorize;
   readonly #decisions = new Map<string, AccessDecision>();
 
@@ -21,11 +21,11 @@ export class AccessQuestions {
     this.#authorize = authorize;
   }
 
-  decide(question: AccessQuestion): AccessDecision {
-    const key = JSON.stringify(question);
+  decide(attributes: AccessAttributes): AccessDecision {
+    const key = JSON.stringify(attributes);
     const known = this.#decisions.get(key);
     if (known) return known;
-    const decision = this.#authorize(question);
+    const decision = this.#authorize(attributes);
     if (decision instanceof Promise) throw new Interruption(decision.then((decided) => this.#keep(key, decided)));
     return this.#keep(key, decision);
   }
@@ -49,12 +49,12 @@ const typeNameOf = (kind: string): string => `kubernetes.authorization.${kind}`;
 /** `authorizer`: whether a user may do something. */
 export class AuthorizerValue extends Receiver {
   override readonly typeName = typeNameOf('Authorizer');
-  readonly questions: AccessQuestions;
+  readonly checks: AccessChecks;
   readonly user: UserInfo;
 
-  constructor(questions: AccessQuestions, user: UserInfo) {
+  constructor(checks: AccessChecks, user: UserInfo) {
     super();
-    this.questions = questions;
+    this.checks = checks;
     this.user = user;
   }
 }
@@ -71,8 +71,8 @@ export class PathCheck extends Receiver {
   }
 
   check(verb: string): DecisionValue {
-    const { questions, user } = this.authorizer;
-    return new DecisionValue(questions.decide({ user, verb, path: this.path }));
+    const { checks, user } = this.authorizer;
+    return new DecisionValue(checks.decide({ user, verb, path: this.path }));
   }
 }
 
@@ -115,10 +115,10 @@ export class ResourceCheck extends Receiver {
   }
 
   check(verb: string): DecisionValue {
-    const { questions, user } = this.authorizer;
+    const { checks, user } = this.authorizer;
     const { group, resource, subresource, namespace, name, fieldSelector, labelSelector } = this.resource;
     return new DecisionValue(
-      questions.decide({
+      checks.decide({
         user,
         verb,
         path: '',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { AccessDecision, AccessQuestion, KubeObject, OwnerReference } from '@cluster-apiserver/model';
+import type { AccessDecision, AccessAttributes, KubeObject, OwnerReference } from '@cluster-apiserver/model';
 import { contextOf } from '../../test/admission.ts';
 import type { AdmissionContext } from './admission.ts';
 import { createOwnerReferencesPermissionEnforcement } from './owner-references.ts';
@@ -21,7 +21,7 @@ const update = (before: KubeObject, after: KubeObject, more: object = {}): Parti
 });
 
 /** Each right as text: the verb, the resource with its group and subresource, the namespace and the name. */
-const textOf = ({ verb, resource }: AccessQuestion): string => {
+const textOf = ({ verb, resource }: AccessAttributes): string => {
   const { group, resource: plural, subresource, namespace = '-', name = '' } = resource ?? { group: '', resource: '' };
   return `${verb} ${plural}${subresource ? `/${subresource}` : ''}.${group} ${namespace}/${name}`;
 };

@@ -3,7 +3,7 @@ import {
   forbiddenResource,
   type KubeObject,
   type OwnerReference,
-  type ResourceQuestion,
+  type ResourceAttributes,
   sameJson,
   type StatusError,
 } from '@cluster-apiserver/model';
@@ -63,7 +63,7 @@ async function requireRights(
   }
 }
 
-const getResource = ({ resource, subresource, namespace, name }: AdmissionContext): ResourceQuestion => ({
+const getResource = ({ resource, subresource, namespace, name }: AdmissionContext): ResourceAttributes => ({
   group: resource.group,
   version: resource.version,
   resource: resource.plural,
@@ -72,7 +72,7 @@ const getResource = ({ resource, subresource, namespace, name }: AdmissionContex
   name,
 });
 
-const anyFinalizers: ResourceQuestion = {
+const anyFinalizers: ResourceAttributes = {
   group: '*',
   version: '*',
   resource: '*',
@@ -86,7 +86,7 @@ function getFinalizers(
   { apiVersion = '', kind = '', name }: OwnerReference,
   context: AdmissionContext,
   { resourceOf }: OwnerReferencesOptions,
-): ResourceQuestion {
+): ResourceAttributes {
   const found = resourceOf(apiVersion, kind);
   if (!found)
     throw forbidden(
@@ -111,7 +111,7 @@ async function findRefusal(
   { user, call }: AdmissionContext,
   { authorizer }: OwnerReferencesOptions,
   verb: string,
-  resource: ResourceQuestion,
+  resource: ResourceAttributes,
 ): Promise<{ readonly reason: string } | undefined> {
   const { verdict, reason = '', error } = await authorizer.authorize({ user, verb, path: '', resource }, call);
   if (verdict === 'allow') return undefined;

@@ -1,6 +1,6 @@
 import type { Call } from '@cluster-apiserver/base';
 import {
-  type AccessQuestion,
+  type AccessAttributes,
   decisionNotReady,
   forbidden,
   invalid,
@@ -71,7 +71,7 @@ interface ParamKind {
 /** A permission that the writer needs, and the refusal without it. */
 interface Right {
   readonly verb: string;
-  readonly resource: NonNullable<AccessQuestion['resource']>;
+  readonly resource: NonNullable<AccessAttributes['resource']>;
   refusal(user: string): string;
 }
 

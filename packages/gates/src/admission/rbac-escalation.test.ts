@@ -1,5 +1,5 @@
 import { callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
-import type { AccessQuestion, KubeObject, PolicyRule, RbacSubject, ServedKind } from '@cluster-apiserver/model';
+import type { AccessAttributes, KubeObject, PolicyRule, RbacSubject, ServedKind } from '@cluster-apiserver/model';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { findMissingRules, PolicyIndex, createRbacAuthorizer, createRbacEscalation, RuleSet } from '../index.ts';
 import type { AdmissionContext } from './admission.ts';
@@ -265,7 +265,7 @@ test('agrees with authorizing every request that the rules would allow', () => {
       random.below(2) === 0 ? some(dimensions.names) : undefined,
     );
   const user = { name: 'alice', groups: [] };
-  const questions: AccessQuestion[] = [];
+  const questions: AccessAttributes[] = [];
   for (const verb of [...dimensions.verbs, 'other'])
     for (const asked of [...dimensions.groups, 'other'])
       for (const resource of [...dimensions.resources, 'other'])
@@ -274,7 +274,7 @@ test('agrees with authorizing every request that the rules would allow', () => {
             const about = { group: asked, version: 'v1', resource, subresource, namespace: 'a', name };
             questions.push({ user, verb, path: '', resource: about });
           }
-  const allowedBy = (rules: readonly PolicyRule[]): Set<AccessQuestion> => {
+  const allowedBy = (rules: readonly PolicyRule[]): Set<AccessAttributes> => {
     index = new PolicyIndex();
     hold(rules, 'a');
     return new Set(questions.filter((question) => index.authorize(question).verdict === 'allow'));

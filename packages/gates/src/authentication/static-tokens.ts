@@ -6,8 +6,8 @@ import type { TokenAuthenticator } from './token-authenticator.ts';
 /** The problems of a token file; messages never contain a token. */
 export class TokenFileError extends Error {
   override readonly name = 'TokenFileError';
-  constructor(faults: readonly string[]) {
-    super(faults.join('\n'));
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
   }
 }
 
@@ -38,23 +38,23 @@ interface Users {
 function readUsers(file: string): Users {
   const users = new Map<string, UserInfo>();
   const lengths = new Set<number>();
-  const faults: string[] = [];
+  const problems: string[] = [];
   for (const [index, line] of file.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue;
     const where = `line ${index + 1}`;
     const cells = splitCsvLine(line);
     const [token = ''] = cells ?? [];
-    if (!cells) faults.push(`${where}: a quote is not closed`);
+    if (!cells) problems.push(`${where}: a quote is not closed`);
     else if (cells.length < 3)
-      faults.push(`${where}: expected token,user,uid and perhaps "groups", found ${cells.length} of them`);
-    else if (token === '') faults.push(`${where}: the token is empty`);
-    else if (users.has(hashOf(token))) faults.push(`${where}: its token stands on an earlier line too`);
+      problems.push(`${where}: expected token,user,uid and perhaps "groups", found ${cells.length} of them`);
+    else if (token === '') problems.push(`${where}: the token is empty`);
+    else if (users.has(hashOf(token))) problems.push(`${where}: its token stands on an earlier line too`);
     else {
       users.set(hashOf(token), toUser(cells));
       lengths.add(token.length);
     }
   }
-  if (faults.length > 0) throw new TokenFileError(faults);
+  if (problems.length > 0) throw new TokenFileError(problems);
   return { users, lengths };
 }
 

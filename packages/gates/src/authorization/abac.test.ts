@@ -1,5 +1,5 @@
 import { callUntil } from '@cluster-apiserver/base';
-import type { AbacPolicy, AccessQuestion, UserInfo } from '@cluster-apiserver/model';
+import type { AbacPolicy, AccessAttributes, UserInfo } from '@cluster-apiserver/model';
 import { expect, test } from '@jest/globals';
 import { createAbacAuthorizer } from './abac.ts';
 
@@ -23,10 +23,10 @@ const resource = {
   namespace: 'team',
   name: undefined,
 };
-const listing: AccessQuestion = { user: ann, verb: 'list', path: '/x', resource };
+const listing: AccessAttributes = { user: ann, verb: 'list', path: '/x', resource };
 const events = { namespace: 'team', resource: 'events' };
 
-test.each<[boolean, Partial<AbacPolicy>, Partial<AccessQuestion>]>([
+test.each<[boolean, Partial<AbacPolicy>, Partial<AccessAttributes>]>([
   [true, { user: 'ann', ...events }, {}],
   [false, { user: 'bob', ...events }, {}],
   [true, { group: 'devs', ...events }, {}],

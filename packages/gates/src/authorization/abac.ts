@@ -1,4 +1,4 @@
-import type { AbacPolicy, AccessDecision, AccessQuestion, AccessRules, UserInfo } from '@cluster-apiserver/model';
+import type { AbacPolicy, AccessDecision, AccessAttributes, AccessRules, UserInfo } from '@cluster-apiserver/model';
 import { authenticatedGroup } from '../authentication/authenticator.ts';
 import type { Authorizer } from './authorizer.ts';
 
@@ -10,8 +10,8 @@ const readingVerbs: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
 export function createAbacAuthorizer(policies: readonly AbacPolicy[]): Required<Authorizer> {
   const findPolicy = indexBySubject(policies.map(expandWildcard));
   return {
-    authorize: (question) =>
-      findPolicy(question.user, (policy) => allows(policy, question)) === undefined ? noPolicy : allow,
+    authorize: (attributes) =>
+      findPolicy(attributes.user, (policy) => allows(policy, attributes)) === undefined ? noPolicy : allow,
     rulesOf: (user, namespace) => {
       const found: AbacPolicy[] = [];
       findPolicy(user, (policy) => {
@@ -51,7 +51,7 @@ function indexBySubject(policies: readonly AbacPolicy[]): Find {
   };
 }
 
-function allows(policy: AbacPolicy, { verb, path, resource }: AccessQuestion): boolean {
+function allows(policy: AbacPolicy, { verb, path, resource }: AccessAttributes): boolean {
   if (policy.readonly && !readingVerbs.has(verb)) return false;
   if (!resource) return isPath(policy.nonResourcePath, path);
   return (

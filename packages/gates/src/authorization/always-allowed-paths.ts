@@ -1,4 +1,4 @@
-import type { AccessQuestion } from '@cluster-apiserver/model';
+import type { AccessAttributes } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 import { noRules } from './rules.ts';
 
@@ -25,7 +25,7 @@ export function compilePathPatterns(patterns: readonly string[]): (path: string)
 
 /** Allows all users to read these paths, so that probes need no permissions. As in kube-apiserver, rules do not list them. */
 export const createPathAuthorizer = (matches: (path: string) => boolean): Authorizer => ({
-  authorize: ({ verb, path, resource }: AccessQuestion) => ({
+  authorize: ({ verb, path, resource }: AccessAttributes) => ({
     verdict: !resource && readVerbs.includes(verb) && matches(path) ? 'allow' : 'noOpinion',
   }),
   rulesOf: () => noRules,

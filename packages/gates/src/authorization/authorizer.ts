@@ -1,8 +1,8 @@
 import type { Call } from '@cluster-apiserver/base';
-import type { AccessDecision, AccessQuestion, AccessRules, UserInfo } from '@cluster-apiserver/model';
+import type { AccessDecision, AccessAttributes, AccessRules, UserInfo } from '@cluster-apiserver/model';
 
 export interface Authorizer {
-  authorize(question: AccessQuestion, call: Call): AccessDecision | Promise<AccessDecision>;
+  authorize(attributes: AccessAttributes, call: Call): AccessDecision | Promise<AccessDecision>;
   /** The rules of a user in a namespace. Absent if the authorizer cannot list them. */
   readonly rulesOf?: (user: UserInfo, namespace: string, call: Call) => AccessRules | Promise<AccessRules>;
 }

@@ -10,8 +10,8 @@ export function countDecisions(inner: Authorizer, count: (decision: 'allowed' | 
   };
   const { rulesOf } = inner;
   return {
-    authorize: (question, call) => {
-      const decision = inner.authorize(question, call);
+    authorize: (attributes, call) => {
+      const decision = inner.authorize(attributes, call);
       return decision instanceof Promise ? decision.then(report) : report(decision);
     },
     ...(rulesOf && { rulesOf }),

@@ -15,9 +15,9 @@ export function createMeasuredAuthorizer(inner: Authorizer, clock: Clock, observ
   };
   const { rulesOf } = inner;
   return {
-    authorize: (question, call) => {
+    authorize: (attributes, call) => {
       const startMs = clock.monotonicMs();
-      const decision = inner.authorize(question, call);
+      const decision = inner.authorize(attributes, call);
       if (!(decision instanceof Promise)) return ended(startMs, decision);
       return decision.then(
         (found) => ended(startMs, found),

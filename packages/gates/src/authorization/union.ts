@@ -1,5 +1,5 @@
 import { type Call, requireValue } from '@cluster-apiserver/base';
-import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
+import type { AccessDecision, AccessAttributes } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 import { collectRules, combineErrors } from './rules.ts';
 
@@ -10,7 +10,7 @@ import { collectRules, combineErrors } from './rules.ts';
 export function uniteAuthorizers(authorizers: readonly Authorizer[]): Required<Authorizer> {
   const from = (
     index: number,
-    attributes: AccessQuestion,
+    attributes: AccessAttributes,
     call: Call,
     undecided: readonly AccessDecision[],
   ): AccessDecision | Promise<AccessDecision> => {

@@ -12,7 +12,7 @@ export interface ImpersonatedUser {
 /** Prefix of all impersonation headers. */
 export const impersonationPrefix = 'impersonate';
 
-/** Each part of a user is a question to the authorizers, which may call a webhook. */
+/** Each part of a user is checked by the authorizers, which may call a webhook. */
 const partsMax = 1_000;
 
 /** Invalid impersonation headers. The message is for the client and contains no values. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
-import type { AccessQuestion } from '@cluster-apiserver/model';
+import type { AccessAttributes } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { type Impersonation, type Impersonator, createImpersonator } from './impersonator.ts';
 import { ImpersonationHeaderError, readImpersonatedUser } from './impersonated-user.ts';
@@ -8,7 +8,7 @@ import { ImpersonationHeaderError, readImpersonatedUser } from './impersonated-u
 const call = callUntil(Number.POSITIVE_INFINITY);
 
 const caller = { name: 'ann', groups: ['system:authenticated'] };
-const request: AccessQuestion = {
+const request: AccessAttributes = {
   user: caller,
   verb: 'list',
   path: '/api/v1/namespaces/a/events',
@@ -16,7 +16,7 @@ const request: AccessQuestion = {
 };
 
 /** As an operator would write what is asked: `impersonate group/resource/subresource namespace name`. */
-const inWords = ({ verb, resource }: AccessQuestion): string => {
+const inWords = ({ verb, resource }: AccessAttributes): string => {
   const { group = '', resource: plural, subresource, namespace, name } = resource ?? {};
   const what = [group, plural, subresource].filter(Boolean).join('/');
   return [verb, what, namespace && `in ${namespace}`, name].filter(Boolean).join(' ');
@@ -39,7 +39,7 @@ const legacy = (words: string): boolean => words.startsWith('impersonate ');
 async function answerTo(
   impersonate: Impersonator,
   lines: readonly [string, string][],
-  asked: AccessQuestion = request,
+  asked: AccessAttributes = request,
 ): Promise<Impersonation> {
   const wanted = readImpersonatedUser(lines);
   if (!wanted) throw new Error('nobody is to be impersonated');
@@ -310,8 +310,8 @@ describe('Impersonation headers', () => {
       user: typeof agent,
       node: string,
       rights: RegExp,
-    ): Promise<[Impersonation, AccessQuestion[]]> => {
-      const asked: AccessQuestion[] = [];
+    ): Promise<[Impersonation, AccessAttributes[]]> => {
+      const asked: AccessAttributes[] = [];
       const authorizer: Authorizer = {
         authorize: (attributes) => {
           asked.push(attributes);

@@ -1,12 +1,12 @@
 import { type Call, requireValue, throwIfAborted } from '@cluster-apiserver/base';
-import type { AccessDecision, AccessQuestion, UserInfo } from '@cluster-apiserver/model';
+import type { AccessDecision, AccessAttributes, UserInfo } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { type Mode, modes, type Part } from './modes.ts';
 import type { ImpersonatedUser } from './impersonated-user.ts';
 
 /** The permission that the requester lacks. */
 export interface ImpersonationRefusal {
-  readonly attributes: AccessQuestion;
+  readonly attributes: AccessAttributes;
   readonly verdict: AccessDecision['verdict'];
   readonly reason?: string | undefined;
 }
@@ -20,7 +20,7 @@ export type Impersonation =
   | { readonly refused: ImpersonationRefusal };
 
 /** Decides whether a requester may impersonate a user for this request. */
-export type Impersonator = (wanted: ImpersonatedUser, request: AccessQuestion, call: Call) => Promise<Impersonation>;
+export type Impersonator = (wanted: ImpersonatedUser, request: AccessAttributes, call: Call) => Promise<Impersonation>;
 
 /** Maximum number of cached modes, about 100 bytes each. Eviction costs a few additional checks. */
 const rememberedCallersMax = 10_000;
@@ -63,10 +63,10 @@ async function findRefusal(
   authorizer: Authorizer,
   call: Call,
 ): Promise<ImpersonationRefusal | undefined> {
-  for (const { forbidden, wildcard, questions } of parts) {
+  for (const { forbidden, wildcard, checks } of parts) {
     if (forbidden) return { ...forbidden, verdict: 'deny' };
     if (wildcard && !(await findFirstRefused([wildcard], authorizer, call))) continue;
-    const refused = await findFirstRefused(questions, authorizer, call);
+    const refused = await findFirstRefused(checks, authorizer, call);
     if (refused) return refused;
   }
   return undefined;
@@ -75,15 +75,15 @@ async function findRefusal(
 /** Maximum number of concurrent checks: each may be a call to a shared webhook. */
 const concurrentMax = 8;
 
-/** Checks the first question alone, which most refusals fail, and the others concurrently. */
+/** Checks the first check alone, which most refusals fail, and the others concurrently. */
 async function findFirstRefused(
-  questions: readonly AccessQuestion[],
+  checks: readonly AccessAttributes[],
   authorizer: Authorizer,
   call: Call,
 ): Promise<ImpersonationRefusal | undefined> {
-  for (let at = 0; at < questions.length; ) {
+  for (let at = 0; at < checks.length; ) {
     throwIfAborted(call);
-    const some = questions.slice(at, at === 0 ? 1 : at + concurrentMax);
+    const some = checks.slice(at, at === 0 ? 1 : at + concurrentMax);
     at += some.length;
     const answers = await Promise.all(
       some.map(async (attributes) => ({ attributes, decision: await authorizer.authorize(attributes, call) })),
@@ -95,7 +95,7 @@ async function findFirstRefused(
 }
 
 /** A failing authorizer is a refusal with its error as the reason, unlike for the request itself. */
-const toRefusal = ({ verdict, reason, error }: AccessDecision, attributes: AccessQuestion): ImpersonationRefusal => ({
+const toRefusal = ({ verdict, reason, error }: AccessDecision, attributes: AccessAttributes): ImpersonationRefusal => ({
   attributes,
   verdict,
   reason: [error?.message, reason].filter(Boolean).join(': ') || undefined,

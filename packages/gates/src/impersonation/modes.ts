@@ -1,4 +1,9 @@
-import { type AccessQuestion, type ResourceQuestion, subdomainNames, type UserInfo } from '@cluster-apiserver/model';
+import {
+  type AccessAttributes,
+  type ResourceAttributes,
+  subdomainNames,
+  type UserInfo,
+} from '@cluster-apiserver/model';
 import { addAssumedGroup } from '../authentication/user-groups.ts';
 import { parseAccountUserName } from '../authentication/service-account/account-name.ts';
 import { getAccountGroups } from '../authentication/service-account/claims.ts';
@@ -16,16 +21,16 @@ export interface Mode {
   /** Whether the mode applies to such a user. */
   applies(wanted: ImpersonatedUser, requester: UserInfo): boolean;
   /** The required permissions, in the order in which they are checked. */
-  parts(wanted: ImpersonatedUser, request: AccessQuestion): readonly Part[];
+  parts(wanted: ImpersonatedUser, request: AccessAttributes): readonly Part[];
   toUser(wanted: ImpersonatedUser): UserInfo;
 }
 
 export interface Part {
-  readonly questions: readonly AccessQuestion[];
-  /** If this question is allowed, the others of the part are skipped. */
-  readonly wildcard?: AccessQuestion | undefined;
+  readonly checks: readonly AccessAttributes[];
+  /** If this check is allowed, the others of the part are skipped. */
+  readonly wildcard?: AccessAttributes | undefined;
   /** Refused by the mode itself, without authorizers. */
-  readonly forbidden?: { readonly attributes: AccessQuestion; readonly reason: string } | undefined;
+  readonly forbidden?: { readonly attributes: AccessAttributes; readonly reason: string } | undefined;
 }
 
 const nodePrefix = 'system:node:';
@@ -52,7 +57,7 @@ function runsOn({ name, extra }: UserInfo, node: string): boolean {
 
 /** Differences between constrained modes. */
 interface ModeOptions {
-  /** The requester in the question. */
+  /** The requester in the attributes. */
   readonly requester?: (user: UserInfo) => UserInfo;
   /** The node name for which permission is required. */
   readonly node?: (name: string) => string;
@@ -65,25 +70,25 @@ function createConstrainedMode(name: string, applies: Mode['applies'], { request
     applies,
     parts: (wanted, request) => {
       const effective = requester ? { ...request, user: requester(request.user) } : request;
-      const question = createQuestions(effective, constraint, authentication);
+      const check = createCheckFactory(effective, constraint, authentication);
       const ownNode = parseNodeName(wanted.name);
       return [
-        { questions: [{ ...effective, verb: `impersonate-on:${name}:${request.verb}` }] },
+        { checks: [{ ...effective, verb: `impersonate-on:${name}:${request.verb}` }] },
         {
-          questions: [
+          checks: [
             ownNode === undefined
-              ? (question.account(wanted.name) ?? question.user(wanted.name))
-              : question.node(node ? node(ownNode) : ownNode),
+              ? (check.account(wanted.name) ?? check.user(wanted.name))
+              : check.node(node ? node(ownNode) : ownNode),
           ],
         },
-        ...createChosenParts(wanted, question),
+        ...createChosenParts(wanted, check),
       ];
     },
     toUser: (wanted) => userOf(wanted, parseNodeName(wanted.name) === undefined ? [] : ['system:nodes']),
   };
 }
 
-/** Removes extra values, so that questions about the agents of all nodes, which share an account, are equal. */
+/** Removes extra values, so that checks of the agents of all nodes, which share an account, are equal. */
 const withoutExtraValues = (user: UserInfo): UserInfo => ({
   ...user,
   extra: { 'authentication.kubernetes.io/associated-node-keys': Object.keys(user.extra ?? {}).sort() },
@@ -114,77 +119,77 @@ export const modes: readonly Mode[] = [
     constraint: undefined,
     applies: () => true,
     parts: ({ name, uid, groups, extra }, request) => {
-      const question = createQuestions(request, 'impersonate', '');
+      const check = createCheckFactory(request, 'impersonate', '');
       return [
-        { questions: [question.account(name) ?? question.user(name)] },
-        { questions: uid === undefined ? [] : [question.uid(uid)] },
-        { questions: groups.map((group) => question.group(group)) },
-        { questions: createExtraQuestions(extra, question) },
+        { checks: [check.account(name) ?? check.user(name)] },
+        { checks: uid === undefined ? [] : [check.uid(uid)] },
+        { checks: groups.map((group) => check.group(group)) },
+        { checks: createExtraChecks(extra, check) },
       ];
     },
     toUser: (wanted) => userOf(wanted, []),
   },
 ];
 
-interface QuestionFactory {
-  user(name: string): AccessQuestion;
+interface CheckFactory {
+  user(name: string): AccessAttributes;
   /** Undefined if the name is not of a service account. */
-  account(name: string): AccessQuestion | undefined;
-  node(name: string): AccessQuestion;
-  uid(uid: string): AccessQuestion;
-  group(name: string | undefined): AccessQuestion;
-  extra(key: string | undefined, value: string | undefined): AccessQuestion;
+  account(name: string): AccessAttributes | undefined;
+  node(name: string): AccessAttributes;
+  uid(uid: string): AccessAttributes;
+  group(name: string | undefined): AccessAttributes;
+  extra(key: string | undefined, value: string | undefined): AccessAttributes;
 }
 
 const nothing = { subresource: undefined, namespace: undefined, name: undefined };
 
-/** Creates the questions about parts of a user. In the unconstrained mode users and groups are in the core group. */
-function createQuestions({ user, path }: AccessQuestion, verb: string, ofUsersAndGroups: string): QuestionFactory {
-  const createQuestion = (group: string, resource: string, more: Partial<ResourceQuestion>): AccessQuestion => ({
+/** Creates the checks of parts of a user. In the unconstrained mode users and groups are in the core group. */
+function createCheckFactory({ user, path }: AccessAttributes, verb: string, ofUsersAndGroups: string): CheckFactory {
+  const createCheck = (group: string, resource: string, more: Partial<ResourceAttributes>): AccessAttributes => ({
     user,
     verb,
     path,
     resource: { ...nothing, group, version: 'v1', resource, ...more },
   });
   return {
-    user: (name) => createQuestion(ofUsersAndGroups, 'users', { name }),
+    user: (name) => createCheck(ofUsersAndGroups, 'users', { name }),
     account: (name) => {
       const account = parseAccountUserName(name);
-      return account && createQuestion(ofUsersAndGroups, 'serviceaccounts', account);
+      return account && createCheck(ofUsersAndGroups, 'serviceaccounts', account);
     },
-    node: (name) => createQuestion(ofUsersAndGroups, 'nodes', { name }),
-    uid: (uid) => createQuestion(authentication, 'uids', { name: uid }),
-    group: (name) => createQuestion(ofUsersAndGroups, 'groups', { name }),
-    extra: (key, value) => createQuestion(authentication, 'userextras', { subresource: key, name: value }),
+    node: (name) => createCheck(ofUsersAndGroups, 'nodes', { name }),
+    uid: (uid) => createCheck(authentication, 'uids', { name: uid }),
+    group: (name) => createCheck(ofUsersAndGroups, 'groups', { name }),
+    extra: (key, value) => createCheck(authentication, 'userextras', { subresource: key, name: value }),
   };
 }
 
-const createExtraQuestions = (extra: ImpersonatedUser['extra'], question: QuestionFactory): AccessQuestion[] =>
-  Object.entries(extra).flatMap(([key, values]) => values.map((value) => question.extra(key, value)));
+const createExtraChecks = (extra: ImpersonatedUser['extra'], check: CheckFactory): AccessAttributes[] =>
+  Object.entries(extra).flatMap(([key, values]) => values.map((value) => check.extra(key, value)));
 
 /** From this number of groups or extra values on, permission for all of them is checked first. */
 const wildcardMin = 4;
 
-/** The questions of a constrained mode about UID, groups and extra. */
-function createChosenParts({ uid, groups, extra }: ImpersonatedUser, question: QuestionFactory): Part[] {
-  const ofExtra = createExtraQuestions(extra, question);
+/** The checks of a constrained mode about UID, groups and extra. */
+function createChosenParts({ uid, groups, extra }: ImpersonatedUser, check: CheckFactory): Part[] {
+  const ofExtra = createExtraChecks(extra, check);
   const masters = groups.includes(mastersGroup);
   const wrongExtra = findExtraProblem(extra);
   return [
-    { questions: uid === undefined ? [] : [question.uid(uid)] },
+    { checks: uid === undefined ? [] : [check.uid(uid)] },
     {
-      questions: groups.map((group) => question.group(group)),
-      wildcard: groups.length >= wildcardMin ? question.group('*') : undefined,
+      checks: groups.map((group) => check.group(group)),
+      wildcard: groups.length >= wildcardMin ? check.group('*') : undefined,
       // Members are allowed everything, which would defeat the constraint.
       forbidden: masters
-        ? { attributes: question.group(mastersGroup), reason: `impersonating the ${mastersGroup} group is not allowed` }
+        ? { attributes: check.group(mastersGroup), reason: `impersonating the ${mastersGroup} group is not allowed` }
         : undefined,
     },
     {
-      questions: ofExtra,
-      wildcard: ofExtra.length >= wildcardMin ? question.extra('*', '*') : undefined,
+      checks: ofExtra,
+      wildcard: ofExtra.length >= wildcardMin ? check.extra('*', '*') : undefined,
       forbidden:
-        wrongExtra === undefined ? undefined : { attributes: question.extra(undefined, undefined), reason: wrongExtra },
+        wrongExtra === undefined ? undefined : { attributes: check.extra(undefined, undefined), reason: wrongExtra },
     },
   ];
 }

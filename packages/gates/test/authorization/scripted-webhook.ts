@@ -1,6 +1,6 @@
 import { callUntil, type Clock, seededRandom } from '@cluster-apiserver/base';
 import { compile, type Expression, type Type, types } from '@cluster-apiserver/expressions';
-import type { AccessQuestion } from '@cluster-apiserver/model';
+import type { AccessAttributes } from '@cluster-apiserver/model';
 import { type Authorizer, type WebhookAuthorizerOptions, createWebhookAuthorizer } from '../../src/index.ts';
 import { type HttpsResponse, HttpsError, type HttpsRequest } from '../../src/https/https-client.ts';
 
@@ -52,7 +52,7 @@ export const hangs =
     throw new HttpsError(`no answer in ${timeoutMs} ms`);
   };
 
-/** Counts what the measures are told, by words such as `evaluated success`. */
+/** Counts what the measures record, by words such as `evaluated success`. */
 export type Counts = Record<string, number>;
 
 export interface Scripted {
@@ -109,7 +109,7 @@ export function scriptedWebhook(
 
 export const call = callUntil(Number.POSITIVE_INFINITY);
 
-export const questionOf = (name: string, part: Partial<AccessQuestion> = {}): AccessQuestion => ({
+export const questionOf = (name: string, part: Partial<AccessAttributes> = {}): AccessAttributes => ({
   user: { name, groups: [] },
   verb: 'get',
   path: '/a',

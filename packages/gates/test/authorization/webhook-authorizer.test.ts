@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
-import type { AccessQuestion, UserInfo } from '@cluster-apiserver/model';
+import type { AccessAttributes, UserInfo } from '@cluster-apiserver/model';
 import type { HttpsResponse } from '../../src/https/https-client.ts';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import {
@@ -26,7 +26,7 @@ const resource = {
 };
 
 describe('The review', () => {
-  const specOf = async (question: AccessQuestion, version: 'v1' | 'v1beta1' = 'v1'): Promise<unknown> => {
+  const specOf = async (question: AccessAttributes, version: 'v1' | 'v1beta1' = 'v1'): Promise<unknown> => {
     const hook = scriptedWebhook(new SkippingClock(), allows, { subjectAccessReviewVersion: version });
     await hook.authorizer.authorize(question, call);
     return hook.asked[0];
@@ -160,7 +160,7 @@ describe('The cache', () => {
     ];
     const selecting = (operator: string) => ({ requirements: [{ key: 'a', operator, values: ['b'] }] });
     const fieldSelector = selecting('In');
-    const parts: Partial<AccessQuestion>[] = [
+    const parts: Partial<AccessAttributes>[] = [
       {},
       { verb: 'post' },
       { path: '/a/' },
@@ -194,7 +194,7 @@ describe('The cache', () => {
 
   test('shares one entry between requests with equal reviews', async () => {
     const hook = scriptedWebhook(new SkippingClock(), allows);
-    const asks = async (part: Partial<AccessQuestion>, extra: UserInfo['extra']): Promise<void> => {
+    const asks = async (part: Partial<AccessAttributes>, extra: UserInfo['extra']): Promise<void> => {
       await hook.authorizer.authorize(questionOf('', { user: { ...user, extra, uid: '' }, ...part }), call);
     };
     await asks({ resource, path: '/x' }, { a: ['1'], b: ['2'] });
@@ -399,7 +399,7 @@ describe('A failing webhook', () => {
 });
 
 describe('Match conditions', () => {
-  const decide = async (texts: readonly string[], part: Partial<AccessQuestion> = {}) => {
+  const decide = async (texts: readonly string[], part: Partial<AccessAttributes> = {}) => {
     const hook = scriptedWebhook(new SkippingClock(), allows, { matchConditions: texts.map(condition) });
     const decision = await hook.authorizer.authorize(questionOf('ann', part), call);
     return { verdict: decision.verdict, counts: hook.counts, asked: hook.asked.length };
@@ -408,7 +408,7 @@ describe('Match conditions', () => {
   const excluded = { verdict: 'noOpinion', asked: 0, counts: { 'conditions evaluated': 1, excluded: 1 } };
   const failed = { verdict: 'noOpinion', asked: 0, counts: { 'conditions evaluated': 1, 'conditions failed': 1 } };
 
-  test.each<[string, object, Partial<AccessQuestion>]>([
+  test.each<[string, object, Partial<AccessAttributes>]>([
     ['has(resourceAttributes.verb)', matching, { resource }],
     ['has(resourceAttributes.verb)', excluded, {}],
     ['has(request.resourceAttributes)', matching, { resource }],

@@ -427,6 +427,15 @@ describe('an operator can configure', () => {
     });
   });
 
+  test('rules about the ID of a token, which is an extra value as in kube-apiserver', async () => {
+    const key = 'authentication.kubernetes.io/credential-id';
+    expect(await authenticate(await provider.sign(claims({ jti: 't1' })))).toMatchObject({
+      extra: { [key]: ['JTI=t1'] },
+    });
+    for (const jti of ['', 1])
+      expect(await authenticate(await provider.sign(claims({ jti })))).not.toHaveProperty('extra');
+  });
+
   test('claim validation rules and their messages', async () => {
     authenticate = authenticatorWith({
       claimRules: [

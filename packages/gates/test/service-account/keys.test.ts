@@ -43,9 +43,9 @@ describe('a signing key', () => {
     ['RSA with too few bits', rsaKey(1024), 'at least 2048 bits'],
     ['another curve', ecKey('secp256k1'), 'P-256'],
     ['Ed25519', generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), 'RSA'],
-  ])('is not %s', (_, pem, told) => {
+  ])('is not %s', (_, pem, message) => {
     expect(() => parseSigningKey(pem)).toThrow(UnusableKeyError);
-    expect(() => parseSigningKey(pem)).toThrow(told);
+    expect(() => parseSigningKey(pem)).toThrow(message);
     expect(() => parseSigningKey(pem)).not.toThrow('hush');
   });
 });

@@ -11,13 +11,13 @@ import {
   subdomainNames,
   type FieldValues,
 } from '@cluster-apiserver/model';
-import { matchErrors, matchResources, withMatchDefaults } from './match-resources.ts';
-import { type ParamRef, paramRef, paramRefErrors } from './params.ts';
+import { matchErrors, matchResourcesSchema, withMatchDefaults } from './match-resources.ts';
+import { type ParamRef, paramRefSchema, paramRefErrors } from './params.ts';
 
 export const bindingFields = {
   policyName: field(1, string, 'Name of the bound policy.'),
-  paramRef: field(2, paramRef, 'Objects that hold the parameters of the policy.'),
-  matchResources: field(3, matchResources, 'Narrows the requests that the policy applies to.'),
+  paramRef: field(2, paramRefSchema, 'Objects that hold the parameters of the policy.'),
+  matchResources: field(3, matchResourcesSchema, 'Narrows the requests that the policy applies to.'),
 };
 
 /** The shared part of the specs of bindings. */

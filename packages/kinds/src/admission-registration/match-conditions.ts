@@ -39,7 +39,7 @@ const matchCondition = object(
 /** A condition that a request must meet for the webhook or policy to apply. */
 export type MatchCondition = ValueOf<typeof matchCondition>;
 
-export const matchConditions = jsonField(
+export const matchConditionsField = jsonField(
   list(matchCondition, { key: 'name' }),
   'Conditions that a request must meet, at most 64. If one is false, the request does not match; otherwise failurePolicy applies to an error.',
 );

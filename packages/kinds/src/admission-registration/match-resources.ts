@@ -37,7 +37,7 @@ export const selectorFields = {
 /** Selectors of requests besides rules. */
 export type Selectors = FieldValues<typeof selectorFields>;
 
-export const matchResources = object(
+export const matchResourcesSchema = object(
   {
     namespaceSelector: withNumber(1, selectorFields.namespaceSelector),
     objectSelector: withNumber(2, selectorFields.objectSelector),
@@ -63,7 +63,7 @@ export const matchResources = object(
 );
 
 /** Selects the requests that a policy applies to. */
-export type MatchResources = ValueOf<typeof matchResources>;
+export type MatchResources = ValueOf<typeof matchResourcesSchema>;
 
 /** Fills in defaults. */
 export const withSelectors = <T extends Selectors>(selectors: T): T => ({

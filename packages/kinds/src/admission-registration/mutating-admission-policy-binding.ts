@@ -3,14 +3,16 @@ import { admissionKind, admissionRegistration, countingChangesOf } from './admis
 import { bindingColumns, bindingErrors, bindingFields, withBindingDefaults } from './binding.ts';
 import { mutatedOperationErrors } from './mutated-operations.ts';
 
-const spec = object(bindingFields, {
+const specSchema = object(bindingFields, {
   publication: publicationOf(
     { ...admissionRegistration, kind: 'MutatingAdmissionPolicyBindingSpec' },
     'The bound policy, the requests it applies to and its parameters.',
   ),
 });
 
-const fields = { spec: field(2, spec, 'The bound policy, the requests it applies to and its parameters.', 'always') };
+const fields = {
+  spec: field(2, specSchema, 'The bound policy, the requests it applies to and its parameters.', 'always'),
+};
 
 export type MutatingAdmissionPolicyBinding = ObjectOf<typeof fields>;
 

@@ -20,7 +20,7 @@ import {
 import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
 import { failurePolicy } from './failure-policy.ts';
-import { matchConditions } from './match-conditions.ts';
+import { matchConditionsField } from './match-conditions.ts';
 import { mutatedOperationErrors } from './mutated-operations.ts';
 import { addPolicyErrors, addVariableErrors, paramKindColumn, policyFields, withPolicyDefaults } from './policy.ts';
 import { reinvocationPolicyErrors } from './reinvocation-policy.ts';
@@ -46,7 +46,7 @@ const jsonPatch = object(
   { publication: publication('JSONPatch', 'Changes an object by a JSON patch.') },
 );
 
-const mutation = object(
+const mutationSchema = object(
   {
     patchType: field(2, string, 'ApplyConfiguration or JSONPatch.', 'always'),
     applyConfiguration: field(3, applyConfiguration, 'The change, if patchType is ApplyConfiguration.'),
@@ -57,16 +57,16 @@ const mutation = object(
   },
 );
 
-export type Mutation = ValueOf<typeof mutation>;
+export type Mutation = ValueOf<typeof mutationSchema>;
 
-const spec = object(
+const specSchema = object(
   {
     paramKind: withNumber(1, policyFields.paramKind),
     matchConstraints: withNumber(2, policyFields.matchConstraints),
     variables: withNumber(3, policyFields.variables),
-    mutations: field(4, list(mutation, 'atomic'), 'Changes, made in this order.'),
+    mutations: field(4, list(mutationSchema, 'atomic'), 'Changes, made in this order.'),
     failurePolicy: withNumber(5, failurePolicy),
-    matchConditions: withNumber(6, matchConditions),
+    matchConditions: withNumber(6, matchConditionsField),
     reinvocationPolicy: field(
       7,
       string,
@@ -78,7 +78,7 @@ const spec = object(
   },
 );
 
-const fields = { spec: field(2, spec, 'Mutations of the policy and the requests they apply to.', 'always') };
+const fields = { spec: field(2, specSchema, 'Mutations of the policy and the requests they apply to.', 'always') };
 
 export type MutatingAdmissionPolicy = ObjectOf<typeof fields>;
 
@@ -127,7 +127,7 @@ function* policyErrors({ spec }: MutatingAdmissionPolicy): SyncTask<FieldError[]
 /** By patch type, the field of its expression. */
 const members = { ApplyConfiguration: 'applyConfiguration', JSONPatch: 'jsonPatch' } as const;
 type PatchType = keyof typeof members;
-const patchTypes = Object.keys(members) as PatchType[];
+const patchTypes: readonly PatchType[] = ['ApplyConfiguration', 'JSONPatch'];
 
 function addMutationErrors(errors: FieldErrors, at: string, mutation: Mutation, check: ExpressionChecker): void {
   const { patchType } = mutation;

@@ -12,7 +12,7 @@ import {
 import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
 import { reinvocationPolicyErrors } from './reinvocation-policy.ts';
 import {
-  matchConditions,
+  matchConditionsField,
   webhookColumns,
   webhookFields,
   webhookRequired,
@@ -20,7 +20,7 @@ import {
   withWebhookDefaults,
 } from './webhook.ts';
 
-const webhook = object(
+const webhookSchema = object(
   {
     ...webhookFields,
     objectSelector: withNumber(11, webhookFields.objectSelector),
@@ -30,7 +30,7 @@ const webhook = object(
       'Never: the webhook is called once per request. IfNeeded: it is called again if the object was changed after its call. Defaults to Never.',
       'given',
     ),
-    matchConditions: withNumber(12, matchConditions),
+    matchConditions: withNumber(12, matchConditionsField),
   },
   {
     publication: publicationOf(
@@ -42,10 +42,10 @@ const webhook = object(
 );
 
 const fields = {
-  webhooks: field(2, list(webhook, { key: 'name' }), 'Webhooks and the operations that they are called for.'),
+  webhooks: field(2, list(webhookSchema, { key: 'name' }), 'Webhooks and the operations that they are called for.'),
 };
 
-export type MutatingWebhook = ValueOf<typeof webhook>;
+export type MutatingWebhook = ValueOf<typeof webhookSchema>;
 export type MutatingWebhookConfiguration = ObjectOf<typeof fields>;
 
 export const mutatingWebhookConfiguration = defineKind({
@@ -55,7 +55,7 @@ export const mutatingWebhookConfiguration = defineKind({
   singular: 'mutatingwebhookconfiguration',
   description: 'Webhooks that accept or reject objects and may change them.',
   fields,
-  defaults: (object) => (object.webhooks ? { ...object, webhooks: object.webhooks.map(withDefaults) } : object),
+  defaults: (written) => (written.webhooks ? { ...written, webhooks: written.webhooks.map(withDefaults) } : written),
   prepare: countingChangesOf('webhooks'),
   validateInSteps: ({ webhooks = [] }) =>
     webhooksErrors(webhooks, (at, { reinvocationPolicy }) =>

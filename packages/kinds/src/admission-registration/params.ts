@@ -17,7 +17,7 @@ import {
 } from '@cluster-apiserver/model';
 import { admissionRegistration } from './admission-registration.ts';
 
-export const paramKind = object(
+export const paramKindSchema = object(
   {
     apiVersion: field(1, string, 'API group and version, such as rules.example.com/v1.'),
     kind: field(2, string, 'Kind of the parameters.'),
@@ -32,9 +32,9 @@ export const paramKind = object(
 );
 
 /** The kind of the objects that a policy takes its parameters from. */
-export type ParamKind = ValueOf<typeof paramKind>;
+export type ParamKind = ValueOf<typeof paramKindSchema>;
 
-export const paramRef = object(
+export const paramRefSchema = object(
   {
     name: field(1, string, 'Name of the object. Either this or selector is set.'),
     namespace: field(
@@ -64,7 +64,7 @@ export const paramRef = object(
 );
 
 /** Which objects of that kind a binding takes. */
-export type ParamRef = ValueOf<typeof paramRef>;
+export type ParamRef = ValueOf<typeof paramRefSchema>;
 
 export function paramKindErrors(at: string, { apiVersion = '', kind = '' }: ParamKind): FieldError[] {
   return [

@@ -19,8 +19,8 @@ import { admissionRegistration } from './admission-registration.ts';
 import type { ExpressionChecker } from './expressions.ts';
 import { failurePolicyErrors } from './failure-policy.ts';
 import { addMatchConditionErrors, type MatchCondition } from './match-conditions.ts';
-import { matchErrors, matchResources, withMatchDefaults } from './match-resources.ts';
-import { paramKind, paramKindErrors } from './params.ts';
+import { matchErrors, matchResourcesSchema, withMatchDefaults } from './match-resources.ts';
+import { paramKindSchema, paramKindErrors } from './params.ts';
 
 const variable = object(
   {
@@ -47,10 +47,10 @@ export type Variable = ValueOf<typeof variable>;
 
 export const policyFields = {
   paramKind: jsonField(
-    paramKind,
+    paramKindSchema,
     'Kind of the objects that hold the parameters of the policy. Without it there are no parameters.',
   ),
-  matchConstraints: jsonField(matchResources, 'Requests that the policy applies to.'),
+  matchConstraints: jsonField(matchResourcesSchema, 'Requests that the policy applies to.'),
   variables: jsonField(list(variable, { key: 'name' }), 'Variables that later expressions can use.'),
 };
 

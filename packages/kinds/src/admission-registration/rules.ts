@@ -14,7 +14,7 @@ import {
 } from '@cluster-apiserver/model';
 import { admissionRegistration } from './admission-registration.ts';
 
-const rule = object(
+const ruleSchema = object(
   {
     apiGroups: field(
       1,
@@ -36,7 +36,7 @@ const rule = object(
   {},
 );
 
-const operations = field(
+const operationsField = field(
   1,
   list(string, 'atomic'),
   'CREATE, UPDATE, DELETE, CONNECT or * for all of them, which stands alone.',
@@ -46,9 +46,9 @@ const publishedRule = (kind: string, description: string) =>
   publicationOf({ ...admissionRegistration, kind }, description);
 
 export const ruleWithOperations = object(
-  { operations },
+  { operations: operationsField },
   {
-    embedded: { schema: rule, number: 2 },
+    embedded: { schema: ruleSchema, number: 2 },
     publication: publishedRule('RuleWithOperations', 'Operations on resources. All of its members must match.'),
   },
 );

@@ -15,7 +15,7 @@ import {
 import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
 import { bindingColumns, bindingErrors, bindingFields, withBindingDefaults } from './binding.ts';
 
-const spec = object(
+const specSchema = object(
   {
     ...bindingFields,
     validationActions: field(
@@ -32,7 +32,9 @@ const spec = object(
   },
 );
 
-const fields = { spec: field(2, spec, 'The bound policy, the requests it applies to and its parameters.', 'always') };
+const fields = {
+  spec: field(2, specSchema, 'The bound policy, the requests it applies to and its parameters.', 'always'),
+};
 
 export type ValidatingAdmissionPolicyBinding = ObjectOf<typeof fields>;
 

@@ -26,13 +26,13 @@ import {
 import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
 import { failurePolicy } from './failure-policy.ts';
-import { matchConditions } from './match-conditions.ts';
+import { matchConditionsField } from './match-conditions.ts';
 import { addPolicyErrors, addVariableErrors, paramKindColumn, policyFields, withPolicyDefaults } from './policy.ts';
 
 const publication = (kind: string, description: string, requiredFields: readonly string[] = []) =>
   publicationOf({ ...admissionRegistration, kind }, description, requiredFields);
 
-const validation = object(
+const validationSchema = object(
   {
     expression: field(
       1,
@@ -58,7 +58,7 @@ const validation = object(
   },
 );
 
-export type Validation = ValueOf<typeof validation>;
+export type Validation = ValueOf<typeof validationSchema>;
 
 const auditAnnotation = object(
   {
@@ -75,18 +75,18 @@ const auditAnnotation = object(
 
 export type AuditAnnotation = ValueOf<typeof auditAnnotation>;
 
-const spec = object(
+const specSchema = object(
   {
     paramKind: withNumber(1, policyFields.paramKind),
     matchConstraints: withNumber(2, policyFields.matchConstraints),
-    validations: field(3, list(validation, 'atomic'), 'Rules that matching requests must meet.'),
+    validations: field(3, list(validationSchema, 'atomic'), 'Rules that matching requests must meet.'),
     failurePolicy: withNumber(4, failurePolicy),
     auditAnnotations: field(
       5,
       list(auditAnnotation, 'atomic'),
       'Annotations of the audit events of matching requests.',
     ),
-    matchConditions: withNumber(6, matchConditions),
+    matchConditions: withNumber(6, matchConditionsField),
     variables: withNumber(7, policyFields.variables),
   },
   {
@@ -124,7 +124,7 @@ const condition = object(
   },
 );
 
-const status = object(
+const statusSchema = object(
   {
     observedGeneration: field(1, int64, 'Generation of the policy that the status refers to.'),
     typeChecking: field(
@@ -147,8 +147,8 @@ const status = object(
 );
 
 const fields = {
-  spec: field(2, spec, 'Rules of the policy and the requests they apply to.', 'always'),
-  status: field(3, status, 'Current state of the policy.', 'always'),
+  spec: field(2, specSchema, 'Rules of the policy and the requests they apply to.', 'always'),
+  status: field(3, statusSchema, 'Current state of the policy.', 'always'),
 };
 
 export type ValidatingAdmissionPolicy = ObjectOf<typeof fields>;

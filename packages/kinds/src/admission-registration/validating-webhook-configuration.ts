@@ -10,7 +10,7 @@ import {
 } from '@cluster-apiserver/model';
 import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
 import {
-  matchConditions,
+  matchConditionsField,
   webhookColumns,
   webhookFields,
   webhookRequired,
@@ -22,7 +22,7 @@ const webhook = object(
   {
     ...webhookFields,
     objectSelector: withNumber(10, webhookFields.objectSelector),
-    matchConditions: withNumber(11, matchConditions),
+    matchConditions: withNumber(11, matchConditionsField),
   },
   {
     publication: publicationOf(
@@ -47,7 +47,8 @@ export const validatingWebhookConfiguration = defineKind({
   singular: 'validatingwebhookconfiguration',
   description: 'Webhooks that accept or reject objects without changing them.',
   fields,
-  defaults: (object) => (object.webhooks ? { ...object, webhooks: object.webhooks.map(withWebhookDefaults) } : object),
+  defaults: (written) =>
+    written.webhooks ? { ...written, webhooks: written.webhooks.map(withWebhookDefaults) } : written,
   prepare: countingChangesOf('webhooks'),
   validateInSteps: ({ webhooks = [] }) => webhooksErrors(webhooks),
   columns: webhookColumns,

@@ -22,7 +22,7 @@ import {
 import { addClientConfigErrors, clientConfig, withServicePort } from './client-config.ts';
 import { type ExpressionChecker, expressionChecker, noNames } from './expressions.ts';
 import { failurePolicy, failurePolicyErrors } from './failure-policy.ts';
-import { addMatchConditionErrors, type MatchCondition, matchConditions } from './match-conditions.ts';
+import { addMatchConditionErrors, type MatchCondition, matchConditionsField } from './match-conditions.ts';
 import { selectorErrors, selectorFields, withSelectors } from './match-resources.ts';
 import { addRuleErrors, ruleWithOperations, withScopes } from './rules.ts';
 
@@ -63,7 +63,7 @@ export type Webhook = FieldValues<typeof webhookFields> & { matchConditions?: Ma
 
 export const webhookRequired = ['name', 'clientConfig', 'sideEffects', 'admissionReviewVersions'];
 
-export { matchConditions };
+export { matchConditionsField };
 
 const defaultTimeoutSeconds = 10;
 

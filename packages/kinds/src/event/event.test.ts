@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { services } from '../../test/services.ts';
-import { event } from './event.ts';
+import { createEventKind } from './event.ts';
 
 test.each([
   [3600, 3600],
   [0, undefined],
 ])('events that are retained for %j seconds are stored for %j seconds', (eventLifetimeSeconds, expected) => {
-  expect(event({ ...services, eventLifetimeSeconds }).timeToLiveSeconds).toBe(expected);
+  expect(createEventKind({ ...services, eventLifetimeSeconds }).timeToLiveSeconds).toBe(expected);
 });

@@ -74,7 +74,7 @@ const fields = {
 export type Event = ObjectOf<typeof fields>;
 
 /** A best-effort report about an object, which expires after a while. */
-export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
+export const createEventKind = ({ eventLifetimeSeconds }: KindServices): Kind =>
   defineKind({
     ...core,
     kind: 'Event',
@@ -116,7 +116,7 @@ export const event = ({ eventLifetimeSeconds }: KindServices): Kind =>
 export function validateEvent(event: Event, reporter: 'reportingComponent' | 'reportingController'): FieldError[] {
   const errors = event.eventTime === null ? validateCoreEvent(event) : validateNewEvent(event, reporter);
   // The reference lets an event about nothing pass in some namespaces; the specification requires the field.
-  if (Object.keys(event.involvedObject).length === 0 && errors.every(({ field }) => field !== involvedNamespace))
+  if (Object.keys(event.involvedObject).length === 0 && errors.every((error) => error.field !== involvedNamespace))
     errors.unshift(required('involvedObject'));
   return errors;
 }
@@ -159,5 +159,5 @@ function validateNewEvent(event: Event, reporter: string): FieldError[] {
 }
 
 /** Bytes, though the text says characters: kube-apiserver measures with Go's `len` and has this text. */
-const maxLengthErrors = (field: string, text: string, bytesMax: number): FieldError[] =>
-  Buffer.byteLength(text) > bytesMax ? [invalidValue(field, '', `can have at most ${bytesMax} characters`)] : [];
+const maxLengthErrors = (at: string, text: string, bytesMax: number): FieldError[] =>
+  Buffer.byteLength(text) > bytesMax ? [invalidValue(at, '', `can have at most ${bytesMax} characters`)] : [];

@@ -19,7 +19,7 @@ import { type Event, eventSource, namesInEventsV1, validateEvent } from './event
 
 const group = { group: 'events.k8s.io', version: 'v1' };
 
-const series = object(
+const seriesSchema = object(
   {
     count: field(1, int32, 'Occurrences up to the last heartbeat.'),
     lastObservedTime: field(2, microTime, 'Time of the last occurrence observed.', 'always'),
@@ -39,7 +39,7 @@ export const eventOfEvents = (stored: Kind): Kind =>
       eventTime: field(2, microTime, 'When the event was first observed.', 'always'),
       series: field(
         3,
-        series,
+        seriesSchema,
         'Set if this event is part of a series of identical events; absent for a single occurrence.',
       ),
       reportingController: field(
@@ -101,7 +101,7 @@ const validateNew = ({
   ...validateSeries(series),
   ...Object.entries({ firstTimestamp, lastTimestamp, count, source })
     .filter(([, given]) => given && (typeof given !== 'object' || Object.keys(given).length > 0))
-    .map(([name]) => invalidValue(name, '', 'needs to be unset')),
+    .map(([unset]) => invalidValue(unset, '', 'needs to be unset')),
 ];
 
 const validateSeries = (series: Event['series']): FieldError[] => [
@@ -130,5 +130,5 @@ const validateUpdate = (event: Event, current: Event): FieldError[] => [
   ...(sameJson(event.series, current.series) ? [] : validateSeries(event.series)),
   ...Object.entries(unchanging)
     .filter(([, name]) => !sameJson(event[name], current[name]))
-    .map(([field, name]) => invalidValue(field, event[name] ?? '', 'field is immutable')),
+    .map(([reported, name]) => invalidValue(reported, event[name] ?? '', 'field is immutable')),
 ];

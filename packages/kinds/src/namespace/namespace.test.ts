@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { decode, type KubeObject } from '@cluster-apiserver/model';
-import { namespace } from './namespace.ts';
+import { namespaceKind } from './namespace.ts';
 
 const made = (fields: object): KubeObject =>
-  decode(namespace.schema, { metadata: { name: 'team' }, ...fields }, () => {}) as KubeObject;
+  decode(namespaceKind.schema, { metadata: { name: 'team' }, ...fields }, () => {}) as KubeObject;
 const errorsOf = (fields: object): string[] =>
-  (namespace.validate?.(made(fields), undefined) ?? []).map(({ field }) => field);
+  (namespaceKind.validate?.(made(fields), undefined) ?? []).map(({ field }) => field);
 const deleted = { metadata: { name: 'team', deletionTimestamp: '2026-01-01T00:00:00Z' } };
 
 test.each<[string, object, readonly string[]]>([
@@ -13,7 +13,7 @@ test.each<[string, object, readonly string[]]>([
   ['the one of its content', { finalizers: ['kubernetes'] }, ['kubernetes']],
   ['another one', { finalizers: ['a.example/b'] }, ['a.example/b', 'kubernetes']],
 ])('a new namespace with %s is active and has the finalizer of its content', (_, spec, finalizers) => {
-  expect(namespace.prepare?.(made({ spec }), undefined)).toMatchObject({
+  expect(namespaceKind.prepare?.(made({ spec }), undefined)).toMatchObject({
     metadata: { labels: { 'kubernetes.io/metadata.name': 'team' } },
     spec: { finalizers },
     status: { phase: 'Active' },
@@ -22,7 +22,7 @@ test.each<[string, object, readonly string[]]>([
 
 test('an update sets the label of the name, and neither finalizers nor phase', () => {
   const next = made({ status: { phase: 'Terminating' } });
-  expect(namespace.prepare?.(next, next)).toEqual({
+  expect(namespaceKind.prepare?.(next, next)).toEqual({
     ...next,
     metadata: { name: 'team', labels: { 'kubernetes.io/metadata.name': 'team' } },
   });

@@ -24,7 +24,7 @@ const nameLabel = 'kubernetes.io/metadata.name';
 
 const core = { group: '', version: 'v1' };
 
-const spec = object(
+const specSchema = object(
   {
     finalizers: field(
       1,
@@ -55,7 +55,7 @@ const condition = object(
 
 export type NamespaceCondition = ValueOf<typeof condition>;
 
-const status = object(
+const statusSchema = object(
   {
     phase: field(1, string, 'Active, or Terminating once the namespace is being deleted.'),
     conditions: field(2, list(condition, { key: 'type' }), 'Conditions of the deletion, such as remaining content.'),
@@ -66,14 +66,14 @@ const status = object(
 );
 
 const fields = {
-  spec: field(2, spec, 'Finalizers of the namespace.', 'always'),
-  status: field(3, status, 'Current state of the namespace.', 'always'),
+  spec: field(2, specSchema, 'Finalizers of the namespace.', 'always'),
+  status: field(3, statusSchema, 'Current state of the namespace.', 'always'),
 };
 
 export type Namespace = ObjectOf<typeof fields>;
 
 /** A scope for names and permissions. */
-export const namespace = defineKind({
+export const namespaceKind = defineKind({
   ...core,
   kind: 'Namespace',
   plural: 'namespaces',

@@ -20,7 +20,7 @@ import {
 } from '@cluster-apiserver/model';
 import { rbac } from './rbac.ts';
 
-const subject = object(
+const subjectSchema = object(
   {
     kind: field(1, string, 'User, Group or ServiceAccount.', 'always'),
     apiGroup: field(
@@ -45,7 +45,7 @@ const subject = object(
   },
 );
 
-const roleRef = object(
+const roleRefSchema = object(
   {
     apiGroup: field(
       1,
@@ -64,10 +64,10 @@ const roleRef = object(
 
 /** In the order of upstream's answers. */
 const fields = {
-  subjects: field(2, list(subject, 'atomic'), 'Users, groups and service accounts that the role is granted to.'),
+  subjects: field(2, list(subjectSchema, 'atomic'), 'Users, groups and service accounts that the role is granted to.'),
   roleRef: field(
     3,
-    roleRef,
+    roleRefSchema,
     'Role that is granted. It cannot be changed: delete the binding and create another one instead.',
     'always',
   ),
@@ -143,8 +143,8 @@ function addSubjectErrors(
   }
 }
 
-const subjectsColumn = (name: string, kind: string, what: string): Column<Binding> => ({
-  name,
+const subjectsColumn = (title: string, kind: string, what: string): Column<Binding> => ({
+  name: title,
   description: `${what} that the role is granted to.`,
   wide: true,
   value: ({ subjects = [] }) =>

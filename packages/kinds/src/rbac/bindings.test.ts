@@ -8,7 +8,7 @@ const { group: apiGroup } = rbac;
 const roleRef = { apiGroup, kind: 'ClusterRole', name: 'r' };
 /** A binding as a writer means it. */
 const bound = (kind: Kind, fields: object): KubeObject => {
-  const object = decode(kind.schema, { metadata: { name: 'x' }, roleRef, ...fields }, () => {}) as KubeObject;
+  const object = decode(kind.schema, { metadata: { name: 'x' }, roleRef, ...fields }, () => {});
   return kind.defaults?.(object) ?? object;
 };
 const errorsOf = (kind: Kind, fields: object, current?: object): string[] =>

@@ -17,7 +17,7 @@ import {
 import { policyRuleErrors, policyRules } from './policy-rule.ts';
 import { clusterScoped, rbac, rbacKind } from './rbac.ts';
 
-const aggregationRule = object(
+const aggregationRuleSchema = object(
   {
     clusterRoleSelectors: field(
       1,
@@ -33,13 +33,13 @@ const aggregationRule = object(
   },
 );
 
-export type AggregationRule = ValueOf<typeof aggregationRule>;
+export type AggregationRule = ValueOf<typeof aggregationRuleSchema>;
 
 const fields = {
   rules: field(2, policyRules, 'Permissions that the role contains.', 'nullIfEmpty'),
   aggregationRule: field(
     3,
-    aggregationRule,
+    aggregationRuleSchema,
     'Makes the server fill in the rules from other ClusterRoles; it overwrites rules that are set by hand.',
   ),
 };

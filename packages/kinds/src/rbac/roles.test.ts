@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { decode, type Kind, type KubeObject } from '@cluster-apiserver/model';
+import { decode, type Kind } from '@cluster-apiserver/model';
 import { clusterRole } from './cluster-role.ts';
 import { role } from './role.ts';
 
 const errorsOf = (kind: Kind, fields: object): string[] => {
-  const object = decode(kind.schema, { metadata: { name: 'x' }, ...fields }, () => {}) as KubeObject;
+  const object = decode(kind.schema, { metadata: { name: 'x' }, ...fields }, () => {});
   return (kind.validate?.(object, undefined) ?? []).map(
     ({ field, reason, message }) => `${field} ${reason} ${message}`,
   );

@@ -1,5 +1,5 @@
 import {
-  type AccessQuestion,
+  type AccessAttributes,
   addLabelRequirementErrors,
   addRequirementValuesErrors,
   field,
@@ -91,12 +91,12 @@ export const accessFields = {
 };
 
 /** The action to check: on a resource or on a non-resource URL. Exactly one of them must be set. */
-export type AccessAttributes = FieldValues<typeof accessFields>;
+export type ReviewedAccess = FieldValues<typeof accessFields>;
 
 export function accessErrors({
   resourceAttributes: resource,
   nonResourceAttributes: path,
-}: AccessAttributes): FieldError[] {
+}: ReviewedAccess): FieldError[] {
   if (resource && path)
     return [
       invalidValue('spec.nonResourceAttributes', path, 'cannot be specified in combination with resourceAttributes'),
@@ -145,15 +145,15 @@ const addFieldRequirementErrors: typeof addLabelRequirementErrors = (errors, at,
 };
 
 /** The attributes for authorization, and the problems of the review that could not be converted. */
-export function accessQuestion(
-  user: AccessQuestion['user'],
-  { resourceAttributes: resource, nonResourceAttributes: path }: AccessAttributes,
-): { readonly question: AccessQuestion; readonly problems: readonly string[] } {
-  if (!resource) return { question: { user, verb: path?.verb ?? '', path: path?.path ?? '' }, problems: [] };
+export function toAccessAttributes(
+  user: AccessAttributes['user'],
+  { resourceAttributes: resource, nonResourceAttributes: path }: ReviewedAccess,
+): { readonly attributes: AccessAttributes; readonly problems: readonly string[] } {
+  if (!resource) return { attributes: { user, verb: path?.verb ?? '', path: path?.path ?? '' }, problems: [] };
   const { verb = '', group = '', version, subresource, namespace, name } = resource;
   const fields = resource.fieldSelector && readFieldSelector(resource.fieldSelector);
   const labels = resource.labelSelector && readLabelSelector(resource.labelSelector);
-  const question = {
+  const attributes = {
     user,
     verb,
     path: '',
@@ -168,7 +168,7 @@ export function accessQuestion(
       ...(labels?.selector && { labelSelector: labels.selector }),
     },
   };
-  return { question, problems: [...ignoredParts('fieldSelector', fields), ...ignoredParts('labelSelector', labels)] };
+  return { attributes, problems: [...ignoredParts('fieldSelector', fields), ...ignoredParts('labelSelector', labels)] };
 }
 
 const ignoredParts = (name: string, read: ReturnType<typeof readFieldSelector> | undefined): string[] =>

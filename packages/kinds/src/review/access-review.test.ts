@@ -1,7 +1,7 @@
 import { callUntil, systemClock } from '@cluster-apiserver/base';
 import {
   type AccessDecision,
-  type AccessQuestion,
+  type AccessAttributes,
   type KubeObject,
   type Review,
   StatusError,
@@ -19,13 +19,13 @@ async function answer(
   kind: string,
   spec: object,
   decision: AccessDecision = { verdict: 'noOpinion' },
-): Promise<{ spec: unknown; status: unknown; asked: AccessQuestion[] }> {
-  const asked: AccessQuestion[] = [];
+): Promise<{ spec: unknown; status: unknown; asked: AccessAttributes[] }> {
+  const asked: AccessAttributes[] = [];
   const all = reviews({
     clock: systemClock,
     authenticateToken: () => Promise.reject(new Error('no token is asked about')),
-    authorize: (question) => {
-      asked.push(question);
+    authorize: (attributes) => {
+      asked.push(attributes);
       return decision;
     },
     rulesOf: () => ({ resource: [], nonResource: [], incomplete: false }),

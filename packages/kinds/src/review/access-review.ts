@@ -17,7 +17,7 @@ import {
   string,
   type UserInfo,
 } from '@cluster-apiserver/model';
-import { accessErrors, accessFields, accessQuestion, authorization } from './access-attributes.ts';
+import { accessErrors, accessFields, toAccessAttributes, authorization } from './access-attributes.ts';
 import type { ReviewServices } from './services.ts';
 
 const status = object(
@@ -47,7 +47,7 @@ const selfSpec = object(accessFields, {
   ),
 });
 
-const spec = object(
+const specSchema = object(
   {
     ...accessFields,
     user: field(3, string, 'User whose permission is checked. If groups are empty, the user has no groups.'),
@@ -68,10 +68,10 @@ const common = {
   requiredFields: ['spec'],
 };
 const statusField = field(3, status, 'Filled by the server.', 'always');
-const fields = { spec: field(2, spec, 'What is asked.', 'always'), status: statusField };
+const fields = { spec: field(2, specSchema, 'What is asked.', 'always'), status: statusField };
 const selfFields = { spec: field(2, selfSpec, 'What is asked.', 'always'), status: statusField };
 
-/** A question of the requester about any user; about itself, it has no subject. */
+/** A review of any user. A review of the requester itself names no user. */
 type AccessReview = ObjectOf<typeof fields>;
 
 export const selfSubjectAccessReview = (services: ReviewServices): Review =>
@@ -130,8 +130,8 @@ async function answerReview(
   user: UserInfo,
   call: Call,
 ): Promise<AccessReview> {
-  const { question, problems } = accessQuestion(user, review.spec);
-  const { verdict, reason, error } = await authorize(question, call);
+  const { attributes, problems } = toAccessAttributes(user, review.spec);
+  const { verdict, reason, error } = await authorize(attributes, call);
   if (verdict === 'notReady') throw decisionNotReady();
   const evaluationError = [...(error ? [error.message] : []), ...problems].join('; ');
   return {

@@ -50,7 +50,7 @@ const spec = object(
   },
 );
 
-const status = object(
+const statusSchema = object(
   {
     resourceRules: field(1, list(resourceRule, 'atomic'), 'Verbs that are allowed on resources.', 'always'),
     nonResourceRules: field(
@@ -78,7 +78,7 @@ const status = object(
 
 const fields = {
   spec: field(2, spec, 'What is asked.', 'always'),
-  status: field(3, status, 'Filled by the server.', 'always'),
+  status: field(3, statusSchema, 'Filled by the server.', 'always'),
 };
 
 /** Lists the rules that apply to the requester. */

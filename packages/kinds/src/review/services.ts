@@ -1,15 +1,15 @@
 import type { Call, Clock } from '@cluster-apiserver/base';
-import type { AccessDecision, AccessQuestion, AccessRules, UserInfo } from '@cluster-apiserver/model';
+import type { AccessDecision, AccessAttributes, AccessRules, UserInfo } from '@cluster-apiserver/model';
 
 /** The services of the server that reviews use. */
 export interface ReviewServices {
   readonly clock: Clock;
   /** Whose a token is, for one of the audiences, or for this API where none are named. */
-  authenticateToken(token: string, audiences: readonly string[], call: Call): Promise<TokenHolder>;
+  readonly authenticateToken: (token: string, audiences: readonly string[], call: Call) => Promise<TokenHolder>;
   /** The attributes of a request that authorizers decide by. */
-  authorize(question: AccessQuestion, call: Call): AccessDecision | Promise<AccessDecision>;
+  readonly authorize: (attributes: AccessAttributes, call: Call) => AccessDecision | Promise<AccessDecision>;
   /** The rules that apply to a user in a namespace, as far as they can be listed. */
-  rulesOf(user: UserInfo, namespace: string, call: Call): AccessRules | Promise<AccessRules>;
+  readonly rulesOf: (user: UserInfo, namespace: string, call: Call) => AccessRules | Promise<AccessRules>;
 }
 
 export type TokenHolder =

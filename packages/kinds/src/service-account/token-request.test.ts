@@ -8,9 +8,11 @@ const account: KubeObject = { metadata: { name: 'robot', namespace: 'team', uid:
 
 let issued: unknown[];
 let warned: string[];
+let annotated: string[][];
 beforeEach(() => {
   issued = [];
   warned = [];
+  annotated = [];
 });
 
 function ask(spec: string, lifetimeSecondsMax?: number, uid = ''): Promise<KubeObject> {
@@ -19,12 +21,16 @@ function ask(spec: string, lifetimeSecondsMax?: number, uid = ''): Promise<KubeO
     lifetimeSecondsMax,
     issue: async (...asked) => {
       issued.push(asked);
-      return { token: 'signed', issuedAtMs };
+      return { token: 'signed', issuedAtMs, credentialId: 'JTI=1' };
     },
   };
   const { schema, create } = tokenRequest(tokens);
   const { value } = parseJson(`{"metadata":{"name":"robot","namespace":"team","uid":"${uid}"},"spec":${spec}}`);
-  return create(account, decode(schema, value, () => {}) as KubeObject, (text) => warned.push(text));
+  return create(
+    account,
+    decode(schema, value, () => {}),
+    { warn: (text) => warned.push(text), annotate: (...annotation) => annotated.push(annotation) },
+  );
 }
 
 const refusal = async (spec: string): Promise<StatusError> => {
@@ -57,6 +63,7 @@ describe('a token is issued', () => {
       ],
     ]);
     expect(warned).toEqual([]);
+    expect(annotated).toEqual([['authentication.kubernetes.io/issued-credential-id', 'JTI=1']]);
   });
 
   test('for at most the maximum lifetime, with a warning for longer requests', async () => {
@@ -132,4 +139,11 @@ describe('no token is issued', () => {
       message: `cannot bind token to object of type ${type}`,
     });
   });
+});
+
+test('the UID of another account is a conflict, and that of this one is not', async () => {
+  const error = await ask('{}', undefined, 'u-2').catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: 409, reason: 'Conflict', message: expect.stringContaining('u-2') });
+  expect(issued).toEqual([]);
+  expect(await ask('{}', undefined, 'u-1')).toMatchObject({ status: { token: 'signed' } });
 });

@@ -17,6 +17,7 @@ import {
   type StatusError,
   string,
   type Subresource,
+  type SubresourceReports,
   time,
   type ObjectOf,
   type ValueOf,
@@ -94,8 +95,11 @@ export const tokenRequest = (tokens: ServiceAccountTokens): Subresource =>
     description: 'Requests a token for a service account.',
     fields,
     requiredFields: ['spec'],
-    create: (account, request, warn) => issued(tokens, account, request, warn),
+    create: (account, request, reports) => issued(tokens, account, request, reports),
   });
+
+/** Tells which requests a leaked token was used for: their users have the same ID as `credential-id`. */
+const issuedCredentialIdKey = 'authentication.kubernetes.io/issued-credential-id';
 
 const lifetimeSecondsFallback = 3600;
 const lifetimeSecondsLeast = 600;
@@ -105,7 +109,7 @@ async function issued(
   tokens: ServiceAccountTokens,
   { metadata }: KubeObject,
   request: TokenRequest,
-  warn: (text: string) => void,
+  { warn, annotate }: SubresourceReports,
 ): Promise<TokenRequest> {
   const { audiences: asked, boundObjectRef } = request.spec;
   requireUid(request, metadata);
@@ -116,7 +120,9 @@ async function issued(
     warn(`requested expiration of ${lifetime} seconds shortened to ${lifetimeSeconds} seconds`);
   const audiences = asked.length > 0 ? asked : tokens.audiences;
   const { namespace = '', name = '', uid = '' } = metadata; // a stored object has all of them
-  const { token, issuedAtMs } = await tokens.issue({ namespace, name, uid }, { audiences, lifetimeSeconds });
+  const account = { namespace, name, uid };
+  const { token, issuedAtMs, credentialId } = await tokens.issue(account, { audiences, lifetimeSeconds });
+  annotate(issuedCredentialIdKey, credentialId);
   return {
     ...request,
     metadata: { ...request.metadata, creationTimestamp: formatTime(issuedAtMs) },

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../json/json-object.ts';
-import { invariant, setOwn } from '@cluster-apiserver/base';
+import { type JsonObject, isObjectOrRawNumber, requireList, requireObject } from '../json/json-object.ts';
+import { invariant, setOwn, unreachable } from '@cluster-apiserver/base';
 import { type Integer, isRawNumber, rawNumber } from '../json/raw-number.ts';
 import { zero } from '../schema/decode.ts';
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
@@ -25,7 +25,7 @@ import {
  * the value that the same object has as parsed JSON, so it is decoded, checked and made canonical like any other.
  */
 export const encodeMessage = (schema: ObjectSchema, value: object): Uint8Array =>
-  encodeWith((to) => writeObject(to, schema, value as JsonObject));
+  encodeWith((to) => writeObject(to, schema, requireObject(value)));
 
 /** Entries of a list or map that are written in one step. */
 const stepEntries = 256;
@@ -42,22 +42,23 @@ export function* messageParts(
   levels = stepLevels,
 ): Generator<undefined, readonly Uint8Array[]> {
   const parts: Uint8Array[] = [];
-  for (const field of schema.fields.values()) {
-    const { number, schema: held } = field;
-    const given = (value as JsonObject)[field.name];
+  const members = requireObject(value);
+  for (const { name, number, schema: held } of schema.fields.values()) {
+    const given = members[name];
     if (number === undefined || given === undefined || given === null) continue;
     if (held.type === 'object' && levels > 0) {
-      parts.push(...delimitedParts(number, yield* messageParts(held, given, levels - 1)));
+      parts.push(...delimitedParts(number, yield* messageParts(held, requireObject(given), levels - 1)));
     } else if (held.type === 'list' && held.items.type === 'object' && levels > 0) {
-      parts.push(...(yield* itemParts(number, held.items, given as object[], levels - 1)));
+      parts.push(...(yield* itemParts(number, held.items, requireList(given), levels - 1)));
     } else if (held.type === 'list') {
-      for (const some of inBatches(given as unknown[])) {
+      for (const some of inBatches(requireList(given))) {
         parts.push(encodeWith((to) => writeItems(to, number, held, some)));
         yield;
       }
     } else if (held.type === 'map') {
-      for (const some of inBatches(Object.keys(given))) {
-        parts.push(encodeWith((to) => writeEntries(to, number, held, given as JsonObject, some)));
+      const map = requireObject(given);
+      for (const some of inBatches(Object.keys(map))) {
+        parts.push(encodeWith((to) => writeEntries(to, number, held, map, some)));
         yield;
       }
     } else if (held.type === 'any') {
@@ -79,12 +80,13 @@ export function* messageParts(
 function* itemParts(
   number: number,
   items: ObjectSchema,
-  list: readonly object[],
+  list: readonly unknown[],
   levels: number,
 ): Generator<undefined, readonly Uint8Array[]> {
   const parts: Uint8Array[] = [];
   if (list.length <= fewItems)
-    for (const item of list) parts.push(...delimitedParts(number, yield* messageParts(items, item, levels)));
+    for (const item of list)
+      parts.push(...delimitedParts(number, yield* messageParts(items, requireObject(item), levels)));
   else
     for (const some of inBatches(list)) {
       parts.push(encodeWith((to) => some.forEach((item) => writeValue(to, number, items, item))));
@@ -107,15 +109,18 @@ function delimitedParts(number: number, parts: readonly Uint8Array[]): readonly 
 
 /** JSON.stringify in steps. */
 function* jsonTexts(value: unknown, levels: number): Generator<string> {
-  if (typeof value !== 'object' || value === null || isRawNumber(value) || levels === 0)
-    return yield JSON.stringify(value);
+  if (typeof value !== 'object' || value === null || isRawNumber(value) || levels === 0) {
+    yield JSON.stringify(value);
+    return;
+  }
   const isList = Array.isArray(value);
-  const keys = Object.keys(value);
+  const members: readonly (readonly [string, unknown])[] = Object.entries(value);
+  let separator = '';
   yield isList ? '[' : '{';
-  for (const [at, key] of keys.entries()) {
-    const name = isList ? '' : `${JSON.stringify(key)}:`;
-    yield `${at === 0 ? '' : ','}${name}`;
-    yield* jsonTexts((value as JsonObject)[key], levels - 1);
+  for (const [key, member] of members) {
+    yield isList ? separator : `${separator}${JSON.stringify(key)}:`;
+    yield* jsonTexts(member, levels - 1);
+    separator = ',';
   }
   yield isList ? ']' : '}';
 }
@@ -147,8 +152,8 @@ function writeObject(to: ProtobufWriter, schema: ObjectSchema, value: JsonObject
     const given = value[name];
     // Kind and apiVersion are part of the envelope, and not of the message.
     if (number === undefined || given === undefined || given === null) continue;
-    if (held.type === 'list') writeItems(to, number, held, given as unknown[]);
-    else if (held.type === 'map') writeMap(to, number, held, given as JsonObject);
+    if (held.type === 'list') writeItems(to, number, held, requireList(given));
+    else if (held.type === 'map') writeMap(to, number, held, requireObject(given));
     else writeValue(to, number, held, given);
   }
   const { embedded } = schema;
@@ -175,8 +180,8 @@ function writeEntries(
 /** Every map value is the field with number 2. */
 function writeMapValue(entry: ProtobufWriter, schema: Schema, value: unknown): void {
   // A map holds one value for each key, so a list or map in it is a message of its own, as Kubernetes declares them.
-  if (schema.type === 'list') writeNested(entry, 2, (inner) => writeItems(inner, 1, schema, value as unknown[]));
-  else if (schema.type === 'map') writeNested(entry, 2, (inner) => writeMap(inner, 1, schema, value as JsonObject));
+  if (schema.type === 'list') writeNested(entry, 2, (inner) => writeItems(inner, 1, schema, requireList(value)));
+  else if (schema.type === 'map') writeNested(entry, 2, (inner) => writeMap(inner, 1, schema, requireObject(value)));
   else if (value !== null) writeValue(entry, 2, schema, value);
 }
 
@@ -187,24 +192,24 @@ function writeItems(to: ProtobufWriter, number: number, { items }: ListSchema, l
 function writeValue(to: ProtobufWriter, number: number, schema: Schema, value: unknown): void {
   switch (schema.type) {
     case 'string':
-      writeTag(to, number, delimited).string(value as string);
+      writeTag(to, number, delimited).string(requireText(value));
       return;
     case 'bytes':
-      writeTag(to, number, delimited).bytes(Buffer.from(value as string, 'base64'));
+      writeTag(to, number, delimited).bytes(Buffer.from(requireText(value), 'base64'));
       return;
     case 'boolean':
-      writeTag(to, number, varint).bool(value as boolean);
+      writeTag(to, number, varint).bool(value === true);
       return;
     case 'int32':
     case 'int64':
-      writeTag(to, number, varint).int64(isRawNumber(value) ? value.rawJSON : (value as number));
+      writeTag(to, number, varint).int64(toWireInteger(value));
       return;
     case 'time':
     case 'microTime':
-      writeNested(to, number, (time) => writeTime(time, value as string));
+      writeNested(to, number, (time) => writeTime(time, requireText(value)));
       return;
     case 'object':
-      writeNested(to, number, (object) => writeObject(object, schema, value as JsonObject));
+      writeNested(to, number, (object) => writeObject(object, schema, requireObject(value)));
       return;
     case 'any':
       writeNested(to, number, (any) => writeTag(any, 1, delimited).string(JSON.stringify(value)));
@@ -213,6 +218,17 @@ function writeValue(to: ProtobufWriter, number: number, schema: Schema, value: u
     case 'list':
       invariant(false, 'a list of lists or maps has no place in protobuf');
   }
+}
+
+function requireText(value: unknown): string {
+  invariant(typeof value === 'string', 'a message would hold another text than the object');
+  return value;
+}
+
+function toWireInteger(value: unknown): number | string {
+  if (typeof value === 'number') return value;
+  invariant(isRawNumber(value), 'a message would hold another number than the object');
+  return value.rawJSON;
 }
 
 /** Zeros are written too: a message with nothing in it is the time that is not set. */
@@ -248,13 +264,29 @@ function fieldsInto(value: Record<string, unknown>, schema: ObjectSchema, budget
     spend(budget, 1);
     const { name, schema: held } = field;
     requireType(type, wireType(held), name);
-    if (held.type === 'list') ((value[name] ??= []) as unknown[]).push(readValue(reader, held.items, name, budget));
-    else if (held.type === 'map') readEntry(reader, held, (value[name] ??= {}) as Record<string, unknown>, budget);
-    else if (held.type === 'object')
-      readNested(reader, fieldsInto((value[name] ??= {}) as Record<string, unknown>, held, budget));
+    if (held.type === 'list') listIn(value, name).push(readValue(reader, held.items, name, budget));
+    else if (held.type === 'map') readEntry(reader, held, objectIn(value, name), budget);
+    else if (held.type === 'object') readNested(reader, fieldsInto(objectIn(value, name), held, budget));
     else value[name] = readValue(reader, held, name, budget);
     return true;
   };
+}
+
+/** The list that this message has already, or a new one. */
+function listIn(value: Record<string, unknown>, name: string): unknown[] {
+  const known = value[name];
+  if (Array.isArray(known)) return known;
+  const list: unknown[] = [];
+  value[name] = list;
+  return list;
+}
+
+function objectIn(value: Record<string, unknown>, name: string): Record<string, unknown> {
+  const known = value[name];
+  if (isObjectOrRawNumber(known)) return known;
+  const object: Record<string, unknown> = {};
+  value[name] = object;
+  return object;
 }
 
 function wireType(schema: Schema): typeof varint | typeof delimited {
@@ -331,14 +363,20 @@ function readValue(reader: Reader, schema: Schema, name: string, budget: Budget)
     case 'map':
     case 'list':
       throw new WireError(`${name} holds what has no place in protobuf`);
+    default:
+      return unreachable(schema);
   }
 }
 
 /** A double where it is exact. */
 function readInteger(reader: Reader): Integer {
-  const digits = reader.int64().toString();
-  return Number.isSafeInteger(Number(digits)) ? Number(digits) : rawNumber(digits);
+  const long = reader.int64();
+  const rounded = toDouble(long);
+  if (Number.isSafeInteger(rounded)) return rounded;
+  return rawNumber(String((BigInt(long.high) << 32n) + BigInt(long.low >>> 0)));
 }
+
+const toDouble = ({ high, low }: ReturnType<Reader['int64']>): number => high * 2 ** 32 + (low >>> 0);
 
 /** The first second of year 0 and the last of year 9999, the range of RFC 3339. */
 const secondsRange = [-62_167_219_200, 253_402_300_799] as const;
@@ -350,7 +388,7 @@ function readTime(reader: Reader, name: string, fraction: (nanos: number) => str
     if (number > 2) return false;
     requireType(type, varint, name);
     set = true;
-    if (number === 1) seconds = Number(reader.int64().toString());
+    if (number === 1) seconds = toDouble(reader.int64());
     else nanos = reader.int32();
     return true;
   });

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../kind/object.ts';
+import { type KubeObject, requireKubeObject } from '../kind/object.ts';
 import { parseStoredJson } from '../json/json.ts';
 
 /**
@@ -44,7 +44,7 @@ function withoutResourceVersion(object: KubeObject): KubeObject {
 export function decodeStored(bytes: ByteString): KubeObject {
   const text = isAscii(bytes) ? bytes : bytesOf(bytes).toString();
   // This server wrote it in canonical form, and the transformer has authenticated it.
-  return (longNumber.test(text) ? parseStoredJson(text).value : JSON.parse(text)) as KubeObject;
+  return requireKubeObject(longNumber.test(text) ? parseStoredJson(text).value : JSON.parse(text));
 }
 
 /** A number that a double may not hold. */

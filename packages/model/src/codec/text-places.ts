@@ -1,3 +1,4 @@
+import { requireValue } from '@cluster-apiserver/base';
 import { type Event, EVENT_ID, getScalarValue, parseEvents, SCALAR_STYLE, type ScalarEvent } from 'js-yaml';
 import { nestingMax } from '../json/json-scan.ts';
 
@@ -73,10 +74,10 @@ function placesIn(text: string): (offset: number) => Place {
     let [low, high] = [0, lineStarts.length - 1];
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
-      if ((lineStarts[middle] as number) <= at) low = middle;
+      if (requireValue(lineStarts[middle]) <= at) low = middle;
       else high = middle - 1;
     }
-    return { line: low + 1, column: at - (lineStarts[low] as number) + 1 };
+    return { line: low + 1, column: at - requireValue(lineStarts[low]) + 1 };
   };
 }
 

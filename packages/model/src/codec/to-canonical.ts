@@ -1,6 +1,5 @@
 import { storedBounds } from '../json/json-scan.ts';
 import type { Kind } from '../kind/kind.ts';
-import type { KubeObject } from '../kind/object.ts';
 import { decode } from '../schema/decode.ts';
 import { parseStoredJson } from '../json/json.ts';
 import { isProtobuf, parseProtobuf } from './protobuf.ts';
@@ -23,7 +22,7 @@ export function toCanonical(kind: Kind, stored: Buffer): Buffer {
     : parseStoredJson(stored.toString());
   if (typeof value !== 'object' || value === null || !isTypeOf(kind, value))
     throw new TypeError(`it is no ${kind.kind} of ${kind.apiVersion}`);
-  return bytesOf(encodeStored(decode(kind.schema, value, () => {}) as KubeObject));
+  return bytesOf(encodeStored(decode(kind.schema, value, () => {})));
 }
 
 const closingBrace = 0x7d;

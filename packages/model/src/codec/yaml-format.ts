@@ -129,7 +129,7 @@ class BlockWriter {
 /** The indentation of a value after a key or a dash. */
 const indentAfter = (level: Level | undefined): string => (level ? `${level.indent}  ` : '');
 
-const textOf = (token: string): string => (token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1));
+const textOf = (token: string): string => (token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1));
 
 /** Several lines for a text that has them. */
 const formatScalar = (text: string, indent: string): string =>

@@ -1,4 +1,4 @@
-import { setOwn } from '@cluster-apiserver/base';
+import { requireValue, setOwn } from '@cluster-apiserver/base';
 import {
   type Event,
   EVENT_ID,
@@ -8,6 +8,7 @@ import {
   type ScalarEvent,
   YAMLException,
 } from 'js-yaml';
+import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { isRawNumber, rawNumber } from '../json/raw-number.ts';
 import { NestedTooDeepError, nestingMax } from '../json/json-scan.ts';
 import { MalformedTextError, type Parsed, type TextFault, parseJson } from '../json/json.ts';
@@ -79,7 +80,7 @@ interface Open {
   /** In a map: the key whose value is next. */
   key: string | typeof merge | undefined;
   /** In a map: the maps that `<<` merges. */
-  merged: Record<string, unknown>[] | undefined;
+  merged: JsonObject[] | undefined;
 }
 
 const merge = Symbol('<<');
@@ -102,8 +103,8 @@ class Construction {
 
   run(events: readonly Event[]): Parsed {
     // The first event begins the document; without content there is none.
-    for (let index = 1; index < events.length; index++) {
-      const event = events[index] as Event;
+    for (const [index, event] of events.entries()) {
+      if (index === 0) continue;
       switch (event.type) {
         case EVENT_ID.MAPPING:
         case EVENT_ID.SEQUENCE:
@@ -144,11 +145,11 @@ class Construction {
   }
 
   #end(): void {
-    const { value, anchor, size, height, merged } = this.#open.pop() as Open;
+    const { value, anchor, size, height, merged } = requireValue(this.#open.pop(), 'only what has begun ends');
     // The map's own keys take precedence over merged ones, and the first of several merged maps over the others.
-    for (const part of merged ?? [])
-      for (const [key, entry] of Object.entries(part))
-        if (!Object.hasOwn(value, key)) setOwn(value as Record<string, unknown>, key, entry);
+    if (merged && !Array.isArray(value))
+      for (const part of merged)
+        for (const [key, entry] of Object.entries(part)) if (!Object.hasOwn(value, key)) setOwn(value, key, entry);
     this.#put({ value, size, height }, anchor, -1);
   }
 
@@ -193,30 +194,30 @@ class Construction {
     parent.height = Math.max(parent.height, node.height + 1);
     if (Array.isArray(parent.value)) parent.value.push(node.value);
     else if (parent.key === undefined) parent.key = keyOf(node.value);
-    else this.#member(parent, parent.value, node.value);
-    if (parent.key !== undefined && parent.key !== merge && offset >= 0) this.#noteKey(parent, offset);
+    else this.#member(parent, parent.value, parent.key, node.value);
+    if (typeof parent.key === 'string' && offset >= 0) this.#noteKey(parent.value, parent.key, offset);
   }
 
-  #member(parent: Open, map: Record<string, unknown>, value: unknown): void {
-    if (parent.key === merge) {
+  #member(parent: Open, map: Record<string, unknown>, key: string | typeof merge, value: unknown): void {
+    if (key === merge) {
       const parts: readonly unknown[] = Array.isArray(value) ? value : [value];
       for (const part of parts) {
-        if (typeof part !== 'object' || part === null || Array.isArray(part) || isRawNumber(part))
+        if (!isJsonObject(part))
           throw new MalformedTextError('yaml: map merge requires map or sequence of maps as the value');
-        (parent.merged ??= []).push(part as Record<string, unknown>);
+        (parent.merged ??= []).push(part);
       }
-    } else setOwn(map, parent.key as string, value);
+    } else setOwn(map, key, value);
     parent.key = undefined;
   }
 
   /** A key was read, which may be a duplicate. */
-  #noteKey(parent: Open, offset: number): void {
-    if (!Object.hasOwn(parent.value, parent.key as string) || this.#faults.length >= duplicatesMax) return;
+  #noteKey(map: Open['value'], key: string, offset: number): void {
+    if (!Object.hasOwn(map, key) || this.#faults.length >= duplicatesMax) return;
     const line = this.#lineOf(offset);
     this.#faults.push({
       path: undefined,
       line,
-      message: `line ${line}: key ${JSON.stringify(parent.key)} already set in map`,
+      message: `line ${line}: key ${JSON.stringify(key)} already set in map`,
     });
   }
 

@@ -54,7 +54,7 @@ function parseScanned(text: string, scanned: () => JsonScan, mayBeDeep: boolean)
     // To keep numbers and characters right, all values are walked through.
     if (deepPath !== undefined && (!mayBeDeep || scan.exactNumbersNeeded || scan.mayHoldLoneSurrogate))
       throw new NestedTooDeepError(deepPath, nestingMax);
-    let value: unknown = scan.exactNumbersNeeded ? JSON.parse(text, reviveExactNumber as Reviver) : JSON.parse(text);
+    let value: unknown = scan.exactNumbersNeeded ? JSON.parse(text, reviveExactNumber) : JSON.parse(text);
     if (scan.mayHoldLoneSurrogate) value = toWellFormed(value);
     const faults = scan.duplicates.map((path) => ({ path, message: `duplicate field "${path}"` }));
     return deepPath === undefined ? { value, faults } : { value, faults, deepPaths: scan.deepPaths };
@@ -64,8 +64,6 @@ function parseScanned(text: string, scanned: () => JsonScan, mayBeDeep: boolean)
     throw new MalformedTextError(`json parse error: ${errorMessage(error)}`, { cause: error });
   }
 }
-
-type Reviver = (key: string, value: unknown) => unknown;
 
 /** Keeps a number as it was written wherever a double might not. */
 function reviveExactNumber(_key: string, value: unknown, context: { readonly source?: string }): unknown {

@@ -4,15 +4,22 @@ export interface RawNumber {
   readonly rawJSON: string;
 }
 
-interface JsonWithRaw {
-  isRawJSON(value: unknown): value is RawNumber;
-  rawJSON(text: string): RawNumber;
+declare global {
+  /** In V8 since 11.4, not yet in TypeScript's library. */
+  interface JSON {
+    isRawJSON(value: unknown): value is RawNumber;
+    rawJSON(text: string): RawNumber;
+    /** `source` is the text of a value that is no object and no list. */
+    parse(
+      text: string,
+      reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+    ): unknown;
+  }
 }
-const rawJson = JSON as unknown as JsonWithRaw; // in V8 since 11.4, not yet in TypeScript's library
 
 export const isRawNumber = (value: unknown): value is RawNumber =>
   // V8's own test alone takes as long as all else that is done with most values.
-  typeof value === 'object' && value !== null && 'rawJSON' in value && rawJson.isRawJSON(value);
+  typeof value === 'object' && value !== null && 'rawJSON' in value && JSON.isRawJSON(value);
 /** As a double, which rounds integers beyond 2^53. */
 export const numberOf = (integer: Integer): number => Number(typeof integer === 'number' ? integer : integer.rawJSON);
-export const rawNumber = (digits: string): RawNumber => rawJson.rawJSON(digits);
+export const rawNumber = (digits: string): RawNumber => JSON.rawJSON(digits);

@@ -1,5 +1,5 @@
-import type { JsonObject } from './json-object.ts';
-import { isRawNumber } from './raw-number.ts';
+import { isJsonObject } from './json-object.ts';
+import { type Integer, isRawNumber } from './raw-number.ts';
 
 /**
  * Whether two JSON values are equal: members in any order, numbers by value. `spend` counts the compared values, so that
@@ -9,8 +9,6 @@ export function sameJson(left: unknown, right: unknown, spend: (values: number) 
   spend(1);
   if (left === right) return true;
   if (isNumber(left) && isNumber(right)) return sameNumber(digitsOf(left), digitsOf(right));
-  if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false;
-  if (isRawNumber(left) || isRawNumber(right)) return false;
   if (Array.isArray(left)) {
     return (
       Array.isArray(right) &&
@@ -18,22 +16,19 @@ export function sameJson(left: unknown, right: unknown, spend: (values: number) 
       left.every((entry, index) => sameJson(entry, right[index], spend))
     );
   }
-  if (Array.isArray(right)) return false;
+  if (!isJsonObject(left) || !isJsonObject(right)) return false;
   let more = 0;
   for (const key in left) {
-    if (!Object.hasOwn(right, key) || !sameJson((left as JsonObject)[key], (right as JsonObject)[key], spend))
-      return false;
+    if (!Object.hasOwn(right, key) || !sameJson(left[key], right[key], spend)) return false;
     more++;
   }
   for (const _ in right) more--;
   return more === 0;
 }
 
-const isNumber = (value: unknown): boolean =>
-  typeof value === 'number' || (typeof value === 'object' && value !== null && isRawNumber(value));
+const isNumber = (value: unknown): value is Integer => typeof value === 'number' || isRawNumber(value);
 
-const digitsOf = (value: unknown): string =>
-  typeof value === 'number' ? String(value) : (value as { rawJSON: string }).rawJSON;
+const digitsOf = (value: Integer): string => (typeof value === 'number' ? String(value) : value.rawJSON);
 
 const wholeNumber = /^-?[0-9]+$/;
 

@@ -142,20 +142,20 @@ const defaultOptions: KindOptions<KubeObject> = {
   columns: plainColumns,
   selectableFields: {},
   indexedFields: [],
-  unknownSelectorField: (field) =>
-    `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
+  unknownSelectorField: (name) => `"${name}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
 };
 
 export function defineKind<F extends FieldDeclarations>(declaration: KindDeclaration<F>): Kind {
   const { fields, requiredFields, otherVersions, ...rest } = declaration;
-  // Hooks and columns only see objects that this kind's schema has decoded, which makes them ObjectOf<F>.
-  const given = rest as unknown as Partial<KindOptions<KubeObject>> & KindHooks<KubeObject> & typeof rest;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- hooks and columns only see objects that this kind's schema has decoded
+  const given = rest as Partial<KindOptions<KubeObject>> & KindHooks<KubeObject>;
   const { group, version, kind, plural, description } = declaration;
+  const ownFields: FieldDeclarations = fields;
   const apiVersion = group ? `${group}/${version}` : version;
   const names = { [apiVersion]: {}, ...otherVersions };
   const hasProtobuf = hasNumbers(fields, kind);
   const schema = object(
-    { ...typeMeta, metadata: field(1, objectMeta, 'Standard object metadata.', 'always'), ...fields },
+    { ...typeMeta, metadata: field(1, objectMeta, 'Standard object metadata.', 'always'), ...ownFields },
     {
       publication: publicationOf({ group, version, kind }, description, requiredFields),
       versions: new Map(Object.entries(names).map(([served, renamed]) => [served, fieldNames(renamed)])),
@@ -188,12 +188,12 @@ export function defineKind<F extends FieldDeclarations>(declaration: KindDeclara
     fieldsOf:
       selectable.length === 0
         ? undefined
-        : (object) => Object.fromEntries(selectable.map(([field, valueOf]) => [field, valueOf(object)])),
+        : (stored) => Object.fromEntries(selectable.map(([name, valueOf]) => [name, valueOf(stored)])),
     storageName: isOfKubernetes(group) ? plural : `${plural}.${group}`,
     storedAs: { group, version, kind },
     subresourceForms: [
       ...subresources,
-      ...parts.map(({ name, verbs }) => ({ name, verbs, group, version, kind, schema })),
+      ...parts.map((part) => ({ name: part.name, verbs: part.verbs, group, version, kind, schema })),
     ],
   };
 }

@@ -1,3 +1,4 @@
+import { invariant } from '@cluster-apiserver/base';
 import { isJsonObject } from '../json/json-object.ts';
 import type { objectMeta } from '../schema/common.ts';
 import type { ValueOf } from '../schema/schema.ts';
@@ -11,9 +12,14 @@ export interface KubeObject {
   [field: string]: unknown;
 }
 
-/** Every schema of a kind shows metadata, so each of its canonical values passes. */
+/** Distinguishes objects from other values. It does not check fields, which is what decoding does. */
 export const isKubeObject = (value: unknown): value is KubeObject =>
   isJsonObject(value) && isJsonObject(value['metadata']);
+
+export function requireKubeObject(value: unknown): KubeObject {
+  invariant(isKubeObject(value), 'an object without metadata has no name');
+  return value;
+}
 
 export type ObjectMeta = ValueOf<typeof objectMeta>;
 export type OwnerReference = NonNullable<ObjectMeta['ownerReferences']>[number];

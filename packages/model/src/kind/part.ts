@@ -32,5 +32,7 @@ export function dropUnwritable<T extends object>(kind: Kind, part: Part | undefi
     ? fieldsElsewhere(kind, part)
     : kind.parts.filter(({ givenOnCreate }) => !givenOnCreate).flatMap(({ fields }) => fields);
   if (dropped.length === 0) return written;
-  return Object.fromEntries(Object.entries(written).filter(([name]) => !dropped.includes(name))) as T;
+  const rest = { ...written };
+  for (const name of dropped) Reflect.deleteProperty(rest, name);
+  return rest;
 }

@@ -6,7 +6,7 @@ import type { Column } from './table/column.ts';
 export interface EncodableKind extends GroupVersionKind {
   /** `v1`, or `group/version`. */
   readonly apiVersion: string;
-  readonly schema: ObjectSchema;
+  readonly schema: ObjectSchema<KubeObject>;
   /** Whether objects can be read and written as protobuf. */
   readonly hasProtobuf: boolean;
   /** The columns of its table; none where it is not shown as one. */

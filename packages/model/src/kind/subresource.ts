@@ -12,13 +12,21 @@ export interface SubresourceDeclaration<F extends FieldDeclarations> extends Uns
   /** The last segment of its path. */
   readonly name: string;
   /** Answers a request, which has the name and the namespace of the object. Throws a StatusError. */
-  readonly create: (object: KubeObject, request: ObjectOf<F>, warn: (text: string) => void) => Promise<KubeObject>;
+  readonly create: (object: KubeObject, request: ObjectOf<F>, reports: SubresourceReports) => Promise<KubeObject>;
+}
+
+/** What a request reports besides its response. */
+export interface SubresourceReports {
+  /** Adds a Warning header. */
+  warn(text: string): void;
+  /** Adds an annotation to the audit event. */
+  annotate(key: string, value: string): void;
 }
 
 export interface Subresource extends EncodableKind {
   readonly name: string;
   readonly verbs: readonly string[];
-  readonly create: (object: KubeObject, request: KubeObject, warn: (text: string) => void) => Promise<KubeObject>;
+  readonly create: (object: KubeObject, request: KubeObject, reports: SubresourceReports) => Promise<KubeObject>;
 }
 
 export const defineSubresource = <F extends FieldDeclarations>(
@@ -27,6 +35,6 @@ export const defineSubresource = <F extends FieldDeclarations>(
   ...defineUnstoredKind(declaration),
   name: declaration.name,
   verbs: ['create'],
-  // It only ever sees objects that the schema has decoded, which makes them ObjectOf<F>.
-  create: declaration.create as unknown as Subresource['create'],
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it only sees requests that the schema of these fields has decoded
+  create: declaration.create as Subresource['create'],
 });

@@ -50,16 +50,20 @@ export function defineView<Stored extends KubeObject>(declaration: ViewDeclarati
   });
   const rename = createRenamer(new Map(Object.entries(renamed)));
   const renameBack = createRenamer(new Map(Object.entries(renamed).map(([ours, theirs]) => [theirs, ours])));
-  const as = ({ schema, kind, apiVersion }: Kind, value: object): KubeObject =>
-    decode(schema, { ...value, kind, apiVersion }, () => {}) as KubeObject;
-  const toStored = (object: KubeObject): KubeObject => as(of, rename(object));
+  const decodeAs = ({ schema, ...names }: Kind, value: object): KubeObject =>
+    decode(schema, { ...value, kind: names.kind, apiVersion: names.apiVersion }, () => {});
+  const toStored = (object: KubeObject): KubeObject => decodeAs(of, rename(object));
   const view: View = {
-    // The hook only ever sees objects of the stored form, which makes them Stored.
-    rules: { ...of, group: declaration.group, validate: validate as NonNullable<Kind['validate']> },
+    rules: {
+      ...of,
+      group: declaration.group,
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the hook only sees objects of the stored kind
+      validate: validate as NonNullable<Kind['validate']>,
+    },
     of,
     renameFields: rename,
     toStored,
-    fromStored: (object) => as(kind, renameBack(object)),
+    fromStored: (object) => decodeAs(kind, renameBack(object)),
     selectableFields,
   };
   return { ...kind, storedAs: { group: of.group, version: of.version, kind: of.kind }, view };

@@ -1,9 +1,16 @@
-import type { JsonObject } from '../json/json-object.ts';
+import {
+  type JsonObject,
+  type Optional,
+  requireList,
+  requireObject,
+  requireOptionalList,
+  requireOptionalObject,
+} from '../json/json-object.ts';
 import { getOwn } from '@cluster-apiserver/base';
 import type { KubeObject } from '../kind/object.ts';
 import { PatchFormError } from '../patch/errors.ts';
 import { decode } from '../schema/decode.ts';
-import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
 import { stepOfEntry, UnkeyedEntryError } from './compare.ts';
 import { type FieldSet, fieldStep, GrowingFieldSet, stepText } from './field-set.ts';
 
@@ -21,14 +28,14 @@ export interface Applied {
  * lists whose entries cannot be told apart.
  */
 export function readApplied(
-  schema: ObjectSchema,
+  schema: ObjectSchema<KubeObject>,
   configuration: unknown,
   unknownField: (path: string) => void,
 ): Applied {
   const values = decode(schema, configuration, unknownField);
   const fields = new GrowingFieldSet();
-  addMentionedFields(schema, (configuration ?? {}) as JsonObject, values, [], fields);
-  return { fields, values: values as KubeObject, configuration };
+  addMentionedFields(schema, requireObject(configuration ?? {}), values, [], fields);
+  return { fields, values, configuration };
 }
 
 /** Follows the raw configuration, because canonical values do not distinguish null from absent. */
@@ -37,12 +44,12 @@ function addMentioned(schema: Schema, written: unknown, value: unknown, path: st
   switch (schema.type) {
     case 'object':
       if (schema.atomic) return fields.add(path);
-      return addMentionedFields(schema, written as JsonObject, value as JsonObject | undefined, path, fields);
+      return addMentionedFields(schema, requireObject(written), requireOptionalObject(value), path, fields);
     case 'map':
-      return addMentionedMembers(schema.values, written as JsonObject, value as JsonObject | undefined, path, fields);
+      return addMentionedMembers(schema.values, requireObject(written), requireOptionalObject(value), path, fields);
     case 'list':
-      if (schema.sharing === 'atomic') return fields.add(path);
-      return addMentionedEntries(schema, written as unknown[], (value ?? []) as unknown[], path, fields);
+      if (!isSharedList(schema)) return fields.add(path);
+      return addMentionedEntries(schema, requireList(written), requireOptionalList(value) ?? [], path, fields);
     default:
       return fields.add(path);
   }
@@ -51,7 +58,7 @@ function addMentioned(schema: Schema, written: unknown, value: unknown, path: st
 function addMentionedFields(
   schema: ObjectSchema,
   written: JsonObject,
-  value: JsonObject | undefined,
+  value: Optional<JsonObject>,
   path: string[],
   fields: GrowingFieldSet,
 ): void {
@@ -67,7 +74,7 @@ function addMentionedFields(
 function addMentionedMembers(
   schema: Schema,
   written: JsonObject,
-  value: JsonObject | undefined,
+  value: Optional<JsonObject>,
   path: string[],
   fields: GrowingFieldSet,
 ): void {
@@ -85,7 +92,7 @@ const isEmptyMention = (written: unknown): boolean =>
   (typeof written === 'object' && !Array.isArray(written) && Object.keys(written).length === 0);
 
 function addMentionedEntries(
-  schema: ListSchema,
+  schema: SharedListSchema,
   written: readonly unknown[],
   entries: readonly unknown[],
   path: string[],
@@ -105,7 +112,7 @@ function addMentionedEntries(
   });
 }
 
-function findStep(schema: ListSchema, entry: unknown): string | undefined {
+function findStep(schema: SharedListSchema, entry: unknown): string | undefined {
   try {
     return stepOfEntry(schema, entry);
   } catch (error) {

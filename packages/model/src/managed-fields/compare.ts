@@ -1,6 +1,12 @@
-import type { JsonObject } from '../json/json-object.ts';
+import {
+  type JsonObject,
+  type Optional,
+  requireObject,
+  requireOptionalList,
+  requireOptionalObject,
+} from '../json/json-object.ts';
 import { sameJson } from '../json/same-json.ts';
-import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
 import { emptySet, type FieldSet, fieldStep, keyStep, leaf as place, valueStep } from './field-set.ts';
 
 /** The difference of two values of one schema, as sets of fields. */
@@ -20,27 +26,29 @@ export function compare(schema: Schema, left: unknown, right: unknown): Comparis
   if (left === undefined && right === undefined) return nothing;
   switch (schema.type) {
     case 'object':
-      return schema.atomic ? leaf(left, right) : compareObjects(schema, left as JsonObject, right as JsonObject);
-    case 'map':
-      return compareMaps(schema.values, left as JsonObject | undefined, right as JsonObject | undefined);
-    case 'list':
-      return schema.sharing === 'atomic'
+      return schema.atomic
         ? leaf(left, right)
-        : compareLists(schema, left as unknown[] | undefined, right as unknown[] | undefined);
+        : compareObjects(schema, requireOptionalObject(left), requireOptionalObject(right));
+    case 'map':
+      return compareMaps(schema.values, requireOptionalObject(left), requireOptionalObject(right));
+    case 'list':
+      return isSharedList(schema)
+        ? compareLists(schema, requireOptionalList(left), requireOptionalList(right))
+        : leaf(left, right);
     default:
       return leaf(left, right);
   }
 }
 
 const nothing: Comparison = { added: emptySet, modified: emptySet, removed: emptySet };
-const added: Comparison = { ...nothing, added: place };
-const modified: Comparison = { ...nothing, modified: place };
-const removed: Comparison = { ...nothing, removed: place };
+const placeAdded: Comparison = { ...nothing, added: place };
+const placeModified: Comparison = { ...nothing, modified: place };
+const placeRemoved: Comparison = { ...nothing, removed: place };
 
 function leaf(left: unknown, right: unknown): Comparison {
-  if (left === undefined) return added;
-  if (right === undefined) return removed;
-  return sameJson(left, right) ? nothing : modified;
+  if (left === undefined) return placeAdded;
+  if (right === undefined) return placeRemoved;
+  return sameJson(left, right) ? nothing : placeModified;
 }
 
 /** The differences below one place, by step. */
@@ -70,7 +78,7 @@ function setOf(member: boolean, below: ReadonlyMap<string, FieldSet> | undefined
   return member ? place : emptySet;
 }
 
-function compareObjects(schema: ObjectSchema, left: JsonObject | undefined, right: JsonObject | undefined): Comparison {
+function compareObjects(schema: ObjectSchema, left: Optional<JsonObject>, right: Optional<JsonObject>): Comparison {
   const below = new Below();
   for (const { name, schema: inner } of schema.fields.values()) {
     const [one, other] = [left?.[name], right?.[name]];
@@ -80,7 +88,7 @@ function compareObjects(schema: ObjectSchema, left: JsonObject | undefined, righ
   return below.of(left, right);
 }
 
-function compareMaps(values: Schema, left: JsonObject | undefined, right: JsonObject | undefined): Comparison {
+function compareMaps(values: Schema, left: Optional<JsonObject>, right: Optional<JsonObject>): Comparison {
   const below = new Below();
   for (const key of Object.keys(left ?? {})) below.put(fieldStep(key), compare(values, left?.[key], own(right, key)));
   for (const key of Object.keys(right ?? {}))
@@ -88,13 +96,13 @@ function compareMaps(values: Schema, left: JsonObject | undefined, right: JsonOb
   return below.of(left, right);
 }
 
-const own = (values: JsonObject | undefined, key: string): unknown =>
+const own = (values: Optional<JsonObject>, key: string): unknown =>
   values && Object.hasOwn(values, key) ? values[key] : undefined;
 
 function compareLists(
-  schema: ListSchema,
-  left: readonly unknown[] | undefined,
-  right: readonly unknown[] | undefined,
+  schema: SharedListSchema,
+  left: Optional<readonly unknown[]>,
+  right: Optional<readonly unknown[]>,
 ): Comparison {
   const below = new Below();
   const before = byIdentity(schema, left ?? []);
@@ -116,7 +124,7 @@ class Several {
   }
 }
 
-function compareEntries({ items }: ListSchema, one: unknown, other: unknown): Comparison {
+function compareEntries({ items }: SharedListSchema, one: unknown, other: unknown): Comparison {
   if (!(one instanceof Several || other instanceof Several)) return compare(items, one, other);
   return leaf(listOf(one), listOf(other));
 }
@@ -126,7 +134,7 @@ const firstOf = (entry: unknown): unknown => (entry instanceof Several ? entry.e
 const listOf = (entry: unknown): readonly unknown[] | undefined =>
   entry === undefined ? undefined : entry instanceof Several ? entry.entries : [entry];
 
-function byIdentity(schema: ListSchema, entries: readonly unknown[]): Map<unknown, unknown> {
+function byIdentity(schema: SharedListSchema, entries: readonly unknown[]): Map<unknown, unknown> {
   const found = new Map<unknown, unknown>();
   for (const entry of entries) {
     const identity = identityOfEntry(schema, entry);
@@ -139,20 +147,20 @@ function byIdentity(schema: ListSchema, entries: readonly unknown[]): Map<unknow
 }
 
 /** The value that identifies an entry in its list. Unlike a step it is not serialized. */
-export function identityOfEntry({ sharing }: ListSchema, entry: unknown): unknown {
-  const value = sharing === 'set' ? entry : keyValueOf(entry, (sharing as { key: string }).key);
+export function identityOfEntry({ sharing }: SharedListSchema, entry: unknown): unknown {
+  const value = sharing === 'set' ? entry : keyValueOf(entry, sharing.key);
   return typeof value === 'object' ? valueStep(value) : value;
 }
 
 /** The step to an entry of a list that writers share. */
-export function stepOfEntry({ sharing }: ListSchema, entry: unknown): string {
+export function stepOfEntry({ sharing }: SharedListSchema, entry: unknown): string {
   if (sharing === 'set') return valueStep(entry);
-  const { key } = sharing as { key: string };
+  const { key } = sharing;
   return keyStep(key, keyValueOf(entry, key));
 }
 
 function keyValueOf(entry: unknown, key: string): unknown {
-  const value = (entry as JsonObject)[key];
+  const value = requireObject(entry)[key];
   if (value === undefined) throw new UnkeyedEntryError(`an entry has no ${key}`);
   return value;
 }

@@ -1,4 +1,5 @@
 import { setOwn } from '@cluster-apiserver/base';
+import { isObjectOrRawNumber } from '../json/json-object.ts';
 
 /**
  * A set of fields, as a tree. A step down is written as in `fieldsV1`: `f:name` into a field or map entry,
@@ -32,7 +33,7 @@ export function stepText(step: string): string {
   if (kind === 'f:') return `.${rest}`;
   if (kind === 'v:') return `[=${rest}]`;
   if (kind === 'i:') return `[${rest}]`;
-  const keys = Object.entries(JSON.parse(rest) as Record<string, unknown>);
+  const keys = Object.entries<unknown>(JSON.parse(rest));
   return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')}]`;
 }
 
@@ -152,17 +153,16 @@ export function fromFieldsV1(value: unknown): FieldSet | undefined {
 }
 
 function fromNode(value: unknown, depth: number): FieldSet | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || depth > fieldsDepthMax) return undefined;
+  if (!isObjectOrRawNumber(value) || depth > fieldsDepthMax) return undefined;
   let below: Map<string, FieldSet> | undefined;
   let member = false;
-  const node = value as Readonly<Record<string, unknown>>;
-  for (const step in node) {
+  for (const step in value) {
     if (step === '.') {
       member = true;
       continue;
     }
     if (!stepForm.test(step)) return undefined;
-    const set = fromNode(node[step], depth + 1);
+    const set = fromNode(value[step], depth + 1);
     if (!set) return undefined;
     below ??= new Map();
     below.set(step, set);

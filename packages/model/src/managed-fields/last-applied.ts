@@ -1,4 +1,5 @@
 import type { SyncTask } from '@cluster-apiserver/base';
+import { isJsonObject } from '../json/json-object.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { PatchFormError } from '../patch/errors.ts';
 import { WrongTypeError } from '../schema/decode.ts';
@@ -22,7 +23,7 @@ const kubectl = 'kubectl';
 const annotationBytesMax = 256 * 1024;
 
 export function* applyAsKubectlDid(
-  schema: ObjectSchema,
+  schema: ObjectSchema<KubeObject>,
   live: KubeObject,
   empty: KubeObject,
   applied: Applied,
@@ -34,7 +35,7 @@ export function* applyAsKubectlDid(
 }
 
 function* applyWithoutOwnConflicts(
-  schema: ObjectSchema,
+  schema: ObjectSchema<KubeObject>,
   live: KubeObject,
   empty: KubeObject,
   applied: Applied,
@@ -54,7 +55,7 @@ function* applyWithoutOwnConflicts(
 }
 
 /** The fields of the annotation's configuration whose values have not changed since. */
-function* findUnchangedFields(schema: ObjectSchema, live: KubeObject): SyncTask<FieldSet> {
+function* findUnchangedFields(schema: ObjectSchema<KubeObject>, live: KubeObject): SyncTask<FieldSet> {
   try {
     const text = live.metadata.annotations?.[annotation] ?? '{}';
     const { fields, values } = readApplied(schema, JSON.parse(text), () => {});
@@ -82,8 +83,9 @@ function withLastApplied(object: KubeObject, { configuration }: Applied): KubeOb
 
 /** An annotation that held itself would double with every apply. */
 function withoutAnnotation(configuration: unknown): unknown {
-  const { metadata, ...rest } = configuration as { metadata?: { annotations?: Record<string, string> | null } };
-  if (!metadata?.annotations) return configuration;
-  const { [annotation]: _, ...annotations } = metadata.annotations;
+  if (!isJsonObject(configuration)) return configuration;
+  const { metadata, ...rest } = configuration;
+  if (!isJsonObject(metadata) || !isJsonObject(metadata['annotations'])) return configuration;
+  const { [annotation]: _, ...annotations } = metadata['annotations'];
   return { ...rest, metadata: { ...metadata, annotations } };
 }

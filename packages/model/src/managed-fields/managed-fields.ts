@@ -1,6 +1,7 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import { invalidValue } from '../field-error.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../kind/object.ts';
+import { isJsonObject } from '../json/json-object.ts';
 import { sameJson } from '../json/same-json.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { invalid } from '../status.ts';
@@ -132,14 +133,13 @@ const isReset = ([first, ...others]: readonly ManagedFieldsEntry[]): boolean =>
  * objects have no empty lists, and a client that does not know the field sends none.
  */
 export function withExplicitReset(value: unknown): unknown {
-  const metadata = isObject(value) ? value['metadata'] : undefined;
-  const entries = isObject(metadata) ? metadata['managedFields'] : undefined;
-  if (!isObject(value) || !Array.isArray(entries) || entries.length > 0) return value;
-  return { ...value, metadata: { ...(metadata as object), managedFields: [{}] } };
+  if (!isJsonObject(value)) return value;
+  const { metadata } = value;
+  if (!isJsonObject(metadata)) return value;
+  const { managedFields } = metadata;
+  if (!Array.isArray(managedFields) || managedFields.length > 0) return value;
+  return { ...value, metadata: { ...metadata, managedFields: [{}] } };
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Refuses fields nested too deeply, but not those that were stored before there was a bound and come back unchanged. */
 function requireDepth(schema: ObjectSchema, live: KubeObject, { metadata }: KubeObject): void {

@@ -1,12 +1,18 @@
-import type { JsonObject } from '../json/json-object.ts';
+import { type JsonObject, type Optional, requireOptionalList, requireOptionalObject } from '../json/json-object.ts';
+import { type KubeObject, requireKubeObject } from '../kind/object.ts';
 import { getOwn, setOwn } from '@cluster-apiserver/base';
-import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
 import { identityOfEntry, stepOfEntry } from './compare.ts';
 import type { FieldSet } from './field-set.ts';
 
 /** `live` with the values of all fields that a configuration mentions. What is mentioned without a value is unset. */
-export function mergeApplied<T extends object>(schema: ObjectSchema, live: T, applied: T, fields: FieldSet): T {
-  return mergeObject(schema, live as JsonObject, applied as JsonObject, fields) as T;
+export function mergeApplied(
+  schema: ObjectSchema,
+  live: KubeObject,
+  applied: KubeObject,
+  fields: FieldSet,
+): KubeObject {
+  return requireKubeObject(mergeObject(schema, live, applied, fields));
 }
 
 const nameIn = (step: string): string => step.slice('f:'.length);
@@ -16,13 +22,13 @@ function mergeValue(schema: Schema, live: unknown, applied: unknown, fields: Fie
     case 'object':
       return schema.atomic
         ? applied
-        : mergeObject(schema, live as JsonObject | undefined, applied as JsonObject, fields);
+        : mergeObject(schema, requireOptionalObject(live), requireOptionalObject(applied), fields);
     case 'map':
-      return mergeMap(schema.values, live as JsonObject | undefined, applied as JsonObject, fields);
+      return mergeMap(schema.values, requireOptionalObject(live), requireOptionalObject(applied), fields);
     case 'list':
-      return schema.sharing === 'atomic'
-        ? applied
-        : mergeList(schema, (live ?? []) as unknown[], (applied ?? []) as unknown[], fields);
+      return isSharedList(schema)
+        ? mergeList(schema, requireOptionalList(live) ?? [], requireOptionalList(applied) ?? [], fields)
+        : applied;
     default:
       return applied;
   }
@@ -30,10 +36,10 @@ function mergeValue(schema: Schema, live: unknown, applied: unknown, fields: Fie
 
 function mergeObject(
   schema: ObjectSchema,
-  live: JsonObject | undefined,
-  applied: JsonObject | undefined,
+  live: Optional<JsonObject>,
+  applied: Optional<JsonObject>,
   fields: FieldSet,
-): JsonObject | undefined {
+): Optional<JsonObject> {
   if (fields.below.size === 0) return live ?? applied;
   const merged: Record<string, unknown> = { ...live };
   for (const [step, below] of fields.below) {
@@ -48,10 +54,10 @@ function mergeObject(
 
 function mergeMap(
   values: Schema,
-  live: JsonObject | undefined,
-  applied: JsonObject | undefined,
+  live: Optional<JsonObject>,
+  applied: Optional<JsonObject>,
   fields: FieldSet,
-): JsonObject | undefined {
+): Optional<JsonObject> {
   if (fields.below.size === 0) return live;
   const merged: Record<string, unknown> = { ...live };
   for (const [step, below] of fields.below) {
@@ -66,7 +72,7 @@ function mergeMap(
  * that it was before.
  */
 function mergeList(
-  schema: ListSchema,
+  schema: SharedListSchema,
   live: readonly unknown[],
   applied: readonly unknown[],
   fields: FieldSet,
@@ -97,5 +103,5 @@ function mergeList(
   return merged.length > 0 ? merged : undefined;
 }
 
-const placesOf = (schema: ListSchema, entries: readonly unknown[]): Map<unknown, number> =>
+const placesOf = (schema: SharedListSchema, entries: readonly unknown[]): Map<unknown, number> =>
   new Map(entries.map((entry, index) => [identityOfEntry(schema, entry), index]));

@@ -1,6 +1,7 @@
 import { setOwn } from '@cluster-apiserver/base';
-import type { JsonObject } from '../json/json-object.ts';
-import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import { type JsonObject, requireList, requireObject } from '../json/json-object.ts';
+import { type KubeObject, requireKubeObject } from '../kind/object.ts';
+import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
 import { stepOfEntry } from './compare.ts';
 import { type FieldSet, isEmptySet } from './field-set.ts';
 
@@ -8,8 +9,8 @@ import { type FieldSet, isEmptySet } from './field-set.ts';
  * `value` without the fields in `gone`, which a manager no longer applies and no other one owns. `kept` are the fields with
  * an owner. An inner object without any owned field is removed as a whole.
  */
-export function prune<T extends object>(schema: ObjectSchema, value: T, gone: FieldSet, kept: FieldSet): T {
-  return isEmptySet(gone) ? value : (pruneObject(schema, value as JsonObject, gone, kept) as T);
+export function prune(schema: ObjectSchema, value: KubeObject, gone: FieldSet, kept: FieldSet): KubeObject {
+  return isEmptySet(gone) ? value : requireKubeObject(pruneObject(schema, value, gone, kept));
 }
 
 /** Undefined for a step into a list: clients may write such things into managedFields, whatever the place really is. */
@@ -17,9 +18,9 @@ const nameIn = (step: string): string | undefined => (step.startsWith('f:') ? st
 
 /** Undefined when nothing is left. */
 function pruneValue(schema: Schema, value: unknown, gone: FieldSet, kept: FieldSet | undefined): unknown {
-  if (schema.type === 'object' && !schema.atomic) return pruneObject(schema, value as JsonObject, gone, kept);
-  if (schema.type === 'map') return pruneMap(schema.values, value as JsonObject, gone, kept);
-  if (schema.type === 'list' && schema.sharing !== 'atomic') return pruneList(schema, value as unknown[], gone, kept);
+  if (schema.type === 'object' && !schema.atomic) return pruneObject(schema, requireObject(value), gone, kept);
+  if (schema.type === 'map') return pruneMap(schema.values, requireObject(value), gone, kept);
+  if (isSharedList(schema)) return pruneList(schema, requireList(value), gone, kept);
   return gone.member ? undefined : value;
 }
 
@@ -58,7 +59,7 @@ function pruneMap(
 }
 
 function pruneList(
-  schema: ListSchema,
+  schema: SharedListSchema,
   entries: readonly unknown[],
   gone: FieldSet,
   kept: FieldSet | undefined,

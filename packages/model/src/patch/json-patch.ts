@@ -168,12 +168,14 @@ class Evaluation {
   #ours(value: unknown, path: Path): Container {
     if (typeof value !== 'object' || value === null || isRawNumber(value))
       throw new PatchFailedError(`${shown(path)} leads through a value that has no members`);
-    if (this.#own.has(value)) return value as Container;
-    const copy: Container = Array.isArray(value)
-      ? [...(value as unknown[])]
-      : { ...(value as Record<string, unknown>) };
+    if (this.#isOwn(value)) return value;
+    const copy: Container = Array.isArray(value) ? [...value] : { ...value };
     this.#own.add(copy);
     return copy;
+  }
+
+  #isOwn(value: object): value is Container {
+    return this.#own.has(value);
   }
 
   /** A deep copy, so that later operations do not change both. */
@@ -237,7 +239,7 @@ function valueOf(operation: Operation): unknown {
 
 /** The value one step down. An absent member is null at the end of a path, and an error before. */
 function memberOf(value: unknown, key: string, path: Path, last: boolean): unknown {
-  if (Array.isArray(value)) return value[indexOf(key, value.length, path)] as unknown;
+  if (Array.isArray(value)) return value[indexOf(key, value.length, path)];
   if (!isJsonObject(value)) throw new PatchFailedError(`nothing is at ${shown(path)}`);
   if (Object.hasOwn(value, key)) return value[key];
   if (last) return null;

@@ -1,6 +1,6 @@
 import { getOwn, setOwn } from '@cluster-apiserver/base';
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import type { ListSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import { isJsonObject, type JsonObject, requireObject } from '../json/json-object.ts';
+import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
 import { PatchFormError } from './errors.ts';
 
 /**
@@ -20,7 +20,7 @@ const deletePrefix = '$deleteFromPrimitiveList/';
 
 function mergeMaps(schema: Schema | undefined, target: JsonObject, patch: JsonObject): JsonObject {
   const directive = getOwn(patch, patchDirective);
-  if (directive === 'replace') return withoutDirectives(patch) as JsonObject;
+  if (directive === 'replace') return membersWithoutDirectives(patch);
   if (directive === 'delete') return {};
   if (directive !== undefined && directive !== 'merge')
     throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(directive)}`);
@@ -74,7 +74,7 @@ function mergeMember(schema: Schema | undefined, before: unknown, patch: JsonObj
   const gone = new Set(deleted?.map(identityOf));
   const base = deleted && Array.isArray(before) ? before.filter((value) => !gone.has(identityOf(value))) : before;
   const merged = mergeChange(schema, base, change);
-  return order && Array.isArray(merged) && isShared(schema)
+  return order && Array.isArray(merged) && isSharedList(schema)
     ? orderEntries(schema, merged, order, Array.isArray(before) ? before : [])
     : merged;
 }
@@ -83,11 +83,6 @@ function mergeChange(schema: Schema | undefined, before: unknown, change: unknow
   if (change === null) return undefined;
   return change === undefined ? before : mergeValues(schema, before, change);
 }
-
-type SharedList = ListSchema & { readonly sharing: Exclude<ListSchema['sharing'], 'atomic'> };
-
-const isShared = (schema: Schema | undefined): schema is SharedList =>
-  schema?.type === 'list' && schema.sharing !== 'atomic';
 
 /** Throws unless the list is merged, and the order contains the entries that the patch sets, in the same order. */
 function requireFittingOrder(
@@ -99,14 +94,14 @@ function requireFittingOrder(
   const refuse = (problem: string): never => {
     throw new PatchFormError(`${orderPrefix}${key}: ${problem}`);
   };
-  if (!isShared(schema)) return refuse('there is no list of this name whose entries are merged');
+  if (!isSharedList(schema)) return refuse('there is no list of this name whose entries are merged');
   if (change !== undefined && !Array.isArray(change)) return refuse('the patch sets something other than a list');
   const { sharing } = schema;
   const identity = (entry: unknown): string => identityOf(sharing === 'set' ? entry : keyOf(entry, sharing.key));
   const ordered = order.map(identity);
   if (ordered.length === 0) return;
   let at = 0;
-  for (const entry of (change ?? []) as readonly unknown[]) {
+  for (const entry of listOf(change, key) ?? []) {
     if (isJsonObject(entry) && getOwn(entry, patchDirective) !== undefined) continue;
     const wanted = identity(entry);
     while (at < ordered.length && ordered[at] !== wanted) at++;
@@ -123,15 +118,15 @@ function mergeValues(schema: Schema | undefined, before: unknown, change: unknow
   if (isJsonObject(change) && isJsonObject(before)) return mergeMaps(schema, before, change);
   if (Array.isArray(change) && schema?.type === 'list') {
     // An atomic list has no directives: what looks like one is an unknown field, and not a deletion.
-    if (!isShared(schema)) return change;
+    if (!isSharedList(schema)) return change;
     if (Array.isArray(before)) return mergeLists(schema, before, change);
   }
   return withoutDirectives(change);
 }
 
-function mergeLists(schema: ListSchema, before: readonly unknown[], change: readonly unknown[]): unknown[] {
+function mergeLists(schema: SharedListSchema, before: readonly unknown[], change: readonly unknown[]): unknown[] {
   if (schema.sharing === 'set') return orderEntries(schema, distinct([...before, ...change]), change, before);
-  const { key } = schema.sharing as { readonly key: string };
+  const { key } = schema.sharing;
   const isDirective = (entry: unknown): entry is JsonObject =>
     isJsonObject(entry) && getOwn(entry, patchDirective) !== undefined;
   const directives = change.filter(isDirective);
@@ -161,7 +156,7 @@ function mergeLists(schema: ListSchema, before: readonly unknown[], change: read
     const value = keyOf(entry, key);
     const at = places.get(identityOf(value));
     if (at === undefined) append(withoutDirectives(entry));
-    else merged[at] = mergeMaps(schema.items, merged[at] as JsonObject, entry as JsonObject);
+    else merged[at] = mergeMaps(schema.items, requireObject(merged[at]), requireObject(entry));
   }
   return orderEntries(schema, merged, entries, before);
 }
@@ -182,12 +177,12 @@ function keyOf(entry: unknown, key: string): unknown {
  * before a named one only if it did so before.
  */
 function orderEntries(
-  schema: ListSchema,
+  { sharing }: SharedListSchema,
   merged: readonly unknown[],
   wanted: readonly unknown[],
   before: readonly unknown[],
 ): unknown[] {
-  const key = schema.sharing === 'set' ? undefined : (schema.sharing as { readonly key: string }).key;
+  const key = sharing === 'set' ? undefined : sharing.key;
   const identity = (entry: unknown): string =>
     identityOf(key !== undefined && isJsonObject(entry) ? getOwn(entry, key) : entry);
   const places = (entries: readonly unknown[]): Map<string, number> => {
@@ -221,7 +216,10 @@ function withoutDirectives(value: unknown): unknown {
     return value
       .filter((entry) => !(isJsonObject(entry) && getOwn(entry, patchDirective) !== undefined))
       .map(withoutDirectives);
-  if (!isJsonObject(value)) return value;
+  return isJsonObject(value) ? membersWithoutDirectives(value) : value;
+}
+
+function membersWithoutDirectives(value: JsonObject): JsonObject {
   const out: Record<string, unknown> = {};
   for (const [key, entry] of Object.entries(value)) {
     if (

@@ -1,4 +1,5 @@
-import { setOwn } from '@cluster-apiserver/base';
+import { setOwn, unreachable } from '@cluster-apiserver/base';
+import { isJsonObject } from '../json/json-object.ts';
 import { type Integer, isRawNumber, rawNumber } from '../json/raw-number.ts';
 import { parseMicroTime, parseTime } from '../time.ts';
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from './schema.ts';
@@ -7,12 +8,13 @@ import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from './schem
  * Turns parsed JSON into the canonical value of a schema: fields in the schema's order, nothing that the schema does
  * not name, nothing empty, the keys of maps sorted, times in UTC. Equal objects have equal canonical JSON, so equality is a comparison of bytes.
  */
-export function decode(
-  schema: ObjectSchema,
+export function decode<Value>(
+  schema: ObjectSchema<Value>,
   value: unknown,
   unknownField: (path: string) => void,
-): Record<string, unknown> {
-  return decodeObject(schema, value, '', unknownField);
+): Value {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `Value` is derived from the fields that the value is built by
+  return decodeObject(schema, value, '', unknownField) as Value;
 }
 
 /** A value of a type that its field does not take. */
@@ -31,10 +33,8 @@ function decodeObject(
   path: string,
   unknownField: Report,
 ): Record<string, unknown> {
-  const given = value === null || value === undefined ? {} : value;
-  if (typeof given !== 'object' || Array.isArray(given) || isRawNumber(given))
-    throw wrongType(path, 'an object', value);
-  const source = given as Record<string, unknown>;
+  const source = value === null || value === undefined ? {} : value;
+  if (!isJsonObject(source)) throw wrongType(path, 'an object', value);
   for (const key in source) if (!schema.fields.has(key)) unknownField(join(path, key));
   const out: Record<string, unknown> = {};
   for (const field of schema.fields.values()) {
@@ -91,6 +91,8 @@ function decodeValue(schema: Schema, value: unknown, path: string, unknownField:
       return decodeObject(schema, value, path, unknownField);
     case 'any':
       return value;
+    default:
+      return unreachable(schema);
   }
 }
 
@@ -108,13 +110,11 @@ const timeCharactersMax = 64;
 const timeExamples = { time: '2026-01-31T12:00:00Z', microTime: '2026-01-31T12:00:00.000000Z' };
 
 function decodeMap({ values }: MapSchema, value: unknown, path: string, unknownField: Report): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || isRawNumber(value))
-    throw wrongType(path, `an object of ${values.type}s`, value);
-  const entries = value as Readonly<Record<string, unknown>>;
+  if (!isJsonObject(value)) throw wrongType(path, `an object of ${values.type}s`, value);
   const out: Record<string, unknown> = {};
   // The order of keys has no meaning, so canonical maps are sorted.
-  for (const key of Object.keys(entries).sort()) {
-    const entry = entries[key];
+  for (const key of Object.keys(value).sort()) {
+    const entry = value[key];
     setOwn(out, key, entry === null ? zero(values) : decodeValue(values, entry, join(path, key), unknownField));
   }
   return out;
@@ -168,6 +168,8 @@ export function zero(schema: Schema): unknown {
     case 'map':
     case 'any':
       return {};
+    default:
+      return unreachable(schema);
   }
 }
 
@@ -175,9 +177,9 @@ function isEmpty(schema: Schema, value: unknown): boolean {
   if (value === '' || value === 0 || value === null || value === false) return true;
   switch (schema.type) {
     case 'list':
-      return (value as unknown[]).length === 0;
+      return Array.isArray(value) && value.length === 0;
     case 'map':
-      return Object.keys(value as object).length === 0;
+      return isJsonObject(value) && Object.keys(value).length === 0;
     default:
       return false;
   }

@@ -1,3 +1,4 @@
+import { unreachable } from '@cluster-apiserver/base';
 import type { Field, GroupVersionKind, ListSchema, ObjectSchema, Schema } from './schema.ts';
 
 /** A schema as OpenAPI writes it, with the extensions by which clients of Kubernetes merge and explain. */
@@ -90,6 +91,8 @@ export function toJsonSchema(schema: Schema, dialect: Dialect): JsonSchema {
         : toDefinition(schema, dialect);
     case 'any':
       return { type: 'object' };
+    default:
+      return unreachable(schema);
   }
 }
 

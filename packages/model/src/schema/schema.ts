@@ -49,6 +49,12 @@ export interface ListSchema<Items extends Schema = Schema> {
   /** Ownership of the list: as a whole, or by entry, which its value or a key field identifies. */
   readonly sharing: 'atomic' | 'set' | { readonly key: string };
 }
+/** A list whose entries may have different owners. */
+export type SharedListSchema = ListSchema & { readonly sharing: Exclude<ListSchema['sharing'], 'atomic'> };
+
+export const isSharedList = (schema: Schema | undefined): schema is SharedListSchema =>
+  schema?.type === 'list' && schema.sharing !== 'atomic';
+
 export interface ObjectSchema<Value = unknown> {
   readonly type: 'object';
   /** Exists for the compiler only: the type of the values, see `ValueOf`. */
@@ -175,21 +181,32 @@ export const stringMap = map(string);
 export const listMap = map(list(string, 'atomic'));
 
 /** A field with its protobuf number. */
-export const field = <S extends Schema, P extends Presence = 'filled'>(
+export function field<S extends Schema>(number: number, schema: S, description: string): FieldDeclaration<S, 'filled'>;
+export function field<S extends Schema, P extends Presence>(
   number: number,
   schema: S,
   description: string,
-  presence: P = defaultPresence as P,
-): FieldDeclaration<S, P> => ({ schema, description, presence, number });
+  presence: P,
+): FieldDeclaration<S, P>;
+export function field(
+  number: number,
+  schema: Schema,
+  description: string,
+  presence: Presence = 'filled',
+): FieldDeclaration {
+  return { schema, description, presence, number };
+}
 
 /** A field without a protobuf number. Protobuf messages leave it out, and its kind is served as JSON and YAML only. */
-export const jsonField = <S extends Schema, P extends Presence = 'filled'>(
+export function jsonField<S extends Schema>(schema: S, description: string): FieldDeclaration<S, 'filled'>;
+export function jsonField<S extends Schema, P extends Presence>(
   schema: S,
   description: string,
-  presence: P = defaultPresence as P,
-): FieldDeclaration<S, P> => ({ schema, description, presence });
-
-const defaultPresence = 'filled'; // the default of P, where it is used
+  presence: P,
+): FieldDeclaration<S, P>;
+export function jsonField(schema: Schema, description: string, presence: Presence = 'filled'): FieldDeclaration {
+  return { schema, description, presence };
+}
 
 /** A shared field with the number that it has in one of its messages. */
 export const withNumber = <F extends FieldDeclaration>(number: number, shared: F): F => ({ ...shared, number });
@@ -210,7 +227,7 @@ export function object<F extends FieldDeclarations, Embeds = unknown>(
     invariant(!(name in Object.prototype), `every object inherits ${name}, so an absent field would look present`);
     fields.set(name, { name, ...declaration });
   }
-  for (const [name, field] of embeddedFields(options.embedded)) fields.set(name, field);
+  for (const [name, embedded] of embeddedFields(options.embedded)) fields.set(name, embedded);
   return {
     type: 'object',
     fields,

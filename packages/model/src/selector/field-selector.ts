@@ -65,7 +65,7 @@ export const parseFieldTerms = (text: string): FieldTerm[] =>
     .map((term) => {
       const match = /^((?:[^\\=!]|\\.)*?)(!=|==|=)(.*)$/s.exec(term);
       if (!match) throw new SelectorSyntaxError(`invalid selector: '${text}'; can't understand '${term}'`);
-      const [, field, operator, value] = match as unknown as [string, string, string, string];
+      const [, field = '', operator = '', value = ''] = match;
       return { field, equal: operator !== '!=', value: unescaped(value) };
     });
 
@@ -77,7 +77,7 @@ const isSelectable = (kind: Kind, field: string): boolean =>
 function splitTerms(text: string): string[] {
   const terms = [''];
   for (let i = 0; i < text.length; i++) {
-    const character = text[i] as string;
+    const character = text.charAt(i);
     if (character === ',') terms.push('');
     else terms[terms.length - 1] += character === '\\' ? character + (text[++i] ?? '') : character;
   }
@@ -87,7 +87,7 @@ function splitTerms(text: string): string[] {
 function unescaped(value: string): string {
   let out = '';
   for (let i = 0; i < value.length; i++) {
-    let character = value[i] as string;
+    let character = value.charAt(i);
     if (character === '\\') {
       character = value[++i] ?? '';
       if (!['\\', ',', '='].includes(character))

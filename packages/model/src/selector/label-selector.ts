@@ -1,3 +1,4 @@
+import { requireValue } from '@cluster-apiserver/base';
 import type { LabelSelectorField } from '../validation/label-selector.ts';
 import { labelValueRule, qualifiedName } from '../validation/names.ts';
 
@@ -6,10 +7,18 @@ export interface LabelSelector {
   readonly requirements: readonly LabelRequirement[];
 }
 
-export interface LabelRequirement {
+export type LabelRequirement = SetRequirement | BoundRequirement;
+
+interface SetRequirement {
   readonly key: string;
-  readonly operator: 'in' | 'notin' | 'exists' | 'absent' | 'gt' | 'lt';
+  readonly operator: 'in' | 'notin' | 'exists' | 'absent';
   readonly values: readonly string[];
+}
+
+interface BoundRequirement {
+  readonly key: string;
+  readonly operator: 'gt' | 'lt';
+  readonly values: readonly [string];
 }
 
 export class SelectorSyntaxError extends Error {
@@ -80,10 +89,10 @@ class KeyRule {
         this.#forbidden = true;
         return;
       case 'gt':
-        this.#above = maxOf(this.#above, BigInt(values[0] as string));
+        this.#above = maxOf(this.#above, BigInt(values[0]));
         return;
       case 'lt':
-        this.#below = minOf(this.#below, BigInt(values[0] as string));
+        this.#below = minOf(this.#below, BigInt(values[0]));
     }
   }
 
@@ -137,7 +146,8 @@ const tokenForm = /\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)/y;
 function tokenize(text: string): Tokens {
   const tokens: string[] = [];
   tokenForm.lastIndex = 0;
-  for (let match = tokenForm.exec(text); match; match = tokenForm.exec(text)) tokens.push(match[1] as string);
+  for (let match = tokenForm.exec(text); match; match = tokenForm.exec(text))
+    tokens.push(requireValue(match[1], 'the form has one group'));
   let at = 0;
   return { peek: () => tokens[at], take: () => tokens[at++] };
 }
@@ -177,7 +187,8 @@ function readValue(tokens: Tokens): string {
   const value = tokens.peek();
   if (value === undefined || value === ',') return '';
   if (symbols.has(value)) throw unexpectedToken(value, 'a value');
-  return tokens.take() as string;
+  tokens.take();
+  return value;
 }
 
 function readValues(tokens: Tokens): string[] {
@@ -206,7 +217,7 @@ function validateRequirement(requirement: LabelRequirement): LabelRequirement {
   const [badKey] = qualifiedName(key);
   if (badKey) throw new SelectorSyntaxError(`key: Invalid value: ${JSON.stringify(key)}: ${badKey}`);
   if (operator === 'gt' || operator === 'lt') {
-    if (parseInt64(values[0] as string) === undefined)
+    if (parseInt64(values[0]) === undefined)
       throw new SelectorSyntaxError(
         `values[0]: Invalid value: ${JSON.stringify(values[0])}: for 'Gt', 'Lt' operators, the value must be an integer that a label can have`,
       );
@@ -219,12 +230,12 @@ function validateRequirement(requirement: LabelRequirement): LabelRequirement {
   return requirement;
 }
 
-const fieldOperators: Readonly<Record<string, LabelRequirement['operator']>> = {
-  In: 'in',
-  NotIn: 'notin',
-  Exists: 'exists',
-  DoesNotExist: 'absent',
-};
+const fieldOperators: ReadonlyMap<string, SetRequirement['operator']> = new Map([
+  ['In', 'in'],
+  ['NotIn', 'notin'],
+  ['Exists', 'exists'],
+  ['DoesNotExist', 'absent'],
+]);
 
 /** A test of labels by a selector that is a field of an object. */
 export function matcherOfField({
@@ -236,7 +247,7 @@ export function matcherOfField({
   );
   const byExpression = matchExpressions.map(({ key, operator, values = [] }) => ({
     key,
-    operator: fieldOperators[operator] as LabelRequirement['operator'], // validation knows no others
+    operator: requireValue(fieldOperators.get(operator), 'validation admits no other operator'),
     values,
   }));
   return labelMatcher({ requirements: [...byLabel, ...byExpression] });

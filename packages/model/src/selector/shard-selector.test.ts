@@ -48,11 +48,28 @@ test('it is repeated in one form, however it was written', () => {
 });
 
 test.each([
+  ['parentheses', `((shardRange(${uid}, '0x0', '0x8')) || shardRange(${uid}, '0x8', '0x9'))`],
+  ['double quotes', `shardRange(${uid}, "0x0", "0x8") || shardRange(${uid}, '0x8', "0x9")`],
+  ['raw and long strings', `shardRange(${uid}, r'0x0', R"0x8") || shardRange(${uid}, '''0x8''', """0x9""")`],
+  ['blanks', ` shardRange ( object . metadata.uid,\n'0x0','0x8' )||\tshardRange(${uid},'0x8','0x9') `],
+  ['comments', `// a\nshardRange(${uid}, '0x0', // b, || '\n '0x8') || shardRange(${uid}, '0x8', '0x9') // c`],
+])('%s are those of CEL', (_, text) => {
+  expect(parseShardSelector(text)).toEqual(
+    parseShardSelector(`shardRange(${uid}, '0x0', '0x8') || shardRange(${uid}, '0x8', '0x9')`),
+  );
+});
+
+test.each([
+  '',
+  `(shardRange(${uid}, '0x0', '0x8')`,
+  `shardRange(${uid}, '0x0', '0x8'))`,
+  '('.repeat(50_000),
+  `shardRange(${uid}, '0x0', "0x8')`,
+  `shardRange(${uid}, '\\x30x0', '0x8')`,
   'everything',
   `shardRange(${uid}, '0x0')`,
   `shardRange(${uid}, '0x0', '0x8') &&`,
   `shardRange(${uid}, '0x0', '0x8') || `,
-  `shardRange(${uid}, "0x0", "0x8")`,
   `shardRange(${uid}, '0', '8')`,
   `shardRange(${uid}, '0x8', '0x0')`,
   `shardRange(${uid}, '0x8', '0x8')`,

@@ -18,18 +18,13 @@ const paths: readonly string[] = ['object.metadata.uid', 'object.metadata.namesp
 /** Each object of a list is compared with all of them. A client that takes part of the objects needs one or two. */
 const rangesMax = 64;
 const spaceEnd = 2n ** 64n;
-const termForm = /^\s*shardRange\s*\(\s*([^\s,()']+)\s*,\s*'([^']*)'\s*,\s*'([^']*)'\s*\)\s*$/;
 
 /** Reads a selector such as `shardRange(object.metadata.uid, '0x0', '0x8000000000000000') || shardRange(…)`. */
 export function parseShardSelector(text: string): ShardSelector {
-  const texts = text.split('||');
-  if (texts.length > rangesMax)
-    throw invalidSelector(`it has ${texts.length} ranges, and at most ${rangesMax} are taken`);
-  const terms = texts.map(parseTerm);
-  const [first] = terms as [Term, ...Term[]];
-  const other = terms.find(({ path }) => path !== first.path);
+  const [first, ...others] = parseTerms(new Tokens(text));
+  const other = others.find(({ path }) => path !== first.path);
   if (other) throw invalidSelector(`all ranges must be of one path, not of ${first.path} and ${other.path}`);
-  return { path: first.path, ranges: terms.map(({ range }) => range) };
+  return { path: first.path, ranges: [first, ...others].map(({ range }) => range) };
 }
 
 interface Term {
@@ -37,15 +32,98 @@ interface Term {
   readonly range: ShardRange;
 }
 
-function parseTerm(text: string): Term {
-  const match = termForm.exec(text);
-  if (!match) throw invalidSelector(`${JSON.stringify(text.trim())} is no shardRange(path, '0x…', '0x…')`);
-  const [, path, from, to] = match as unknown as [string, string, string, string];
-  if (!paths.includes(path)) throw invalidSelector(`the path ${path} is none of ${paths.join(', ')}`);
+const blankForm = /(?:\s|\/\/[^\n]*)*/y;
+const nameForm = /[A-Za-z_][A-Za-z0-9_]*/y;
+/** A CEL string without escapes, which no bound needs. */
+const stringForm = /[rR]?(?:'''([^\\]*?)'''|"""([^\\]*?)"""|'([^'\\\n]*)'|"([^"\\\n]*)")/y;
+
+/** The selector is a CEL expression, so blanks and comments may stand between its tokens. */
+class Tokens {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  accept(token: string): boolean {
+    this.#match(blankForm);
+    const found = this.#text.startsWith(token, this.#at);
+    if (found) this.#at += token.length;
+    return found;
+  }
+
+  require(token: string): void {
+    if (!this.accept(token)) this.#fail();
+  }
+
+  requireName(): string {
+    this.#match(blankForm);
+    return this.#match(nameForm)?.[0] ?? this.#fail();
+  }
+
+  requireString(): string {
+    this.#match(blankForm);
+    const match = this.#match(stringForm) ?? this.#fail();
+    return match.slice(1).find((content) => content !== undefined) ?? '';
+  }
+
+  requireEnd(): void {
+    this.#match(blankForm);
+    if (this.#at < this.#text.length) this.#fail();
+  }
+
+  #match(form: RegExp): RegExpExecArray | null {
+    form.lastIndex = this.#at;
+    const match = form.exec(this.#text);
+    if (match) this.#at = form.lastIndex;
+    return match;
+  }
+
+  #fail(): never {
+    const rest = this.#text.slice(this.#at, this.#at + shownCharactersMax).trim();
+    throw invalidSelector(`expected shardRange(path, '0x…', '0x…') || …, found ${JSON.stringify(rest)}`);
+  }
+}
+
+const shownCharactersMax = 100;
+
+/** The operands of `||`. Parentheses only group them, so it suffices to count those that are open. */
+function parseTerms(tokens: Tokens): readonly [Term, ...Term[]] {
+  let open = 0;
+  const parseOperand = (): Term => {
+    while (tokens.accept('(')) open++;
+    const term = parseTerm(tokens);
+    while (open > 0 && tokens.accept(')')) open--;
+    return term;
+  };
+  const terms: [Term, ...Term[]] = [parseOperand()];
+  while (tokens.accept('||')) {
+    if (terms.push(parseOperand()) > rangesMax) throw invalidSelector(`it has more than ${rangesMax} ranges`);
+  }
+  if (open > 0) tokens.require(')');
+  tokens.requireEnd();
+  return terms;
+}
+
+function parseTerm(tokens: Tokens): Term {
+  if (tokens.requireName() !== 'shardRange')
+    throw invalidSelector("it has another operand than shardRange(path, '0x…', '0x…')");
+  tokens.require('(');
+  let path = tokens.requireName();
+  while (tokens.accept('.')) path += `.${tokens.requireName()}`;
+  tokens.require(',');
+  const from = tokens.requireString();
+  tokens.require(',');
+  const to = tokens.requireString();
+  tokens.require(')');
+  if (!isShardPath(path)) throw invalidSelector(`the path ${path} is none of ${paths.join(', ')}`);
   const [start, end] = [parseBound(from), parseBound(to)];
   if (start >= end) throw invalidSelector(`the range from ${from} to ${to} is empty`);
-  return { path: path as ShardPath, range: { start: formatBound(start), end: formatBound(end) } };
+  return { path, range: { start: formatBound(start), end: formatBound(end) } };
 }
+
+const isShardPath = (path: string): path is ShardPath => paths.includes(path);
 
 function parseBound(text: string): bigint {
   if (!/^0x[0-9a-fA-F]{1,17}$/.test(text))

@@ -1,3 +1,4 @@
+import { requireValue } from '@cluster-apiserver/base';
 import type { FieldError } from '../field-error.ts';
 import {
   FieldErrors,
@@ -253,7 +254,7 @@ export function managerErrors(field: string, manager: string, charactersMax: num
         invalidValue(
           field,
           manager,
-          `invalid character U+${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')} (at position ${position})`,
+          `invalid character U+${requireValue(character.codePointAt(0)).toString(16).toUpperCase().padStart(4, '0')} (at position ${position})`,
         ),
       ];
     }

@@ -1,6 +1,14 @@
 import type { Kind, Review } from '@cluster-apiserver/model';
+import type { ApiResponse } from '../exchange.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
 import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/router.ts';
-import { respondEncoded, respondPrepared, prepareBody, prepareEncodings } from '../non-resource/prepared-response.ts';
+import {
+  type PreparedBody,
+  respondEncoded,
+  respondPrepared,
+  prepareBody,
+  prepareEncodings,
+} from '../non-resource/prepared-response.ts';
 import {
   type AggregatedVersion,
   negotiateAggregatedVersion,
@@ -36,14 +44,14 @@ export function discoveryRoutes(kinds: readonly (Kind | Review)[], version: Vers
     ...core.flatMap(({ versions }) =>
       versions.map((served): [string, NonResourceHandler] => [
         `/api/${served.version}`,
-        preparedHandler(formatResourceList(served)),
+        objectHandler(formatResourceList(served)),
       ]),
     ),
     ...named.flatMap((served): [string, NonResourceHandler][] => [
-      [`/apis/${served.name}`, preparedHandler(formatGroup(served))],
+      [`/apis/${served.name}`, objectHandler(formatGroup(served))],
       ...served.versions.map((one): [string, NonResourceHandler] => [
         `/apis/${one.groupVersion}`,
-        preparedHandler(formatResourceList(one)),
+        objectHandler(formatResourceList(one)),
       ]),
     ]),
   ];
@@ -58,7 +66,7 @@ function preparedHandler(value: object): NonResourceHandler {
 
 /** A path that serves both forms of discovery. */
 function rootHandler(list: object, groups: readonly ServedGroup[]): NonResourceHandler {
-  const unaggregated = preparedHandler(list);
+  const unaggregated = objectHandler(list);
   const aggregated = new Map(
     aggregatedVersions.map((version: AggregatedVersion) => [
       version,
@@ -68,6 +76,20 @@ function rootHandler(list: object, groups: readonly ServedGroup[]): NonResourceH
   return (context, parameters, paths) => {
     const version = negotiateAggregatedVersion(context.request);
     const found = version && aggregated.get(version);
-    return found ? respondPrepared(context, found) : unaggregated(context, parameters, paths);
+    return found
+      ? recordObject(context, found, respondPrepared(context, found))
+      : unaggregated(context, parameters, paths);
   };
+}
+
+/** For API objects. Like kube-apiserver, audit events of the level RequestResponse contain these, but not `/version`. */
+function objectHandler(value: object): NonResourceHandler {
+  const encodings = prepareEncodings(value);
+  return (context) => recordObject(context, encodings.json, respondEncoded(context, encodings));
+}
+
+function recordObject({ audit }: AuthenticatedContext, { bytes }: PreparedBody, response: ApiResponse): ApiResponse {
+  // A client that already has the object gets none.
+  if (audit?.wantsResponseObject && response.status === 200) audit.logResponseObject([bytes.toString()], bytes.length);
+  return response;
 }

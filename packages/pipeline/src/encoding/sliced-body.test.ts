@@ -32,7 +32,7 @@ import type { ResponseFormat, Transform } from './negotiate.ts';
 import { objectBody } from './object-body.ts';
 import { listSchema, objectSchema, createListTransform, transformObject } from './transform.ts';
 
-/** What is made in slices is, byte for byte, what the value would be if it was written at once. */
+/** A body generated in slices equals, byte for byte, the value encoded at once. */
 
 const part = object({ name: field(1, string, '') });
 const robot = defineKind({
@@ -67,7 +67,7 @@ const machine = defineView<KubeObject>({
 const stored = (name: string, more: object = {}, metadata: object = {}): string => {
   const known = { name, namespace: 'n', uid: `uid-${name}`, creationTimestamp: '2026-01-01T00:00:00Z' };
   const made = { kind: 'Robot', apiVersion: 'v1', metadata: { ...known, ...metadata }, ...more };
-  return toClientForm(encodeStored(decode(robot.schema, made, () => {}) as KubeObject), 7);
+  return toClientForm(encodeStored(decode(robot.schema, made, () => {})), 7);
 };
 const many = <T>(count: number, of: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => of(i));
 const strings = (count: number, of: string): Record<string, string> =>
@@ -245,7 +245,7 @@ test('protobuf lists beyond the buffer are encoded twice with the same result', 
     return pieces;
   };
   const expected = await bytesOf(body());
-  // These are not read further, so their buffers fill the limit.
+  // These responses stay unread, so their buffers reach the limit.
   const unread = await Promise.all([begin(), begin()]);
   expect((await bytesOf(body())).equals(expected)).toBe(true);
   for (const pieces of unread) await pieces.return?.();

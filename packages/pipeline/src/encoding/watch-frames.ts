@@ -2,7 +2,7 @@ import {
   toServed,
   type ByteString,
   bytesOf,
-  decodeKubeObject,
+  decode,
   decodeStored,
   type Kind,
   type KubeObject,
@@ -123,5 +123,5 @@ const initialEventsEnd = { 'k8s.io/initial-events-end': 'true', 'platform.io/ini
 /** An object of the kind with nothing but a resourceVersion. */
 function bookmarkObject({ schema, kind, apiVersion }: Kind, { revision, endsInitialEvents }: Bookmark): KubeObject {
   const metadata = { resourceVersion: String(revision), ...(endsInitialEvents && { annotations: initialEventsEnd }) };
-  return decodeKubeObject(schema, { kind, apiVersion, metadata }, () => {});
+  return decode(schema, { kind, apiVersion, metadata }, () => {});
 }

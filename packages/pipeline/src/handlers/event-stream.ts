@@ -8,11 +8,11 @@ import type { OpenWatches, WatchStream } from './open-watches.ts';
 
 /** The metrics of one watch. */
 export interface OpenWatchMeasures {
-  sent(events: number, bytes: number): void;
+  countSent(events: number, bytes: number): void;
   /** The client stopped reading, and the watch was cut off. */
-  stalled(): void;
+  countStalled(): void;
   /** The response is over. Undefined if the watch never began. */
-  ended(why: WatchEnd | undefined): void;
+  end(why: WatchEnd | undefined): void;
 }
 
 /** Bytes queued for a slow client. Beyond it, events stay in the watch until the client has read some. */
@@ -101,7 +101,7 @@ export class EventStream implements WatchStream {
 
   cutOff(): void {
     this.#cutOff('stalled', new StalledClientError('the client of a watch stopped reading'));
-    this.#guard(() => this.#options.measures.stalled())();
+    this.#guard(() => this.#options.measures.countStalled())();
   }
 
   /** Ends the stream visibly incomplete, so that the client does not take it for a regular end. */
@@ -159,7 +159,7 @@ export class EventStream implements WatchStream {
     const write = this.#hasBegun ? this.#frames.later : this.#frames.first;
     this.#hasBegun = true;
     const bytes = batch.encodedAs(write, write);
-    this.#options.measures.sent(batch.events.length, bytes.length);
+    this.#options.measures.countSent(batch.events.length, bytes.length);
     this.#send(bytes);
   }
 

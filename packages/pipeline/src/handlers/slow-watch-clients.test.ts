@@ -59,7 +59,7 @@ describe('a client that stops reading', () => {
     expect(watches.stalled).toEqual([{ group: '', version: 'v1', resource: 'robots', scope: 'namespace' }]);
     expect(watches.stallReports).toEqual([1]);
     expect(watches.open).toBe(1);
-    expect(watches.faults).toEqual([]);
+    expect(watches.reportedErrors).toEqual([]);
   });
 
   test('is kept while it reads now and then', async () => {

@@ -1,19 +1,20 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { callUntil, LatencyTracker, seededRandom, systemClock } from '@cluster-apiserver/base';
-import { decode, type KubeObject } from '@cluster-apiserver/model';
-import { create, openRegistry, type Registry, type Resource } from '@cluster-apiserver/registry';
+import { decode } from '@cluster-apiserver/model';
+import { create, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { eventually, type FakeClock, fakeClock, type Served, serve } from '../../test/listener.ts';
 import { parseRequestInfo } from '../request-info.ts';
+import { openTestRegistry } from '../../../registry/test/open-test-registry.ts';
 import { robotKind } from '../../../registry/test/robot-kind.ts';
 import { OpenWatches } from './open-watches.ts';
 import { watchHandler } from './watch.ts';
 
-// Real sockets whose clients read nothing: over HTTP/2 by a window of zero, over HTTP/1.1 by not taking what came.
+// Real sockets whose clients read nothing: over HTTP/2 with a window of zero, over HTTP/1.1 without reading the socket.
 
 const call = callUntil(Number.POSITIVE_INFINITY);
-/** All objects are more than what the kernel takes for one connection. */
+/** Together more than the kernel buffers for one connection. */
 const objects = 200;
 const objectBytes = 100_000;
 const watches = 200;
@@ -31,14 +32,7 @@ beforeEach(async () => {
   memory = memoryStore(systemClock);
   clock = fakeClock();
   const random = seededRandom(1);
-  registry = openRegistry({
-    kinds: [robotKind],
-    store: memory,
-    keyPrefix: '/registry',
-    clock: systemClock,
-    random,
-    report: () => {},
-  });
+  registry = openTestRegistry(robotKind, memory, systemClock, random);
   const resource = registry.resources[0] as Resource;
   open = 0;
   ends = [];
@@ -48,12 +42,12 @@ beforeEach(async () => {
     minRequestTimeoutMs: 1_800_000,
     openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
     measures: {
-      began: () => {
+      begin: () => {
         open += 1;
         return {
-          sent: () => {},
-          stalled: () => {},
-          ended: (why) => {
+          countSent: () => {},
+          countStalled: () => {},
+          end: (why) => {
             open -= 1;
             ends.push(why);
           },
@@ -79,7 +73,7 @@ beforeEach(async () => {
   const options = { namespace: 'n', dryRun: false, manager: 'm', warn: () => {} };
   for (let n = 0; n < objects; n++) {
     const metadata = { name: `r${n}`, annotations: { large: 'x'.repeat(objectBytes) } };
-    const robot = decode(robotKind.schema, { kind: 'Robot', apiVersion: 'v1', metadata }, () => {}) as KubeObject;
+    const robot = decode(robotKind.schema, { kind: 'Robot', apiVersion: 'v1', metadata }, () => {});
     await create(resource, robot, options, call);
   }
 });
@@ -89,7 +83,7 @@ afterEach(async () => {
   memory.close();
 });
 
-/** Streams on one connection, each with room for so many bytes. */
+/** Streams on one connection, each with a window of this size. */
 async function openStreams(count: number, windowBytes: number): Promise<ClientHttp2Stream[]> {
   const session: ClientHttp2Session = connect(`https://127.0.0.1:${served.listener.port}`, {
     rejectUnauthorized: false,
@@ -120,7 +114,7 @@ test(
     clock.advance(80_000);
     await eventually(() => open === 0);
     await eventually(() => streams.every(({ closed }) => closed));
-    // Clients must not take it for a regular end.
+    // Otherwise clients would see a regular end.
     for (const { rstCode } of streams) expect(rstCode).not.toBe(0);
     expect(ends).toEqual(Array(watches).fill('stalled'));
     expect(served.reports).toEqual([]);
@@ -139,7 +133,7 @@ test(
     reading?.on('data', (piece: Buffer) => (bytes += piece.length));
     await eventually(() => bytes > objects * objectBytes);
     await eventually(() => open === 2);
-    // The kernel takes some of it late, so it may take more than one look until nothing moves.
+    // The kernel accepts some bytes late, so progress may stop only after several sweeps.
     await eventually(() => {
       clock.advance(30_000);
       return open === 1;

@@ -63,7 +63,7 @@ describe.each(Object.entries(protocols))('over %s the reason is logged and count
       kinds: [robotKind],
       clock,
       chain: { allowedOrigin: () => true, requestLog: { logsAll: true, ended: (request) => log.push(request) } },
-      watchMeasures: { began: () => ({ sent: () => {}, stalled: () => {}, ended: (why) => ends.push(why) }) },
+      watchMeasures: { begin: () => ({ countSent: () => {}, countStalled: () => {}, end: (why) => ends.push(why) }) },
     });
     served = await serve(pipeline.handle, clock);
   });
@@ -147,7 +147,7 @@ test.each<[string, WatchReader, WatchEnd]>([
     durationMs: 60_000,
     bookmarks: false,
     openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
-    measures: { sent: () => {}, stalled: () => {}, ended: () => {} },
+    measures: { countSent: () => {}, countStalled: () => {}, end: () => {} },
     context,
     reportInternalError: () => {},
     onInitialEventsSent: undefined,

@@ -64,7 +64,7 @@ test('protobuf events and errors are length-prefixed frames', async () => {
     accept,
   });
   await until(() => failed.ended);
-  const told = [...client.bytes, ...failed.bytes].map((frame) => {
+  const events = [...client.bytes, ...failed.bytes].map((frame) => {
     expect(frame.readUInt32BE() + 4).toBe(frame.length);
     const at = frame.indexOf('k8s\0');
     const type = frame.subarray(6, 6 + (frame[5] as number)).toString();
@@ -73,7 +73,7 @@ test('protobuf events and errors are length-prefixed frames', async () => {
     );
     return [type, decode(objectSchemaOf(type), value, () => {})];
   });
-  expect(told).toMatchObject([
+  expect(events).toMatchObject([
     ['ADDED', { kind: 'Robot', apiVersion: 'v1', metadata: { name: 'b' } }],
     ['BOOKMARK', { kind: 'Robot', metadata: { resourceVersion: from.slice('resourceVersion='.length) } }],
     ['ERROR', { kind: 'Status', code: 504, reason: 'Timeout' }],
@@ -98,7 +98,7 @@ test.each([
   const payloads = messagesIn(Buffer.concat([...client.bytes, ...failed.bytes]), opcode);
   expect(payloads).toHaveLength(3);
   const said = payloads.map((payload) =>
-    // Text ends with the line that it is in a stream, and a message needs no length before it.
+    // A text message contains the line of a stream, and needs no length prefix.
     opcode === 0x1
       ? (JSON.parse(payload.toString()) as { type: string }).type
       : payload.subarray(2, 2 + (payload[1] as number)).toString(),
@@ -113,7 +113,7 @@ test('over a WebSocket watchers share the encoded message', async () => {
     await begin(`resourceVersion=${from}`, { webSocket: true }),
     await begin(`resourceVersion=${from}`, { webSocket: true }),
   ];
-  // What comes first is taken by each from where it begins.
+  // The first events are encoded for each watch separately.
   await make('b');
   await until(() => clients.every(({ bytes }) => bytes.length === 1));
   await make('c');
@@ -121,7 +121,7 @@ test('over a WebSocket watchers share the encoded message', async () => {
   expect(clients[0]?.bytes[1]).toBe(clients[1]?.bytes[1]);
 });
 
-/** What is in whole messages without a mask, all of one sort. */
+/** The payloads of unmasked, unfragmented messages of one opcode. */
 function messagesIn(bytes: Buffer, opcode: number): Buffer[] {
   const payloads: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {

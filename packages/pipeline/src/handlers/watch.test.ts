@@ -17,7 +17,7 @@ test('bookmarks are sent every minute and at the end, with the revision of the c
   await until(() => client.ended);
 });
 
-/** What calls a watch back in its middle, from where an exception would end the process. */
+/** Calls back while a watch is running, where an exception would end the process. */
 const callbacks: readonly [string, (client: Client) => unknown][] = [
   ['an event', () => make('b')],
   ['the timer of its bookmarks', () => watches.clock.advance(60_000)],
@@ -35,7 +35,7 @@ test.each(callbacks)('an exception in the callback of %s cuts off only its watch
   };
   await callBack(faulty);
   await until(() => faulty.ended);
-  // Within an event there is a last word to say, which fails as well.
+  // The watch then sends an error event, which fails too.
   expect(faulty.cutBy).toBe(broken);
   await make('c');
   await until(() => other.events.includes('ADDED c') || other.ended);
@@ -96,7 +96,7 @@ test('an internal error is an ERROR event for the client, and is reported', asyn
   await watches.memory.create('/registry/robots/n/bad', Buffer.from('{}'), {}, call);
   await until(() => client.ended);
   expect(client.events).toEqual(['ERROR 500']);
-  expect(watches.faults).toEqual([expect.objectContaining({ reason: 'StorageReadError' })]);
+  expect(watches.reportedErrors).toEqual([expect.objectContaining({ reason: 'StorageReadError' })]);
 });
 
 test.each([
@@ -116,7 +116,7 @@ test.each([
   expect(client.ended).toBe(false);
   watches.clock.advance(1);
   await until(() => client.ended);
-  // Node's timers take others for 1 ms, and warn of it.
+  // Node shortens longer timers to 1 ms, with a warning.
   for (const delayMs of delays) expect(delayMs).toBeGreaterThanOrEqual(0);
   for (const delayMs of delays) expect(delayMs).toBeLessThan(2 ** 31);
 });

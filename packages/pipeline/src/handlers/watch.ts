@@ -27,7 +27,7 @@ export interface WatchLimits {
 }
 
 export interface WatchMeasures {
-  began(watched: Watched): OpenWatchMeasures;
+  begin(watched: Watched): OpenWatchMeasures;
 }
 
 export interface Watched {
@@ -53,10 +53,10 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
     const allowWatchBookmarks = readBoolean(query, 'allowWatchBookmarks') ?? false;
     requireSameName(target?.name, options.fields);
     const release = limits.openWatches.acquire(context.user);
-    const measures = limits.measures.began(describeWatch(resource, context.info));
+    const measures = limits.measures.begin(describeWatch(resource, context.info));
     context.request.onEnd(() => {
       release();
-      measures.ended(context.watchEnd);
+      measures.end(context.watchEnd);
     });
     const watching = await watch(resource, { ...options, name: target?.name, allowWatchBookmarks }, context.call);
     const streamOptions = {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { type ApiRequest, type ApiResponse, BodyMemoryError, type Handler, type Sink } from '../exchange.ts';
 import type { ReportFailure } from './callback-guard.ts';
 import { bodyBytesMax, idleWhileDrainingMs, sweepMs } from './limits.ts';
@@ -12,12 +12,10 @@ import {
   rawClient,
   send,
   type Served,
-  serve,
+  useListener,
 } from '../../test/listener.ts';
 
-/** How requests in progress are treated: the same over both protocols. */
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 const text = (body: string, status = 200): ApiResponse => ({ status, headers: {}, body: Buffer.from(body) });
 const body = (request: ApiRequest): Promise<ApiResponse> =>
@@ -33,11 +31,11 @@ interface Begun {
   /** The number of 100 Continue responses. */
   continued(): number;
   readonly status: Promise<number>;
-  /** What came so far, without frames. */
+  /** The body received so far. */
   received(): string;
   /** Whether the client was asked to reconnect. */
-  toldToLeave(): boolean;
-  leave(): void;
+  isAskedToReconnect(): boolean;
+  disconnect(): void;
 }
 
 interface Head {
@@ -46,11 +44,15 @@ interface Head {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-async function begin(protocol: Protocol, { method = 'POST', target = '/', headers = {} }: Head = {}): Promise<Begun> {
+async function begin(
+  served: Served,
+  protocol: Protocol,
+  { method = 'POST', target = '/', headers = {} }: Head = {},
+): Promise<Begun> {
   if (protocol === 'HTTP/2') {
     const session = served.http2();
-    let isLeaving = false;
-    session.on('goaway', () => (isLeaving = true));
+    let hasGoaway = false;
+    session.on('goaway', () => (hasGoaway = true));
     const stream = session.request({ ...headers, ':method': method, ':path': target });
     const answer = http2Answer(stream);
     let continued = 0;
@@ -64,8 +66,8 @@ async function begin(protocol: Protocol, { method = 'POST', target = '/', header
       continued: () => continued,
       status: answer.then(({ status }) => status),
       received: () => received,
-      toldToLeave: () => isLeaving,
-      leave: () => session.destroy(),
+      isAskedToReconnect: () => hasGoaway,
+      disconnect: () => session.destroy(),
     };
   }
   const client = await served.raw();
@@ -82,37 +84,37 @@ async function begin(protocol: Protocol, { method = 'POST', target = '/', header
     continued: () => client.received().split('HTTP/1.1 100 Continue\r\n\r\n').length - 1,
     status: client.until(finalHead).then((all) => Number(finalHead.exec(all)?.[1])),
     received: () => client.received(),
-    toldToLeave: () => /\r\nConnection: close\r\n/i.test(client.received()),
-    leave: () => client.socket.destroy(),
+    isAskedToReconnect: () => /\r\nConnection: close\r\n/i.test(client.received()),
+    disconnect: () => client.socket.destroy(),
   };
 }
 
 describe.each(protocols)('over %s', (protocol) => {
   test('requests in progress while the server drains are answered, and their clients asked to reconnect', async () => {
     const answers: (() => void)[] = [];
-    served = await serve((request) =>
+    const served = await serve((request) =>
       request.target === '/slow'
         ? new Promise((resolve) => answers.push(() => resolve(text('late'))))
         : request.method === 'POST'
           ? body(request)
           : text('at once'),
     );
-    const slow = await begin(protocol, { target: '/slow' });
+    const slow = await begin(served, protocol, { target: '/slow' });
     slow.end();
-    const upload = await begin(protocol);
+    const upload = await begin(served, protocol);
     upload.write(Buffer.alloc(1_000));
     await eventually(() => answers.length === 1);
     let drained = false;
     const draining = served.listener.drain(60_000).then(() => (drained = true));
     upload.write(Buffer.alloc(1_000));
     upload.end();
-    // Load balancers need a moment to notice: newcomers are served.
+    // Load balancers notice late, so new connections are still served.
     expect((await send(served, protocol)).body.toString()).toBe('at once');
     expect(drained).toBe(false);
     answers[0]?.();
     expect([await slow.status, await upload.status]).toEqual([200, 200]);
     await eventually(() => slow.received().endsWith('late') && upload.received().includes('2000'));
-    await eventually(() => slow.toldToLeave() && upload.toldToLeave());
+    await eventually(() => slow.isAskedToReconnect() && upload.isAskedToReconnect());
     await draining;
   });
 
@@ -132,22 +134,22 @@ describe.each(protocols)('over %s', (protocol) => {
         },
       },
     });
-    served = await serve(watching);
-    const watch = await begin(protocol, { method: 'GET' });
+    const served = await serve(watching);
+    const watch = await begin(served, protocol, { method: 'GET' });
     watch.end();
     await eventually(() => sinks.length === 1);
     const drained = served.listener.drain(60_000);
     expect(await watch.status).toBe(200);
     await eventually(() => watch.received().includes('bye'));
-    watch.leave();
+    watch.disconnect();
     await drained;
   });
 
   test('requests in progress while the server closes are answered, and new connections refused', async () => {
     const clock = fakeClock();
     const answers: (() => void)[] = [];
-    served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('late')))), clock);
-    const slow = await begin(protocol, { target: '/slow' });
+    const served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('late')))), clock);
+    const slow = await begin(served, protocol, { target: '/slow' });
     slow.end();
     await eventually(() => answers.length === 1);
     let closed = false;
@@ -157,7 +159,7 @@ describe.each(protocols)('over %s', (protocol) => {
     answers[0]?.();
     expect(await slow.status).toBe(200);
     await eventually(() => slow.received().endsWith('late'));
-    // A client that keeps its connection is not waited for.
+    // The drain does not wait for a client that keeps its connection.
     await eventually(() => {
       clock.advance(sweepMs + idleWhileDrainingMs);
       return closed;
@@ -167,11 +169,11 @@ describe.each(protocols)('over %s', (protocol) => {
 
   test('a client that waits for 100 Continue gets it once, when the body is read', async () => {
     const wanted: (() => void)[] = [];
-    served = await serve(async (request) => {
+    const served = await serve(async (request) => {
       await new Promise<void>((resolve) => wanted.push(resolve));
       return body(request);
     });
-    const client = await begin(protocol, { headers: { expect: '100-Continue' } });
+    const client = await begin(served, protocol, { headers: { expect: '100-Continue' } });
     await eventually(() => wanted.length === 1);
     expect(client.continued()).toBe(0);
     wanted[0]?.();
@@ -188,31 +190,31 @@ describe.each(protocols)('over %s', (protocol) => {
     ['for two content types', { headers: { expect: '100-continue', 'content-type': 'a/b' } }, 401],
     ['for what it expects', { headers: { expect: 'miracles' } }, 417],
   ] as const)('a waiting client is refused %s without 100 Continue', async (_, head, status) => {
-    served = await serve(() => text('no', 401));
-    const client = await begin(protocol, head);
+    const served = await serve(() => text('no', 401));
+    const client = await begin(served, protocol, head);
     expect(await client.status).toBe(status);
     expect(client.continued()).toBe(0);
   });
 
   test('a client that disconnects while it waits is not an error', async () => {
     const outcomes: unknown[] = [];
-    served = await serve((request) => {
+    const served = await serve((request) => {
       request.body(10).then(
         (bytes) => outcomes.push(bytes),
         (error: unknown) => outcomes.push(error),
       );
       return new Promise(() => {});
     });
-    const client = await begin(protocol, { headers: { expect: '100-continue' } });
+    const client = await begin(served, protocol, { headers: { expect: '100-continue' } });
     client.status.catch(() => {});
     await eventually(() => client.continued() === 1);
-    client.leave();
+    client.disconnect();
     await eventually(() => outcomes.length === 1);
     expect(outcomes[0]).toMatchObject({ name: 'ClientGoneError' });
     expect(served.reports).toEqual([]);
   });
 
-  // What is counted is a part of the callback of a socket or stream, and so is a fault of it.
+  // Counting runs in a callback of the socket or stream, so an error of the metrics is thrown there.
   test('unfinished bodies are bounded in memory, even if metrics fail', async () => {
     const clock = fakeClock();
     let heldBytes = 0;
@@ -221,19 +223,19 @@ describe.each(protocols)('over %s', (protocol) => {
     const stacks: (string | undefined)[] = [];
     const measures: ListenerMeasures = {
       ...noListenerMeasures,
-      sizes: ({ bodyBytes }) => (heldBytes = bodyBytes),
-      bodyRefused: () => {
+      setSizes: ({ bodyBytes }) => (heldBytes = bodyBytes),
+      countRefusedBody: () => {
         refused += 1;
         throw new Error('broken');
       },
-      callbackFailed: (where) => failed.add(where),
+      countFailedCallback: (where) => failed.add(where),
     };
     const report: ReportFailure = (_, error) => stacks.push((error as Error).stack);
-    served = await serve(body, clock, { measures, report });
+    const served = await serve(body, clock, { measures, report });
     const pieceBytes = 2_900_000;
     const uploads: Begun[] = [];
     for (let sent = 0; sent < bodyBytesMax * 1.25; sent += pieceBytes) {
-      const upload = await begin(protocol);
+      const upload = await begin(served, protocol);
       upload.status.catch(() => {});
       upload.write(Buffer.alloc(pieceBytes));
       uploads.push(upload);
@@ -243,7 +245,7 @@ describe.each(protocols)('over %s', (protocol) => {
     clock.advance(sweepMs);
     expect(heldBytes).toBeLessThanOrEqual(bodyBytesMax);
     expect(heldBytes).toBeGreaterThan(bodyBytesMax / 2);
-    // The oldest, who had the most time to finish.
+    // The oldest uploads, which had the most time to finish.
     expect(await Promise.all(uploads.slice(0, tooMany).map(({ status }) => status))).toEqual(Array(tooMany).fill(429));
     expect(failed).toEqual(new Set(['request']));
     expect(stacks).toHaveLength(refused);
@@ -251,7 +253,7 @@ describe.each(protocols)('over %s', (protocol) => {
     const last = uploads.at(-1) as Begun;
     last.end();
     expect(await last.status).toBe(200);
-    for (const upload of uploads) upload.leave();
+    for (const upload of uploads) upload.disconnect();
     await eventually(() => {
       clock.advance(sweepMs / 100);
       return heldBytes === 0;

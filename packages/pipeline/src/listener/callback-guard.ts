@@ -57,7 +57,7 @@ export class CallbackGuard {
     what = `callback failed: ${where}`,
     request?: FailedRequest,
   ): void {
-    runIgnoringErrors(() => this.#measures.callbackFailed(where));
+    runIgnoringErrors(() => this.#measures.countFailedCallback(where));
     runIgnoringErrors(() => this.#report(what, error, request));
     runIgnoringErrors(close);
   }

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
@@ -11,18 +11,16 @@ import {
   frame,
   fakeClock,
   packed,
-  type Served,
-  serve,
   countingMeasures,
   text,
   get,
+  useListener,
 } from '../../test/listener.ts';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { clientHello } from '../../test/client-hello.ts';
 import * as limits from './limits.ts';
 
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 describe('descriptors', () => {
   const openSockets = (): number =>
@@ -30,12 +28,12 @@ describe('descriptors', () => {
       try {
         return readlinkSync(`/proc/self/fd/${fd}`).startsWith('socket:');
       } catch {
-        return false; // it was the directory itself
+        return false; // the descriptor of the directory itself
       }
     }).length;
 
   test('a client that leaves in the middle of its handshake leaves no descriptor open', async () => {
-    served = await serve(() => text('well'));
+    const served = await serve(() => text('well'));
     const hello = await clientHello();
     const before = openSockets();
     const clients = Array.from({ length: 5 }, () => connectTcp(served.listener.port, '127.0.0.1'));
@@ -82,7 +80,7 @@ describe('descriptors', () => {
     attacks.flatMap(([what, frames]) => ['leaves', 'resets its connection'].map((how) => [what, how, frames] as const)),
   )('of a client that sends %s and then %s are closed', async (_what, how, frames) => {
     const clock = fakeClock();
-    served = await serve(() => text(''), clock);
+    const served = await serve(() => text(''), clock);
     const before = openSockets();
     for (let n = 0; n < 30; n++) {
       const tcp = connectTcp(served.listener.port, '127.0.0.1');
@@ -103,14 +101,14 @@ describe('descriptors', () => {
 
   test('of connections that were reset unnoticed are closed when clients reuse their port', async () => {
     let held = 0;
-    served = await serve(({ target }) => {
+    const served = await serve(({ target }) => {
       if (target !== '/held') return Promise.resolve(text(''));
       held += 1;
-      return new Promise(() => {}); // the body is not asked for, so nothing reads from the socket
+      return new Promise(() => {}); // the body is never requested, so nothing reads from the socket
     });
     const connectBy = async (localPort?: number): Promise<{ tcp: Socket; socket: TLSSocket }> => {
       const { port } = served.listener;
-      // An address of its own: beside this test others take every port that is free for a moment.
+      // An address of its own: parallel tests use any free port of the others.
       const tcp = connectTcp({ port, host: '127.0.0.1', localAddress: '127.0.0.7', ...(localPort && { localPort }) });
       const socket = connectTls({ socket: tcp, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
       socket.on('error', () => {});
@@ -134,7 +132,7 @@ describe('descriptors', () => {
     await eventually(() => openSockets() <= before);
   });
 
-  /** Until the server has taken what it wants of the bytes that this socket writes. */
+  /** Until the server reads no more of the bytes that this socket writes. */
   async function writesStand(socket: Socket): Promise<void> {
     for (let bytes = -1; socket.writableLength !== bytes; ) {
       bytes = socket.writableLength;
@@ -143,7 +141,7 @@ describe('descriptors', () => {
   }
 
   test('of handshakes that are never finished are closed', async () => {
-    served = await serve(() => text(''), systemClock);
+    const served = await serve(() => text(''), systemClock);
     const silent = connectTcp(served.listener.port, '127.0.0.1');
     silent.on('error', () => {});
     await new Promise((closed) => silent.on('close', closed).resume());
@@ -151,7 +149,7 @@ describe('descriptors', () => {
 
   test('of one address are limited if configured, and released', async () => {
     const { measures, counted } = countingMeasures();
-    served = await serve(() => text(''), systemClock, { connectionsPerPeerMax: 2, measures });
+    const served = await serve(() => text(''), systemClock, { connectionsPerPeerMax: 2, measures });
     const first = await served.raw();
     await served.raw();
     const refused = connectTcp(served.listener.port, '127.0.0.1');

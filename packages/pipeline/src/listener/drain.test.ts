@@ -1,15 +1,14 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { ApiRequest, Handler, Sink } from '../exchange.ts';
-import { eventually, http2Answer, type Served, serve, text, get } from '../../test/listener.ts';
+import { eventually, http2Answer, text, get, useListener } from '../../test/listener.ts';
 
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
-describe('leaving', () => {
+describe('draining', () => {
   test('draining under load of both protocols loses no request', async () => {
-    served = await serve(async (request) => {
+    const served = await serve(async (request) => {
       await new Promise((resolve) => setTimeout(resolve, 2));
       return text(request.target);
     });
@@ -62,7 +61,7 @@ describe('leaving', () => {
 
   test('draining closes HTTP/1.1 connections with their response, ends streams, and serves new connections', async () => {
     const sinks: Sink[] = [];
-    served = await serve((request) => {
+    const served = await serve((request) => {
       if (request.target !== '/watch') return text('answer');
       return {
         status: 200,
@@ -94,14 +93,14 @@ describe('leaving', () => {
   });
 
   test('a drain ends when the connections of its beginning have closed', async () => {
-    served = await serve(() => text('answer'));
+    const served = await serve(() => text('answer'));
     const present = await served.raw();
     present.send(get('/'));
     await present.until(/answer$/);
     const drained = served.listener.drain(60_000);
     const newcomers = [await served.raw(), await served.raw()];
     present.socket.destroy();
-    await drained; // not the sixty seconds that the newcomers could stay
+    await drained; // without waiting 60 s for the new connections
     for (const newcomer of newcomers) {
       newcomer.send(get('/'));
       expect(await newcomer.ended()).toMatch(/200 OK.*Connection: close.*answer$/s);
@@ -110,15 +109,15 @@ describe('leaving', () => {
 
   test('an HTTP/2 session gets GOAWAY, and its requests are still answered, also those sent after it', async () => {
     const answers: (() => void)[] = [];
-    served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('answer')))));
+    const served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('answer')))));
     const session = served.http2();
     const first = http2Answer(session.request({ ':path': '/' }));
     await eventually(() => answers.length === 1);
-    const told: unknown[] = [];
-    session.on('goaway', (code, last) => told.push([code, last]));
+    const goaways: unknown[] = [];
+    session.on('goaway', (code, last) => goaways.push([code, last]));
     const drained = served.listener.drain(60_000);
-    await eventually(() => told.length > 0);
-    expect(told[0]).toEqual([0, 2 ** 31 - 1]);
+    await eventually(() => goaways.length > 0);
+    expect(goaways[0]).toEqual([0, 2 ** 31 - 1]);
     answers[0]?.();
     expect((await first).body.toString()).toBe('answer');
     await drained;
@@ -139,18 +138,18 @@ describe('leaving', () => {
             },
           }
         : text('answer');
-    served = await serve(streaming, systemClock, { goawayChance: 1 });
+    const served = await serve(streaming, systemClock, { goawayChance: 1 });
     const session = served.http2();
-    let told = 0;
-    session.on('goaway', () => (told += 1));
+    let goaways = 0;
+    session.on('goaway', () => (goaways += 1));
     const watch = session.request({ ':path': '/watch' });
     let received = '';
     watch.on('data', (piece: Buffer) => (received += piece));
-    await eventually(() => sinks.length === 1 && told > 0);
+    await eventually(() => sinks.length === 1 && goaways > 0);
     sinks[0]?.write(Buffer.from('still here'));
     await eventually(() => received === 'still here');
     expect(sinks[0]?.draining.aborted).toBe(false);
-    // HTTP/1.1 knows no such word.
+    // HTTP/1.1 has no GOAWAY.
     const client = await served.raw();
     client.send(get('/'));
     expect(await client.until(/answer$/)).not.toMatch(/Connection: close/i);
@@ -159,16 +158,16 @@ describe('leaving', () => {
   });
 
   test('with probability 0 no client gets GOAWAY', async () => {
-    served = await serve(() => text('answer'));
+    const served = await serve(() => text('answer'));
     const session = served.http2();
-    let told = 0;
-    session.on('goaway', () => (told += 1));
+    let goaways = 0;
+    session.on('goaway', () => (goaways += 1));
     for (let n = 0; n < 200; n++) await http2Answer(session.request({ ':path': '/' }));
-    expect(told).toBe(0);
+    expect(goaways).toBe(0);
   });
 
   test('the settings tell a client how many streams it may open', async () => {
-    served = await serve(() => text('answer'), systemClock, { streamsMax: 7 });
+    const served = await serve(() => text('answer'), systemClock, { streamsMax: 7 });
     const session = served.http2();
     await new Promise((settings) => session.once('remoteSettings', settings));
     expect(session.remoteSettings.maxConcurrentStreams).toBe(7);
@@ -176,7 +175,7 @@ describe('leaving', () => {
 
   test('closing waits for pending responses and cuts off the rest at the limit', async () => {
     let answer = (): void => {};
-    served = await serve((request) =>
+    const served = await serve((request) =>
       request.target === '/never'
         ? new Promise(() => {})
         : new Promise((resolve) => (answer = () => resolve(text('late')))),

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import type { ApiRequest, Handler, Sink } from '../exchange.ts';
 import {
@@ -8,22 +8,20 @@ import {
   frame,
   http2Answer,
   packed,
-  type Served,
-  serve,
   literalHeader,
   expectServed,
   countingMeasures,
   text,
   get,
+  useListener,
 } from '../../test/listener.ts';
 
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 describe('an exception in one connection', () => {
   test('many HTTP/2 bodies shorter than their length end only their session', async () => {
     const outcomes: unknown[] = [];
-    served = await serve(async (request) => {
+    const served = await serve(async (request) => {
       if (request.method === 'POST') outcomes.push(await request.body(1_000).catch((error: unknown) => error));
       return text('');
     });
@@ -42,7 +40,7 @@ describe('an exception in one connection', () => {
   const broken = (what: string): never => {
     throw new Error(what);
   };
-  const faults: [string, Handler<ApiRequest>][] = [
+  const failures: [string, Handler<ApiRequest>][] = [
     ['the handler', () => broken('handler')],
     ['the handler, later', () => Promise.reject(new Error('later'))],
     ['no answer', () => undefined as never],
@@ -126,9 +124,9 @@ describe('an exception in one connection', () => {
       },
     ],
   ];
-  test.each(faults)('in %s is reported, and affects no other request', async (_, faulty) => {
+  test.each(failures)('in %s is reported, and affects no other request', async (_, faulty) => {
     const slow: (() => void)[] = [];
-    served = await serve((request) => {
+    const served = await serve((request) => {
       if (request.target === '/a' || request.target === '/') return faulty(request);
       if (request.target !== '/slow') return text('well');
       return new Promise((resolve) => slow.push(() => resolve(text('slow'))));
@@ -139,7 +137,7 @@ describe('an exception in one connection', () => {
     const overHttp1 = await served.raw();
     overHttp1.send(`POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n`);
     const overHttp2 = await served.frames();
-    // With neighbours in the same turn of the event loop.
+    // With other requests in the same iteration of the event loop.
     overHttp2.send(
       Buffer.concat([
         frame('HEADERS', endHeaders, 1, packed.post),
@@ -155,7 +153,7 @@ describe('an exception in one connection', () => {
     expect((await waiting).body.toString()).toBe('slow');
   });
 
-  // Whatever a listener is given may fail in any of its callbacks.
+  // Every dependency of a listener may fail in any of its callbacks.
   const dependencies = ['monotonicMs', 'after', 'soon', 'random', 'measures', 'report'] as const;
   test.each(dependencies.flatMap((which) => [0, 1, 2, 3, 5, 8].map((nth) => [which, nth] as const)))(
     'in %s at call %i leaves the server serving',
@@ -180,7 +178,7 @@ describe('an exception in one connection', () => {
         bytes: (count: number) => Buffer.alloc(count),
       };
       const { measures } = countingMeasures();
-      served = await serve(
+      const served = await serve(
         async (request) => {
           await request.body(100);
           return request.target === '/fault' ? broken('handler') : text('well');
@@ -191,15 +189,15 @@ describe('an exception in one connection', () => {
           goawayChance: 0.01,
           measures: {
             ...measures,
-            callbackFailed: faulty('measures', measures.callbackFailed),
-            sizes: faulty('measures', () => {}),
+            countFailedCallback: faulty('measures', measures.countFailedCallback),
+            setSizes: faulty('measures', () => {}),
           },
           report: faulty('report', () => {}),
         },
       );
       armed = true;
       for (let round = 0; round < 4; round++) {
-        // A fault while a connection begins costs that connection.
+        // An error while a connection opens closes that connection.
         const client = await served.raw().catch(() => undefined);
         client?.send(get('/a') + get('/fault') + 'broken\r\n\r\n');
         const webSocket = await served.raw().catch(() => undefined);

@@ -1,23 +1,12 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import {
-  endHeaders,
-  endStream,
-  eventually,
-  frame,
-  packed,
-  type Served,
-  serve,
-  text,
-  get,
-} from '../../test/listener.ts';
+import { endHeaders, endStream, eventually, frame, packed, text, get, useListener } from '../../test/listener.ts';
 import * as limits from './limits.ts';
 
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 describe('turns', () => {
   test('end after some milliseconds, and connections alternate', async () => {
@@ -30,7 +19,7 @@ describe('turns', () => {
       soon: (callback: () => void) => (byHand ? void turns.push(callback) : systemClock.soon(callback)),
     };
     const handled: string[] = [];
-    served = await serve(({ target }) => {
+    const served = await serve(({ target }) => {
       handled.push(target);
       nowMs += 2;
       return text('');
@@ -50,7 +39,7 @@ describe('turns', () => {
     );
     await eventually(() => turns.length === 1);
     modest.send(get('/livez'));
-    // Its request has been read when later frames of another connection are answered.
+    // Once later frames of another connection are answered, this request has been read.
     for (let n = 0; n < 5; n++) await new Promise((resolve) => other.ping(resolve));
     while (handled.length < 21) {
       await eventually(() => turns.length > 0);
@@ -64,7 +53,7 @@ describe('turns', () => {
 });
 
 describe('many connections at once', () => {
-  /** Turns of the event loop go on by hand once that is said. */
+  /** A clock whose `soon` callbacks wait for `next`, after `hold`. */
   function heldTurns() {
     let isHeld = false;
     const turns: (() => void)[] = [];
@@ -82,7 +71,7 @@ describe('many connections at once', () => {
 
   test('handshakes begin a few per iteration of the event loop', async () => {
     const { clock, hold, next } = heldTurns();
-    served = await serve(() => text('well'), clock);
+    const served = await serve(() => text('well'), clock);
     const first = await served.raw();
     hold();
     const count = 3 * limits.handshakesPerTurn;
@@ -105,10 +94,10 @@ describe('many connections at once', () => {
     for (const socket of begun) socket.destroy();
   });
 
-  // What is no request, and the settings of a session, are answered without a turn of their own.
+  // Refused requests and the settings of a session do not wait for the scheduler.
   test.each(['HTTP/1.1', 'HTTP/2'])('new connections over %s are served a few per iteration', async (protocol) => {
     const { clock, hold, next } = heldTurns();
-    served = await serve(() => text('well'), clock);
+    const served = await serve(() => text('well'), clock);
     hold();
     const clients = await Promise.all(
       Array.from({ length: limits.handshakesPerTurn }, () => (protocol === 'HTTP/2' ? served.frames() : served.raw())),
@@ -127,7 +116,7 @@ describe('many connections at once', () => {
     const { clock, hold, next } = heldTurns();
     let begun = 0;
     let ended = 0;
-    served = await serve((request) => {
+    const served = await serve((request) => {
       begun += 1;
       request.onEnd(() => (ended += 1));
       return new Promise(() => {});

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { ApiRequest } from '../exchange.ts';
 import {
   endHeaders,
@@ -6,22 +6,20 @@ import {
   eventually,
   frame,
   packed,
-  type Served,
-  serve,
   literalHeader,
   text,
   get,
+  useListener,
 } from '../../test/listener.ts';
 
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 describe('identity', () => {
   const names = ['authorization', 'content-type'];
   test.each(names.flatMap((name) => ['HTTP/1.1', 'HTTP/2'].map((protocol) => [name, protocol] as const)))(
     'two %s lines over %s are refused',
     async (name, protocol) => {
-      served = await serve(() => text('seen'));
+      const served = await serve(() => text('seen'));
       if (protocol === 'HTTP/1.1') {
         const client = await served.raw();
         client.send(get('/', `${name}: a`, `${name.toUpperCase()}: b`));
@@ -38,7 +36,7 @@ describe('identity', () => {
   test.each([['bob '], [' bob'], ['bob\t'], ['\tbob'], [' '], [' bob ']])(
     'an HTTP/2 header with the value %j is refused and not lost',
     async (value) => {
-      served = await serve(() => text('seen'));
+      const served = await serve(() => text('seen'));
       for (const name of ['authorization', 'impersonate-user', 'impersonate-group', 'x-remote-extra-a', 'accept']) {
         const client = await served.frames();
         const head = Buffer.concat([packed.get, literalHeader(name, value)]);
@@ -51,18 +49,18 @@ describe('identity', () => {
   test.each(['\x01', '\x1f', '\x7f'])(
     'an HTTP/1.1 header with the control character %j is refused',
     async (control) => {
-      served = await serve(() => text('seen'));
+      const served = await serve(() => text('seen'));
       const client = await served.raw();
       client.send(get('/', `Impersonate-User: bob${control}`));
       expect(await client.ended()).toMatch(/^HTTP\/1\.1 400 /);
     },
   );
 
-  // Fails once Node tells of such a header: then it can be refused, and docs/decisions/0023 be changed.
+  // Fails once Node reports such a header: then refuse it and change docs/decisions/0023.
   test.each(['\x01', '\0', '\x1f', '\x7f'])(
     'an HTTP/2 header with the control character %j is dropped by Node',
     async (control) => {
-      served = await serve((request) => text(`<${request.headersFrom('impersonate-').join()}>`));
+      const served = await serve((request) => text(`<${request.headersFrom('impersonate-').join()}>`));
       const client = await served.frames();
       const head = Buffer.concat([packed.get, literalHeader('impersonate-user', `bob${control}`)]);
       client.send(frame('HEADERS', endHeaders | endStream, 1, head));
@@ -71,7 +69,7 @@ describe('identity', () => {
   );
 
   test('an HTTP/1.1 header arrives without the blanks around its value', async () => {
-    served = await serve((request) => text(`<${request.header('impersonate-user')}>`));
+    const served = await serve((request) => text(`<${request.header('impersonate-user')}>`));
     const client = await served.raw();
     client.send(get('/', 'Impersonate-User: \t bob \t'));
     await client.until(/<bob>$/);
@@ -79,7 +77,7 @@ describe('identity', () => {
 
   test('a request keeps its address after its client has left', async () => {
     const requests: ApiRequest[] = [];
-    served = await serve((request) => {
+    const served = await serve((request) => {
       requests.push(request);
       return new Promise(() => {});
     });

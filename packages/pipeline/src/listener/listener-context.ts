@@ -1,4 +1,5 @@
 import type { Clock } from '@cluster-apiserver/base';
+import type { StatusError } from '@cluster-apiserver/model';
 import type { MemoryBudget } from './connection/memory-budget.ts';
 import type { CallbackGuard } from './callback-guard.ts';
 import type { ListenerMeasures } from './measures.ts';
@@ -22,6 +23,8 @@ export interface ListenerContext {
   lingering: number;
   readonly guard: CallbackGuard;
   readonly measures: ListenerMeasures;
+  /** Counts and logs bytes that are no request for the handler chain. Does not throw. */
+  reportRefusal(refusal: StatusError, remoteAddress: string): void;
   /** Reports an internal error of the listener. Does not throw. */
   report(what: string, error: unknown): void;
 }

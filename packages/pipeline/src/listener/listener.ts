@@ -1,5 +1,6 @@
 import type { Server } from 'node:net';
 import { type Clock, invariant, type Random } from '@cluster-apiserver/base';
+import type { StatusError } from '@cluster-apiserver/model';
 import { type ApiRequest, type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
 import { MemoryBudget } from './connection/memory-budget.ts';
 import type { ListenerContext } from './listener-context.ts';
@@ -9,7 +10,7 @@ import { serveHttp2 } from './http2/serve-http2.ts';
 import * as limits from './limits.ts';
 import type { ListenerMeasures } from './measures.ts';
 import { OpenConnections } from './connection/open-connections.ts';
-import { createRefusal } from './request/refusal.ts';
+import { createRefusal, refusalResponse } from './request/refusal.ts';
 import { createServer, secureContext, type SecureServerOptions } from './secure-server.ts';
 import { describeRequest, type SocketRequest } from './request/socket-request.ts';
 import type { ServingCertificate } from './serving-certificate.ts';
@@ -26,6 +27,8 @@ export interface ListenOptions extends SecureServerOptions {
   /** Maximum number of connections per client address; 0 for no limit. */
   readonly connectionsPerPeerMax: number;
   readonly measures: ListenerMeasures;
+  /** Called for bytes that are no request for the handler chain, such as malformed ones, after the response. */
+  readonly reportRefusal: (refusal: StatusError, remoteAddress: string) => void;
   /** Reports internal errors. */
   readonly report: ReportFailure;
 }
@@ -53,10 +56,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
   const { clock, guard } = context;
   const connections = new OpenConnections(context, options.connectionsPerPeerMax);
   const scheduler = new RequestScheduler(clock, (request) => handOver(request, handler, scheduler, context));
-  const accept = (request: SocketRequest, refused: ApiResponse | undefined): void => {
-    if (refused) request.respond(refused);
-    else scheduler.scheduleRequest(request);
-  };
+  const accept = (request: SocketRequest): void => scheduler.scheduleRequest(request);
   const server = createServer(options);
   connections.attach(server);
   serveHttp1(server, connections, context, accept);
@@ -133,6 +133,8 @@ function createContext(options: ListenOptions, draining: AbortSignal): ListenerC
     lingering: 0,
     guard,
     measures,
+    reportRefusal: (refusal, remoteAddress) =>
+      guard.run('connection', () => options.reportRefusal(refusal, remoteAddress)),
     report: (what, error) => guard.run('request', () => options.report(what, error)),
   };
 }
@@ -175,7 +177,7 @@ function scheduleResponse(
 function respondToFailure(request: SocketRequest, error: unknown, { guard }: ListenerContext): void {
   if (!(error instanceof ClientGoneError))
     guard.reportFailure('request', error, () => {}, 'answering a request failed', describeRequest(request));
-  request.respond(createRefusal(500, 'internal error'));
+  request.respond(refusalResponse(createRefusal(500, 'internal error')));
 }
 
 function portOf(server: Server): number {

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { until } from '@cluster-apiserver/testkit/until';
 import { frame, rawClient } from '../../test/listener.ts';
 
-/** A process needs some thirty for itself. */
+/** A process needs about thirty descriptors for itself. */
 const descriptors = 60;
 const script = path.resolve(import.meta.dirname, '..', '..', 'test', 'listening-process.ts');
 
@@ -68,13 +68,13 @@ test('a listener without file descriptors serves its connections, and accepts ag
   });
   expect(served).toMatch(/^HTTP\/1\.1 200 /);
   expect(child.exitCode).toBeNull();
-  // libuv accepts and closes those who come meanwhile, and says nothing of it; what is said must not repeat itself.
+  // libuv silently accepts and closes further connections. The log line must not be repeated.
   expect(printed.match(/^report: /gm)?.length ?? 0).toBeLessThanOrEqual(1);
 });
 
 test('sessions that end with an error are not retained in memory', async () => {
   const port = await start();
-  const brokenFrame = Buffer.from('0000010105000000008283', 'hex'); // headers on the stream that is the connection
+  const brokenFrame = Buffer.from('0000010105000000008283', 'hex'); // headers on stream 0, which is the connection
   const sessions = 100;
   for (let n = 0; n < sessions; n++) {
     const client = await rawClient(port, 'h2');
@@ -83,7 +83,7 @@ test('sessions that end with an error are not retained in memory', async () => {
     await client.ended();
     client.socket.destroy();
   }
-  // The listener looks for some seconds after what its clients have left.
+  // The sweep releases the memory of disconnected clients within seconds.
   const left = await until('memory without them', async () => {
     const before = printed.length;
     child.stdin?.write('\n');

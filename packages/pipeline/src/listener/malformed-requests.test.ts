@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -10,17 +10,15 @@ import {
   frame,
   http2Answer,
   packed,
-  type Served,
-  serve,
   expectServed,
   text,
   echo,
   get,
   post,
+  useListener,
 } from '../../test/listener.ts';
 
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 describe('ambiguous messages', () => {
   const cases: [string, string, number][] = [
@@ -66,7 +64,7 @@ describe('ambiguous messages', () => {
     '%s is refused with a Status, and nothing behind it on the connection is read',
     async (_what, message, status) => {
       const seen: string[] = [];
-      served = await serve(async (request) => {
+      const served = await serve(async (request) => {
         await request.body(1_000);
         seen.push(request.target);
         return text('seen');
@@ -87,7 +85,7 @@ describe('ambiguous messages', () => {
 
   test('a complete request before a malformed one is answered first', async () => {
     let answer: (() => void) | undefined;
-    served = await serve(() => new Promise((resolve) => (answer = () => resolve(text('first')))));
+    const served = await serve(() => new Promise((resolve) => (answer = () => resolve(text('first')))));
     const client = await served.raw();
     client.send(`${get('/')}broken\r\n\r\n`);
     await eventually(() => answer !== undefined);
@@ -96,14 +94,14 @@ describe('ambiguous messages', () => {
   });
 
   test('an HTTP/2 body that is nothing but its end is empty', async () => {
-    served = await serve(echo);
+    const served = await serve(echo);
     const client = await served.frames();
     client.send(Buffer.concat([frame('HEADERS', endHeaders, 1, packed.post), frame('DATA', endStream, 1)]));
     await client.until(/POST \/ HTTP\/2\.0 0/);
   });
 
   test('over HTTP/2 CONNECT is refused with a Status', async () => {
-    served = await serve(() => text('seen'));
+    const served = await serve(() => text('seen'));
     const answer = await http2Answer(served.http2().request({ ':method': 'CONNECT', ':authority': 'a' }));
     expect([answer.status, JSON.parse(answer.body.toString()).code]).toEqual([405, 405]);
   });
@@ -117,7 +115,7 @@ describe('ambiguous messages', () => {
       'POST / HTTP/1.1 5',
     ],
   ])('an upgrade that is offered %s is not taken', async (_, request, answer) => {
-    served = await serve(echo);
+    const served = await serve(echo);
     const client = await served.raw();
     client.send(request);
     expect(await client.until(/HTTP\/1\.1 \d$/)).toMatch(/^HTTP\/1\.1 200 OK/);
@@ -130,7 +128,7 @@ describe('ambiguous messages', () => {
 describe('CONNECT', () => {
   test('behind a request is refused after its response', async () => {
     let answer = (): void => {};
-    served = await serve(() => new Promise((resolve) => (answer = () => resolve(text('first')))));
+    const served = await serve(() => new Promise((resolve) => (answer = () => resolve(text('first')))));
     const before = answer;
     const client = await served.raw();
     client.send(`${get('/')}CONNECT other:443 HTTP/1.1\r\nHost: a\r\n\r\n`);
@@ -140,7 +138,7 @@ describe('CONNECT', () => {
   });
 
   test('of a client that resets its connection does not affect others', async () => {
-    served = await serve(() => text(''));
+    const served = await serve(() => text(''));
     for (let n = 0; n < 10; n++) {
       const tcp = connectTcp(served.listener.port, '127.0.0.1');
       const socket = connectTls({ socket: tcp, rejectUnauthorized: false });

@@ -3,14 +3,14 @@ import type { CallbackPlace } from './callback-guard.ts';
 /** The metrics of a listener. */
 export interface ListenerMeasures {
   /** An exception in a callback closed a connection or stream. */
-  callbackFailed(where: CallbackPlace): void;
-  connectionRefused(reason: RefusedConnection): void;
-  handshakeFailed(): void;
-  responseCutOff(reason: CutOffResponse): void;
+  countFailedCallback(where: CallbackPlace): void;
+  countRefusedConnection(reason: RefusedConnection): void;
+  countFailedHandshake(): void;
+  countCutOffResponse(reason: CutOffResponse): void;
   /** A request body was refused. */
-  bodyRefused(reason: RefusedBody): void;
+  countRefusedBody(reason: RefusedBody): void;
   /** Called once per sweep. */
-  sizes(sizes: ListenerSizes): void;
+  setSizes(sizes: ListenerSizes): void;
 }
 
 export interface ListenerSizes {
@@ -35,10 +35,10 @@ export type RefusedBody = (typeof refusedBodies)[number];
 
 /** For tests. */
 export const noListenerMeasures: ListenerMeasures = {
-  callbackFailed: () => {},
-  connectionRefused: () => {},
-  handshakeFailed: () => {},
-  responseCutOff: () => {},
-  bodyRefused: () => {},
-  sizes: () => {},
+  countFailedCallback: () => {},
+  countRefusedConnection: () => {},
+  countFailedHandshake: () => {},
+  countCutOffResponse: () => {},
+  countRefusedBody: () => {},
+  setSizes: () => {},
 };

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { ClientGoneError } from '../exchange.ts';
 import { bodyGraceMs } from './limits.ts';
 import {
@@ -9,23 +9,21 @@ import {
   fakeClock,
   http2Answer,
   packed,
-  type Served,
-  serve,
   text,
   echo,
   get,
   post,
+  useListener,
 } from '../../test/listener.ts';
 
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 describe('bodies', () => {
   test.each([
     ['with its length', (bytes: number) => `Content-Length: ${bytes}`],
     ['in chunks', () => 'Transfer-Encoding: chunked'],
   ])('a body over the limit %s is answered 413 while the client still sends', async (_form, header) => {
-    served = await serve(echo);
+    const served = await serve(echo);
     const client = await served.raw();
     const bytes = 20_000_000;
     client.send(post('/', '', header(bytes)));
@@ -35,7 +33,7 @@ describe('bodies', () => {
   });
 
   test('over HTTP/2 a body over the limit is answered 413 and other streams go on', async () => {
-    served = await serve(echo);
+    const served = await serve(echo);
     const session = served.http2();
     const large = session.request({ ':method': 'POST', ':path': '/' });
     const answered = http2Answer(large);
@@ -45,7 +43,7 @@ describe('bodies', () => {
   });
 
   test('a small unread body keeps the connection', async () => {
-    served = await serve(() => text('unread'));
+    const served = await serve(() => text('unread'));
     const client = await served.raw();
     client.send(post('/', 'x'.repeat(50_000), 'Content-Length: 50000'));
     await client.until(/unread$/);
@@ -54,7 +52,7 @@ describe('bodies', () => {
   });
 
   test('a client that waits for 100 Continue gets it only when the body is read', async () => {
-    served = await serve((request) => (request.target === '/read' ? echo(request) : text('no', 401)));
+    const served = await serve((request) => (request.target === '/read' ? echo(request) : text('no', 401)));
     const reader = await served.raw();
     reader.send(post('/read', '', 'Expect: 100-continue', 'Content-Length: 5'));
     await reader.until(/^HTTP\/1\.1 100 Continue\r\n\r\n$/);
@@ -71,7 +69,7 @@ describe('bodies', () => {
   test('a slow body is refused with 408', async () => {
     const clock = fakeClock();
     let reading = false;
-    served = await serve((request) => {
+    const served = await serve((request) => {
       const answer = echo(request);
       reading = true;
       return answer;
@@ -94,7 +92,7 @@ describe('bodies', () => {
     async (protocol) => {
       const ends: unknown[] = [];
       let begun = false;
-      served = await serve((request) => {
+      const served = await serve((request) => {
         begun = true;
         return request.body(1_000).then(
           () => text(''),

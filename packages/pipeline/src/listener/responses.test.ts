@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { constants } from 'node:http2';
@@ -17,21 +17,19 @@ import {
   packed,
   protocols,
   type Sent,
-  type Served,
   send,
-  serve,
   text,
   echo,
   get,
   post,
+  useListener,
 } from '../../test/listener.ts';
 
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 describe('both protocols', () => {
   test('HTTP/1.1 requests on one connection are answered one after the other', async () => {
-    served = await serve(echo);
+    const served = await serve(echo);
     const client = await served.raw();
     client.send(get('/a?b=c'));
     await client.until(/GET \/a\?b=c HTTP\/1\.1 0$/);
@@ -40,7 +38,7 @@ describe('both protocols', () => {
   });
 
   test('HTTP/2 requests are answered on their streams', async () => {
-    served = await serve(echo);
+    const served = await serve(echo);
     const session = served.http2();
     const stream = session.request({ ':method': 'POST', ':path': '/d' });
     stream.end('hello');
@@ -53,7 +51,7 @@ describe('both protocols', () => {
   });
 
   test('a hundred concurrent HTTP/2 streams each get their own response', async () => {
-    served = await serve(echo);
+    const served = await serve(echo);
     const session = served.http2();
     const answers = await Promise.all(
       Array.from({ length: 100 }, (_, i) => {
@@ -68,7 +66,7 @@ describe('both protocols', () => {
   });
 
   test('header lines stay separate, and header() returns the first one', async () => {
-    served = await serve((request) =>
+    const served = await serve((request) =>
       text(`${request.header('impersonate-group')} of ${request.headerLines('impersonate-group').join('|')}`),
     );
     const client = await served.raw();
@@ -79,7 +77,7 @@ describe('both protocols', () => {
   });
 
   test('a response to HEAD has a Content-Length and no body', async () => {
-    served = await serve(() => text('hello'));
+    const served = await serve(() => text('hello'));
     const client = await served.raw();
     client.send(`HEAD / HTTP/1.1\r\nHost: a\r\n\r\n${get('/next')}`);
     const received = await client.until(/hello$/);
@@ -100,7 +98,7 @@ describe('both protocols', () => {
         'ten thousand pieces': { length: whole.length, pieces: () => pieces },
       };
       const body = bodies[form];
-      served = await serve(() => ({ status: 200, headers: {}, ...(body && { body }) }));
+      const served = await serve(() => ({ status: 200, headers: {}, ...(body && { body }) }));
       const client = await served.raw();
       client.send(get('/') + get('/'));
       await eventually(() => client.receivedBytes() > 2 * whole.length);
@@ -124,7 +122,7 @@ describe('both protocols', () => {
       },
     });
     const lengths = [20_000, pieceBytes, 5 * pieceBytes + 7];
-    served = await serve(({ target }) => {
+    const served = await serve(({ target }) => {
       const mark = Number(target.slice(1));
       return { status: 200, headers: {}, body: pieces(mark, lengths[mark % lengths.length] as number) };
     });
@@ -155,7 +153,7 @@ describe('both protocols', () => {
       for (let n = 0; n < 20; n++) yield Buffer.alloc(100_000, 'a');
       if (!whole) throw new Error('it broke off');
     };
-    served = await serve(({ target }) => ({
+    const served = await serve(({ target }) => ({
       status: 200,
       headers: {},
       body: { chunks: () => answer(target === '/whole') },
@@ -176,7 +174,7 @@ describe('both protocols', () => {
   test('the headers of a stream are sent before its first byte, and bytes as they are written', async () => {
     const sinks: Sink[] = [];
     let end = (): void => {};
-    served = await serve(() => ({
+    const served = await serve(() => ({
       status: 200,
       headers: {},
       body: {
@@ -211,7 +209,7 @@ describe('both protocols', () => {
     'over %s a stream to a client that does not read has a backlog, and drained() waits until the client disconnects',
     async (protocol) => {
       const sinks: Sink[] = [];
-      served = await serve(() => ({
+      const served = await serve(() => ({
         status: 200,
         headers: {},
         body: {
@@ -237,7 +235,7 @@ describe('both protocols', () => {
   );
 
   test('a response with invalid headers becomes a 500', async () => {
-    served = await serve(() => ({ status: 200, headers: { Warning: 'a\r\nb: c' }, body: Buffer.from('x') }));
+    const served = await serve(() => ({ status: 200, headers: { Warning: 'a\r\nb: c' }, body: Buffer.from('x') }));
     const client = await served.raw();
     client.send(get('/'));
     await client.until(/^HTTP\/1\.1 500 .*"reason":"InternalError","code":500}$/s);
@@ -253,7 +251,7 @@ describe('both protocols', () => {
       ...systemClock,
       soon: (callback: () => void) => (byHand ? void turns.push(callback) : systemClock.soon(callback)),
     };
-    served = await serve(({ target }) => {
+    const served = await serve(({ target }) => {
       handled.push(target);
       return text(target);
     }, clock);
@@ -281,7 +279,7 @@ describe('both protocols', () => {
       const turns: (() => void)[] = [];
       const clock = { ...systemClock, soon: (callback: () => void) => void turns.push(callback) };
       const handled: string[] = [];
-      served = await serve(({ target }) => {
+      const served = await serve(({ target }) => {
         handled.push(target);
         return text('late');
       }, clock);
@@ -308,7 +306,7 @@ describe('both protocols', () => {
   );
 
   test.each(protocols)('over %s a handler that throws or rejects returns 500', async (protocol) => {
-    served = await serve((request) => {
+    const served = await serve((request) => {
       if (request.target === '/thrown') throw new Error('thrown');
       return Promise.reject(new Error('rejected'));
     });
@@ -316,7 +314,7 @@ describe('both protocols', () => {
       const { status, body } = await send(served, protocol, { target });
       expect([status, JSON.parse(body.toString())]).toMatchObject([500, { kind: 'Status', reason: 'InternalError' }]);
     }
-    // The client's words are no part of the message: the log is limited by its messages.
+    // The message has no text of the client: the log limits the rate per message.
     expect(served.reports).toEqual([
       'answering a request failed: GET: /thrown: Error: thrown',
       'answering a request failed: GET: /rejected: Error: rejected',
@@ -324,7 +322,7 @@ describe('both protocols', () => {
   });
 
   test.each(protocols)('over %s header lines stay separate, and none is lost', async (protocol) => {
-    served = await serve((request) => text(JSON.stringify(request.headersFrom('x-'))));
+    const served = await serve((request) => text(JSON.stringify(request.headersFrom('x-'))));
     const values = ['a', 'b, c', 'd;e="f"', 'grün', '', 'x'.repeat(8_000)];
     const headers = { 'x-one': values };
     const client = await send(served, protocol, { headers: { ...headers, 'x-two': 'g' } }).catch(() => undefined);
@@ -341,7 +339,7 @@ describe('both protocols', () => {
   describe.each(protocols)('over %s', (protocol) => {
     test.each(refusals)('%s is refused with a Status before the handler', async (_, sent, code) => {
       let asked = 0;
-      served = await serve(() => {
+      const served = await serve(() => {
         asked += 1;
         return text('seen');
       });
@@ -351,19 +349,19 @@ describe('both protocols', () => {
     });
 
     test.each([0, 1, 16_384, 65_536, 999_999])('a body of %i bytes arrives whole', async (bytes) => {
-      served = await serve(echo);
+      const served = await serve(echo);
       const { body } = await send(served, protocol, { method: 'POST', target: '/b', body: Buffer.alloc(bytes, 'x') });
       expect(body.toString()).toBe(`POST /b ${protocol === 'HTTP/2' ? 'HTTP/2.0' : protocol} ${bytes}`);
     });
 
     test('a body over the limit is answered 413, and one at the limit is not', async () => {
-      served = await serve(echo);
+      const served = await serve(echo);
       expect((await send(served, protocol, { method: 'POST', body: Buffer.alloc(1_000_000) })).status).toBe(200);
       expect((await send(served, protocol, { method: 'POST', body: Buffer.alloc(1_000_001) })).status).toBe(413);
     });
 
     test('an unread body does not prevent the response', async () => {
-      served = await serve(() => text('unread'));
+      const served = await serve(() => text('unread'));
       for (const bytes of [50_000, 900_000]) {
         const { status, body } = await send(served, protocol, { method: 'POST', body: Buffer.alloc(bytes) });
         expect([status, body.toString()]).toEqual([200, 'unread']);

@@ -10,7 +10,7 @@ import {
   fakeClock,
   http2Answer,
   type Served,
-  serve,
+  useListener,
 } from '../../test/listener.ts';
 import { followCertificate, type ServingCertificate } from './serving-certificate.ts';
 
@@ -48,7 +48,7 @@ describe('files that change', () => {
     };
     stop = followCertificate(source, await read(), (next) => used.push(next));
   };
-  /** Until the files have been looked at twice: what the first look led to is then done. */
+  /** Waits for two polls: the effects of the first are then complete. */
   const lookTwice = async (): Promise<void> => {
     const until = reads + 2;
     while (reads < until) {
@@ -92,7 +92,7 @@ describe('files that change', () => {
     const [first, second] = [await certificateFor('first'), await certificateFor('second')];
     await write('now', first);
     await follow('now');
-    // The certificate of the next one with the key of the old one, as between two writes.
+    // The new certificate with the old key, as between two writes.
     await write('now', { cert: second.cert, key: first.key });
     await lookTwice();
     await lookTwice();
@@ -107,10 +107,9 @@ describe('files that change', () => {
 });
 
 describe('a listener', () => {
-  let served: Served;
-  afterEach(() => served.close());
+  const serve = useListener();
 
-  const nameSeen = (options: object = {}): Promise<string> =>
+  const nameSeen = (served: Served, options: object = {}): Promise<string> =>
     new Promise((resolve, reject) => {
       const socket = connect(
         { host: '127.0.0.1', port: served.listener.port, rejectUnauthorized: false, ...options },
@@ -123,32 +122,32 @@ describe('a listener', () => {
     });
 
   test('shows a new certificate to new connections and keeps those it has', async () => {
-    served = await serve(() => ({ status: 200, headers: {}, body: Buffer.from('served') }));
+    const served = await serve(() => ({ status: 200, headers: {}, body: Buffer.from('served') }));
     const session = served.http2();
     await http2Answer(session.request({ ':path': '/' }));
-    expect(await nameSeen()).toBe('first');
+    expect(await nameSeen(served)).toBe('first');
     served.listener.useCertificate(await certificateFor('second'));
-    expect(await nameSeen()).toBe('second');
+    expect(await nameSeen(served)).toBe('second');
     expect((await http2Answer(session.request({ ':path': '/' }))).body.toString()).toBe('served');
   });
 
   test.each(['TLSv1', 'TLSv1.1'])('refuses %s', async (version) => {
-    served = await serve(() => ({ status: 200, headers: {} }));
+    const served = await serve(() => ({ status: 200, headers: {} }));
     await expect(
-      nameSeen({ minVersion: version, maxVersion: version, ciphers: 'DEFAULT:@SECLEVEL=0' }),
+      nameSeen(served, { minVersion: version, maxVersion: version, ciphers: 'DEFAULT:@SECLEVEL=0' }),
     ).rejects.toThrow();
   });
 
   test.each(['AES128-GCM-SHA256', 'ECDHE-ECDSA-AES128-SHA256', 'ECDHE-ECDSA-AES128-SHA'])(
     'refuses the suite %s',
     async (ciphers) => {
-      served = await serve(() => ({ status: 200, headers: {} }));
-      await expect(nameSeen({ maxVersion: 'TLSv1.2', ciphers })).rejects.toThrow();
+      const served = await serve(() => ({ status: 200, headers: {} }));
+      await expect(nameSeen(served, { maxVersion: 'TLSv1.2', ciphers })).rejects.toThrow();
     },
   );
 
   test('is not moved by bytes that are no handshake', async () => {
-    served = await serve(() => ({ status: 200, headers: {}, body: Buffer.from('served') }));
+    const served = await serve(() => ({ status: 200, headers: {}, body: Buffer.from('served') }));
     const { connect: connectPlain } = await import('node:net');
     const socket = connectPlain(served.listener.port, '127.0.0.1');
     let closed = false;
@@ -157,7 +156,7 @@ describe('a listener', () => {
     socket.resume();
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     await eventually(() => closed);
-    expect(await nameSeen()).toBe('first');
+    expect(await nameSeen(served)).toBe('first');
     expect(served.reports).toEqual([]);
   });
 });

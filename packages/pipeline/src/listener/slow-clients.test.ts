@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { responseStallMs, idleTimeoutMs, lingerMs, pieceBytes, pipelinedRequestsMax } from './limits.ts';
@@ -11,23 +11,21 @@ import {
   fakeClock,
   http2Answer,
   packed,
-  type Served,
-  serve,
   text,
   echo,
   get,
+  useListener,
 } from '../../test/listener.ts';
 import * as limits from './limits.ts';
 
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 describe('slow, disconnected and flooding clients', () => {
   test.each(['HTTP/1.1', 'HTTP/2'])(
     'the signal of an %s request aborts only when its client disconnects',
     async (protocol) => {
       const signals: AbortSignal[] = [];
-      served = await serve((request) => {
+      const served = await serve((request) => {
         signals.push(request.signal);
         return request.target === '/quick' ? text('quick') : new Promise(() => {});
       });
@@ -51,7 +49,7 @@ describe('slow, disconnected and flooding clients', () => {
   );
 
   test('incomplete headers time out with 408', async () => {
-    served = await serve(echo);
+    const served = await serve(echo);
     const client = await served.raw();
     client.send('GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ');
     const drip = setInterval(() => client.send('a'), 500);
@@ -61,7 +59,7 @@ describe('slow, disconnected and flooding clients', () => {
   test.each(['HTTP/1.1', 'HTTP/2'])('an %s client that does not read its answer is cut off', async (protocol) => {
     const clock = fakeClock();
     const signals: AbortSignal[] = [];
-    served = await serve((request) => {
+    const served = await serve((request) => {
       signals.push(request.signal);
       return { status: 200, headers: {}, body: Buffer.alloc(30_000_000) };
     }, clock);
@@ -75,7 +73,7 @@ describe('slow, disconnected and flooding clients', () => {
       client.send(get('/'));
     }
     await eventually(() => signals.length === 1);
-    await new Promise((resolve) => setTimeout(resolve, 50)); // What fits into the buffers on the way has gone there.
+    await new Promise((resolve) => setTimeout(resolve, 50)); // until the buffers on the way are full
     clock.advance(responseStallMs + 2_000);
     await eventually(() => (signals[0] as AbortSignal).aborted);
     expect(served.reports).toEqual([]);
@@ -84,7 +82,7 @@ describe('slow, disconnected and flooding clients', () => {
   test('idle connections of both protocols are closed, and those with pending requests are not', async () => {
     const clock = fakeClock();
     let answer = (): void => {};
-    served = await serve(
+    const served = await serve(
       (request) =>
         request.target === '/slow' ? new Promise((resolve) => (answer = () => resolve(text('late')))) : text('quick'),
       clock,
@@ -98,7 +96,7 @@ describe('slow, disconnected and flooding clients', () => {
     const before = answer;
     busy.send(get('/slow'));
     await eventually(() => answer !== before);
-    await new Promise((resolve) => setTimeout(resolve, 20)); // The stream's own close comes a turn after its end.
+    await new Promise((resolve) => setTimeout(resolve, 20)); // the stream closes one iteration after its end
     clock.advance(idleTimeoutMs + 2_000);
     await idle.ended();
     await eventually(() => session.closed || session.destroyed);
@@ -109,7 +107,7 @@ describe('slow, disconnected and flooding clients', () => {
   test('pipelined requests are served one after the other, each after the previous response', async () => {
     const begun: string[] = [];
     const answers: (() => void)[] = [];
-    served = await serve((request) => {
+    const served = await serve((request) => {
       begun.push(request.target);
       return new Promise((resolve) => answers.push(() => resolve(text(`<${request.target}>`))));
     });
@@ -126,7 +124,7 @@ describe('slow, disconnected and flooding clients', () => {
   test('pipelined requests after an unread response do not begin, and end with their connection', async () => {
     let begun = 0;
     let ended = 0;
-    served = await serve((request) => {
+    const served = await serve((request) => {
       begun += 1;
       request.onEnd(() => (ended += 1));
       return { status: 200, headers: {}, body: Buffer.alloc(32 * 1024 * 1024) };
@@ -135,7 +133,7 @@ describe('slow, disconnected and flooding clients', () => {
     client.socket.pause();
     client.send(get('/').repeat(5));
     await eventually(() => begun === 1);
-    // Another connection is served from its beginning to its end meanwhile.
+    // Meanwhile another connection is served completely.
     const other = await served.raw();
     other.send(get('/'));
     await other.until(/^HTTP\/1\.1 200/);
@@ -150,7 +148,7 @@ describe('slow, disconnected and flooding clients', () => {
 
   test('excess pipelined requests are refused, and those before them are answered in order', async () => {
     const answered: string[] = [];
-    served = await serve(async (request) => {
+    const served = await serve(async (request) => {
       answered.push(request.target);
       await new Promise(setImmediate);
       return text(`<${request.target}>`);
@@ -174,7 +172,7 @@ describe('slow, disconnected and flooding clients', () => {
     };
     let ended = false;
     let answer: (() => void) | undefined;
-    served = await serve((request) => {
+    const served = await serve((request) => {
       request.onEnd(() => (ended = true));
       return new Promise((resolve) => (answer = () => resolve(text('x'.repeat(pieceBytes)))));
     }, clock);
@@ -183,16 +181,16 @@ describe('slow, disconnected and flooding clients', () => {
     await eventually(() => answer !== undefined);
     client.socket.destroy();
     await once(client.socket, 'close');
-    answer?.(); // writing it shows that the client has left
+    answer?.(); // writing reveals that the client has disconnected
     await eventually(() => ended);
-    await new Promise(setImmediate); // the close of each response comes after that
+    await new Promise(setImmediate); // then each response closes
     expect(goodbyes).toBe(0);
     expect(served.reports).toEqual([]);
   });
 
   test('a flood of resets ends only the session that sends it', async () => {
     let begun = 0;
-    served = await serve((request) => {
+    const served = await serve((request) => {
       if (request.target === '/other') return text('served');
       begun += 1;
       return new Promise(() => {});
@@ -217,7 +215,7 @@ describe('slow, disconnected and flooding clients', () => {
   });
 
   test('a client that half-closes its connection still gets its response', async () => {
-    served = await serve(async () => {
+    const served = await serve(async () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
       return text('answered');
     });
@@ -232,7 +230,7 @@ describe('vanished clients', () => {
   test('are detected over HTTP/2 by pings', async () => {
     const clock = fakeClock();
     const signals: AbortSignal[] = [];
-    served = await serve((request) => {
+    const served = await serve((request) => {
       signals.push(request.signal);
       return new Promise(() => {});
     }, clock);

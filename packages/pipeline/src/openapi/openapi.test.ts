@@ -155,7 +155,7 @@ test('version 2 is available as protobuf by both media types', async () => {
   ]) {
     const { headers, text } = await ask('/openapi/v2', { accept });
     expect(headers).toMatchObject({ 'content-type': type, vary: 'Accept', etag: expect.any(String) });
-    // The first field of the document, its version; kubectl reads the rest in the tests with it.
+    // The first field of the document is its version; the kubectl tests read the rest.
     expect(text.slice(0, 5)).toBe('\n\u00032.0');
     expect(text).toContain('x-kubernetes-group-version-kind');
   }

@@ -1,7 +1,7 @@
 import { type Call, type Clock, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
 import {
   badRequest,
-  decodeKubeObject,
+  decode,
   fieldErrorsMax,
   isJsonObject,
   type JsonObject,
@@ -57,7 +57,7 @@ function decodeObject(
   const typed = withExplicitReset(withTypeNames(kind, parsed.value));
   const unknown: string[] = [];
   try {
-    const object = decodeKubeObject(kind.schema, typed, (path) => unknown.push(path));
+    const object = decode(kind.schema, typed, (path) => unknown.push(path));
     requireKnownFieldsNotDeep(kind, parsed, unknown);
     const outermost = unknown.slice(0, fieldErrorsMax); // of more than these not all are listed anyway
     const faults = [

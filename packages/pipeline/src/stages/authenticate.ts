@@ -1,7 +1,7 @@
 import { type Authenticator, type Credentials, TokenRejectedError } from '@cluster-apiserver/gates';
 import { StatusError, type UserInfo } from '@cluster-apiserver/model';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
-import type { AuthenticatedContext, RequestInfoContext } from '../request-context.ts';
+import type { AuthenticatedContext, DeadlineContext, RequestInfoContext } from '../request-context.ts';
 
 /** Logs a rejected credential. */
 export type ReportRejection = (error: TokenRejectedError, context: RequestInfoContext) => void;
@@ -9,8 +9,8 @@ export type ReportRejection = (error: TokenRejectedError, context: RequestInfoCo
 /** Authenticates the caller, or responds with 401. */
 export const authenticate =
   (authenticator: Authenticator, report: ReportRejection) =>
-  (next: Handler<AuthenticatedContext>): Handler<RequestInfoContext> => {
-    const proceed = (context: RequestInfoContext, user: UserInfo | undefined): ApiResponse | Promise<ApiResponse> => {
+  (next: Handler<AuthenticatedContext>): Handler<DeadlineContext> => {
+    const proceed = (context: DeadlineContext, user: UserInfo | undefined): ApiResponse | Promise<ApiResponse> => {
       context.trace?.endAuthentication(context, user);
       if (!user) throw unauthorized();
       const recorded = context.audit?.logRequestReceived(user);

@@ -15,7 +15,7 @@ test('an additional verb of a request must be authorized', async () => {
   };
   const resource = { group: '', version: 'v1', plural: 'events', namespace: 'a', name: 'b', subresource: undefined };
   const info = { verb: 'delete', path: '/api/v1/namespaces/a/events/b', query: new URLSearchParams(), resource };
-  // Only what authorization looks at.
+  // Only the properties that authorization reads.
   const context = { info, user: { name: 'ann', groups: [] }, call: callUntil(1) } as unknown as AuthenticatedContext;
   await requireVerb(authorizer, context, 'delete');
   await expect(requireVerb(authorizer, context, 'unsafe-delete-ignore-read-errors')).rejects.toMatchObject({

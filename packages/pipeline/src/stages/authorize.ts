@@ -2,13 +2,13 @@ import { inSpan, trackLatency } from '@cluster-apiserver/base';
 import { type Authorizer, isLoggedError } from '@cluster-apiserver/gates';
 import {
   type AccessDecision,
-  type AccessQuestion,
+  type AccessAttributes,
   type AccessSelector,
   decisionNotReady,
   pathSegment,
   readFieldSelector,
   readLabelSelector,
-  type ResourceQuestion,
+  type ResourceAttributes,
   StatusError,
 } from '@cluster-apiserver/model';
 import type { ApiResponse, Handler } from '../exchange.ts';
@@ -21,7 +21,7 @@ export const authorize =
   (next: Handler<AuthenticatedContext>): Handler<AuthenticatedContext> => {
     const enforce = (
       context: AuthenticatedContext,
-      attributes: AccessQuestion,
+      attributes: AccessAttributes,
       decision: AccessDecision,
     ): ApiResponse | Promise<ApiResponse> => {
       recordDecision(context, decision);
@@ -62,7 +62,7 @@ export async function requireVerb(
 
 function requireAllowed(
   { audit }: AuthenticatedContext,
-  attributes: AccessQuestion,
+  attributes: AccessAttributes,
   decision: AccessDecision,
   reword?: Reword,
 ): void {
@@ -79,13 +79,13 @@ function recordDecision({ audit }: AuthenticatedContext, { verdict, reason, erro
   audit.annotate('authorization.k8s.io/reason', failed ? 'internal error' : (reason ?? ''));
 }
 
-export function attributesOf({ info, user }: AuthenticatedContext): AccessQuestion {
+export function attributesOf({ info, user }: AuthenticatedContext): AccessAttributes {
   const { verb, path, resource, query } = info;
   if (!resource) return { user, verb, path };
   const { group, version, plural, subresource, namespace, name } = resource;
-  const question = { group, version, resource: plural, subresource, namespace, name };
+  const target = { group, version, resource: plural, subresource, namespace, name };
   const selects = name === undefined && query.size > 0 && selectingVerbs.has(verb);
-  return { user, verb, path, resource: selects ? { ...question, ...selectionOf(info) } : question };
+  return { user, verb, path, resource: selects ? { ...target, ...selectionOf(info) } : target };
 }
 
 /** The name that the field selector of a list or watch requires. */
@@ -99,7 +99,10 @@ export function selectedName({ verb, resource, query }: RequestInfo): string | u
 const selectingVerbs: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection']);
 
 /** What a request selects of a collection. A deletecollection never authorizes a single name. */
-function selectionOf({ verb, query }: RequestInfo): Pick<ResourceQuestion, 'name' | 'fieldSelector' | 'labelSelector'> {
+function selectionOf({
+  verb,
+  query,
+}: RequestInfo): Pick<ResourceAttributes, 'name' | 'fieldSelector' | 'labelSelector'> {
   const [fields, labels] = [query.get('fieldSelector'), query.get('labelSelector')];
   const fieldSelector = fields ? readFieldSelector({ rawSelector: fields }).selector : undefined;
   const labelSelector = labels ? readLabelSelector({ rawSelector: labels }).selector : undefined;
@@ -118,7 +121,7 @@ function requiredName({ requirements }: AccessSelector): string | undefined {
 
 /** The error of a decision that is not an allow. */
 export function forbiddenError(
-  { user, verb, path, resource }: AccessQuestion,
+  { user, verb, path, resource }: AccessAttributes,
   { verdict, reason, error }: Pick<AccessDecision, 'verdict' | 'reason' | 'error'>,
   reword?: Reword,
 ): StatusError {

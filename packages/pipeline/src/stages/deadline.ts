@@ -1,21 +1,22 @@
 import { type Call, type Clock, parseDuration, RequestCall, withDeadline } from '@cluster-apiserver/base';
 import { badRequest, StatusError } from '@cluster-apiserver/model';
 import type { Handler } from '../exchange.ts';
-import type { AuditIdContext, DeadlineContext } from '../request-context.ts';
+import type { DeadlineContext, RequestInfoContext } from '../request-context.ts';
 
 /** Sets the deadline of the request. The parameter `timeout` can only shorten it. */
 export const setDeadline =
   ({ clock, requestTimeoutMs }: { readonly clock: Clock; readonly requestTimeoutMs: number }) =>
-  (next: Handler<DeadlineContext>): Handler<AuditIdContext> =>
+  (next: Handler<DeadlineContext>): Handler<RequestInfoContext> =>
   (context) => {
-    const requestedMs = requestedTimeoutMs(context.request.target);
+    const { latency } = context;
+    const requestedMs = requestedTimeoutMs(context.info.query);
     const timeoutMs = Math.min(requestedMs ?? requestTimeoutMs, requestTimeoutMs);
-    const deadlineMs = clock.monotonicMs() + timeoutMs;
+    const deadlineMs = latency.startedMs + timeoutMs;
     const response = next(
       Object.assign(context, {
         call: new RequestCall(context.request, clock, deadlineMs, {
           spanHolder: context.trace,
-          latency: context.latency,
+          latency,
         }),
       }),
     );
@@ -56,12 +57,9 @@ export const timeoutError = (cause: unknown): StatusError =>
   new StatusError('Timeout', 'request did not complete within the requested timeout', {}, { cause });
 
 /** Undefined for the server's default, which an empty, zero or negative timeout means too. */
-function requestedTimeoutMs(target: string): number | undefined {
-  // Only the first question mark begins the query.
-  const query = target.indexOf('?') + 1;
-  const match = query > 0 ? /(?:^|&)timeout=([^&]*)/.exec(target.slice(query)) : null;
-  if (!match?.[1]) return undefined;
-  const text = new URLSearchParams(`timeout=${match[1]}`).get('timeout') ?? '';
+function requestedTimeoutMs(query: URLSearchParams): number | undefined {
+  const text = query.size > 0 ? query.get('timeout') : null;
+  if (!text) return undefined;
   const requestedMs = parseDuration(text);
   if (requestedMs === undefined)
     throw badRequest(

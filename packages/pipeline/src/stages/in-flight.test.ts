@@ -26,6 +26,7 @@ const limited = (readOnly: number, mutating: number): Handler<AuthenticatedConte
       used: (kind, seats) => {
         used[kind] = seats;
       },
+      refused: () => {},
       rejected: (kind, _, { verb }) => void rejected.push(`${kind} ${verb}`),
     },
   )(() => new Promise((answer, fail) => working.push({ answer, fail })));
@@ -98,7 +99,7 @@ describe('a seat is released', () => {
     await expect(late).rejects.toThrow('late');
     const now = limitInFlight(
       { readOnly: 1, mutating: 1 },
-      { used: (kind, seats) => (used[kind] = seats), rejected() {} },
+      { used: (kind, seats) => (used[kind] = seats), refused: () => {}, rejected() {} },
     )(() => {
       throw new Error('now');
     });
@@ -161,6 +162,7 @@ describe('while its body arrives a write', () => {
       { readOnly: 1, mutating },
       {
         used: (kind, seats) => (used[kind] = seats),
+        refused: () => {},
         rejected: (kind, _, { verb }) => void rejected.push(`${kind} ${verb}`),
       },
     )(async ({ seat }) => {

@@ -14,6 +14,8 @@ export interface InFlightMeasures {
   /** Called when the number of used seats has changed. */
   used(kind: RequestKind, seats: number): void;
   rejected(kind: RequestKind, request: ApiRequest, info: RequestInfo): void;
+  /** The listener refused a request of a connection with too many others. */
+  refused(request: ApiRequest, info: RequestInfo): void;
 }
 
 /**
@@ -25,59 +27,55 @@ export const limitInFlight = (limits: InFlightLimits, measures: InFlightMeasures
   const createSeats = (kind: RequestKind): Seats | undefined =>
     limits[kind] > 0 ? new Seats(limits[kind], (used) => measures.used(kind, used)) : undefined;
   const [readOnly, mutating] = [createSeats('readOnly'), createSeats('mutating')];
+  const reject = (kind: RequestKind, { auditId, request, info }: AuthenticatedContext): ApiResponse => {
+    measures.rejected(kind, request, info);
+    return textResponse(auditId, 429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
+  };
+  const onError = (error: unknown, seat: HeldSeat, kind: RequestKind, context: AuthenticatedContext): ApiResponse => {
+    seat.release();
+    if (error instanceof NoSeatError) return reject(kind, context);
+    throw error;
+  };
   return (next: Handler<AuthenticatedContext>): Handler<AuthenticatedContext> =>
     (context) => {
       const { info, user } = context;
       if (info.verb === 'watch') return next(context);
       const isReadOnly = readOnlyVerbs.has(info.verb);
+      const kind = isReadOnly ? 'readOnly' : 'mutating';
       const seats = isReadOnly ? readOnly : mutating;
       if (!seats) return next(context);
-      const reject = (): ApiResponse => {
-        measures.rejected(isReadOnly ? 'readOnly' : 'mutating', context.request, info);
-        return textResponse(context.auditId, 429, 'Too many requests, please try again later.\n', {
-          'retry-after': '1',
-        });
-      };
       const isExempt = user.groups.includes(mastersGroup);
-      if (!seats.tryAcquire(user.name)) return isExempt ? next(context) : reject();
+      if (!seats.tryAcquire(user.name)) return isExempt ? next(context) : reject(kind, context);
       const seat = new HeldSeat(seats, user.name, isExempt);
       // Only writes wait for a body.
       if (!isReadOnly) Object.assign(context, { seat });
-      return withSeat(seat, () => next(context), reject);
+      // Every wait of a request is bounded by its deadline, its client or the timeout for slow bodies, so every seat is
+      // released.
+      let response: ApiResponse | Promise<ApiResponse>;
+      try {
+        response = next(context);
+      } catch (error) {
+        return onError(error, seat, kind, context);
+      }
+      return response instanceof Promise
+        ? response.then(
+            (late) => releaseSeat(seat, late),
+            (error: unknown) => onError(error, seat, kind, context),
+          )
+        : releaseSeat(seat, response);
     };
 };
 
 /** All other verbs count as mutating, as in kube-apiserver. A list also holds a seat while its body is generated. */
 const readOnlyVerbs: ReadonlySet<string> = new Set(['get', 'list']);
 
-/**
- * Releases the seat when the response is ready or the request failed. Every wait of a request is bounded by its
- * deadline, its client or the timeout for slow bodies, so every seat is released.
- */
-function withSeat(
-  seat: HeldSeat,
-  work: () => ApiResponse | Promise<ApiResponse>,
-  reject: () => ApiResponse,
-): ApiResponse | Promise<ApiResponse> {
-  const onResponse = (response: ApiResponse): ApiResponse => {
-    seat.release();
-    const { body } = response;
-    return typeof body === 'object' && 'chunks' in body
-      ? { ...response, body: withSeatForEachChunk(body, seat) }
-      : response;
-  };
-  const onError = (error: unknown): ApiResponse => {
-    seat.release();
-    if (error instanceof NoSeatError) return reject();
-    throw error;
-  };
-  let response: ApiResponse | Promise<ApiResponse>;
-  try {
-    response = work();
-  } catch (error) {
-    return onError(error);
-  }
-  return response instanceof Promise ? response.then(onResponse, onError) : onResponse(response);
+/** The response is ready, but a generated body still needs the seat at times. */
+function releaseSeat(seat: HeldSeat, response: ApiResponse): ApiResponse {
+  seat.release();
+  const { body } = response;
+  return typeof body === 'object' && 'chunks' in body
+    ? { ...response, body: withSeatForEachChunk(body, seat) }
+    : response;
 }
 
 /** Generating a chunk needs a seat too. It never waits for one, since part of the response has been sent. */

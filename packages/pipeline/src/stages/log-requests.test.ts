@@ -15,7 +15,7 @@ beforeEach(() => {
   listeners = [];
 });
 
-/** A request that takes so long until it is answered, and then until its end. */
+/** A request with these times until its response is ready and until the response has been sent. */
 async function run(
   logsAll: boolean,
   body: ApiResponse['body'],

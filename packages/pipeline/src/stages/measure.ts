@@ -1,6 +1,5 @@
-import type { Clock } from '@cluster-apiserver/base';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
-import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
+import type { DeadlineContext, ReceivedContext } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
 
 /**
@@ -12,7 +11,7 @@ export interface Measures {
   /**
    * Called once per request: when its response is ready, when a generated body has been sent, or when a stream begins.
    */
-  ended(request: MeasuredRequest): void;
+  record(request: MeasuredRequest): void;
 }
 
 export interface MeasuredRequest {
@@ -35,33 +34,35 @@ export interface RecordedTrace {
 }
 
 /** Counts all requests, including failed ones. */
-export const measure =
-  (measures: Measures, clock: Clock) =>
-  (next: Handler<ReceivedContext>): Handler<ReceivedContext> =>
-  (context) => {
-    const beganMs = clock.monotonicMs();
-    const record = (code: number, bytes: number | undefined): void => {
-      const { info, call }: Partial<RequestInfoContext> = context as ReceivedContext & Partial<RequestInfoContext>; // added by later stages
-      const seconds = (clock.monotonicMs() - beganMs) / 1000;
-      measures.ended({
-        request: context.request,
-        info,
-        code,
-        seconds,
-        ownSeconds: seconds - context.latency.totalMs('webhooks') / 1000,
-        bytes,
-        trace: call?.trace?.context,
-      });
-    };
-    const onResponse = (response: ApiResponse): ApiResponse => {
-      const { status, body } = response;
-      if (body === undefined) record(status, 0);
-      else if (typeof body === 'string' || Buffer.isBuffer(body)) record(status, body.length);
-      else if ('stream' in body) record(status, undefined);
-      // The duration and size of a generated body are known when it has been sent.
-      else context.request.onEnd(({ bodyBytes }) => record(status, bodyBytes));
-      return response;
-    };
-    const response = next(context);
-    return response instanceof Promise ? response.then(onResponse) : onResponse(response);
+export const measure = (measures: Measures) => {
+  const record = (context: ReceivedContext, code: number, bytes: number | undefined): void => {
+    const { info, call }: Partial<DeadlineContext> = context; // added by later stages
+    const { request, latency } = context;
+    const seconds = latency.sinceStartMs() / 1000;
+    measures.record({
+      request,
+      info,
+      code,
+      seconds,
+      ownSeconds: seconds - latency.totalMs('webhooks') / 1000,
+      bytes,
+      trace: call?.trace?.context,
+    });
   };
+  const recordResponse = (context: ReceivedContext, response: ApiResponse): ApiResponse => {
+    const { status, body } = response;
+    if (body === undefined) record(context, status, 0);
+    else if (typeof body === 'string' || Buffer.isBuffer(body)) record(context, status, body.length);
+    else if ('stream' in body) record(context, status, undefined);
+    // The duration and size of a generated body are known when it has been sent.
+    else context.request.onEnd(({ bodyBytes }) => record(context, status, bodyBytes));
+    return response;
+  };
+  return (next: Handler<ReceivedContext>): Handler<ReceivedContext> =>
+    (context) => {
+      const response = next(context);
+      return response instanceof Promise
+        ? response.then((late) => recordResponse(context, late))
+        : recordResponse(context, response);
+    };
+};

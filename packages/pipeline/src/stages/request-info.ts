@@ -1,10 +1,10 @@
 import type { Handler } from '../exchange.ts';
-import type { DeadlineContext, RequestInfoContext } from '../request-context.ts';
+import type { AuditIdContext, RequestInfoContext } from '../request-context.ts';
 import { parseRequestInfo } from '../request-info.ts';
 
 /** Adds the verb, resource, namespace and name of the request. */
 export const resolveRequestInfo =
-  (next: Handler<RequestInfoContext>): Handler<DeadlineContext> =>
+  (next: Handler<RequestInfoContext>): Handler<AuditIdContext> =>
   (context) =>
     next(
       Object.assign(context, {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { callUntil, type Clock, systemClock } from '@cluster-apiserver/base';
-import { decode, type Kind, type KubeObject, parseLabelSelector } from '@cluster-apiserver/model';
+import { decode, type Kind, parseLabelSelector } from '@cluster-apiserver/model';
 import { memoryStore, type View } from '@cluster-apiserver/storage';
 import { robotKind } from '../../test/robot-kind.ts';
 import { create, deleteCollection, list, type Registry, type Resource } from '../index.ts';
@@ -43,7 +43,7 @@ beforeAll(async () => {
   for (let i = 0; i < count; i++) {
     const namespace = i % 3 === 0 ? 'a' : 'b';
     const metadata = { name: `r${i}`, labels: { even: String(i % 2 === 0), i: `${i}` } };
-    const object = decode(robotKind.schema, { kind: 'Robot', apiVersion: 'v1', metadata }, () => {}) as KubeObject;
+    const object = decode(robotKind.schema, { kind: 'Robot', apiVersion: 'v1', metadata }, () => {});
     await create(resource, object, { namespace, dryRun: false, manager: 'm', warn: () => {} }, call);
   }
   await resource.collection.waitUntilFresh(undefined, call);

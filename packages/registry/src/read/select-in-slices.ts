@@ -94,7 +94,8 @@ class SelectionScan implements Selected {
   }
 
   visit(isOver: (visited: number) => boolean): void {
-    const from = this.#next as string; // callers check isOver
+    const from = this.#next;
+    if (from === undefined) return;
     const matches = this.#matches;
     let visited = 0;
     this.#next = undefined;

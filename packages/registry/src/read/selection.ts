@@ -101,8 +101,10 @@ export function candidatesOf(view: View<CachedObject>, kind: Kind, selection: Se
 
 /** The index terms that every selected object has. */
 function* requiredTerms({ indexedFields }: Kind, { labels, fields }: Selection): Generator<string> {
-  for (const { key, operator, values } of labels?.requirements ?? [])
-    if (operator === 'in' && values.length === 1) yield labelTerm(key, values[0] as string);
+  for (const { key, operator, values } of labels?.requirements ?? []) {
+    const [value] = values;
+    if (operator === 'in' && values.length === 1 && value !== undefined) yield labelTerm(key, value);
+  }
   for (const { field, equal, value } of fields?.terms ?? [])
     if (equal && value !== '' && indexedFields.includes(field)) yield fieldTerm(field, value);
 }

@@ -17,11 +17,13 @@ export function createSubresource(
   call: Call,
 ): Promise<KubeObject> {
   return withStatusErrors(async () => {
-    const { namespace, warn } = options;
+    const { namespace, warn, requester } = options;
     const given = withNameOfPath(resource, form, name, inNamespace(incoming, namespace));
     const { object } = await get(resource, { namespace, name }, undefined, call);
     const request = await runAdmission({ served: resource.served, kind: form }, options, given, name);
-    return decode(form.schema, await form.create(object, request, warn), () => {}) as KubeObject;
+    const annotate = (key: string, value: string): void => requester?.annotate(key, value);
+    const created = await form.create(object, request, { warn, annotate });
+    return decode(form.schema, created, () => {});
   });
 }
 

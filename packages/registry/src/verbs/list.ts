@@ -1,4 +1,4 @@
-import { schedulerOf } from '@cluster-apiserver/base';
+import { requireValue, schedulerOf } from '@cluster-apiserver/base';
 import {
   badRequest,
   type FieldError,
@@ -64,7 +64,10 @@ export function list(resource: Resource, options: ListOptions, call: Call): Prom
     const shards = options.shards && { shards: options.shards };
     if (view) return { ...(await listFromMemory(resource, view, options, after)), ...shards };
     try {
-      return { ...(await listFromHistory(resource, options, after, exact as Revision, call)), ...shards };
+      return {
+        ...(await listFromHistory(resource, options, after, requireValue(exact, 'the latest state has a view'), call)),
+        ...shards,
+      };
     } catch (error) {
       if (from && error instanceof RevisionCompactedError) throw expiredToken(from, error);
       throw error;
@@ -103,7 +106,7 @@ function continuationOf(
   revision: Revision,
   remaining: (last: string) => number,
 ): Pick<ObjectList, 'continue' | 'remainingItemCount'> {
-  const { key } = objects.at(-1) as StoredObject; // a list that goes on has as many as its limit
+  const { key } = requireValue(objects.at(-1), 'a list that goes on has as many as its limit');
   const { within } = scopeOf(options);
   return {
     continue: encodeContinue({ after: textOfItemKey(key.slice(within.length)), revision }),
@@ -133,7 +136,7 @@ async function listFromHistory(
   const matches = matcherOf(options);
   const turns = schedulerOf(clock);
   const items: StoredObject[] = [];
-  const pageKeys = Math.min(Math.max(limit ?? pageKeysMax, matches ? pageKeysMin : 1), pageKeysMax);
+  let pageKeys = Math.min(Math.max(limit ?? pageKeysMax, matches ? pageKeysMin : 1), pageKeysMax);
   const readPage = (after: string | undefined): Promise<ListPage<CachedObject>> => {
     const page = collection.listFromStore({ within, after, limit: pageKeys }, revision, call);
     page.catch(() => {}); // the error is thrown where the page is awaited, unless the list has failed before
@@ -144,9 +147,11 @@ async function listFromHistory(
     const last = page.items.at(-1)?.key;
     // A list without a limit needs all pages, so the store reads one page ahead.
     if (limit === undefined && page.remaining > 0) next = readPage(last);
-    if (!options.readableOnly) requireAllReadable(page.items.flatMap(({ unreadable }) => unreadable ?? []));
     for (const [index, item] of page.items.entries()) {
       if (matches && index % matchedAtOnce === 0) await turns.schedule(() => {});
+      // Only from here on, because unreadable objects after the chunk do not matter.
+      if (item.unreadable && !options.readableOnly)
+        requireAllReadable(page.items.slice(index).flatMap(({ unreadable }) => unreadable ?? []));
       if (item.unreadable || (matches && !matches(item))) continue;
       items.push(item);
       const remaining = page.items.length - 1 - index + page.remaining;
@@ -154,7 +159,10 @@ async function listFromHistory(
       return { items, revision, ...continuationOf(options, items, revision, () => remaining) };
     }
     if (page.remaining === 0) return { items, revision };
-    if (limit !== undefined) next = readPage(last);
+    if (limit === undefined) continue;
+    // The selector skips most objects, and etcd counts all further keys for each page.
+    pageKeys = Math.min(2 * pageKeys, pageKeysMax);
+    next = readPage(last);
   }
 }
 

@@ -64,7 +64,7 @@ function* patchObject(
   yield;
   const unknown: string[] = [];
   try {
-    const decoded = decode(served.schema, withExplicitReset(result), (path) => unknown.push(path)) as KubeObject;
+    const decoded = decode(served.schema, withExplicitReset(result), (path) => unknown.push(path));
     const { kind = served.kind, apiVersion = served.apiVersion } = decoded;
     if (kind !== served.kind || apiVersion !== served.apiVersion)
       throw new WrongTypeError('kind', `cannot be changed to ${kind} in version ${JSON.stringify(apiVersion)}`);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { toSyncTask, callUntil, type Clock, systemClock } from '@cluster-apiserver/base';
 import {
   boolean,
@@ -88,7 +88,7 @@ function open(store: Store): void {
 }
 
 const robot = (metadata: object, fields: object = {}): KubeObject =>
-  decode(kind.schema, { kind: 'Robot', apiVersion: 'test.example/v1', metadata, ...fields }, () => {}) as KubeObject;
+  decode(kind.schema, { kind: 'Robot', apiVersion: 'test.example/v1', metadata, ...fields }, () => {});
 const options = { namespace: 'n', dryRun: false, manager: 'm', warn: (text: string) => warnings.push(text) };
 const make = (metadata: object, fields?: object): Promise<Outcome> =>
   create(resource, robot(metadata, fields), options, call);
@@ -446,6 +446,40 @@ describe('a list in chunks', () => {
     expect(first.remainingItemCount).toBeUndefined();
     const rest = await chunk({ limit: 2, labels, continue: first.continue });
     expect(namesOf(rest)).toEqual(['r1198']);
+  });
+
+  describe('of a past state that memory no longer holds', () => {
+    let pageLimits: (number | undefined)[];
+    beforeEach(() => {
+      pageLimits = [];
+      const { collection } = resource;
+      const listFromStore = collection.listFromStore.bind(collection);
+      jest.spyOn(collection, 'viewAt').mockResolvedValue(undefined);
+      jest.spyOn(collection, 'listFromStore').mockImplementation((range, ...rest) => {
+        pageLimits.push(range.limit);
+        return listFromStore(range, ...rest);
+      });
+    });
+    const past = (more: Partial<ListOptions>, { revision }: { revision?: number | undefined }) =>
+      chunk({ resourceVersion: String(revision), resourceVersionMatch: 'Exact', ...more });
+
+    test('reads larger and larger pages while the selector finds nothing', async () => {
+      for (let i = 0; i < 1_600; i++) await make({ name: `r${String(i).padStart(4, '0')}` });
+      const last = await make({ name: 'z', labels: { x: 'y' } });
+      const labels = { requirements: [{ key: 'x', operator: 'exists' as const, values: [] }] };
+      expect(namesOf(await past({ limit: 2, labels }, last))).toEqual(['z']);
+      expect(pageLimits).toEqual([500, 1_000, 2_000]);
+    });
+
+    test('does not fail for an unreadable object after it', async () => {
+      for (const name of ['a', 'b']) await make({ name });
+      await memory.create(`${resource.collection.descriptor.prefix}n/y`, Buffer.from('[1]'), {}, call);
+      const last = await make({ name: 'z' });
+      const fields = { terms: [{ field: 'metadata.name', equal: false, value: 'a' }] };
+      expect(namesOf(await past({ limit: 1, fields }, last))).toEqual(['b']);
+      expect(await failing(past({ limit: 2, fields }, last))).toMatchObject({ reason: 'StorageReadError' });
+      expect(await failing(past({}, last))).toMatchObject({ reason: 'StorageReadError' });
+    });
   });
 
   test('cannot be led out of its range by a token', async () => {

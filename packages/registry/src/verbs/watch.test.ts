@@ -50,11 +50,7 @@ async function anotherReplica(): Promise<void> {
 }
 
 const robot = (name: string, labels: Record<string, string>, annotations = {}): KubeObject =>
-  decode(
-    kind.schema,
-    { kind: 'Robot', apiVersion: 'v1', metadata: { name, labels, annotations } },
-    () => {},
-  ) as KubeObject;
+  decode(kind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: { name, labels, annotations } }, () => {});
 /** One of about so many bytes. */
 const makeLarge = (name: string, bytes: number) =>
   create(resource, robot(name, {}, { note: 'x'.repeat(bytes) }), options('n'), call);

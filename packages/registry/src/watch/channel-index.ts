@@ -63,6 +63,12 @@ const namesOfObject = new Set(['metadata.name', 'metadata.namespace']);
 
 function* termsOf(item: CachedObject | undefined): Generator<string> {
   if (!item || item.unreadable) return;
-  for (const key in item.labels) yield labelTerm(key, item.labels[key] as string);
-  for (const field in item.fields) yield fieldTerm(field, item.fields[field] as string);
+  for (const key in item.labels) {
+    const value = item.labels[key];
+    if (value !== undefined) yield labelTerm(key, value);
+  }
+  for (const field in item.fields) {
+    const value = item.fields[field];
+    if (value !== undefined) yield fieldTerm(field, value);
+  }
 }

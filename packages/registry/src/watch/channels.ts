@@ -56,21 +56,23 @@ export class Channels {
   /** The channel that all watchers with this selection share. Each of them unsubscribes in the end. */
   subscribe(selection: Selection): Channel {
     const name = nameOf(selection);
-    let channel = this.#byName.get(name);
-    if (!channel) {
-      channel = new Channel(this.#channels++, selection, this.#collection, {
-        clock: this.clock,
-        turns: this.turns,
-        sent: () => this.#flushSoon(),
-        forgotten: () => this.#forget(name, channel as Channel),
-      });
-      this.#byName.set(name, channel);
-      const scope = keyOfScope(channel.scope);
-      let index = this.#byScope.get(scope);
-      if (!index) this.#byScope.set(scope, (index = new ChannelIndex()));
-      index.add(channel);
-    }
+    const channel = this.#byName.get(name) ?? this.#open(name, selection);
     channel.subscribers++;
+    return channel;
+  }
+
+  #open(name: string, selection: Selection): Channel {
+    const channel: Channel = new Channel(this.#channels++, selection, this.#collection, {
+      clock: this.clock,
+      turns: this.turns,
+      sent: () => this.#flushSoon(),
+      forgotten: () => this.#forget(name, channel),
+    });
+    this.#byName.set(name, channel);
+    const scope = keyOfScope(channel.scope);
+    let index = this.#byScope.get(scope);
+    if (!index) this.#byScope.set(scope, (index = new ChannelIndex()));
+    index.add(channel);
     return channel;
   }
 

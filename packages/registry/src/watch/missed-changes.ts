@@ -44,7 +44,7 @@ export function buildChangesPart(
   let next: Revision | undefined;
   for (const [at, change] of missed.entries()) {
     // The next part begins after a revision, so changes of one revision stay together.
-    const isNewRevision = at > 0 && change.revision > (missed[at - 1] as ItemChange<CachedObject>).revision;
+    const isNewRevision = next !== undefined && change.revision > next;
     if (isNewRevision && (bytes >= batchBytesMax || (at % itemsPerClockRead === 0 && !turns.hasTime))) break;
     try {
       const event = channel.eventOf(change);

@@ -1,3 +1,4 @@
+import { unreachable } from '@cluster-apiserver/base';
 import { StatusError } from '@cluster-apiserver/model';
 import {
   type CatchUpReader,
@@ -141,6 +142,8 @@ export class Watcher implements WatchReader {
         return this.#catchUp();
       case 'inStep':
         return undefined;
+      default:
+        return unreachable(phase);
     }
   }
 
@@ -170,7 +173,8 @@ export class Watcher implements WatchReader {
       this.#phase = { type: 'history', reader };
       return 'more';
     }
-    if (missed.length === 0) {
+    const [first] = missed;
+    if (!first) {
       // What the channel has not sent yet is in memory already, and was taken from there.
       this.#channel.flush();
       this.#sent = collection.currentRevision;
@@ -181,7 +185,7 @@ export class Watcher implements WatchReader {
     const readable = readablePrefix(missed, this.#channel, collection);
     if (readable.length === 0) {
       // The channel is interrupted, and wakes this watcher, when the unreadable object can be read.
-      this.#sent = revision((missed[0] as ItemChange<CachedObject>).revision - 1);
+      this.#sent = revision(first.revision - 1);
       return undefined;
     }
     return this.#takePart(readable);

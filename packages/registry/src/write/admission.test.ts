@@ -33,7 +33,7 @@ afterEach(() => registry.cache.close());
 let run = 0;
 const fresh = (): string => `n${++run}`;
 const robot = (name: string, labels: Record<string, string> = {}): KubeObject =>
-  decode(kind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: { name, labels } }, () => {}) as KubeObject;
+  decode(kind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: { name, labels } }, () => {});
 const asking = (namespace: string, plugins: readonly AdmissionPlugin[], dryRun = false) => ({
   namespace,
   dryRun,

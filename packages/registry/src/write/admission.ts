@@ -1,4 +1,4 @@
-import { type Call, inSpan, awaitValue, trackLatency, type Task } from '@cluster-apiserver/base';
+import { type Call, inSpan, awaitValue, requireValue, trackLatency, type Task } from '@cluster-apiserver/base';
 import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
 import type { KubeObject, ServedKind, EncodableKind, UserInfo } from '@cluster-apiserver/model';
 
@@ -10,8 +10,8 @@ export interface Requester {
   readonly subresource: string | undefined;
   readonly options: OperationOptions;
   readonly call: Call;
-  warn(text: string): void;
-  annotate(key: string, value: string): void;
+  readonly warn: (text: string) => void;
+  readonly annotate: (key: string, value: string) => void;
   /** For a PUT or apply that creates the object. Throws a StatusError unless the user may create it, too. */
   authorizeCreate(): void | Promise<void>;
 }
@@ -30,18 +30,18 @@ export interface AdmissionTarget {
   readonly kind: EncodableKind;
 }
 
-/** Runs the mutating phase of admission. */
+/** Runs the mutating phase of admission. `requireMutated` unwraps its result, once it has settled. */
 export function mutate(
   admitted: AdmissionTarget,
   options: AdmissionOptions,
   write: Write & { readonly object: KubeObject },
-): KubeObject | Promise<KubeObject> {
+): ReturnType<Admission['mutate']> {
   const { requester } = options;
-  // Only in a deletion there is no object.
-  return requester
-    ? (mutateTraced(requester, contextOf(admitted, options, requester, write)) as KubeObject | Promise<KubeObject>)
-    : write.object;
+  return requester ? mutateTraced(requester, contextOf(admitted, options, requester, write)) : write.object;
 }
+
+export const requireMutated = (object: KubeObject | undefined): KubeObject =>
+  requireValue(object, 'only a deletion is admitted without an object');
 
 /** Runs the validating phase of admission. Throws a StatusError if it rejects the write. */
 export function admit(
@@ -91,12 +91,13 @@ export async function runAdmission(
   name?: string,
 ): Promise<KubeObject> {
   const write = { operation: 'CREATE', name, oldObject: undefined } as const;
-  const object = await mutate(admitted, options, { ...write, object: given });
+  const object = requireMutated(await mutate(admitted, options, { ...write, object: given }));
   await admit(admitted, options, { ...write, object });
   return object;
 }
 
-const trackAdmission = <Result>(call: Call, result: Result): Result => trackLatency(call.latency, 'admission', result);
+const trackAdmission = <Value>(call: Call, result: Value | Promise<Value>): Value | Promise<Value> =>
+  trackLatency(call.latency, 'admission', result);
 
 const none: readonly Precondition[] = [];
 

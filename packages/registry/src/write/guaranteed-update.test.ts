@@ -17,7 +17,12 @@ beforeEach(async () => {
   registry = openTestRegistry(robotKind, memoryStore(clock), clock);
   resource = registry.resources[0] as Resource;
   const robot = { kind: 'Robot', apiVersion: 'v1', metadata: { name: 'a' } };
-  await create(resource, decode(robotKind.schema, robot, () => {}) as KubeObject, options, call);
+  await create(
+    resource,
+    decode(robotKind.schema, robot, () => {}),
+    options,
+    call,
+  );
   await resource.collection.waitUntilFresh(undefined, call);
 });
 afterEach(() => registry.cache.close());

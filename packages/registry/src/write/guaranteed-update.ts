@@ -1,4 +1,4 @@
-import { type Call, largeBytesMin, runTask, throwIfAborted, type Task } from '@cluster-apiserver/base';
+import { type Call, invariant, largeBytesMin, runTask, throwIfAborted, type Task } from '@cluster-apiserver/base';
 import { type ByteString, bytesOf, conflict, encodeStored, type KubeObject } from '@cluster-apiserver/model';
 import {
   HistoryReplacedError,
@@ -153,24 +153,26 @@ function writeOf(decision: Decision, current: Current | undefined): Write | unde
 async function commit(update: Update, { object, bytes }: Write, over: Revision | undefined): Promise<UpdateResult> {
   const { resource, history } = update;
   if (resource.store.historyNumber !== history) throw new HistoryReplacedError();
-  const revision = await store(update, object, bytes, over);
+  const revision = await writeToStore(update, object, bytes, over);
   return { outcome: new WrittenObject(object, revision, bytes), over, created: !over, removed: bytes === undefined };
 }
 
-async function store(
+async function writeToStore(
   { resource, place: { key }, options, call }: Update,
   object: KubeObject,
   bytes: ByteString | undefined,
   over: Revision | undefined,
 ): Promise<Revision> {
+  if (over === undefined) {
+    invariant(bytes !== undefined, 'no verb decides to remove an absent object');
+    return createAdmitted(resource, key, object, bytes, options, call);
+  }
   const { store, kind, collection } = resource;
-  if (over === undefined && bytes !== undefined) return createAdmitted(resource, key, object, bytes, options, call);
   const { timeToLiveSeconds } = kind;
-  const expected = over as Revision; // no verb decides to remove an absent object
   const revision =
     bytes === undefined
-      ? await store.delete(key, expected, call)
-      : await store.update(key, bytesOf(bytes), expected, { timeToLiveSeconds, source: object }, call);
+      ? await store.delete(key, over, call)
+      : await store.update(key, bytesOf(bytes), over, { timeToLiveSeconds, source: object }, call);
   collection.noteLocalWrite(revision);
   return revision;
 }

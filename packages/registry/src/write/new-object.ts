@@ -17,7 +17,7 @@ import {
   dropUnwritable,
 } from '@cluster-apiserver/model';
 import type { Resource, ResourceKind } from '../resource.ts';
-import { mutate } from './admission.ts';
+import { mutate, requireMutated } from './admission.ts';
 import {
   canonical,
   inNamespace,
@@ -102,8 +102,8 @@ export function emptyObjectOf(kind: ServedKind): KubeObject {
 /** The new object as the mutating phase of admission leaves it, completed again. */
 export function* mutateNewObject(resource: Resource, fresh: KubeObject, options: WriteOptions): Task<KubeObject> {
   const { name } = fresh.metadata;
-  const mutated = yield* awaitValue(
-    mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined }),
+  const mutated = requireMutated(
+    yield* awaitValue(mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined })),
   );
   return mutated === fresh ? fresh : yield* completeMutated(resource, mutated, fresh, options, false);
 }

@@ -1,4 +1,4 @@
-import { type Call, throwIfAborted } from '@cluster-apiserver/base';
+import { type Call, requireValue, throwIfAborted } from '@cluster-apiserver/base';
 import {
   alreadyExists,
   type ByteString,
@@ -34,7 +34,7 @@ export async function storeNewObject(
   call: Call,
 ): Promise<Outcome> {
   const { kind, store } = resource;
-  const name = object.metadata.name as string; // validateNewObject rejects an object without one
+  const name = requireValue(object.metadata.name, 'validateNewObject rejects an object without a name');
   const { key, itemKey } = placeOf(resource, options.namespace, name);
   const taken = (current: StoredValue): StatusError =>
     alreadyExists(kind, name, isBeingDeleted(kind, current, itemKey) ? 'object is being deleted: ' : '');

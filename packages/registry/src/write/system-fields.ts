@@ -102,5 +102,4 @@ export function withDistinctOwners(object: KubeObject, warn: (text: string) => v
 }
 
 /** Restores the canonical form after steps that have set fields. */
-export const canonical = ({ schema }: ServedKind, object: KubeObject): KubeObject =>
-  decode(schema, object, () => {}) as KubeObject;
+export const canonical = ({ schema }: ServedKind, object: KubeObject): KubeObject => decode(schema, object, () => {});

@@ -17,7 +17,7 @@ import {
 import { WrittenObject, type Outcome } from '../outcome.ts';
 import type { Resource } from '../resource.ts';
 import { parseResourceVersion } from '../resource-version.ts';
-import { admit, mutate } from './admission.ts';
+import { admit, mutate, requireMutated } from './admission.ts';
 import type { Decision, UpdateResult } from './guaranteed-update.ts';
 import {
   completeMutated,
@@ -73,7 +73,7 @@ export function* admitUpdate(
   const live = current.object;
   const write = { operation: 'UPDATE', name: live.metadata.name, oldObject: live } as const;
   const asked = withIdentityOf(live, owned);
-  const wanted = yield* awaitValue(mutate(resource, options, { ...write, object: asked }));
+  const wanted = requireMutated(yield* awaitValue(mutate(resource, options, { ...write, object: asked })));
   const object = wanted === asked ? asked : yield* completeMutated(resource, wanted, asked, options, true);
   yield;
   const decision = yield* validateUpdate(resource, object, live, options);

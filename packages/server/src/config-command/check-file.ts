@@ -11,14 +11,14 @@ import {
   loadAuditPolicy,
   loadAuthenticationConfiguration,
   loadAuthorizationConfiguration,
-  loadEgressSelectorConfiguration,
   loadEncryptionConfiguration,
-  loadPluginConfiguration,
   loadTracingConfiguration,
   nameOf,
   type Problem,
   readAdmissionConfiguration,
+  readEgressSelectorConfiguration,
   readEgressTls,
+  readPluginConfiguration,
   readWebhookConnection,
 } from '@cluster-apiserver/config';
 import { describeUnknownPlugin } from '@cluster-apiserver/gates';
@@ -27,11 +27,11 @@ import { isJsonObject, parseYaml } from '@cluster-apiserver/model';
 import type { ResourceKind } from '@cluster-apiserver/registry';
 import type { Files } from '../environment.ts';
 import {
-  buildStaticPolicies,
+  findPolicyProblems,
+  findWebhookProblems,
   readManifestFiles,
   readStaticManifests,
   type ManifestFile,
-  buildStaticWebhooks,
 } from '../wiring/read-static-manifests.ts';
 
 export interface CheckEnvironment {
@@ -88,7 +88,7 @@ const checks: Readonly<Record<string, Check>> = {
       findings,
     ),
   EgressSelectorConfiguration: async ({ text, findings, files }) => {
-    for (const proxy of loadEgressSelectorConfiguration(text, findings).values())
+    for (const proxy of readEgressSelectorConfiguration(text, findings).values())
       if (proxy && 'url' in proxy && proxy.tls) await readEgressTls(proxy.tls, files.read, findings);
   },
   AuthorizationConfiguration: ({ text, findings, files }) =>
@@ -98,7 +98,7 @@ const checks: Readonly<Record<string, Check>> = {
   TracingConfiguration: ({ text, findings }) => loadTracingConfiguration(text, findings),
   AdmissionConfiguration: checkAdmission,
   'Configuration.eventratelimit.admission.k8s.io': ({ text, findings }) =>
-    loadPluginConfiguration('EventRateLimit', text, findings),
+    readPluginConfiguration('EventRateLimit', text, findings),
   MutatingAdmissionPolicyConfiguration: (checking) => checkPlugin(['MutatingAdmissionPolicy'], checking),
   ValidatingAdmissionPolicyConfiguration: (checking) => checkPlugin(['ValidatingAdmissionPolicy'], checking),
   // The kind does not reveal which of the two plugins it is for.
@@ -182,7 +182,7 @@ const staticPlugins = ownKeys(kindsOf);
 /** Checks the configuration file of one of these plugins. */
 function checkPlugin(plugins: readonly [StaticPlugin, ...StaticPlugin[]], checking: CheckContext): Promise<void> {
   const [plugin] = plugins;
-  const configuration = loadPluginConfiguration(plugin, checking.text, checking.findings);
+  const configuration = readPluginConfiguration(plugin, checking.text, checking.findings);
   return checkDirectory(configuration[plugin], plugins, checking);
 }
 
@@ -214,10 +214,12 @@ async function checkObjects(
   const resourceOf = (name: string): ResourceKind[] =>
     served.filter(({ kind }) => kind === name).map((kind) => ({ kind, served: kind, clock, random }));
   const all = plugins.map((plugin) => kindsOf[plugin].flatMap(resourceOf));
-  const manifests = await readStaticManifests(files, all.flat());
+  const problems: Problem[] = [];
+  const manifests = await readStaticManifests(files, all.flat(), problems);
   for (const [objects, bindings] of all)
-    if (objects && bindings) buildStaticPolicies(manifests, { policies: objects, bindings });
-    else if (objects) buildStaticWebhooks(manifests, objects);
+    if (objects && bindings) problems.push(...findPolicyProblems(manifests, { policies: objects, bindings }));
+    else if (objects) problems.push(...findWebhookProblems(manifests, objects));
+  if (problems.length > 0) throw new ConfigurationError(problems);
 }
 
 const pemBlock = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;

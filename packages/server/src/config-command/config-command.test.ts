@@ -157,6 +157,50 @@ describe('config check finds', () => {
       },
     ],
     [
+      'references of files that have other problems: a binding without its policy, next to an invalid policy',
+      `${binding('b.static.k8s.io', 'none.static.k8s.io')}---\n${policy('c.static.k8s.io', 'object.kind +')}---\n${binding('d.static.k8s.io', 'c.static.k8s.io')}`,
+      [
+        'file:4:20 spec.policyName: Invalid value: "none.static.k8s.io": there is no such policy in the directory',
+        expect.stringMatching(/^file:12:19 spec\.validations\[0\]\.expression: Invalid value/) as never,
+      ],
+    ],
+    [
+      'manifests in the directory of a configuration that has other problems',
+      config(usual, 'ValidatingAdmissionPolicyConfiguration', 'more: 1\nstaticManifestsDir: /dir\n'),
+      [
+        '/dir/a.yaml:3:18 metadata.name: Invalid value: "a": must end with ".static.k8s.io"',
+        'file:3:1 unknown field "more"',
+      ],
+      { '/dir/a.yaml': policy('a', "'true'") },
+    ],
+    [
+      'files of a kubeconfig that has other problems',
+      kubeconfig.replace('hush hush', 'hush').replace("server: 'https://h'", "server: 'http://h'"),
+      [
+        'file:3:40 clusters[0].cluster.server: ',
+        'file:3:75 clusters[0].cluster.certificate-authority: cannot read ca.crt: no file ca.crt',
+      ],
+    ],
+    [
+      'certificates of a proxy next to a proxy that is wrong',
+      config(
+        'apiserver.k8s.io/v1',
+        'EgressSelectorConfiguration',
+        `egressSelections:
+- {name: cluster, connection: {proxyProtocol: Direct, transport: {}}}
+- name: controlplane
+  connection:
+    proxyProtocol: HTTPConnect
+    transport: {tcp: {url: 'https://p', tlsConfig: {clientCert: /none.crt, clientKey: /none.key}}}
+`,
+      ),
+      [
+        'file:4:66 egressSelections[0].connection.transport: must not be set for Direct',
+        'file:8:65 egressSelections[1].connection.transport.tcp.tlsConfig.clientCert: cannot read /none.crt',
+        'file:8:87 egressSelections[1].connection.transport.tcp.tlsConfig.clientKey: cannot read /none.key',
+      ],
+    ],
+    [
       'bindings without their policies',
       binding('b.static.k8s.io', 'c.static.k8s.io'),
       ['file:4:20 spec.policyName: Invalid value: "c.static.k8s.io": there is no such policy in the directory'],

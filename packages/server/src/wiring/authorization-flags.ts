@@ -96,8 +96,7 @@ function findModeFaults(flags: ServerFlags): readonly string[] {
   return faults;
 }
 
-const isAuthorizerType = (mode: string): mode is AuthorizerType =>
-  (authorizerTypes as readonly string[]).includes(mode);
+const isAuthorizerType = (mode: string): mode is AuthorizerType => authorizerTypes.some((type) => type === mode);
 
 /** The configuration by flags, for a server without --authorization-config. */
 export async function loadAuthorizationFlags(flags: ServerFlags, files: Files): Promise<AuthorizationConfiguration> {

@@ -29,6 +29,8 @@ interface ConfigzFile {
   readonly path: string;
   /** SHA-256 of the active content. Absent for files of passwords and tokens: a hash would allow offline guessing. */
   readonly hash?: string;
+  /** Set if the file is read only at startup: the server does not notice changes. */
+  readonly restartRequired?: true;
   /** When the active content was loaded. */
   readonly lastReloadTime: string;
   /** Set if the file has changed since then and could not be loaded. */
@@ -63,7 +65,9 @@ export interface FileRecord {
 }
 
 export interface FileRecords {
-  add(file: Pick<ConfigzFile, 'flag' | 'kind' | 'path'> & { readonly mayBeGuessed?: boolean }): FileRecord;
+  add(
+    file: Pick<ConfigzFile, 'flag' | 'kind' | 'path' | 'restartRequired'> & { readonly mayBeGuessed?: boolean },
+  ): FileRecord;
   list(): readonly ConfigzFile[];
 }
 
@@ -109,7 +113,8 @@ export async function recordStartupFiles(flags: ServerFlags, files: Files, recor
   for (const flag of ownKeys(startupFiles))
     if (flags[flag] !== '') {
       const content = await readFlagFile(flag, flags, files);
-      if (content) records.add({ flag, path: flags[flag], ...startupFiles[flag] }).applied(content);
+      if (content)
+        records.add({ flag, path: flags[flag], ...startupFiles[flag], restartRequired: true }).applied(content);
     }
 }
 

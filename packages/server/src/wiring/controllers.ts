@@ -37,11 +37,14 @@ const clusterRoleAggregation = 'clusterrole-aggregation-controller';
 const policyStatus = 'validatingadmissionpolicy-status-controller';
 const controllers = [garbageCollector, namespaceController, clusterRoleAggregation, policyStatus];
 
-/** Takes part in leader election, and runs the controllers while this replica is the leader. */
+/**
+ * Takes part in leader election, and runs the controllers while this replica is the leader. Returns a function that gives
+ * up leadership for good.
+ */
 export function startControllers(
   { flags, environment, log, metrics, client, resources, views, ownPrefix }: ControllerDependencies,
   scope: CleanupStack,
-): void {
+): () => void {
   const { clock, random } = environment;
   const chosen = parseControllers(flags.controllers);
   const measuresOf = createControllerMeasures(metrics, controllers, clock);
@@ -101,8 +104,9 @@ export function startControllers(
   });
   publishLeadership(metrics, election);
   scope.defer('controllers', () => election.close());
+  const resign = (): void => void election.close();
   const intervalMs = flags['etcd-compaction-interval'];
-  if (intervalMs === 0) return;
+  if (intervalMs === 0) return resign;
   const compaction = startCompaction({
     client,
     election,
@@ -117,6 +121,7 @@ export function startControllers(
     },
   });
   scope.defer('compaction', () => compaction.close());
+  return resign;
 }
 
 /** `*` enables all, `name` one, `-name` disables one; the last word about a controller wins. */

@@ -1,4 +1,4 @@
-import { type EgressProxy, Findings, loadEgressSelectorConfiguration, readEgressTls } from '@cluster-apiserver/config';
+import { type EgressProxy, Findings, readEgressSelectorConfiguration, readEgressTls } from '@cluster-apiserver/config';
 import { type Dial, createProxyDial } from '@cluster-apiserver/gates';
 import type { ServerFlags } from '../flags.ts';
 import type { Files } from '../environment.ts';
@@ -12,7 +12,7 @@ export async function openEgress(flags: ServerFlags, files: Files): Promise<Read
   if (content === undefined) return new Map();
   return withFlagErrors(flag, async () => {
     const findings = new Findings(content);
-    const configuration = loadEgressSelectorConfiguration(content, findings);
+    const configuration = readEgressSelectorConfiguration(content, findings);
     const dials = [...configuration].map(
       async ([direction, proxy]) => [direction, proxy && (await openDial(proxy, files, findings))] as const,
     );

@@ -10,9 +10,9 @@ test('logs and publishes the heap limit, and warns once each time the heap gets 
   const lines: string[] = [];
   const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) });
   const metrics = createMetrics({ ofProcess: false });
-  const scope = new CleanupStack();
+  const cleanup = new CleanupStack();
   let usedBytes = 0;
-  monitorHeap({ heap: () => ({ usedBytes, limitBytes: 100 * 2 ** 20 }), clock }, metrics, log, scope);
+  monitorHeap({ heap: () => ({ usedBytes, limitBytes: 100 * 2 ** 20 }), clock }, metrics, log, cleanup);
   expect(lines).toEqual([expect.stringMatching(/V8 heap limit.*limitMiB=100/)]);
   expect(await exposed(metrics)).toContain(`nodejs_heap_size_limit_bytes ${100 * 2 ** 20}`);
   const warnings = (): number => lines.filter((line) => line.includes('--max-old-space-size')).length;
@@ -29,6 +29,6 @@ test('logs and publishes the heap limit, and warns once each time the heap gets 
     clock.advance(10_000);
     expect({ usedMiB, warned: warnings() }).toEqual({ usedMiB, warned });
   }
-  await scope.close();
+  await cleanup.close();
   expect(clock.waiting).toBe(0);
 });

@@ -1,6 +1,6 @@
 import type { Clock, CleanupStack } from '@cluster-apiserver/base';
 import type { ServedKind } from '@cluster-apiserver/model';
-import type { InFlightMeasures } from '@cluster-apiserver/pipeline';
+import type { ApiRequest, InFlightMeasures, RequestInfo } from '@cluster-apiserver/pipeline';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 import { createRequestLabeler } from './request-labels.ts';
 
@@ -51,6 +51,8 @@ export function createInFlightMeasures(
   let cancel = (): void => {};
   publish();
   scope.defer('gauge of requests in flight', () => cancel());
+  const terminated = (request: ApiRequest, info: RequestInfo): void =>
+    terminations.add({ ...labelsOf(request, info), code: '429' });
   return {
     used: (kind, seats) => {
       now[kind] = seats;
@@ -58,7 +60,8 @@ export function createInFlightMeasures(
     },
     rejected: (kind, request, info) => {
       dropped.add({ request_kind: kind });
-      terminations.add({ ...labelsOf(request, info), code: '429' });
+      terminated(request, info);
     },
+    refused: terminated,
   };
 }

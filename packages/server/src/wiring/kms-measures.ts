@@ -30,7 +30,7 @@ export function createKmsMeasures(metrics: Metrics, clock: Clock): (provider: Km
   const usedLast = metrics.gauge(
     named('key_id_hash_last_timestamp_seconds', 'Time of the last encryption or decryption with the key.', ofKeys),
   );
-  const told = metrics.gauge(
+  const keyReports = metrics.gauge(
     named(
       'key_id_hash_status_last_timestamp_seconds',
       'Time of the last status response in which the plugin named the key as its current one.',
@@ -39,7 +39,7 @@ export function createKmsMeasures(metrics: Metrics, clock: Clock): (provider: Km
       },
     ),
   );
-  const toldNone = metrics.counter(
+  const invalidKeyReports = metrics.counter(
     named('invalid_key_id_from_status_total', 'Number of status responses with an invalid key ID.', {
       error: ['empty', 'too_long'],
     }),
@@ -68,8 +68,8 @@ export function createKmsMeasures(metrics: Metrics, clock: Clock): (provider: Km
       used.add(labels);
       usedLast.set(labels, clock.now() / 1000);
     },
-    keyIdReported: (keyId) => told.set({ provider_name, key_id_hash: hashOf(keyId) }, clock.now() / 1000),
-    keyIdInvalid: (error) => toldNone.add({ provider_name, error }),
+    keyIdReported: (keyId) => keyReports.set({ provider_name, key_id_hash: hashOf(keyId) }, clock.now() / 1000),
+    keyIdInvalid: (error) => invalidKeyReports.add({ provider_name, error }),
     cacheMissed: () => misses.add({}),
     cacheSized: (keys) =>
       version === 'v2' ? seeds.set({ provider_name }, keys) : filled.set({}, (100 * keys) / Math.max(1, cacheSize)),

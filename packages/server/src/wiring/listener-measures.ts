@@ -8,7 +8,10 @@ import {
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
 /** Metrics of client connections and of their buffers. */
-export function createListenerMeasures(metrics: Metrics): ListenerMeasures {
+export function createListenerMeasures(metrics: Metrics): ListenerMeasures & {
+  /** The bytes of a connection were no request for the handler chain. */
+  countRefusedRequest(code: number): void;
+} {
   const callbacks = metrics.counter({
     name: 'apiserver_connection_callback_errors_total',
     help: 'Number of exceptions in callbacks of connections and streams. Each ended that connection, stream or request.',
@@ -18,6 +21,11 @@ export function createListenerMeasures(metrics: Metrics): ListenerMeasures {
     name: 'apiserver_connections_refused_total',
     help: 'Number of refused connections, by the exhausted limit: all connections (limit), connections per address (peer) or file descriptors (descriptors).',
     labels: { reason: refusedConnections },
+  });
+  const unparsed = metrics.counter({
+    name: 'apiserver_unparsed_requests_total',
+    help: 'Number of HTTP/1.1 connections closed because their bytes were no request: malformed (400), CONNECT (405), headers not complete in time (408) or too large (431). Not part of apiserver_request_total.',
+    labels: { code: ['400', '405', '408', '431'] },
   });
   const handshakes = metrics.counter({
     name: 'apiserver_tls_handshake_errors_total',
@@ -43,12 +51,13 @@ export function createListenerMeasures(metrics: Metrics): ListenerMeasures {
     help: 'Bytes of request bodies in memory.',
   });
   return {
-    callbackFailed: (place) => callbacks.add({ place }),
-    connectionRefused: (reason) => refused.add({ reason }),
-    handshakeFailed: () => handshakes.add({}),
-    responseCutOff: (reason) => cutOff.add({ reason }),
-    bodyRefused: (reason) => bodies.add({ reason }),
-    sizes: (sizes) => {
+    countFailedCallback: (place) => callbacks.add({ place }),
+    countRefusedConnection: (reason) => refused.add({ reason }),
+    countRefusedRequest: (code) => unparsed.add({ code: String(code) }),
+    countFailedHandshake: () => handshakes.add({}),
+    countCutOffResponse: (reason) => cutOff.add({ reason }),
+    countRefusedBody: (reason) => bodies.add({ reason }),
+    setSizes: (sizes) => {
       connections.set({}, sizes.connections);
       responseBytes.set({}, sizes.responseBytes);
       bodyBytes.set({}, sizes.bodyBytes);

@@ -14,6 +14,7 @@ import { requestsClientCertificates } from './client-certificates.ts';
 import type { CertificateMeasures } from './certificate-measures.ts';
 import type { WiringContext } from './context.ts';
 import { createListenerMeasures } from './listener-measures.ts';
+import { createRefusalLog } from './request-log.ts';
 
 /** Time for clients to close connections by themselves at shutdown. Requests in flight are still answered after it. */
 export const drainMs = 10_000;
@@ -32,6 +33,8 @@ export async function openListener(
   const certificate = await openServingCertificate(flags, environment, log);
   const report: ReportFailure = (what, error, request) =>
     log.withName('listener').error(what, { ...request, error: asError(error), stack: asError(error).stack });
+  const measures = createListenerMeasures(metrics);
+  const logRefusal = createRefusalLog(log);
   const listener = await listen(
     {
       host: flags['bind-address'],
@@ -42,8 +45,12 @@ export async function openListener(
       random,
       goawayChance: flags['goaway-chance'],
       connectionsPerPeerMax: flags['max-connections-per-peer'],
-      measures: createListenerMeasures(metrics),
+      measures,
       streamsMax: flags['http2-max-streams-per-connection'] || defaultStreamsMax,
+      reportRefusal: (refusal, remoteAddress) => {
+        measures.countRefusedRequest(refusal.code);
+        logRefusal(refusal, remoteAddress);
+      },
       report,
     },
     handler,

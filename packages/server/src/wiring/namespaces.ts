@@ -9,7 +9,7 @@ import {
   awaitWithin,
 } from '@cluster-apiserver/base';
 import type { Namespaces } from '@cluster-apiserver/gates';
-import { decodeKubeObject, StatusError } from '@cluster-apiserver/model';
+import { decode, StatusError } from '@cluster-apiserver/model';
 import { create, getCached, type Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
@@ -29,7 +29,7 @@ export function createNamespaces(resource: Resource, clock: Clock): Namespaces {
   const createNamespace = async (name: string, trace: Span | undefined): Promise<void> => {
     const call = callUntil(clock.monotonicMs() + createTimeoutMs, trace);
     const names = { kind: kind.kind, apiVersion: kind.apiVersion };
-    const draft = decodeKubeObject(kind.schema, { ...names, metadata: { name } }, () => {});
+    const draft = decode(kind.schema, { ...names, metadata: { name } }, () => {});
     const options = { namespace: undefined, dryRun: false, manager, warn: () => {} };
     try {
       const { revision } = await create(resource, draft, options, call);

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { errorMessage } from '@cluster-apiserver/base';
 import { ConfigurationError, type Manifest, type Problem, readManifests } from '@cluster-apiserver/config';
-import { decodeKubeObject, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
+import { decode, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
 import {
   findStaticPolicyProblems,
   findStaticWebhookProblems,
@@ -16,25 +16,44 @@ import type { Files } from '../environment.ts';
 export interface StaticManifests {
   /** In the order of their names. */
   of(resource: ResourceKind): readonly KubeObject[];
-  /** Throws a ConfigurationError with the problems of all objects. */
-  requireNoProblems(problems: StaticProblems): void;
+  /** Whether an object has this name, valid or not. */
+  hasName(resource: ResourceKind, name: string): boolean;
+  /** Adds the places of the objects to their problems. */
+  locate(problems: StaticProblems): readonly Problem[];
+}
+
+interface PolicyKinds {
+  readonly policies: ResourceKind;
+  readonly bindings: ResourceKind;
 }
 
 /** Policies with their bindings. Throws a ConfigurationError if they do not fit together. */
-export function buildStaticPolicies(
-  manifests: StaticManifests,
-  of: { readonly policies: ResourceKind; readonly bindings: ResourceKind },
-): StaticPolicies {
-  const objects = { policies: manifests.of(of.policies), bindings: manifests.of(of.bindings) };
-  manifests.requireNoProblems(findStaticPolicyProblems(objects));
-  return objects;
+export function buildStaticPolicies(manifests: StaticManifests, kinds: PolicyKinds): StaticPolicies {
+  requireNoProblems(findPolicyProblems(manifests, kinds));
+  return policiesOf(manifests, kinds);
 }
+
+export const findPolicyProblems = (manifests: StaticManifests, kinds: PolicyKinds): readonly Problem[] =>
+  manifests.locate(
+    findStaticPolicyProblems(policiesOf(manifests, kinds), (name) => manifests.hasName(kinds.policies, name)),
+  );
+
+const policiesOf = (manifests: StaticManifests, { policies, bindings }: PolicyKinds): StaticPolicies => ({
+  policies: manifests.of(policies),
+  bindings: manifests.of(bindings),
+});
 
 /** Webhook configurations. Throws a ConfigurationError for what static manifests must not contain. */
 export function buildStaticWebhooks(manifests: StaticManifests, configurations: ResourceKind): readonly KubeObject[] {
-  const objects = manifests.of(configurations);
-  manifests.requireNoProblems(findStaticWebhookProblems(objects));
-  return objects;
+  requireNoProblems(findWebhookProblems(manifests, configurations));
+  return manifests.of(configurations);
+}
+
+export const findWebhookProblems = (manifests: StaticManifests, configurations: ResourceKind): readonly Problem[] =>
+  manifests.locate(findStaticWebhookProblems(manifests.of(configurations)));
+
+function requireNoProblems(problems: readonly Problem[]): void {
+  if (problems.length > 0) throw new ConfigurationError(problems);
 }
 
 const extensions = ['.yaml', '.yml', '.json'];
@@ -60,11 +79,23 @@ export async function readManifestFiles(directory: string, files: Files): Promis
 }
 
 /** Throws a ConfigurationError with all problems. */
-export async function readStaticManifests(
+export async function loadStaticManifests(
   files: readonly ManifestFile[],
   resources: readonly ResourceKind[],
 ): Promise<StaticManifests> {
-  const faults: Problem[] = [];
+  const problems: Problem[] = [];
+  const manifests = await readStaticManifests(files, resources, problems);
+  requireNoProblems(problems);
+  return manifests;
+}
+
+/** Adds problems to `faults` instead of throwing. The result has the valid objects. */
+export async function readStaticManifests(
+  files: readonly ManifestFile[],
+  resources: readonly ResourceKind[],
+  faults: Problem[],
+): Promise<StaticManifests> {
+  const names = new Map(resources.map((resource) => [resource, new Set<string>()]));
   const places = new Map<KubeObject, ObjectSource>();
   const objects = new Map(resources.map((resource) => [resource, new Map<string, KubeObject>()]));
   for (const { file, text } of files) {
@@ -72,7 +103,9 @@ export async function readStaticManifests(
       const place = manifest.place === '' ? file : `${file}: ${manifest.place}`;
       const placed: ObjectSource = { place, problem: (one) => toProblem(manifest, place, one) };
       const problems: ObjectProblem[] = [];
-      const found = await decodeObject(manifest, resources, problems);
+      const resource = findResource(manifest, resources, problems);
+      if (resource) names.get(resource)?.add(nameOf(manifest));
+      const found = resource && (await decodeObject(manifest, resource, problems));
       const named = found && objects.get(found.resource);
       if (found && named) {
         const { name = '' } = found.object.metadata;
@@ -87,16 +120,14 @@ export async function readStaticManifests(
       faults.push(...problems.map(placed.problem));
     }
   }
-  if (faults.length > 0) throw new ConfigurationError(faults);
   return {
     of: (resource) =>
       [...(objects.get(resource) ?? [])].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, one]) => one),
-    requireNoProblems: (problems) => {
-      const all = [...problems].flatMap(([object, texts]) =>
+    hasName: (resource, name) => names.get(resource)?.has(name) ?? false,
+    locate: (problems) =>
+      [...problems].flatMap(([object, texts]) =>
         texts.flatMap((text) => places.get(object)?.problem(splitPath(text)) ?? []),
-      );
-      if (all.length > 0) throw new ConfigurationError(all);
-    },
+      ),
   };
 }
 
@@ -136,21 +167,34 @@ interface DecodedObject {
   readonly object: KubeObject;
 }
 
-/** Returns undefined and adds problems for an invalid object. */
-async function decodeObject(
-  { apiVersion, kind, value }: Manifest,
+function nameOf({ value }: Manifest): string {
+  const { metadata } = value as { readonly metadata?: { readonly name?: unknown } | null };
+  return typeof metadata?.name === 'string' ? metadata.name : '';
+}
+
+/** Returns undefined and adds a problem for an object of another kind. */
+function findResource(
+  { apiVersion, kind }: Manifest,
   resources: readonly ResourceKind[],
   problems: ObjectProblem[],
-): Promise<DecodedObject | undefined> {
+): ResourceKind | undefined {
   const resource = resources.find(({ served }) => served.apiVersion === apiVersion && served.kind === kind);
   if (!resource) {
     const known = resources.map(({ served }) => `${served.kind} of ${served.apiVersion}`).join(' or ');
     problems.push({ path: '', message: `unsupported resource ${kind} of ${apiVersion}: expected ${known}` });
-    return undefined;
   }
+  return resource;
+}
+
+/** Returns undefined and adds problems for an invalid object. */
+async function decodeObject(
+  { value }: Manifest,
+  resource: ResourceKind,
+  problems: ObjectProblem[],
+): Promise<DecodedObject | undefined> {
   const options = { namespace: undefined, dryRun: true, manager: 'apiserver', warn: () => {} };
   try {
-    const decoded = decodeKubeObject(resource.kind.schema, value, (field) =>
+    const decoded = decode(resource.kind.schema, value, (field) =>
       problems.push({ path: field, message: `unknown field ${JSON.stringify(field)}`, saysPath: true }),
     );
     return { resource, object: await buildObject(resource, decoded, options) };

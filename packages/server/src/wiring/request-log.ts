@@ -1,4 +1,5 @@
 import { latencyParts } from '@cluster-apiserver/base';
+import type { StatusError } from '@cluster-apiserver/model';
 import type { EndedRequest, RequestLog } from '@cluster-apiserver/pipeline';
 import type { Log, LogFields } from '@cluster-apiserver/telemetry';
 import { loggedTarget } from './logged-target.ts';
@@ -19,6 +20,13 @@ export function openRequestLog(all: Log): RequestLog {
       if (request.slow === 'response') log.info('slow response', toFields(seen));
     },
   };
+}
+
+/** Logs bytes that are no request, with what is known of them. The connection ends, so a client pays for each line. */
+export function createRefusalLog(all: Log): (refusal: StatusError, remoteAddress: string) => void {
+  const log = all.withName('http');
+  return ({ code, message }, remoteAddress) =>
+    log.debug(everyRequest, 'HTTP', { srcIP: remoteAddress, resp: code, err: message });
 }
 
 /** Captures what the line requires, so that the socket, headers and body can be freed before it is formatted. */

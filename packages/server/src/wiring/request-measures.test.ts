@@ -79,8 +79,8 @@ test.each([
 ])('requests have the labels of upstream (%#)', async (request, verb, scope, dryRun) => {
   const { measures, series } = open();
   // The second one is found by its words, and must be the same.
-  measures.ended(request);
-  measures.ended(request);
+  measures.record(request);
+  measures.record(request);
   const labels = `verb="${verb}",group="",version="v1",resource="serviceaccounts",subresource="",scope="${scope}",component="apiserver"`;
   expect(await series('apiserver_request_total')).toEqual([
     `apiserver_request_total{${labels},dry_run="${dryRun}",code="200"} 2`,
@@ -98,7 +98,7 @@ test.each([
   ['/version', ''],
 ])('a request for %s counts as one for the document %j', async (path, subresource) => {
   const { measures, series } = open();
-  measures.ended(measured('get', undefined, { path }));
+  measures.record(measured('get', undefined, { path }));
   expect(await series('apiserver_request_total')).toEqual([
     `apiserver_request_total{verb="GET",group="",version="",resource="",subresource="${subresource}",scope="",component="apiserver",dry_run="",code="200"} 1`,
   ]);
@@ -108,15 +108,15 @@ test('a thousand names from clients create few series', async () => {
   const { measures, series } = open();
   for (let index = 0; index < 1000; index++) {
     const word = `random-${index}`;
-    measures.ended(measured('get', { group: word }));
-    measures.ended(measured('get', { version: word }));
-    measures.ended(measured('get', { plural: word }));
+    measures.record(measured('get', { group: word }));
+    measures.record(measured('get', { version: word }));
+    measures.record(measured('get', { plural: word }));
     // Each word is known, and yet there is no such resource.
-    measures.ended(measured('get', { group: 'events.k8s.io', version: 'v1' }));
-    measures.ended(measured('get', { subresource: word }));
-    measures.ended(measured('get', undefined, { path: `/${word}` }));
-    measures.ended(measured(word, undefined, { method: word }));
-    measures.ended({ ...measured('', undefined, { method: word }), info: undefined });
+    measures.record(measured('get', { group: 'events.k8s.io', version: 'v1' }));
+    measures.record(measured('get', { subresource: word }));
+    measures.record(measured('get', undefined, { path: `/${word}` }));
+    measures.record(measured(word, undefined, { method: word }));
+    measures.record({ ...measured('', undefined, { method: word }), info: undefined });
   }
   expect((await series('apiserver_request_total')).sort()).toEqual(
     [
@@ -130,24 +130,24 @@ test('a thousand names from clients create few series', async () => {
 
 test('time in webhooks is part of the duration but not of the SLI duration', async () => {
   const { measures, series } = open();
-  measures.ended(measured('create', list, { seconds: 3, ownSeconds: 0.5 }));
+  measures.record(measured('create', list, { seconds: 3, ownSeconds: 0.5 }));
   expect(await series('apiserver_request_duration_seconds_sum')).toEqual([expect.stringMatching(/ 3$/)]);
   expect(await series('apiserver_request_sli_duration_seconds_sum')).toEqual([expect.stringMatching(/ 0\.5$/)]);
 });
 
 test('response sizes are measured for GET and LIST, not for streams', async () => {
   const { measures, series } = open();
-  measures.ended(measured('create', list));
-  measures.ended(measured('watch', list, { bytes: undefined }));
+  measures.record(measured('create', list));
+  measures.record(measured('watch', list, { bytes: undefined }));
   expect(await series('apiserver_response_sizes_count')).toEqual([]);
-  measures.ended(measured('list', list, { bytes: 5_000 }));
+  measures.record(measured('list', list, { bytes: 5_000 }));
   expect(await series('apiserver_response_sizes_sum')).toEqual([expect.stringMatching(/verb="LIST".* 5000$/)]);
 });
 
 test('a traced request becomes the exemplar of its bucket', async () => {
   const { measures, openMetrics } = open();
   const trace = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) };
-  measures.ended(measured('get', {}, { trace }));
+  measures.record(measured('get', {}, { trace }));
   const exemplars = (await openMetrics()).split('\n').filter((line) => line.includes(' # '));
   expect(exemplars).toHaveLength(2);
   for (const line of exemplars)

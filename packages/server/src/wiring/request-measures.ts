@@ -67,7 +67,7 @@ export function createRequestMeasures(metrics: Metrics, kinds: readonly ServedKi
   };
   const seriesOf = createSeriesLookup(kinds, begin);
   return {
-    ended: (measured) => {
+    record: (measured) => {
       const { code, seconds, ownSeconds, bytes, trace } = measured;
       const series = seriesOf(measured);
       series.ended(code);

@@ -1,6 +1,6 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import type { Namespaces } from '@cluster-apiserver/gates';
-import { namespace as namespaceKind } from '@cluster-apiserver/kinds';
+import { namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import { openRegistry, type Registry } from '@cluster-apiserver/registry';
 import type { EtcdClient } from '@cluster-apiserver/storage';

@@ -12,7 +12,7 @@ import type { FileRecord } from './configz.ts';
 import {
   type ManifestFile,
   readManifestFiles,
-  readStaticManifests,
+  loadStaticManifests,
   type StaticManifests,
 } from './read-static-manifests.ts';
 import type { ReloadMeasures } from './reload-measures.ts';
@@ -60,7 +60,7 @@ async function followStaticManifests<Objects>(
 ): Promise<StaticSource<Objects>> {
   const { directory, build, resources, files, measures, record, clock, log } = options;
   const first = await readManifestFiles(directory, files);
-  let current = build(await readStaticManifests(first, resources));
+  let current = build(await loadStaticManifests(first, resources));
   const listeners: (() => void)[] = [];
   const applied = (content: readonly ManifestFile[]): void => {
     measures.applied(toHashedBytes(content));
@@ -75,7 +75,7 @@ async function followStaticManifests<Objects>(
       read: () => readManifestFiles(directory, files),
       isEqual: (one, other) => isDeepStrictEqual(one, other),
       apply: async (next) => {
-        current = build(await readStaticManifests(next, resources));
+        current = build(await loadStaticManifests(next, resources));
         applied(next);
         for (const listener of listeners) listener();
         log.withName('admission').info('static admission manifests reloaded', { directory });

@@ -13,7 +13,7 @@ const pollMs = 10_000;
 
 async function openWithFiles() {
   const clock = fakeClock();
-  const scope = new CleanupStack();
+  const cleanup = new CleanupStack();
   const authority = await testAuthority('etcd');
   const issue = () => authority.issue({ subject: [['CN', 'apiserver']] });
   const [first, second] = [await issue(), await issue()];
@@ -55,12 +55,12 @@ async function openWithFiles() {
     certificates: createCertificateMeasures(metrics),
     kinds: [],
   };
-  const { client } = await openStorage(flags, storage, environment as never, log, scope); // it uses no more of them
-  return { clock, scope, files, lines, second, client, options, shown: () => credentials()?.cert?.toString() };
+  const { client } = await openStorage(flags, storage, environment as never, log, cleanup); // it uses no more of them
+  return { clock, cleanup, files, lines, second, client, options, shown: () => credentials()?.cert?.toString() };
 }
 
 test('the next connection to etcd uses a replaced client certificate', async () => {
-  const { clock, scope, files, lines, second, shown } = await openWithFiles();
+  const { clock, cleanup, files, lines, second, shown } = await openWithFiles();
   const before = shown();
   files.set('cert', second.certificate);
   clock.advance(pollMs);
@@ -73,12 +73,12 @@ test('the next connection to etcd uses a replaced client certificate', async () 
     return lines.some((line) => line.includes('etcd client credentials reloaded')) || undefined;
   });
   expect(shown()).toBe(second.certificate);
-  await scope.close();
+  await cleanup.close();
 });
 
 test('connections to etcd use the configured election timeout', async () => {
-  const { scope, options, client } = await openWithFiles();
+  const { cleanup, options, client } = await openWithFiles();
   expect(options).toEqual([{ transport: 'native', electionTimeoutMs: 5_000 }]);
   expect(client.electionTimeoutMs).toBe(5_000);
-  await scope.close();
+  await cleanup.close();
 });

@@ -7,11 +7,11 @@ test('watches are counted while they are open, and by the reason of their end', 
   const metrics = createMetrics({ ofProcess: false });
   const measures = createWatchMeasures(metrics, []);
   const watched = { group: '', version: 'v1', resource: 'robots', scope: 'cluster' } as const;
-  const open = (): ReturnType<typeof measures.began> => measures.began(watched);
+  const open = (): ReturnType<typeof measures.begin> => measures.begin(watched);
   const [first, second, refused] = [open(), open(), open(), open()];
-  first.ended('timeout');
-  second.ended('timeout');
-  refused.ended(undefined);
+  first.end('timeout');
+  second.end('timeout');
+  refused.end(undefined);
   const lines = (await exposed(metrics)).split('\n');
   expect(lines).toContain('apiserver_watches_ended_total{reason="timeout"} 2');
   expect(lines.filter((line) => /^apiserver_watches_ended_total\{.* [1-9]/.test(line))).toHaveLength(1);

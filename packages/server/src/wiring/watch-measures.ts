@@ -44,19 +44,19 @@ export function createWatchMeasures(metrics: Metrics, kinds: readonly ServedKind
     buckets: createDoublingBuckets(1024, 8),
   });
   return {
-    began: ({ group, version, resource, scope }) => {
+    begin: ({ group, version, resource, scope }) => {
       const of = { group, version, resource };
       const running = open.series({ ...of, verb: 'WATCH', subresource: '', scope, component: 'apiserver' });
       const sent = events.series(of);
       const sized = sizes.means(of);
       running(1);
       return {
-        sent: (count, bytes) => {
+        countSent: (count, bytes) => {
           sent(count);
           sized(bytes, count);
         },
-        stalled: () => terminated.add({ group, resource }),
-        ended: (why) => {
+        countStalled: () => terminated.add({ group, resource }),
+        end: (why) => {
           running(-1);
           if (why) endsByReason.get(why)?.(1);
         },

@@ -1,4 +1,4 @@
-import { encodeGrpcMessage, MessageReader } from './grpc-frames.ts';
+import { encodeGrpcMessage, MessageReader, streamedMessageBytesMax } from './grpc-frames.ts';
 import { connectionLost, httpProblemOf, refusalOf, unavailableCode, unknownCode } from './grpc-status.ts';
 import type { Connection, Stream, StreamListener } from './http2/connection.ts';
 import { EtcdFault, type FaultKind, type MemberStream } from './transport.ts';
@@ -13,7 +13,7 @@ const bufferedBytesMax = 1024 * 1024;
 export class BidiStream implements MemberStream, StreamListener {
   readonly #endpoint: string;
   readonly #stream: Stream;
-  readonly #reader = new MessageReader();
+  readonly #reader = new MessageReader(streamedMessageBytesMax);
   readonly #buffered: Buffer[] = [];
   #bufferedBytes = 0;
   #ended = false;

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { classifyFault } from './faults.ts';
+import { MessageTooLargeError } from './grpc-frames.ts';
 import { EtcdFault, type FaultKind } from './transport.ts';
 
 const retry = (maybeApplied: boolean): string => `retry, maybe applied: ${maybeApplied}`;
@@ -27,4 +28,12 @@ test.each<[FaultKind, number, string, string]>([
 ])('%s %i %j is classified as %s', (kind, code, text, expected) => {
   const faultClass = classifyFault(new EtcdFault(kind, code, text));
   expect(faultClass.kind === 'retry' ? retry(faultClass.maybeApplied) : faultClass.error.name).toBe(expected);
+});
+
+test('a response above the limit is final: another attempt would receive the same', () => {
+  const cause = new MessageTooLargeError(5, 4);
+  expect(classifyFault(new EtcdFault('lost', 2, 'invalid response', { cause }))).toEqual({
+    kind: 'final',
+    error: cause,
+  });
 });

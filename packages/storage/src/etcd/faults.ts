@@ -3,6 +3,7 @@
  * and so do "no space" and "too many requests".
  */
 import { StorageFullError, ValueTooLargeError } from '../errors.ts';
+import { MessageTooLargeError } from './grpc-frames.ts';
 import type { EtcdFault } from './transport.ts';
 
 export type FaultClass =
@@ -13,6 +14,8 @@ export type FaultClass =
 
 export function classifyFault(fault: EtcdFault): FaultClass {
   if (fault.kind === 'unsent') return { kind: 'retry', maybeApplied: false, isOverloaded: false };
+  // Another attempt would receive the same.
+  if (fault.cause instanceof MessageTooLargeError) return { kind: 'final', error: fault.cause };
   if (fault.kind === 'lost') return { kind: 'retry', maybeApplied: true, isOverloaded: false };
   for (const { text, classify } of knownMessages) if (fault.message.includes(text)) return classify(fault);
   return finalCodes.has(fault.code)

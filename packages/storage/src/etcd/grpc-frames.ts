@@ -4,8 +4,21 @@ import { LengthPrefixedFramer } from './http2/length-prefixed-framer.ts';
 /** The prefix of a gRPC message: a compression flag and four bytes of length. */
 const prefixBytes = 5;
 
-/** A bound against broken members: a page of a list has only a few MiB. */
-const messageBytesMax = 512 * 1024 * 1024;
+/** The largest response to a call. A list asks for fewer keys if a page would exceed it. */
+export const responseBytesMax = 64 * 1024 * 1024;
+
+/** A bound against broken members: etcd sends all events of many revisions as one message. */
+export const streamedMessageBytesMax = 512 * 1024 * 1024;
+
+/** A received message is larger than its limit. It was refused before any of it was kept. */
+export class MessageTooLargeError extends Error {
+  override readonly name = 'MessageTooLargeError';
+  readonly bytes: number;
+  constructor(bytes: number, bytesMax: number) {
+    super(`a message of ${bytes} bytes, limit is ${bytesMax}`);
+    this.bytes = bytes;
+  }
+}
 
 export function encodeGrpcMessage(message: Uint8Array): Pieces {
   const prefix = Buffer.allocUnsafe(prefixBytes);
@@ -16,7 +29,11 @@ export function encodeGrpcMessage(message: Uint8Array): Pieces {
 
 /** Reassembles messages from the pieces that the network delivers. */
 export class MessageReader {
-  readonly #framer = new LengthPrefixedFramer(prefixBytes, messageLength);
+  readonly #framer: LengthPrefixedFramer;
+
+  constructor(bytesMax: number) {
+    this.#framer = new LengthPrefixedFramer(prefixBytes, (held, at) => readMessageLength(held, at, bytesMax));
+  }
 
   /**
    * Returns the messages that are complete now. The memory of the piece is reused, so messages are copied. Throws on
@@ -32,10 +49,10 @@ export class MessageReader {
   }
 }
 
-function messageLength(held: Buffer, at: number): number {
+function readMessageLength(held: Buffer, at: number, bytesMax: number): number {
   if (held[at] !== 0) throw new Error('a compressed message, which was not requested');
   const length = held.readUInt32BE(at + 1);
-  if (length > messageBytesMax) throw new Error(`a message of ${length} bytes, limit is ${messageBytesMax}`);
+  if (length > bytesMax) throw new MessageTooLargeError(length, bytesMax);
   return length;
 }
 

@@ -20,12 +20,12 @@ export interface Members {
   readonly all: readonly Member[];
   /** The member to try now: the last one while it works, else the most promising of the others. */
   choose(): Member;
-  /** The member has responded successfully. */
-  noteSuccess(member: Member): void;
+  /** The member has responded successfully, now unless the caller has just read the clock. */
+  noteSuccess(member: Member, nowMs?: number): void;
   /** The member has not responded, or has refused something that another member may not refuse. */
   noteFailure(member: Member, hasResponded: boolean): void;
   /** Whether a majority of the members has responded recently. Only then can there be a leader, or be one elected. */
-  majorityResponds(): boolean;
+  majorityResponds(nowMs: number): boolean;
   /** Reads the status of every member, unless it has just responded. Returns at once; the results arrive later. */
   probeAll(): void;
   close(): void;
@@ -87,8 +87,8 @@ export function trackMembers(options: MembersOptions): Members {
   const states = new Map<Member, MutableMember>(all.map((member) => [member, member]));
   const stateOf = (member: Member): MutableMember =>
     requireValue(states.get(member), 'callers have members from `all`');
-  const noteResponse = (member: MutableMember): void => {
-    member.respondedMs = stallAwareClock.nowMs();
+  const noteResponse = (member: MutableMember, nowMs = stallAwareClock.nowMs()): void => {
+    member.respondedMs = nowMs;
     member.isSilent = false;
   };
 
@@ -99,9 +99,9 @@ export function trackMembers(options: MembersOptions): Members {
       current = all.reduce((best, member) => (isPreferable(member, best) ? member : best));
       return current;
     },
-    noteSuccess: (member) => {
+    noteSuccess: (member, nowMs) => {
       const state = stateOf(member);
-      noteResponse(state);
+      noteResponse(state, nowMs);
       state.failedMs = -1;
     },
     noteFailure: (member, hasResponded) => {
@@ -111,8 +111,8 @@ export function trackMembers(options: MembersOptions): Members {
       if (hasResponded) noteResponse(state);
       else state.isSilent = true;
     },
-    majorityResponds: () => {
-      const since = stallAwareClock.nowMs() - responsiveMs;
+    majorityResponds: (nowMs) => {
+      const since = nowMs - responsiveMs;
       return all.filter((member) => member.respondedMs >= since).length > all.length / 2;
     },
     probeAll: () => {

@@ -3,6 +3,7 @@ import { callUntil, systemClock } from '@cluster-apiserver/base';
 import { encodeMessage, writeBytes, writeInt64, writeNested } from '../protobuf/fields.ts';
 import type { Entry, Snapshot } from '../store.ts';
 import type { EtcdClient } from './client.ts';
+import { MessageTooLargeError } from './grpc-frames.ts';
 import { createPageReader } from './page-reader.ts';
 import type { EntryReader } from './values.ts';
 import { type KeyValue, type RangePage, type RangeRequest, rangePage } from './wire/key-value.ts';
@@ -37,7 +38,7 @@ interface Fixture {
 }
 
 /** Reading a value takes a tenth of a millisecond, and all responses that were requested in one turn arrive together. */
-function open(keys: number): Fixture {
+function open(keys: number, responseBytes = Number.POSITIVE_INFINITY): Fixture {
   let ms = 0;
   let read = 0;
   let steps = 0;
@@ -51,7 +52,9 @@ function open(keys: number): Fixture {
       requests.push(request);
       readAtRequest.push(read);
       await new Promise(setImmediate);
-      return pageOf(request, keys);
+      const page = pageOf(request, keys);
+      if (page.message.length > responseBytes) throw new MessageTooLargeError(page.message.length, responseBytes);
+      return page;
     },
   };
   const reader = {
@@ -97,4 +100,15 @@ test('pages of many readers that arrive in one turn of the event loop are read i
   await new Promise(setImmediate);
   // A slice of 4 ms.
   expect(valuesPerTurnMax()).toBeLessThan(100);
+});
+
+test('a page that would be too large is read with fewer keys, down to one', async () => {
+  const { list } = open(60, 600);
+  const { entries, remaining } = await list();
+  expect(entries.map(({ key }) => key)).toEqual(Array.from({ length: 60 }, (_, n) => keyOf(n)));
+  expect(remaining).toBe(0);
+});
+
+test('a single value that is too large fails the list', async () => {
+  await expect(open(1, 100).list()).rejects.toThrow(MessageTooLargeError);
 });

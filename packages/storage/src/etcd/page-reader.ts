@@ -4,6 +4,7 @@ import { type Revision, revision } from '../revision.ts';
 import type { Entry, SlowKeys, Store } from '../store.ts';
 import type { EtcdClient } from './client.ts';
 import { isCompacted, isFutureRevision } from './faults.ts';
+import { MessageTooLargeError } from './grpc-frames.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import type { EtcdCall } from './retrying-call.ts';
 import { awaitBeforeDeadline, type EntryReader } from './values.ts';
@@ -75,12 +76,19 @@ export function createPageReader(client: EtcdClient, reader: EntryReader): Store
   };
 }
 
+type PageRequest = RangeRequest & { readonly limit: number };
+
 const isResolved = (entry: Entry | Promise<Entry>): entry is Entry => !(entry instanceof Promise);
 
-async function readPage(client: EtcdClient, request: RangeRequest, call: EtcdCall): Promise<RangePage> {
+/** Values may be much larger than those of the page before: then the page has fewer keys than requested. */
+async function readPage(client: EtcdClient, request: PageRequest, call: EtcdCall): Promise<RangePage> {
   try {
     return await client.call(rangePage, request, call);
   } catch (cause) {
+    if (cause instanceof MessageTooLargeError && request.limit > 1) {
+      const share = Math.min(0.5, pageBytes / cause.bytes);
+      return readPage(client, { ...request, limit: Math.max(1, Math.floor(request.limit * share)) }, call);
+    }
     const asked = revision(request.revision ?? 0);
     if (isCompacted(cause)) throw new RevisionCompactedError(asked, undefined, { cause });
     if (isFutureRevision(cause)) throw new RevisionTooLargeError(asked, { cause });

@@ -122,6 +122,7 @@ export class RetryingCall<Request, Response> {
       const member = members.choose();
       const timeoutMs = Math.min(leftMs, this.#timeout.currentMs * timeoutFactor(this.#attempt, members.all.length));
       let responseMs = timeoutMs;
+      let sentMs = beganMs;
       let isSent = false;
       try {
         if (!verification.isVerified(member)) {
@@ -129,10 +130,11 @@ export class RetryingCall<Request, Response> {
           if (history.number !== this.#historyNumber) continue;
           if (!verification.isVerified(member)) throw unverifiedConnection(member);
           // Verification and request together take no longer than one attempt may.
-          responseMs = Math.max(attemptMinMs, beganMs + timeoutMs - stallAwareClock.nowMs());
+          sentMs = stallAwareClock.nowMs();
+          responseMs = Math.max(attemptMinMs, beganMs + timeoutMs - sentMs);
         }
         isSent = true;
-        const attempt = new Attempt(this, lateResponseMs, stallAwareClock.nowMs(), history.revision);
+        const attempt = new Attempt(this, lateResponseMs, sentMs, history.revision);
         const sending = member.transport.unary(this.#rpc.path, message, {
           timeoutMs: responseMs,
           late: attempt,
@@ -167,7 +169,9 @@ export class RetryingCall<Request, Response> {
     throwIfAborted(this.#call);
     if (history.number !== this.#historyNumber) throw new HistoryReplacedError({ cause: this.#lastFault });
     const electionBudgetMs = electionTimeoutMs * electionsMax + electionsExtraMs;
-    const budgetMs = members.majorityResponds() ? electionBudgetMs : Math.min(electionBudgetMs, noMajorityBudgetMs);
+    const budgetMs = members.majorityResponds(nowMs)
+      ? electionBudgetMs
+      : Math.min(electionBudgetMs, noMajorityBudgetMs);
     const budgetLeftMs = this.#startedMs + budgetMs - nowMs;
     const deadlineLeftMs = this.#call.deadlineMs - clock.monotonicMs();
     const leftMs = Math.min(budgetLeftMs, deadlineLeftMs);
@@ -185,10 +189,11 @@ export class RetryingCall<Request, Response> {
       if (header.clusterId !== history.clusterId || header.revision < seenRevision) throw historyMismatch(member);
       history.noteRevision(header.revision);
     }
-    members.noteSuccess(member);
+    const nowMs = stallAwareClock.nowMs();
+    members.noteSuccess(member, nowMs);
     const { trace } = this.#call;
     trace?.set({ ...serverAttributes(new URL(member.endpoint)), 'etcd.attempts': this.#attempt + 1 });
-    this.#timeout.noteResponse(stallAwareClock.nowMs() - sentMs);
+    this.#timeout.noteResponse(nowMs - sentMs);
     measures.attemptEnded('answered');
     outage.end();
     if (refusals.full && this.#rpc.takesData?.(this.#request)) refusals.end('full');

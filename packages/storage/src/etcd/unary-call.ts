@@ -1,5 +1,5 @@
 import type { Clock } from '@cluster-apiserver/base';
-import { encodeGrpcMessage, MessageReader } from './grpc-frames.ts';
+import { encodeGrpcMessage, MessageReader, responseBytesMax } from './grpc-frames.ts';
 import { connectionLost, httpProblemOf, refusalOf, unavailableCode, unknownCode } from './grpc-status.ts';
 import type { Connection, StreamListener } from './http2/connection.ts';
 import { setStallAwareTimer } from './stall-aware-timer.ts';
@@ -11,7 +11,7 @@ export class UnaryCall implements StreamListener {
   readonly #clock: Clock;
   readonly #resolve: (message: Buffer) => void;
   readonly #reject: (fault: EtcdFault) => void;
-  readonly #reader = new MessageReader();
+  readonly #reader = new MessageReader(responseBytesMax);
   #message: Buffer | undefined;
   #settled = false;
   #cancelTimer = (): void => {};

@@ -78,6 +78,8 @@ describe('An audit log', () => {
     await request('DELETE', `${accounts}/robot?of=deleted`, { kind: 'DeleteOptions', apiVersion: 'v1' });
     await request('DELETE', `${accounts}?of=deletecollection`);
     await request('GET', '/version?of=path');
+    await request('GET', '/apis?of=groups');
+    await request('GET', '/api/v1?of=resources');
 
     const complete = async (part: string): Promise<AuditEvent> => {
       const events = await eventsOf(part, 2);
@@ -133,6 +135,9 @@ describe('An audit log', () => {
       objectRef: { ...robot, subresource: 'token' },
       requestObject: { spec: { audiences: ['a'] } },
       responseObject: { spec: { audiences: ['a'] }, status: { token: '[hidden]' } },
+      annotations: {
+        'authentication.kubernetes.io/issued-credential-id': expect.stringMatching(/^JTI=[0-9a-f-]{36}$/),
+      },
     });
     expect(await complete('of=deleted')).toMatchObject({
       verb: 'delete',
@@ -149,6 +154,11 @@ describe('An audit log', () => {
     const path = await complete('of=path');
     expect(path).toMatchObject({ verb: 'get', requestURI: '/version?of=path', responseStatus: { code: 200 } });
     expect(path).not.toHaveProperty('objectRef');
+    expect(path).not.toHaveProperty('responseObject');
+    expect(await complete('of=groups')).toMatchObject({ responseObject: { kind: 'APIGroupList' } });
+    expect(await complete('of=resources')).toMatchObject({
+      responseObject: { kind: 'APIResourceList', groupVersion: 'v1' },
+    });
   });
 
   test('records the start and the end of a watch', async () => {

@@ -8,7 +8,7 @@ import {
   loadKubeconfig,
 } from '@cluster-apiserver/config';
 import { kinds } from '@cluster-apiserver/kinds';
-import { decode, type KubeObject, parseYaml } from '@cluster-apiserver/model';
+import { decode, parseYaml } from '@cluster-apiserver/model';
 import { services } from '../../../kinds/test/services.ts';
 
 const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'authentication.md');
@@ -39,5 +39,5 @@ function faultsOfClusterRole(text: string): readonly unknown[] {
   const kind = kinds(services).find((one) => one.kind === 'ClusterRole');
   const unknownFields: string[] = [];
   const role = kind && decode(kind.schema, parseYaml(text).value, (field) => unknownFields.push(field));
-  return role ? [...unknownFields, ...(kind.validate?.(role as KubeObject, undefined) ?? [])] : ['no such kind'];
+  return role ? [...unknownFields, ...(kind.validate?.(role, undefined) ?? [])] : ['no such kind'];
 }

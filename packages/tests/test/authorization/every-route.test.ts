@@ -1,7 +1,7 @@
 import { systemClock } from '@cluster-apiserver/base';
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import { kinds, reviews } from '@cluster-apiserver/kinds';
-import { type AccessQuestion, bytesOf, type UserInfo } from '@cluster-apiserver/model';
+import { type AccessAttributes, bytesOf, type UserInfo } from '@cluster-apiserver/model';
 import {
   type ApiResponse,
   discoveryRoutes,
@@ -38,7 +38,7 @@ const services = {
 const tokens = {
   audiences: ['api'],
   lifetimeSecondsMax: undefined,
-  issue: async () => ({ token: 'signed', issuedAtMs: 0 }),
+  issue: async () => ({ token: 'signed', issuedAtMs: 0, credentialId: 'JTI=1' }),
 };
 const allKinds = kinds({ eventLifetimeSeconds: 3_600, serviceAccountTokens: tokens });
 const allReviews = reviews(services);
@@ -53,14 +53,14 @@ const documents = {
 };
 
 const authorizer: Authorizer = {
-  authorize: (question) => {
-    const permission = permissionOf(question);
+  authorize: (attributes) => {
+    const permission = permissionOf(attributes);
     authorized.push(permission);
     return isGranted(permission) ? { verdict: 'allow' } : { verdict: 'noOpinion', reason: 'no rule' };
   },
 };
 
-function permissionOf({ verb, path, resource }: AccessQuestion): string {
+function permissionOf({ verb, path, resource }: AccessAttributes): string {
   if (!resource) return `${verb} ${path}`;
   const { group, resource: plural, subresource, namespace, name } = resource;
   return permissionText({ verb, what: [`${group}/${plural}`, subresource].filter(Boolean).join('/'), namespace, name });

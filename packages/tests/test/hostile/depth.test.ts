@@ -64,7 +64,7 @@ async function expectRefused(method: string, path: string, type: string, body: s
     body: Buffer.from(body as string),
     headers: { 'content-type': type },
   });
-  expect(pipeline.faults).toEqual([]);
+  expect(pipeline.reportedErrors).toEqual([]);
   const text = String(response.body);
   expect([400, 422, text.slice(0, 300)]).toContain(response.status);
   return text;
@@ -98,7 +98,7 @@ test.each(cases.filter((names) => isDropped(...names)))(
       const body = (places[place] as (typeof places)[string])((shapes[shape] as (typeof shapes)[string])(depth));
       const headers = { 'content-type': type };
       const response = await pipeline.ask(method, `${path}${path.includes('?') ? '&' : '?'}${more}`, { body, headers });
-      expect(pipeline.faults).toEqual([]);
+      expect(pipeline.reportedErrors).toEqual([]);
       return String(response.body);
     };
     expect(await ask(levels, 'fieldValidation=Strict')).toMatch(/unknown field/);
@@ -139,7 +139,7 @@ describe('a JSON patch', () => {
       body: Buffer.from(JSON.stringify([...grown, ...more])),
       headers: { 'content-type': 'application/json-patch+json' },
     });
-    expect(pipeline.faults).toEqual([]);
+    expect(pipeline.reportedErrors).toEqual([]);
     expect([200, 400, 422, String(response.body).slice(0, 300)]).toContain(response.status);
   });
 });

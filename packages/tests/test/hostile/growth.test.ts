@@ -192,7 +192,7 @@ const protobuf: readonly Case[] = [
   ['one large set of fields', (n) => readBack({ metadata: { managedFields: ownedEntries(1, n) } })],
 ];
 function readBack(value: object): () => unknown {
-  const object = model.decode(schema, { kind: 'ServiceAccount', apiVersion: 'v1', ...value }, () => {}) as KubeObject;
+  const object = model.decode(schema, { kind: 'ServiceAccount', apiVersion: 'v1', ...value }, () => {});
   const bytes = model.encodeProtobuf(schema, object as { kind: string; apiVersion: string });
   return () => model.parseProtobuf(bytes, () => schema);
 }

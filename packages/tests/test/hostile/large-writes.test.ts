@@ -37,7 +37,7 @@ beforeEach(async () => {
   sliced = await serveInMemory({ clock: slow });
 });
 afterEach(async () => {
-  expect([...plain.faults, ...sliced.faults]).toEqual([]);
+  expect([...plain.reportedErrors, ...sliced.reportedErrors]).toEqual([]);
   await Promise.all([plain.close(), sliced.close()]);
 });
 

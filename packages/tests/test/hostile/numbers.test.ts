@@ -108,7 +108,7 @@ async function expectUnderstoodOrRefused(requests: readonly Request[]): Promise<
   );
   const wrong = answers.filter(({ status, target }) => status >= 500 && !(status === 504 && mayBeLate(target)));
   expect(wrong).toEqual([]);
-  expect(server.faults).toEqual([]);
+  expect(server.reportedErrors).toEqual([]);
 }
 
 describe.each(servedResources)('$apiVersion $kind', (place) => {

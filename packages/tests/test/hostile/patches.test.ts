@@ -271,7 +271,7 @@ test.each(Object.entries(types))(
         if (status !== 200) unexpected.push({ at, status, body: 'a list' });
       }
     }
-    expect({ seed, unexpected: unexpected.slice(0, 5), faults: server.faults.slice(0, 5) }).toEqual({
+    expect({ seed, unexpected: unexpected.slice(0, 5), faults: server.reportedErrors.slice(0, 5) }).toEqual({
       seed,
       unexpected: [],
       faults: [],

@@ -33,7 +33,7 @@ const kind = kinds({ eventLifetimeSeconds: 3600, serviceAccountTokens: undefined
 ) as Kind;
 const { schema } = kind;
 const own = (entries: readonly (readonly [string, unknown])[]): Record<string, unknown> => Object.fromEntries(entries);
-const canonical = (value: object): KubeObject => decode(schema, value, () => {}) as KubeObject;
+const canonical = (value: object): KubeObject => decode(schema, value, () => {});
 const account = (annotations: object): KubeObject =>
   canonical({ kind: 'ServiceAccount', apiVersion: 'v1', metadata: { name: 'a', uid: 'u', annotations } });
 const writer = { manager: 'm', apiVersion: 'v1', time: '2026-01-01T00:00:00Z' };

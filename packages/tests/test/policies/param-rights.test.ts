@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import type { AccessQuestion } from '@cluster-apiserver/model';
+import type { AccessAttributes } from '@cluster-apiserver/model';
 import { openPolicyServer, type PolicyAnswer, type PolicyServer, registration } from './policy-server.ts';
 
 let server: PolicyServer;
-let allowed: (question: AccessQuestion) => boolean;
-let checks: AccessQuestion[] = [];
+let allowed: (attributes: AccessAttributes) => boolean;
+let checks: AccessAttributes[] = [];
 const masters = { name: 'root', groups: ['system:masters'] };
 const alice = { name: 'alice', uid: '7', groups: ['devs', 'system:authenticated'], extra: { b: ['2'], a: ['1', '3'] } };
 const described = '&{alice 7 [devs system:authenticated] map[a:[1 3] b:[2]]}';
@@ -38,9 +38,9 @@ const unserved = { apiVersion: 'example.com/v1', kind: 'Limit' };
 beforeAll(async () => {
   server = await openPolicyServer({
     authorizer: {
-      authorize: (question) => {
-        checks.push(question);
-        return { verdict: allowed(question) ? 'allow' : 'noOpinion' };
+      authorize: (attributes) => {
+        checks.push(attributes);
+        return { verdict: allowed(attributes) ? 'allow' : 'noOpinion' };
       },
     },
   });

@@ -110,10 +110,10 @@ export async function openPolicyServer({
     routes: { checks, unsafeDeletionAuthorizer: allowAll },
     chain: { authenticator: { authenticate: () => user } },
   });
-  const { resources, faults } = pipeline;
+  const { resources, reportedErrors: faults } = pipeline;
   const resourceOf = (plural: string): Resource => resources.find(({ served }) => served.plural === plural) as Resource; // all kinds are served
   const environment = createPolicyEnvironment({ resources, views: [], authorizer });
-  const compileFailed = (error: unknown): void => void pipeline.faults.push(error);
+  const compileFailed = (error: unknown): void => void pipeline.reportedErrors.push(error);
   let counted: string[] = [];
   const count = (...what: readonly unknown[]): void => void counted.push(what.join(' '));
   const conditions = {

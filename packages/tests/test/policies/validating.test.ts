@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
+import type { AccessDecision, AccessAttributes } from '@cluster-apiserver/model';
 import { openPolicyServer, type PolicyAnswer, type PolicyServer } from './policy-server.ts';
 
 let server: PolicyServer;
-let decide: (question: AccessQuestion) => AccessDecision | Promise<AccessDecision>;
+let decide: (attributes: AccessAttributes) => AccessDecision | Promise<AccessDecision>;
 beforeAll(async () => {
-  server = await openPolicyServer({ authorizer: { authorize: (question) => decide(question) } });
+  server = await openPolicyServer({ authorizer: { authorize: (attributes) => decide(attributes) } });
   for (const name of ['a', 'elsewhere'])
     await server.request('POST', '/api/v1/namespaces', { metadata: { name, labels: { team: name } } });
   for (const [namespace, name, labels] of [
@@ -61,9 +61,9 @@ describe('an expression', () => {
   });
 
   test.each(['later', 'refused later'])('waits for an authorizer that responds %s', async (when) => {
-    const checks: AccessQuestion[] = [];
-    decide = async (question) => {
-      checks.push(question);
+    const checks: AccessAttributes[] = [];
+    decide = async (attributes) => {
+      checks.push(attributes);
       await new Promise((resolve) => setImmediate(resolve));
       return { verdict: when === 'later' ? 'allow' : 'noOpinion' };
     };

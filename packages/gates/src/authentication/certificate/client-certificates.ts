@@ -1,3 +1,4 @@
+import { credentialIdKey } from '../credential-id.ts';
 import type { Clock } from '@cluster-apiserver/base';
 import type { Authorities, VerifiedCertificate } from '@cluster-apiserver/certificates';
 import type { UserInfo } from '@cluster-apiserver/model';
@@ -46,6 +47,6 @@ function userOf(certificate: VerifiedCertificate): UserInfo {
     name,
     ...(uid !== undefined && { uid }),
     groups: [...new Set(certificate.subject('O'))],
-    extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${certificate.fingerprint}`] },
+    extra: { [credentialIdKey]: [`X509SHA256=${certificate.fingerprint}`] },
   });
 }

@@ -1,6 +1,7 @@
 import { getOwn } from '@cluster-apiserver/base';
 import { type Expression, fromJson, type Value } from '@cluster-apiserver/expressions';
 import type { UserInfo } from '@cluster-apiserver/model';
+import { credentialIdKey, tokenCredentialId } from '../credential-id.ts';
 import { TokenRejectedError } from '../token-rejected-error.ts';
 import type { Claims } from './verify-claims.ts';
 
@@ -21,6 +22,7 @@ export function mapClaims(mappings: ClaimMappings, claims: Claims, values: Value
   const name = readStringClaim('username', mappings.username, claims, values);
   if (name === '') throw new TokenRejectedError('the username is empty');
   const uid = mappings.uid ? readStringClaim('uid', mappings.uid, claims, values) : '';
+  const credentialId = tokenCredentialId(getOwn(claims, 'jti'));
   const extra = mappings.extra
     .map(
       ({ key, expression }) => [key, toStrings(`extra ${key}`, evaluate(`extra ${key}`, expression, values))] as const,
@@ -30,7 +32,9 @@ export function mapClaims(mappings: ClaimMappings, claims: Claims, values: Value
     name,
     ...(uid !== '' && { uid }),
     groups: mappings.groups ? readGroups(mappings.groups, claims, values) : [],
-    ...(extra.length > 0 && { extra: Object.fromEntries(extra) }),
+    ...((extra.length > 0 || credentialId !== undefined) && {
+      extra: { ...(credentialId !== undefined && { [credentialIdKey]: [credentialId] }), ...Object.fromEntries(extra) },
+    }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { credentialIdKey, tokenCredentialId } from '../credential-id.ts';
 import type { Call, Clock } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { authenticatedGroup } from '../authenticator.ts';
@@ -55,17 +56,14 @@ export function createAccountTokenAuthenticator({
 
 function userOf(account: AccountReference, { jti }: Claims): UserInfo {
   const { namespace, uid } = account;
-  // Identifies the token in audit events.
-  const credential = typeof jti === 'string' && jti !== '' && { [credentialIdKey]: [`JTI=${jti}`] };
+  const credentialId = tokenCredentialId(jti);
   return {
     name: getAccountUserName(account),
     uid,
     groups: [...getAccountGroups(namespace), authenticatedGroup],
-    ...(credential && { extra: credential }),
+    ...(credentialId !== undefined && { extra: { [credentialIdKey]: [credentialId] } }),
   };
 }
-
-const credentialIdKey = 'authentication.kubernetes.io/credential-id';
 
 /** An existing account. */
 export interface FoundAccount {

@@ -7,6 +7,8 @@ import type { SigningKey } from './keys.ts';
 export interface IssuedToken {
   readonly token: string;
   readonly issuedAtMs: number;
+  /** Identifies the token in audit events. */
+  readonly credentialId: string;
 }
 
 export interface TokenIssuer {
@@ -31,18 +33,19 @@ export const createTokenIssuer = ({ issuer, signingKey, clock, random }: TokenIs
     const { key, kid, alg } = signingKey();
     const issuedAtMs = clock.now();
     const now = Math.floor(issuedAtMs / 1000);
+    const jti = random.uuid();
     const token = await new SignJWT({
       aud: [...audiences],
       exp: now + lifetimeSeconds,
       iat: now,
       iss: issuer,
-      jti: random.uuid(),
+      jti,
       ...toAccountClaim(account),
       nbf: now,
       sub: getAccountUserName(account),
     })
       .setProtectedHeader({ alg, kid })
       .sign(key);
-    return { token, issuedAtMs };
+    return { token, issuedAtMs, credentialId: `JTI=${jti}` };
   },
 });

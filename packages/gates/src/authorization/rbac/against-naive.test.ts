@@ -1,5 +1,5 @@
 import { seededRandom } from '@cluster-apiserver/base';
-import type { AccessQuestion, PolicyRule, RbacSubject, RoleRef, UserInfo } from '@cluster-apiserver/model';
+import type { AccessAttributes, PolicyRule, RbacSubject, RoleRef, UserInfo } from '@cluster-apiserver/model';
 import { expect, test } from '@jest/globals';
 import { account, asks, asksPath, group, ref, user, who } from '../../../test/rbac.ts';
 import { PolicyIndex } from './policy-index.ts';
@@ -17,7 +17,7 @@ class NaivePolicy {
     subjects: readonly RbacSubject[];
   }[] = [];
 
-  allows({ user: asker, verb, path, resource }: AccessQuestion): boolean {
+  allows({ user: asker, verb, path, resource }: AccessAttributes): boolean {
     return this.bindings.some((binding) => {
       if (binding.namespace !== undefined && (!resource || resource.namespace !== binding.namespace)) return false;
       if (!binding.subjects.some((subject) => isMeant(subject, binding.namespace, asker))) return false;
@@ -42,7 +42,7 @@ const starOr = (values: readonly string[] | undefined, value: string): boolean =
 function ruleAllows(
   rule: PolicyRule,
   verb: string,
-  { group: asked, resource, subresource, name = '' }: NonNullable<AccessQuestion['resource']>,
+  { group: asked, resource, subresource, name = '' }: NonNullable<AccessAttributes['resource']>,
 ): boolean {
   const whole = subresource ? `${resource}/${subresource}` : resource;
   const names = rule.resourceNames ?? [];
@@ -89,7 +89,7 @@ test(`agrees with the naive implementation on ${questionsTotal} questions about 
         };
   const subject = (): RbacSubject =>
     oneOf([() => user(oneOf(users)), () => group(oneOf(userGroups)), () => account('robot', oneOf(['a', 'b']))])();
-  const question = (): AccessQuestion => {
+  const question = (): AccessAttributes => {
     const asker = who(oneOf(users), ...(chance(2) ? some(userGroups, 2) : []));
     const verb = oneOf(['get', 'list', 'list', 'put']);
     if (chance(4)) return asksPath(asker, oneOf(['/p', '/p/q', '/p/q/r', '/q', '/z']), verb);

@@ -1,6 +1,6 @@
 import {
   type AccessDecision,
-  type AccessQuestion,
+  type AccessAttributes,
   type PolicyRule,
   rbacGroup,
   type RbacSubject,
@@ -95,15 +95,15 @@ export class PolicyIndex {
     return this.#roles.get(keyOf(ofNamespace, roleRef.name))?.rules?.rules;
   }
 
-  authorize(question: AccessQuestion): AccessDecision {
-    const { user, resource: target } = question;
-    if (!target) return this.#everywhere.findAllowing(question, '', undefined) ?? this.#refusal(user, undefined);
+  authorize(attributes: AccessAttributes): AccessDecision {
+    const { user, resource: target } = attributes;
+    if (!target) return this.#everywhere.findAllowing(attributes, '', undefined) ?? this.#refusal(user, undefined);
     const { namespace, subresource } = target;
     const resource = subresource ? `${target.resource}/${subresource}` : target.resource;
     const wildcard = subresource ? getWildcard(subresource) : undefined;
     return (
-      this.#everywhere.findAllowing(question, resource, wildcard) ??
-      (namespace ? this.#byNamespace.get(namespace)?.findAllowing(question, resource, wildcard) : undefined) ??
+      this.#everywhere.findAllowing(attributes, resource, wildcard) ??
+      (namespace ? this.#byNamespace.get(namespace)?.findAllowing(attributes, resource, wildcard) : undefined) ??
       this.#refusal(user, namespace)
     );
   }
@@ -211,12 +211,16 @@ class GrantTable {
     if (grants.size === 0) place.table.delete(place.name);
   }
 
-  findAllowing(question: AccessQuestion, resource: string, wildcard: string | undefined): AccessDecision | undefined {
-    const { name, groups } = question.user;
-    const own = findAllowing(this.#users.get(name), question, resource, wildcard);
+  findAllowing(
+    attributes: AccessAttributes,
+    resource: string,
+    wildcard: string | undefined,
+  ): AccessDecision | undefined {
+    const { name, groups } = attributes.user;
+    const own = findAllowing(this.#users.get(name), attributes, resource, wildcard);
     if (own) return own;
     for (const group of groups) {
-      const allowed = findAllowing(this.#groups.get(group), question, resource, wildcard);
+      const allowed = findAllowing(this.#groups.get(group), attributes, resource, wildcard);
       if (allowed) return allowed;
     }
     return undefined;
@@ -254,7 +258,7 @@ class GrantTable {
 
 function findAllowing(
   grants: ReadonlyMap<Role, Grant> | undefined,
-  { verb, path, resource: target }: AccessQuestion,
+  { verb, path, resource: target }: AccessAttributes,
   resource: string,
   wildcard: string | undefined,
 ): AccessDecision | undefined {

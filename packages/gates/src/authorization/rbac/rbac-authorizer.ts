@@ -8,7 +8,7 @@ export type CurrentPolicy = () => PolicyIndex | undefined;
 
 /** Allows what bound roles allow. It never denies: other authorizers may allow more. */
 export const createRbacAuthorizer = (current: CurrentPolicy): Required<Authorizer> => ({
-  authorize: (question) => current()?.authorize(question) ?? notReady,
+  authorize: (attributes) => current()?.authorize(attributes) ?? notReady,
   rulesOf: (user, namespace) => {
     const index = current();
     if (!index) return { ...noRules, incomplete: true };

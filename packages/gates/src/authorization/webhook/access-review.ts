@@ -1,9 +1,9 @@
 import {
-  type AccessQuestion,
+  type AccessAttributes,
   type AccessSelector,
   isJsonObject,
   type JsonObject,
-  type ResourceQuestion,
+  type ResourceAttributes,
 } from '@cluster-apiserver/model';
 import { WebhookError } from '../../webhook/webhook-error.ts';
 
@@ -11,7 +11,7 @@ export type ReviewVersion = 'v1' | 'v1beta1';
 
 /** The spec of a SubjectAccessReview of v1. Empty fields are undefined, so that JSON omits them. */
 export interface ReviewSpec {
-  readonly resourceAttributes?: ResourceAttributes;
+  readonly resourceAttributes?: ReviewedResource;
   readonly nonResourceAttributes?: { readonly path: string; readonly verb: string };
   readonly user: string | undefined;
   readonly groups: readonly string[] | undefined;
@@ -19,7 +19,7 @@ export interface ReviewSpec {
   readonly uid: string | undefined;
 }
 
-export interface ResourceAttributes {
+export interface ReviewedResource {
   readonly namespace: string | undefined;
   readonly verb: string;
   readonly group: string | undefined;
@@ -38,11 +38,11 @@ export interface ReviewStatus {
   readonly reason: string;
 }
 
-/** Every field that is read here must be part of the cache key (`question-key.ts`). */
-export function toReviewSpec({ user, verb, path, resource }: AccessQuestion): ReviewSpec {
+/** Every field that is read here must be part of the cache key (`attributes-key.ts`). */
+export function toReviewSpec({ user, verb, path, resource }: AccessAttributes): ReviewSpec {
   return {
     ...(resource
-      ? { resourceAttributes: toResourceAttributes(verb, resource) }
+      ? { resourceAttributes: toReviewedResource(verb, resource) }
       : { nonResourceAttributes: { path, verb } }),
     user: user.name || undefined,
     groups: user.groups.length > 0 ? user.groups : undefined,
@@ -58,7 +58,7 @@ function sortExtra(extra: Readonly<Record<string, readonly string[]>>): ReviewSp
     : Object.fromEntries(entries.toSorted(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-function toResourceAttributes(verb: string, resource: ResourceQuestion): ResourceAttributes {
+function toReviewedResource(verb: string, resource: ResourceAttributes): ReviewedResource {
   return {
     namespace: resource.namespace || undefined,
     verb,

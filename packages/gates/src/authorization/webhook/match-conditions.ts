@@ -6,7 +6,7 @@ import {
   fromJson,
   type Value,
 } from '@cluster-apiserver/expressions';
-import type { ResourceAttributes, ReviewSpec } from './access-review.ts';
+import type { ReviewedResource, ReviewSpec } from './access-review.ts';
 
 export type MatchResult = 'matches' | 'excluded' | Error;
 
@@ -70,7 +70,7 @@ function toVariables({ resourceAttributes, nonResourceAttributes, user, groups, 
   return new Map<string, Value>([...bare, ['request', fromJson(spec)]]);
 }
 
-const fillEmptyStrings = (attributes: ResourceAttributes): object => ({
+const fillEmptyStrings = (attributes: ReviewedResource): object => ({
   ...attributes,
   namespace: attributes.namespace ?? '',
   group: attributes.group ?? '',

@@ -1,6 +1,6 @@
 import { type Call, callUntil, type Clock, type Random, awaitWithin } from '@cluster-apiserver/base';
 import type { Expression } from '@cluster-apiserver/expressions';
-import type { AccessDecision, AccessQuestion } from '@cluster-apiserver/model';
+import type { AccessDecision, AccessAttributes } from '@cluster-apiserver/model';
 import {
   requestReview,
   type RetryPolicy,
@@ -21,7 +21,7 @@ import {
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { DecisionCache } from './decision-cache.ts';
 import { createConditionMatcher } from './match-conditions.ts';
-import { getQuestionKey } from './question-key.ts';
+import { getAttributesKey } from './attributes-key.ts';
 
 export interface WebhookAuthorizerOptions {
   readonly name: string;
@@ -86,10 +86,10 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
   const inFlight = new Map<string, Promise<Outcome>>();
   const verdictOnError = failurePolicy === 'Deny' ? 'deny' : 'noOpinion';
 
-  const applyMatchConditions = (question: AccessQuestion): AccessDecision | undefined => {
+  const applyMatchConditions = (attributes: AccessAttributes): AccessDecision | undefined => {
     if (options.matchConditions.length === 0) return undefined;
     const startMs = clock.monotonicMs();
-    const result = match(toReviewSpec(question));
+    const result = match(toReviewSpec(attributes));
     measures.conditions.evaluated((clock.monotonicMs() - startMs) / 1000);
     if (result === 'matches') return undefined;
     if (result === 'excluded') {
@@ -109,10 +109,10 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
     if (failurePolicy === 'NoOpinion') measures.failedOpen(outcome.failure);
     return { verdict: verdictOnError, error: outcome.error };
   };
-  const share = (key: string, question: AccessQuestion, call: Call): Promise<Outcome> => {
+  const share = (key: string, attributes: AccessAttributes, call: Call): Promise<Outcome> => {
     const shared = inFlight.get(key);
     if (shared) return shared;
-    const outcome = send(toReviewSpec(question), call).finally(() => inFlight.delete(key));
+    const outcome = send(toReviewSpec(attributes), call).finally(() => inFlight.delete(key));
     inFlight.set(key, outcome);
     return outcome.then((found) => {
       if ('status' in found && !isContradiction(found.status)) cache.set(key, toDecision(name, found.status));
@@ -120,12 +120,12 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
     });
   };
   return {
-    authorize: (question, call) => {
-      const skipped = applyMatchConditions(question);
+    authorize: (attributes, call) => {
+      const skipped = applyMatchConditions(attributes);
       if (skipped) return skipped;
-      const key = getQuestionKey(question);
+      const key = getAttributesKey(attributes);
       const known = cache.get(key);
-      return known ?? awaitWithin(clock, call, share(key, question, call)).then(decide);
+      return known ?? awaitWithin(clock, call, share(key, attributes, call)).then(decide);
     },
   };
 }

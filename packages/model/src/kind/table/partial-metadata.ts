@@ -58,5 +58,5 @@ export const partialObjectMetadataList = (
   kind: 'PartialObjectMetadataList',
   apiVersion: metaApiVersion(version),
   metadata,
-  items: objects.map((object) => partialObjectMetadata(object, version)),
+  items: objects.map((item) => partialObjectMetadata(item, version)),
 });

@@ -1,3 +1,4 @@
+import { unreachable } from '@cluster-apiserver/base';
 import type { KubeObject } from '../object.ts';
 import type { EncodableKind } from '../served-kind.ts';
 import type { Column } from './column.ts';
@@ -69,5 +70,7 @@ function toRow(kind: EncodableKind, object: KubeObject, { version, include, nowM
       return { cells, object: partialObjectMetadata(object, version) };
     case 'Object':
       return { cells, object: { ...object, kind: kind.kind, apiVersion: kind.apiVersion } };
+    default:
+      return unreachable(include);
   }
 }

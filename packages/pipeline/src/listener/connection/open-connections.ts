@@ -56,7 +56,7 @@ export class OpenConnections {
     );
     server.on(
       'drop',
-      guard.wrap('connection', () => measures.connectionRefused('limit')),
+      guard.wrap('connection', () => measures.countRefusedConnection('limit')),
     );
     const serve = takeListeners(server, 'secureConnection');
     const begin = guard.wrap(
@@ -113,7 +113,7 @@ export class OpenConnections {
     const { measures, nowMs } = this.#context;
     const isKnown = nowMs < this.#shortOfDescriptorsUntilMs;
     this.#shortOfDescriptorsUntilMs = nowMs + limits.descriptorShortageMs;
-    measures.connectionRefused('descriptors');
+    measures.countRefusedConnection('descriptors');
     return isKnown ? 'known' : 'new';
   }
 
@@ -160,7 +160,7 @@ export class OpenConnections {
     if (this.#perPeerMax > 0) {
       const open = this.#perPeer.get(peer) ?? 0;
       if (open >= this.#perPeerMax) {
-        measures.connectionRefused('peer');
+        measures.countRefusedConnection('peer');
         return void socket.destroy();
       }
       this.#perPeer.set(peer, open + 1);
@@ -267,7 +267,7 @@ export class OpenConnections {
     for (const { requests } of this.#connections.values())
       for (const request of requests) streamBytes += request.streamBacklogBytes;
     const heldBytes = responseBytes.bytes + streamBytes;
-    measures.sizes({ connections: this.#accepted.size, responseBytes: heldBytes, bodyBytes: bodyBytes.bytes });
+    measures.setSizes({ connections: this.#accepted.size, responseBytes: heldBytes, bodyBytes: bodyBytes.bytes });
     if (heldBytes < limits.responseBytesMax && !responseBytes.hasWaiters) return;
     const stalled: { readonly request: SocketRequest; readonly bytes: number; readonly sinceMs: number }[] = [];
     for (const { requests } of this.#connections.values())

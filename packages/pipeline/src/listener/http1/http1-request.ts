@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requireValue } from '@cluster-apiserver/base';
+import type { StatusError } from '@cluster-apiserver/model';
 import {
   type ApiRequest,
   type ApiResponse,
@@ -127,7 +128,7 @@ export class Http1Request extends SocketRequest {
   }
 
   /** Returns a refusal if the request must not be handled. */
-  findRefusal(): ApiResponse | undefined {
+  findRefusal(): StatusError | undefined {
     const { headers, httpVersionMajor, httpVersionMinor } = this.#message;
     const raw = this.rawHeaders;
     if (httpVersionMajor !== 1 || httpVersionMinor > 1) return createRefusal(400, 'unknown HTTP version');

@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2SecureServer } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { ApiResponse } from '../../exchange.ts';
+import type { StatusError } from '@cluster-apiserver/model';
 import { performHandshake, type HandshakeError, isWebSocketUpgrade } from '../web-socket/handshake.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
@@ -10,12 +10,12 @@ import { closeLingering } from '../connection/lingering-close.ts';
 import { Http1Request } from './http1-request.ts';
 import * as limits from '../limits.ts';
 import type { OpenConnections } from '../connection/open-connections.ts';
-import { createRawRefusal, createRefusal, type RefusalStatus } from '../request/refusal.ts';
+import { createRefusal, rawRefusalResponse } from '../request/refusal.ts';
 import type { SocketRequest } from '../request/socket-request.ts';
 import { WebSocketConnection } from '../web-socket/web-socket-connection.ts';
 
-/** Passes a request to the handler chain, or responds with the refusal. */
-export type AcceptRequest = (request: SocketRequest, refused: ApiResponse | undefined) => void;
+/** Passes a request to the handler chain. */
+export type AcceptRequest = (request: SocketRequest) => void;
 
 /** Serves HTTP/1.1 and WebSockets. */
 export function serveHttp1(
@@ -26,18 +26,17 @@ export function serveHttp1(
 ): void {
   const { guard } = context;
   const onRequest =
-    (awaitsContinue: boolean, refused?: ApiResponse) =>
+    (awaitsContinue: boolean, isExpectationKnown = true) =>
     (message: IncomingMessage, response: ServerResponse): void => {
       const connection = connections.findBySocket(message.socket);
       if (!connection) return void message.socket.destroy();
-      serveRequest({ message, response, awaitsContinue, refused }, connection, context, accept);
+      serveRequest({ message, response, awaitsContinue, isExpectationKnown }, connection, context, accept);
     };
   const closeOfRequest = (message: IncomingMessage): void => void message.socket.destroy();
   const closeOfSocket = (_: unknown, socket: Duplex): void => void socket.destroy();
   server.on('request', guard.wrap('request', onRequest(false), closeOfRequest));
   server.on('checkContinue', guard.wrap('request', onRequest(true), closeOfRequest));
-  const unknownExpectation = createRefusal(417, 'unsupported expectation: only 100-continue is supported');
-  server.on('checkExpectation', guard.wrap('request', onRequest(false, unknownExpectation), closeOfRequest));
+  server.on('checkExpectation', guard.wrap('request', onRequest(false, false), closeOfRequest));
   const upgrade = (message: IncomingMessage, socket: Socket, early: Buffer): void =>
     serveUpgrade(message, socket, early, connections, context, accept);
   server.on('upgrade', guard.wrap('request', upgrade, closeOfSocket));
@@ -51,7 +50,7 @@ export function serveHttp1(
     else socket.destroy();
   };
   server.on('clientError', guard.wrap('request', malformed, closeOfSocket));
-  server.on('tlsClientError', () => context.measures.handshakeFailed());
+  server.on('tlsClientError', () => context.measures.countFailedHandshake());
 }
 
 interface IncomingRequest {
@@ -59,11 +58,11 @@ interface IncomingRequest {
   readonly response: ServerResponse;
   /** The client waits for 100 Continue before it sends the body. */
   readonly awaitsContinue: boolean;
-  readonly refused: ApiResponse | undefined;
+  readonly isExpectationKnown: boolean;
 }
 
 function serveRequest(
-  { message, response, awaitsContinue, refused }: IncomingRequest,
+  { message, response, awaitsContinue, isExpectationKnown }: IncomingRequest,
   connection: Connection,
   context: ListenerContext,
   accept: AcceptRequest,
@@ -72,12 +71,14 @@ function serveRequest(
   const request = new Http1Request(message, response, awaitsContinue, connection, context);
   connection.addRequest(request);
   response.on('close', () => connection.removeRequest(request));
-  let refusing = request.findRefusal() ?? refused;
-  if (!refusing && connection.requests.size > limits.pipelinedRequestsMax)
-    refusing = createRefusal(429, 'too many pipelined requests on one connection');
-  if (!refusing) return connection.serveInTurn(() => accept(request, undefined));
+  request.refusal = request.findRefusal();
+  if (!request.refusal && !isExpectationKnown)
+    request.refusal = createRefusal(417, 'unsupported expectation: only 100-continue is supported');
+  if (!request.refusal && connection.requests.size > limits.pipelinedRequestsMax)
+    request.refusal = createRefusal(429, 'too many pipelined requests on one connection');
+  if (!request.refusal) return connection.serveInTurn(() => accept(request));
   request.endsConnection();
-  accept(request, refusing);
+  accept(request);
 }
 
 function serveUpgrade(
@@ -93,14 +94,14 @@ function serveUpgrade(
   // The client could not tell pending responses from messages.
   if (!connection || connection.isEnded || connection.requests.size > 0) return void socket.destroy();
   // Node checks this with shouldUpgradeCallback, if it supports that option.
-  if (!isWebSocketUpgrade(message))
-    return closeLingering(socket, context, createRawRefusal(400, 'only upgrades to WebSocket are supported'));
-  const opened = performHandshake(message);
-  if (typeof opened === 'string') return closeLingering(socket, context, handshakeRefusals[opened]);
+  const handshake = isWebSocketUpgrade(message) ? performHandshake(message) : 'upgrade';
   const response = new ServerResponse(message);
   response.assignSocket(socket);
-  const webSocket = new WebSocketConnection({ response, socket, early }, opened, context);
+  const isFailed = typeof handshake === 'string';
+  const webSocket = isFailed ? undefined : new WebSocketConnection({ response, socket, early }, handshake, context);
   const request = new Http1Request(message, response, false, connection, context, webSocket);
+  request.refusal = isFailed ? refusalOfHandshake(handshake) : request.findRefusal();
+  if (handshake === 'version') response.setHeader('Sec-WebSocket-Version', '13');
   request.endsConnection();
   connection.addRequest(request);
   const { guard } = context;
@@ -110,16 +111,19 @@ function serveUpgrade(
     guard.wrap('websocket', () => closeLingering(socket, context), destroy),
   );
   socket.once('close', () => connection.removeRequest(request));
-  accept(request, request.findRefusal());
+  accept(request);
 }
 
-const handshakeRefusals: Readonly<Record<HandshakeError, Buffer>> = {
-  version: createRawRefusal(400, 'only version 13 of the WebSocket protocol is supported', {
-    'Sec-WebSocket-Version': '13',
-  }),
-  key: createRawRefusal(400, 'Sec-WebSocket-Key must be 16 bytes in base64'),
-  protocol: createRawRefusal(400, 'Sec-WebSocket-Protocol must be a list of names'),
-  token: createRawRefusal(401, 'Unauthorized'),
+function refusalOfHandshake(error: HandshakeError | 'upgrade'): StatusError {
+  if (error === 'token') return createRefusal(401, 'Unauthorized');
+  return createRefusal(400, handshakeErrors[error]);
+}
+
+const handshakeErrors: Readonly<Record<Exclude<HandshakeError, 'token'> | 'upgrade', string>> = {
+  version: 'only version 13 of the WebSocket protocol is supported',
+  key: 'Sec-WebSocket-Key must be 16 bytes in base64',
+  protocol: 'Sec-WebSocket-Protocol must be a list of names',
+  upgrade: 'only upgrades to WebSocket are supported',
 };
 
 /**
@@ -132,7 +136,7 @@ function refuseConnect(socket: Socket, connection: Connection | undefined, conte
   connection.isEnded = true;
   connection.afterEachResponse(() => {
     if (connection.requests.size > 0 || socket.writableEnded) return;
-    closeLingering(socket, context, createRawRefusal(405, 'the CONNECT method is not supported'));
+    refuseConnection(createRefusal(405, 'the CONNECT method is not supported'), socket, connection, context);
   });
 }
 
@@ -146,22 +150,34 @@ function refuseMalformedMessage(
   if (connection.hasParseError) return; // the parser reports all following bytes too
   connection.hasParseError = true;
   connection.isEnded = true;
-  const refused = refusalOfParseError(error.code);
+  const refusal = refusalOfParseError(error.code);
   // A connection without any bytes gets no response: clients open some in advance and would misread it.
-  if (!refused || !socket.writable || socket.bytesRead === 0) return void socket.destroy();
+  if (!refusal || !socket.writable || socket.bytesRead === 0) return void socket.destroy();
   connection.afterEachResponse(() => {
     const requests = [...connection.requests].filter((request) => request instanceof Http1Request);
     if (socket.writableEnded || requests.some((request) => request.isComplete)) return;
     if (requests.some((request) => request.isHeadSent)) return socket.destroySoon();
-    closeLingering(socket, context, createRawRefusal(...refused));
+    refuseConnection(refusal, socket, connection, context);
   });
 }
 
-function refusalOfParseError(code: string | undefined): [RefusalStatus, string] | undefined {
-  if (code === 'HPE_HEADER_OVERFLOW') return [431, `request line and headers exceed ${limits.headBytesMax} bytes`];
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return [408, 'the request did not arrive in time'];
-  if (code?.startsWith('HPE_')) return [400, 'malformed HTTP request'];
+function refusalOfParseError(code: string | undefined): StatusError | undefined {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return createRefusal(431, `request line and headers exceed ${limits.headBytesMax} bytes`);
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return createRefusal(408, 'the request did not arrive in time');
+  if (code?.startsWith('HPE_')) return createRefusal(400, 'malformed HTTP request');
   return undefined;
+}
+
+/** Refuses what is no request for the handler chain, and closes the connection. */
+function refuseConnection(
+  refusal: StatusError,
+  socket: Socket,
+  connection: Connection,
+  context: ListenerContext,
+): void {
+  closeLingering(socket, context, rawRefusalResponse(refusal));
+  context.reportRefusal(refusal, connection.remoteAddress);
 }
 
 /** Readers and writers of the socket handle errors; Node only requires a listener. */

@@ -1,5 +1,6 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { requireValue } from '@cluster-apiserver/base';
+import type { StatusError } from '@cluster-apiserver/model';
 import { type ApiResponse, type SizedBody, type ChunkedBody, isSized, type StreamBody } from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
@@ -64,7 +65,7 @@ export class Http2Request extends SocketRequest {
     if (isWhole && !stream.destroyed) stream.end();
   }
 
-  findRefusal(): ApiResponse | undefined {
+  findRefusal(): StatusError | undefined {
     if (this.method === 'CONNECT') return createRefusal(405, 'the CONNECT method is not supported');
     if (this.target.charCodeAt(0) !== slash) return createRefusal(400, 'the request target must be a path');
     if (this.rawHeaders.length > headerLinesMax * 2) return createRefusal(431, `more than ${headerLinesMax} headers`);

@@ -36,7 +36,8 @@ export function serveHttp2(
     connection.addRequest(request);
     stream.on('close', () => connection.removeRequest(request));
     if (context.draining.aborted || drawGoaway()) connection.sendGoaway();
-    accept(request, request.findRefusal());
+    request.refusal = request.findRefusal();
+    accept(request);
   };
   server.on(
     'stream',

@@ -1,10 +1,11 @@
 import { STATUS_CODES } from 'node:http';
+import { type Reason, StatusError } from '@cluster-apiserver/model';
 import type { ApiResponse } from '../../exchange.ts';
 
-/** The status codes of requests that are refused before the handler chain. */
+/** The status codes of requests that the listener refuses. */
 export type RefusalStatus = 400 | 401 | 405 | 408 | 417 | 429 | 431 | 500;
 
-const reasons: Readonly<Record<RefusalStatus, string>> = {
+const reasons: Readonly<Record<RefusalStatus, Reason>> = {
   400: 'BadRequest',
   401: 'Unauthorized',
   405: 'MethodNotAllowed',
@@ -15,35 +16,25 @@ const reasons: Readonly<Record<RefusalStatus, string>> = {
   500: 'InternalError',
 };
 
-export function createRefusal(status: RefusalStatus, message: string): ApiResponse & { readonly body: Buffer } {
-  const body = {
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
-    message,
-    reason: reasons[status],
-    code: status,
-  };
-  return {
-    status,
-    headers: { 'Content-Type': 'application/json', ...(status === 429 && { 'Retry-After': '1' }) },
-    body: Buffer.from(JSON.stringify(body)),
-  };
-}
+/** Why a request must not be handled. The handler chain records the refusal and responds with it. */
+export const createRefusal = (status: RefusalStatus, message: string): StatusError =>
+  new StatusError(reasons[status], message, status === 429 ? { retryAfterSeconds: 1 } : undefined, { code: status });
+
+/** The response to a refused request without the handler chain. */
+export const refusalResponse = (refusal: StatusError): ApiResponse => ({
+  status: refusal.code,
+  headers: {
+    'Content-Type': 'application/json',
+    ...(refusal.retryAfterSeconds !== undefined && { 'Retry-After': String(refusal.retryAfterSeconds) }),
+  },
+  body: Buffer.from(JSON.stringify(refusal.toStatus())),
+});
 
 /** The same as raw bytes, for connections without a parsed request. */
-export function createRawRefusal(
-  status: RefusalStatus,
-  message: string,
-  headers: Readonly<Record<string, string>> = {},
-): Buffer {
-  const { body: bytes } = createRefusal(status, message);
+export function rawRefusalResponse(refusal: StatusError): Buffer {
+  const bytes = refusalResponse(refusal).body as Buffer;
   const head =
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
-    Object.entries(headers)
-      .map(([name, value]) => `${name}: ${value}\r\n`)
-      .join('') +
+    `HTTP/1.1 ${refusal.code} ${STATUS_CODES[refusal.code]}\r\nContent-Type: application/json\r\n` +
     `Content-Length: ${bytes.length}\r\nConnection: close\r\n\r\n`;
   return Buffer.concat([Buffer.from(head, 'latin1'), bytes]);
 }

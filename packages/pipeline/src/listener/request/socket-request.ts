@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { invariant, requireValue } from '@cluster-apiserver/base';
+import type { StatusError } from '@cluster-apiserver/model';
 import {
   type ApiRequest,
   type ApiResponse,
@@ -24,7 +25,7 @@ import {
 } from '../limits.ts';
 import type { CutOffResponse, RefusedBody } from '../measures.ts';
 import { type BodyWriter, BodySink, type PieceMemory, writePieces } from './write-body.ts';
-import { createRefusal } from './refusal.ts';
+import { createRefusal, refusalResponse } from './refusal.ts';
 import { type Receiving, receiveBody } from './receive-body.ts';
 
 const emptyBody = Buffer.alloc(0);
@@ -46,6 +47,7 @@ export abstract class SocketRequest implements ApiRequest {
   /** Names and values alternate, as in Node's `rawHeaders`. */
   abstract readonly rawHeaders: readonly string[];
 
+  refusal: StatusError | undefined;
   readonly connection: Connection;
   protected readonly context: ListenerContext;
   #receiving: Receiving | undefined;
@@ -161,7 +163,7 @@ export abstract class SocketRequest implements ApiRequest {
   /** Refuses the body and releases its memory. */
   refuseBody(reason: RefusedBody): void {
     const { guard, measures } = this.context;
-    guard.run('request', () => measures.bodyRefused(reason));
+    guard.run('request', () => measures.countRefusedBody(reason));
     this.#receiving?.fail(
       reason === 'slow'
         ? new BodyTooSlowError(`the body arrived at less than ${bodyBytesPerSecondMin} bytes per second`)
@@ -195,7 +197,8 @@ export abstract class SocketRequest implements ApiRequest {
 
   #respondFailure(): void {
     try {
-      if (!this.isHeadSent) return this.writeResponse(createRefusal(500, 'the response could not be written'));
+      if (!this.isHeadSent)
+        return this.writeResponse(refusalResponse(createRefusal(500, 'the response could not be written')));
     } catch {
       // Only cutting it off is left.
     }
@@ -234,7 +237,7 @@ export abstract class SocketRequest implements ApiRequest {
 
   abandonResponse(reason: CutOffResponse): void {
     const { guard, measures } = this.context;
-    guard.run('response', () => measures.responseCutOff(reason));
+    guard.run('response', () => measures.countCutOffResponse(reason));
     this.#abortReason = clientStalled;
     this.cutOff();
   }

@@ -56,11 +56,11 @@ const cases: readonly [string, readonly Buffer[], ClientMessage][] = [
 ];
 
 describe.each(['at once', 'byte by byte'])('%s', (how) => {
-  test.each(cases)('%s', (_, frames, told) => {
+  test.each(cases)('%s', (_, frames, expected) => {
     const bytes = Buffer.concat(frames);
     const pieces = how === 'at once' ? [bytes] : [...bytes].map((byte) => Buffer.from([byte]));
     const incoming = new ClientFrameReader();
-    expect(Object.assign({}, ...pieces.map((piece) => incoming.read(piece)))).toEqual(told);
+    expect(Object.assign({}, ...pieces.map((piece) => incoming.read(piece)))).toEqual(expected);
   });
 });
 
@@ -73,7 +73,7 @@ test('any client input ends in a valid close code, or in none', () => {
   const random = seededRandom(5);
   for (let run = 0; run < 2_000; run++) {
     const incoming = new ClientFrameReader();
-    // Mostly frames that might be right: other bytes are refused at the first head.
+    // Mostly plausible frames: other bytes are refused at the first head.
     const bytes = Buffer.concat(
       Array.from({ length: 5 }, () =>
         random.below(4) === 0

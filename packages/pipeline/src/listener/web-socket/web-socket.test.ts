@@ -1,11 +1,10 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { ApiRequest, ApiResponse, Handler, Sink } from '../../exchange.ts';
 import { encodeCloseMessage, encodeMessage } from './messages.ts';
 import { lingerMs } from '../limits.ts';
-import { clientFrame, eventually, fakeClock, type RawClient, type Served, serve } from '../../../test/listener.ts';
+import { clientFrame, eventually, fakeClock, type RawClient, useListener } from '../../../test/listener.ts';
 
-let served: Served;
-afterEach(() => served.close());
+const serve = useListener();
 
 const opening = (...headers: string[]): string =>
   [
@@ -57,7 +56,7 @@ async function open(
   headers: readonly string[] = [],
 ): Promise<{ readonly client: RawClient; readonly sink: Sink } & ReturnType<typeof streams>> {
   const all = streams();
-  served = await serve(all.handler);
+  const served = await serve(all.handler);
   const client = await served.raw();
   client.send(opening(...headers));
   await client.until(/\r\n\r\n$/);
@@ -144,7 +143,7 @@ test.each(['ends its side', 'is gone'])('the stream of a client that %s ends', a
 
 test('frames that arrive with the request are read', async () => {
   const { handler } = streams();
-  served = await serve(handler);
+  const served = await serve(handler);
   const client = await served.raw();
   client.send(Buffer.concat([Buffer.from(opening()), clientFrame(0x9, Buffer.from('early'))]));
   await client.until(/early$/);
@@ -153,7 +152,7 @@ test('frames that arrive with the request are read', async () => {
 test('a client that does not read gets no pongs, and is cut off when the stream ends', async () => {
   const clock = fakeClock();
   const { handler, sinks, end } = streams();
-  served = await serve(handler, clock);
+  const served = await serve(handler, clock);
   const client = await served.raw();
   client.send(opening());
   await client.until(/\r\n\r\n$/);
@@ -187,7 +186,7 @@ test('a draining server closes with going away', async () => {
       ]);
     return { ...rest, body: { stream } };
   };
-  served = await serve(parting);
+  const served = await serve(parting);
   const client = await served.raw();
   client.send(opening());
   await client.until(/\r\n\r\n$/);
@@ -200,7 +199,7 @@ test('a draining server closes with going away', async () => {
 });
 
 test('a response that is no stream is sent as HTTP, and ends the connection', async () => {
-  served = await serve(({ isWebSocket: webSocket }) => ({
+  const served = await serve(({ isWebSocket: webSocket }) => ({
     status: 403,
     headers: {},
     body: Buffer.from(`no: ${webSocket}`),
@@ -221,7 +220,7 @@ test.each([
   ],
 ])('an invalid %s is refused before authorization', async (_, request, answer) => {
   const { handler, requests } = streams();
-  served = await serve(handler);
+  const served = await serve(handler);
   const client = await served.raw();
   client.send(request);
   expect(await client.ended()).toMatch(answer);
@@ -231,7 +230,7 @@ test.each([
 test('a WebSocket behind a pending request is refused, and responses are not mixed up', async () => {
   const { handler, requests } = streams();
   const slow: Handler<ApiRequest> = (request) => (request.isWebSocket ? handler(request) : new Promise(() => {}));
-  served = await serve(slow);
+  const served = await serve(slow);
   const client = await served.raw();
   client.send(`GET / HTTP/1.1\r\nHost: a\r\n\r\n${opening()}`);
   expect(await client.ended()).toBe('');

@@ -1,10 +1,10 @@
-import type { AccessQuestion, UserInfo } from '@cluster-apiserver/model';
+import type { AccessAttributes, UserInfo } from '@cluster-apiserver/model';
 
 /** The token cache returns the same object for most requests of a user. */
 const userKeys = new WeakMap<UserInfo, string>();
 
-/** Equal for two questions if and only if their reviews are equal. */
-export function getQuestionKey({ user, verb, path, resource }: AccessQuestion): string {
+/** Equal for the attributes of two requests if and only if their reviews are equal. */
+export function getAttributesKey({ user, verb, path, resource }: AccessAttributes): string {
   if (!resource) return `${getUserKey(user)}${encodeWithLength(verb)}${encodeWithLength(path)}`;
   const { group, version, subresource, namespace, name, fieldSelector, labelSelector } = resource;
   const target = `${encodeWithLength(group)}${encodeWithLength(version)}${encodeWithLength(resource.resource)}${encodeWithLength(subresource)}`;
