@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { callUntil, runSync, systemClock } from '@cluster-apiserver/base';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { MatchResources, NamedRuleWithOperations } from '@cluster-apiserver/kinds';
