@@ -59,10 +59,10 @@ export class RequestFacts {
     this.receivedMs = receivedMs;
     const kind = '{"kind":"Event","apiVersion":"audit.k8s.io/v1"';
     this.textBeforeStage = `${kind},"level":"${level}","auditID":${quote(auditId)},"stage":"`;
-    this.textAfterStage = `","requestURI":${quote(requestUri)},"verb":${quote(verb)},"user":${user ? serializeUser(user) : '{}'}`;
+    this.textAfterStage = `","requestURI":${quote(requestUri)},"verb":${quoteFrequent(verb)},"user":${user ? serializeUser(user) : '{}'}`;
     const ips = sourceIps.length > 0 ? `,"sourceIPs":["${sourceIps.join('","')}"]` : '';
-    this.source = `${ips}${userAgent === '' ? '' : `,"userAgent":${quote(userAgent)}`}`;
-    this.receivedTime = formatMicroTime(receivedMs);
+    this.source = `${ips}${userAgent === '' ? '' : `,"userAgent":${quoteFrequent(userAgent)}`}`;
+    this.receivedTime = formatReceivedTime(receivedMs);
   }
 }
 
@@ -116,6 +116,19 @@ export class SerializedEvent implements AuditEvent {
 
 const quote = JSON.stringify as (text: string) => string;
 
+const frequent = new Map<string, string>();
+const frequentMax = 2_048;
+const frequentCharactersMax = 256;
+
+/** For texts of which most requests have one of a few, such as verbs, namespaces, user agents and reasons. */
+function quoteFrequent(text: string): string {
+  const known = frequent.get(text);
+  if (known !== undefined) return known;
+  const quoted = quote(text);
+  if (frequent.size < frequentMax && text.length <= frequentCharactersMax) frequent.set(text, quoted);
+  return quoted;
+}
+
 /** Fields in the order of kube-apiserver. */
 function serializeHead({
   request,
@@ -153,7 +166,7 @@ function serializeAnnotations(annotations: ReadonlyMap<string, string>): string 
   let last = '';
   for (const [key, value] of annotations) {
     if (key < last) return serializeAnnotations(new Map(Array.from(annotations).sort(byKey)));
-    text += `${last === '' ? '' : ','}${quote(key)}:${quote(value)}`;
+    text += `${last === '' ? '' : ','}${quoteFrequent(key)}:${quoteFrequent(value)}`;
     last = key;
   }
   return text;
@@ -186,16 +199,16 @@ function getReferenceText(ref: ObjectReference): string {
 }
 
 function serializeReference(ref: ObjectReference): string {
-  const member = (name: string, value: string | undefined): string => (value ? `,"${name}":${quote(value)}` : '');
-  const text =
-    member('resource', ref.resource) +
-    member('namespace', ref.namespace) +
-    member('name', ref.name) +
-    member('uid', ref.uid) +
-    member('apiGroup', ref.apiGroup) +
-    member('apiVersion', ref.apiVersion) +
-    member('resourceVersion', ref.resourceVersion) +
-    member('subresource', ref.subresource);
+  const { resource, namespace, name, uid, apiGroup, apiVersion, resourceVersion, subresource } = ref;
+  let text = '';
+  if (resource) text += `,"resource":${quoteFrequent(resource)}`;
+  if (namespace) text += `,"namespace":${quoteFrequent(namespace)}`;
+  if (name) text += `,"name":${quote(name)}`;
+  if (uid) text += `,"uid":${quote(uid)}`;
+  if (apiGroup) text += `,"apiGroup":${quoteFrequent(apiGroup)}`;
+  if (apiVersion) text += `,"apiVersion":${quoteFrequent(apiVersion)}`;
+  if (resourceVersion) text += `,"resourceVersion":${quote(resourceVersion)}`;
+  if (subresource) text += `,"subresource":${quoteFrequent(subresource)}`;
   return `{${text.slice(1)}}`;
 }
 
@@ -206,6 +219,13 @@ function serializeResponse({ status, message, reason, details, code }: ResponseS
 
 /** Caches the formatted second: many events have the same. */
 let lastSecond = { second: Number.NaN, text: '' };
+/** The same for the time when requests were received, which is in whole milliseconds. */
+let lastReceived = { ms: Number.NaN, text: '' };
+
+function formatReceivedTime(ms: number): string {
+  if (ms !== lastReceived.ms) lastReceived = { ms, text: formatMicroTime(ms) };
+  return lastReceived.text;
+}
 
 /** RFC 3339 in UTC with microseconds. */
 function formatMicroTime(ms: number): string {

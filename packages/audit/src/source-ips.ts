@@ -11,12 +11,25 @@ export interface RequestSource {
  */
 export function findSourceIps(source: RequestSource): readonly string[] {
   const forwarded = source.header('x-forwarded-for');
+  const realIp = source.header('x-real-ip');
+  if (!forwarded && !realIp) return findRemoteIp(source.remoteAddress);
   const ips = forwarded ? forwarded.split(',').map(normalizeAddress).filter(isAddress) : [];
-  const real = normalizeAddress(source.header('x-real-ip') ?? '');
+  const real = normalizeAddress(realIp ?? '');
   if (isAddress(real) && !ips.includes(real)) ips.push(real);
   const remote = normalizeAddress(source.remoteAddress);
   if (isAddress(remote) && ips.at(-1) !== remote) ips.push(remote);
   return ips;
+}
+
+/** Caches the last one: the requests of a connection often arrive together. */
+let last: { readonly address: string; readonly ips: readonly string[] } = { address: '', ips: [] };
+
+function findRemoteIp(address: string): readonly string[] {
+  if (address !== last.address) {
+    const ip = normalizeAddress(address);
+    last = { address, ips: isAddress(ip) ? [ip] : [] };
+  }
+  return last.ips;
 }
 
 const mappedPrefix = '::ffff:';

@@ -33,7 +33,7 @@ const rounds = 300;
 
 describe.each(forms)('%s', (_, schema) => {
   test('has a number of its own for every field, and for those inside', () => {
-    expect(faultsOf(schema)).toEqual([]);
+    expect(findingsOf(schema)).toEqual([]);
   });
 
   test('is the same after protobuf', () => {
@@ -71,21 +71,21 @@ const namesStandAround = (schema: ObjectSchema): boolean => schema === deleteOpt
 const isEmbedded = ({ embedded }: ObjectSchema, name: string): boolean => embedded?.schema.fields.has(name) === true;
 
 /** The paths of fields that have no number, and numbers that two fields have. */
-function faultsOf(schema: ObjectSchema): string[] {
+function findingsOf(schema: ObjectSchema): string[] {
   const fields = [...schema.fields.values()].filter(
     ({ name }) =>
       !(namesStandAround(schema) && (name === 'kind' || name === 'apiVersion')) && !isEmbedded(schema, name),
   );
   const numbers = [...fields.map(({ number }) => number), schema.embedded?.number];
-  const faults = fields.flatMap(({ name, number, schema: held }, index) => [
+  const findings = fields.flatMap(({ name, number, schema: held }, index) => [
     ...(number === undefined ? [`${name} has no number`] : []),
     ...(numbers.lastIndexOf(number) === index ? [] : [`${name} has the number of another`]),
-    ...faultsInside(held).map((fault) => `${name}.${fault}`),
+    ...findingsInside(held).map((finding) => `${name}.${finding}`),
   ]);
-  return schema.embedded ? [...faults, ...faultsOf(schema.embedded.schema)] : faults;
+  return schema.embedded ? [...findings, ...findingsOf(schema.embedded.schema)] : findings;
 }
 
-function faultsInside(schema: Schema): string[] {
-  if (schema.type === 'list') return faultsInside(schema.items);
-  return schema.type === 'object' ? faultsOf(schema) : [];
+function findingsInside(schema: Schema): string[] {
+  if (schema.type === 'list') return findingsInside(schema.items);
+  return schema.type === 'object' ? findingsOf(schema) : [];
 }

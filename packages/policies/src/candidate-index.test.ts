@@ -1,5 +1,16 @@
 import { expect, test } from '@jest/globals';
-import * as fc from 'fast-check';
+import {
+  type Arbitrary,
+  array,
+  assert,
+  asyncProperty,
+  constant,
+  constantFrom,
+  oneof,
+  option,
+  record,
+  subarray,
+} from 'fast-check';
 import { callUntil, runSync, systemClock } from '@cluster-apiserver/base';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { MatchResources, NamedRuleWithOperations } from '@cluster-apiserver/kinds';
@@ -26,17 +37,17 @@ const environment = {
 } as unknown as PolicyEnvironment;
 
 const call = callUntil(Number.POSITIVE_INFINITY);
-const words = (...some: string[]): fc.Arbitrary<string[]> =>
-  fc.oneof(fc.constant<string[]>(['*']), fc.subarray(some, { minLength: 1 }));
+const words = (...some: string[]): Arbitrary<string[]> =>
+  oneof(constant<string[]>(['*']), subarray(some, { minLength: 1 }));
 const operations = ['CREATE', 'UPDATE', 'DELETE'] as const;
 
-const rule = fc.record({
+const rule = record({
   operations: words(...operations),
   apiGroups: words('', 'events.k8s.io', 'rbac.authorization.k8s.io'),
   apiVersions: words('v1', 'v1beta1'),
   resources: words('events', 'serviceaccounts', 'serviceaccounts/token', 'namespaces/*', '*/finalize', '*/*'),
-  scope: fc.constantFrom('*', 'Cluster', 'Namespaced'),
-  resourceNames: fc.subarray(['a', 'b']),
+  scope: constantFrom('*', 'Cluster', 'Namespaced'),
+  resourceNames: subarray(['a', 'b']),
 });
 const any = (part: Partial<NamedRuleWithOperations>): NamedRuleWithOperations => ({
   operations: ['*'],
@@ -45,33 +56,31 @@ const any = (part: Partial<NamedRuleWithOperations>): NamedRuleWithOperations =>
   resources: ['*/*'],
   ...part,
 });
-const selector = fc.constantFrom({}, { matchLabels: { team: 'red' } }, { matchLabels: { team: 'blue' } });
-const criteria: fc.Arbitrary<MatchResources> = fc.record({
-  resourceRules: fc.array(rule, { maxLength: 3 }),
-  excludeResourceRules: fc.array(rule, { maxLength: 1 }),
-  matchPolicy: fc.constantFrom('Exact', 'Equivalent'),
+const selector = constantFrom({}, { matchLabels: { team: 'red' } }, { matchLabels: { team: 'blue' } });
+const criteria: Arbitrary<MatchResources> = record({
+  resourceRules: array(rule, { maxLength: 3 }),
+  excludeResourceRules: array(rule, { maxLength: 1 }),
+  matchPolicy: constantFrom('Exact', 'Equivalent'),
   namespaceSelector: selector,
   objectSelector: selector,
 });
-const matcher = fc.oneof(
+const matcher = oneof(
   { weight: 9, arbitrary: criteria.map(createMatcher) },
-  { weight: 1, arbitrary: fc.constantFrom(createMatcher(undefined), noMatcher) },
+  { weight: 1, arbitrary: constantFrom(createMatcher(undefined), noMatcher) },
 );
-const object = fc.constantFrom('red', 'blue').map((team) => ({ metadata: { labels: { team } } }));
-const context = fc
-  .record({
-    resource: fc.constantFrom(events, newEvents, accounts, namespaces, roles),
-    subresource: fc.constantFrom(undefined, undefined, 'token', 'finalize'),
-    operation: fc.constantFrom(...operations),
-    namespace: fc.constantFrom('red', 'blue'),
-    name: fc.constantFrom('a', 'b', undefined),
-    object: fc.option(object, { nil: undefined }),
-    oldObject: fc.option(object, { nil: undefined }),
-  })
-  .map((given) => {
-    const isNamespaced = given.resource !== namespaces && given.resource !== roles;
-    return { ...given, namespace: isNamespaced ? given.namespace : undefined, call } as AdmissionContext;
-  });
+const object = constantFrom('red', 'blue').map((team) => ({ metadata: { labels: { team } } }));
+const context = record({
+  resource: constantFrom(events, newEvents, accounts, namespaces, roles),
+  subresource: constantFrom(undefined, undefined, 'token', 'finalize'),
+  operation: constantFrom(...operations),
+  namespace: constantFrom('red', 'blue'),
+  name: constantFrom('a', 'b', undefined),
+  object: option(object, { nil: undefined }),
+  oldObject: option(object, { nil: undefined }),
+}).map((given) => {
+  const isNamespaced = given.resource !== namespaces && given.resource !== roles;
+  return { ...given, namespace: isNamespaced ? given.namespace : undefined, call } as AdmissionContext;
+});
 
 /** The places of the matchers that match, and the resources by which they do. */
 const findMatches = (all: readonly Matcher[], among: readonly Matcher[], given: AdmissionContext) =>
@@ -81,16 +90,12 @@ const findMatches = (all: readonly Matcher[], among: readonly Matcher[], given: 
   });
 
 test('the index leaves out no policy that matches one by one, in the same order', () =>
-  fc.assert(
-    fc.asyncProperty(
-      fc.array(matcher, { maxLength: 8 }),
-      fc.array(context, { maxLength: 20 }),
-      async (all, requests) => {
-        const findCandidates = withActive(sourcesOf(all), (_, candidates) => candidates);
-        for (const request of requests)
-          expect(findMatches(all, await findCandidates(request), request)).toEqual(findMatches(all, all, request));
-      },
-    ),
+  assert(
+    asyncProperty(array(matcher, { maxLength: 8 }), array(context, { maxLength: 20 }), async (all, requests) => {
+      const findCandidates = withActive(sourcesOf(all), (_, candidates) => candidates);
+      for (const request of requests)
+        expect(findMatches(all, await findCandidates(request), request)).toEqual(findMatches(all, all, request));
+    }),
     { numRuns: 500 },
   ));
 

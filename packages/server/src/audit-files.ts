@@ -62,7 +62,7 @@ async function openPath(file: string): Promise<FileHandle> {
   try {
     return await open(file, openFlags, fileMode);
   } catch (error) {
-    if (errorCode(error) === 'ENXIO') throw new Error(notRegular, { cause: error });
+    if (errorCode(error) === 'ENXIO') throw new Error(unsupportedFile, { cause: error });
     throw error;
   }
 }
@@ -70,9 +70,9 @@ async function openPath(file: string): Promise<FileHandle> {
 /** Closes the file and throws if it is none that can be rotated. */
 async function getFileSize(handle: FileHandle): Promise<number> {
   const stats = await handle.stat();
-  if (stats.isFile()) return stats.size;
+  if (stats.isFile() || stats.isCharacterDevice()) return stats.size;
   await handle.close();
-  throw new Error(notRegular);
+  throw new Error(unsupportedFile);
 }
 
-const notRegular = 'not a regular file; the path "-" writes to the standard output';
+const unsupportedFile = 'neither a regular file nor a device; the path "-" writes to the standard output';

@@ -123,7 +123,7 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
   ): readonly Precondition[] | Promise<readonly Precondition[]> => {
     const preconditions = [...found];
     for (let next = at; next < validators.length; next++) {
-      const precondition = requireValue(validators[next])(context);
+      const precondition = validators[next]?.(context);
       if (precondition instanceof Promise)
         return precondition.then((waitedFor) =>
           validateFrom(next + 1, context, [...preconditions, ...(waitedFor ? [waitedFor] : [])]),

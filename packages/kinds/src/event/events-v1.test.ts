@@ -20,7 +20,7 @@ const good = {
   type: 'Normal',
 };
 const event = (changes: object): KubeObject => toStored({ ...good, ...changes });
-const faults = (changes: object, current?: KubeObject): string[] => [
+const errorsOf = (changes: object, current?: KubeObject): string[] => [
   ...new Set((rules.validate?.(event(changes), current) ?? []).map(({ field, reason }) => `${field} ${reason}`)),
 ];
 const series = (count: number, lastObservedTime: string | null = good.eventTime) => ({
@@ -57,7 +57,7 @@ test.each<[string, object, string[]]>([
     ['lastTimestamp FieldValueInvalid', 'count FieldValueInvalid', 'source FieldValueInvalid'],
   ],
 ])('a new event with %s is rejected with the stored field names', (_, changes, mistakes) => {
-  expect(faults(changes).toSorted()).toEqual(mistakes.toSorted());
+  expect(errorsOf(changes).toSorted()).toEqual(mistakes.toSorted());
 });
 
 test.each<[object, string[]]>([
@@ -74,14 +74,14 @@ test.each<[object, string[]]>([
   ],
   [{ deprecatedCount: 2 }, ['count FieldValueInvalid']],
 ])('an update of an event by %j changes immutable fields: %j', (changes, mistakes) => {
-  expect(faults(changes, event({})).toSorted()).toEqual(mistakes.toSorted());
+  expect(errorsOf(changes, event({})).toSorted()).toEqual(mistakes.toSorted());
 });
 
 test('a series that an update leaves alone may stay as another version wrote it', () => {
-  expect(faults({ ...series(1), note: good.note }, event(series(1)))).toEqual([]);
+  expect(errorsOf({ ...series(1), note: good.note }, event(series(1)))).toEqual([]);
 });
 
 test('an event of core/v1 without fields that new ones require can be updated', () => {
   const older = { eventTime: null, type: '', deprecatedCount: 3 };
-  expect(faults({ ...older, ...series(3) }, event(older))).toEqual([]);
+  expect(errorsOf({ ...older, ...series(3) }, event(older))).toEqual([]);
 });

@@ -48,7 +48,7 @@ test('a path may have any form', () => {
   expect(ofRules(clusterRole, { ...get, nonResourceURLs: ['', 'healthz', '/a/*/b', '*'] })).toEqual([]);
 });
 
-test('faults of several rules are named by their place, and counted beyond a bound', () => {
+test('errors of several rules are named by their place, and counted beyond a bound', () => {
   expect(ofRules(role, { ...get, ...core, ...events }, { ...get, ...core }, { ...core, ...events })).toEqual([
     noResources.replace('0', '1'),
     noVerbs.replace('0', '2'),

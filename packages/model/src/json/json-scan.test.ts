@@ -39,8 +39,8 @@ test.each([
   const levels = 10_000;
   expect(() => scanJson('['.repeat(levels), bounds)).not.toThrow();
   expect(() => scanJson('['.repeat(levels + 1), bounds)).toThrow(NestedTooDeepError);
-  const told = new RegExp(`^a\\.x\\.x.{1,110}: nested deeper than ${levels} levels$`);
-  expect(() => scanJson(`{"a":${'{"x":'.repeat(levels)}`, bounds)).toThrow(told);
+  const message = new RegExp(`^a\\.x\\.x.{1,110}: nested deeper than ${levels} levels$`);
+  expect(() => scanJson(`{"a":${'{"x":'.repeat(levels)}`, bounds)).toThrow(message);
 });
 
 test('values deeper than 500 levels are reported by their paths, and too many of them are rejected', () => {

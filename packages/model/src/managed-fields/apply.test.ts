@@ -357,7 +357,7 @@ describe(`ten random writes each of ${objects} objects`, () => {
               );
             conflicts += refusals.length > 0 ? 1 : 0;
           }
-          const [seen, expected] = [told(live), toldByModel(model)];
+          const [seen, expected] = [describeLive(live), describeModel(model)];
           if (seen !== expected) throw new Error(`object ${object}, turn ${turn}: ${seen} instead of ${expected}`);
         }
       }
@@ -431,7 +431,7 @@ describe(`ten random writes each of ${objects} objects`, () => {
     };
   }
 
-  function told(live: KubeObject): string {
+  function describeLive(live: KubeObject): string {
     const { labels = {}, finalizers = [], managedFields = [] } = live.metadata;
     const source = live['source'] as Record<string, string>;
     const values: [string, unknown][] = [
@@ -456,7 +456,7 @@ describe(`ten random writes each of ${objects} objects`, () => {
   /** Places that hold others; the model knows only those that hold values. */
   const containers = new Set(['.metadata.labels', '.metadata.finalizers', '.secrets']);
 
-  const toldByModel = ({ values, owners }: Model): string =>
+  const describeModel = ({ values, owners }: Model): string =>
     text(
       values,
       [...owners].map(([owner, places]) => [owner, [...places]]),

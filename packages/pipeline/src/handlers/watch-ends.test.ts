@@ -62,7 +62,7 @@ describe.each(Object.entries(protocols))('over %s the reason is logged and count
     pipeline = await openPipeline({
       kinds: [robotKind],
       clock,
-      chain: { allowedOrigin: () => true, requestLog: { logsAll: true, ended: (request) => log.push(request) } },
+      chain: { allowedOrigin: () => true, requestLog: { logsAll: true, end: (request) => log.push(request) } },
       watchMeasures: { begin: () => ({ countSent: () => {}, countStalled: () => {}, end: (why) => ends.push(why) }) },
     });
     served = await serve(pipeline.handle, clock);
@@ -112,7 +112,7 @@ describe('the reason is', () => {
     expect(watches.ends).toEqual(['error']);
   });
 
-  test('absent, if the watch never began', async () => {
+  test('absent, if the watch never begin', async () => {
     await expect(watches.begin('timeoutSeconds=x')).rejects.toThrow();
     await expect(watches.begin('resourceVersionMatch=Exact')).rejects.toThrow();
     expect(watches.ends.filter(Boolean)).toEqual([]);

@@ -18,6 +18,7 @@ export interface ClusterFiles {
   readonly ca: string;
   readonly token: string;
   replica(): Running;
+  replicas(): readonly Running[];
   etcd(): readonly Running[];
   log(): string;
 }
@@ -30,6 +31,7 @@ export const clusterFiles = (home: string): ClusterFiles => ({
     if (!replica) throw new Error('the cluster has no replica');
     return replica;
   },
+  replicas: () => pidsIn(home).replicas,
   etcd: () => pidsIn(home).etcd,
   log: () => fs.readFileSync(path.join(home, 'logs', 'replica-1.log'), 'utf8'),
 });

@@ -110,7 +110,7 @@ describeIf(promtool !== undefined, 'promtool', 'there is no promtool', () => {
 describeIf(program !== undefined, 'Prometheus', 'there is no Prometheus', () => {
   let prometheus: Prometheus;
   beforeAll(async () => {
-    prometheus = await startPrometheus(program ?? '', server);
+    prometheus = await startPrometheus(program ?? '', { ...server, urls: [server.url] });
     // Rates need two scrapes with a change in between.
     await until(
       'recorded rates',

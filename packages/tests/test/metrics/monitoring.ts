@@ -31,25 +31,41 @@ export const rules: readonly Rule[] = ruleFiles.flatMap((file) =>
 export const alerts = rules.filter((rule) => rule.alert !== undefined);
 
 interface Panel {
+  readonly type: string;
   readonly title: string;
-  readonly targets?: readonly { readonly expr: string }[];
+  readonly targets?: readonly { readonly expr: string; readonly legendFormat?: string }[];
+  readonly fieldConfig?: { readonly defaults?: { readonly unit?: string } };
 }
 
-/** The dashboard's queries with a value for each variable. */
-export const panelQueries: readonly { readonly panel: string; readonly query: string }[] = filesIn(
-  'grafana',
-  '.json',
-).flatMap((file) =>
-  (JSON.parse(readFileSync(file, 'utf8')) as { readonly panels: readonly Panel[] }).panels.flatMap(
-    ({ title, targets = [] }) =>
-      targets.map(({ expr }) => ({
-        panel: title,
-        query: expr
+export interface DashboardPanel {
+  /** Title of the row above it. */
+  readonly row: string;
+  readonly title: string;
+  readonly unit: string;
+  readonly targets: readonly { readonly legend: string; query(rateInterval: string): string }[];
+}
+
+/** The dashboard's panels. Their queries have a value for each variable. */
+export const dashboardPanels: readonly DashboardPanel[] = filesIn('grafana', '.json').flatMap((file) => {
+  const { panels } = JSON.parse(readFileSync(file, 'utf8')) as { readonly panels: readonly Panel[] };
+  let row = '';
+  return panels.flatMap(({ type, title, targets = [], fieldConfig }) => {
+    if (type === 'row') row = title;
+    if (targets.length === 0) return [];
+    const queries = targets.map(({ expr, legendFormat = '' }) => ({
+      legend: legendFormat,
+      query: (rateInterval: string) =>
+        expr
           .replaceAll('$job', 'cluster-apiserver')
           .replaceAll('$instance', '.*')
-          .replaceAll('$__rate_interval', '1m'),
-      })),
-  ),
+          .replaceAll('$__rate_interval', rateInterval),
+    }));
+    return [{ row, title, unit: fieldConfig?.defaults?.unit ?? 'short', targets: queries }];
+  });
+});
+
+export const panelQueries: readonly { readonly panel: string; readonly query: string }[] = dashboardPanels.flatMap(
+  ({ title, targets }) => targets.map(({ query }) => ({ panel: title, query: query('1m') })),
 );
 
 /** The metrics of a query with the labels that it selects. All of them have a selector. */

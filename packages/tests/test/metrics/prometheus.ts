@@ -1,4 +1,4 @@
-/** A Prometheus that scrapes a server every second, with the rules of deploy/monitoring. */
+/** A Prometheus that scrapes replicas every second, with the rules of deploy/monitoring. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '@cluster-apiserver/testkit/until';
 import { freePorts } from '@cluster-apiserver/testkit/etcd';
-import type { TestServer } from '../serve-kinds.ts';
 import { ruleFiles } from './monitoring.ts';
 
 export interface Prometheus {
@@ -16,7 +15,16 @@ export interface Prometheus {
   stop(): Promise<void>;
 }
 
-export async function startPrometheus(program: string, { url, certificate, token }: TestServer): Promise<Prometheus> {
+export interface ScrapedReplicas {
+  readonly urls: readonly string[];
+  readonly certificate: Buffer;
+  readonly token: string;
+}
+
+export async function startPrometheus(
+  program: string,
+  { urls, certificate, token }: ScrapedReplicas,
+): Promise<Prometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'prometheus-'));
   const at = (name: string): string => join(folder, name);
   writeFileSync(at('ca.crt'), certificate);
@@ -27,7 +35,7 @@ export async function startPrometheus(program: string, { url, certificate, token
     scheme: 'https',
     authorization: { credentials_file: at('token') },
     tls_config: { ca_file: at('ca.crt') },
-    static_configs: [{ targets: [new URL(url).host] }],
+    static_configs: [{ targets: urls.map((url) => new URL(url).host) }],
   });
   const configuration = {
     global: { scrape_interval: '1s', evaluation_interval: '1s' },

@@ -31,8 +31,8 @@ test.each([
   [2 * year, '2y'],
   [3 * year + 7 * day, '3y7d'],
   [8 * year + 7 * day, '8y'],
-])('the age of %d seconds is %s', (seconds, told) => {
-  expect(formatAge(time, Date.parse(time) + seconds * 1000)).toBe(told);
+])('the age of %d seconds is %s', (seconds, shown) => {
+  expect(formatAge(time, Date.parse(time) + seconds * 1000)).toBe(shown);
 });
 
 test.each([null, undefined, ''])('a time that is %p is unknown', (unknown) => {

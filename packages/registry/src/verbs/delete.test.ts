@@ -1,0 +1,98 @@
+import { describe, expect, test } from '@jest/globals';
+import { requireValue } from '@cluster-apiserver/base';
+import { decode, deleteOptions, type Integer, parseJson } from '@cluster-apiserver/model';
+import { create, type DeleteOptions, deleteCollection, list, type Outcome, update } from '../index.ts';
+import { call, everything, failing, raced, robot, useRobots } from '../../test/use-robots.ts';
+
+/** As a body brings it. */
+const beyond53 = (digits: string): Integer =>
+  requireValue(decode(deleteOptions, parseJson(`{"gracePeriodSeconds":${digits}}`).value, () => {}).gracePeriodSeconds);
+
+const robots = useRobots();
+const { make, read, remove, options } = robots;
+
+describe('delete', () => {
+  test('answers with the object at the revision of the deletion', async () => {
+    const made = await make({ name: 'a' });
+    const { answer, gone } = await remove('a');
+    expect(gone).toBe(true);
+    expect((answer as Outcome).revision).toBeGreaterThan(made.revision as number);
+    expect((await failing(remove('a'))).reason).toBe('NotFound');
+  });
+
+  test('is held by finalizers, is not begun twice, and counts the generation once', async () => {
+    await make({ name: 'a', finalizers: ['e.x/hold'], generation: 4 });
+    expect((await remove('a')).gone).toBe(false);
+    const held = await read('a');
+    expect(held.object.metadata).toMatchObject({
+      deletionTimestamp: '2026-01-01T00:00:00Z',
+      deletionGracePeriodSeconds: 0,
+      generation: 5,
+    });
+    robots.nowMs += 5000;
+    await remove('a');
+    expect((await read('a')).revision).toBe(held.revision);
+  });
+
+  test.each<[string, Partial<DeleteOptions>, string[], string[]]>([
+    ['Orphan', { propagationPolicy: 'Orphan' }, [], ['orphan']],
+    ['Foreground', { propagationPolicy: 'Foreground' }, ['orphan'], ['foregroundDeletion']],
+    ['orphanDependents', { orphanDependents: true }, [], ['orphan']],
+    ['nothing said', {}, ['foregroundDeletion'], ['foregroundDeletion']],
+    ['orphanDependents=false', { orphanDependents: false }, ['e.x/hold', 'orphan'], ['e.x/hold']],
+  ])('%s decides which finalizers stand', async (_, more, before, after) => {
+    await make({ name: 'a', finalizers: before });
+    await remove('a', more);
+    expect((await read('a')).object.metadata.finalizers).toEqual(after);
+  });
+
+  test('Background removes an object that waited for its dependents', async () => {
+    await make({ name: 'a', finalizers: ['orphan'] });
+    expect((await remove('a', { propagationPolicy: 'Background' })).gone).toBe(true);
+  });
+
+  test.each<[string, Partial<DeleteOptions>, string]>([
+    ['another uid', { preconditions: { uid: 'x' } }, 'Conflict'],
+    ['another version', { preconditions: { resourceVersion: '1' } }, 'Conflict'],
+    ['an unknown policy', { propagationPolicy: 'Sideways' }, 'Invalid'],
+    ['two policies', { propagationPolicy: 'Orphan', orphanDependents: false }, 'Invalid'],
+    ['a negative grace period', { gracePeriodSeconds: -1 }, 'Invalid'],
+    ['the most negative grace period', { gracePeriodSeconds: beyond53('-9223372036854775808') }, 'Invalid'],
+  ])('with %s deletes nothing', async (_, more, reason) => {
+    await make({ name: 'other' });
+    const made = await make({ name: 'a' });
+    expect((await failing(remove('a', more))).reason).toBe(reason);
+    expect((await read('a')).revision).toBe(made.revision);
+  });
+
+  test('with a grace period beyond 2^53 deletes', async () => {
+    await make({ name: 'a' });
+    expect((await remove('a', { gracePeriodSeconds: beyond53('9223372036854775807') })).gone).toBe(true);
+  });
+
+  test('with a resourceVersion as precondition fails after a concurrent write', async () => {
+    const made = await make({ name: 'a' });
+    const inner = { ...robots.resource };
+    robots.resource = {
+      ...robots.resource,
+      store: raced(robots.resource.store, () =>
+        update(inner, 'a', robot({ name: 'a', labels: { x: 'y' } }), options, call),
+      ),
+    };
+    expect((await failing(remove('a', { preconditions: { resourceVersion: String(made.revision) } }))).reason).toBe(
+      'Conflict',
+    );
+  });
+
+  test('of a collection keeps other namespaces, and objects with finalizers', async () => {
+    await Promise.all(['a', 'b', 'c'].map((name) => make({ name })));
+    await make({ name: 'held', finalizers: ['e.x/hold'] });
+    await create(robots.resource, robot({ name: 'a' }), { ...options, namespace: 'n2' }, call);
+    await deleteCollection(robots.resource, { list: everything, delete: { dryRun: false }, workers: 3 }, call);
+    const left = await list(robots.resource, { ...everything, namespace: undefined }, call);
+    expect(left.items.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`)).toEqual([
+      'n/held',
+      'n2/a',
+    ]);
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, test } from '@jest/globals';
+import { StatusError } from '@cluster-apiserver/model';
+import { revision } from '@cluster-apiserver/storage';
+import { update, type WatchReader } from '../index.ts';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
+import { call, labelled, next, optionsFor, robot, useWatchedRobots } from '../../test/use-watched-robots.ts';
+
+const watched = useWatchedRobots();
+const { begin, make, open, put, settled, switchReplica } = watched;
+
+describe('changes that are too old for memory', () => {
+  test('are read from the history of the store, and then from memory', async () => {
+    const first = await make('a');
+    for (let n = 0; n < 5_200; n++) await put('a', { n: String(n) });
+    await switchReplica();
+    const watching = await begin({ resourceVersion: String(first) });
+    expect(watching.take()).toBeUndefined();
+    const lines = await next(watching, 5_200);
+    expect(new Set(lines)).toEqual(new Set(['MODIFIED a']));
+    await make('b');
+    expect(await next(watching, 1)).toEqual(['ADDED b']);
+    await settled();
+    expect(watching.take()).toBeUndefined();
+    expect(watching.reached).toBeDefined();
+  });
+
+  test('are read from the store once for all watchers that missed them, whatever they select', async () => {
+    const first = await make('a');
+    for (let n = 0; n < 5_200; n++) await put('a', { n: String(n) });
+    await make('other', {}, 'other');
+    let replays = 0;
+    await watched.registry.cache.close();
+    open({
+      ...watched.memory,
+      watch: (...args) => ((replays += args[3]?.withPrevious === false ? 0 : 1), watched.memory.watch(...args)),
+    });
+    const all = await Promise.all(
+      [{}, { namespace: 'other' }, { labels: labelled('n') }, { namespace: undefined }, {}].map((more) =>
+        begin({ resourceVersion: String(first), ...more }),
+      ),
+    );
+    const sent = await Promise.all(all.map((watching, at) => next(watching, at === 1 ? 1 : 100)));
+    expect(sent.map(([line]) => line)).toEqual(['MODIFIED a', 'ADDED other', 'ADDED a', 'MODIFIED a', 'MODIFIED a']);
+    expect(replays).toBe(1);
+  });
+
+  test('and for the store ends the watch as expired', async () => {
+    const first = await make('a');
+    await put('a', { n: '1' });
+    const last = await put('a', { n: '2' });
+    watched.memory.compact(last as Parameters<typeof watched.memory.compact>[0]);
+    await switchReplica();
+    const error = await next(await begin({ resourceVersion: String(first) }), 1).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(StatusError);
+    expect(error).toMatchObject({ code: 410, reason: 'Expired' });
+  });
+
+  test('end the watch of a reader that was once in step and can reconnect', async () => {
+    const watching = await begin({ resourceVersion: String(await make('a')) });
+    expect(watching.take()).toBeUndefined();
+    const large = 'x'.repeat(60_000);
+    for (let n = 0; n < 700; n++) {
+      await update(
+        watched.resource,
+        'a',
+        { ...robot('a', {}), metadata: { name: 'a', annotations: { large, n: String(n) } } },
+        optionsFor('n'),
+        call,
+      );
+      if (n % 100 === 0) await settled();
+    }
+    await settled();
+    expect(watching.take()).toBeUndefined();
+    expect(watching.end).toBe('behind');
+  });
+});
+
+test('when the storage turns out to have another history, every watch ends as expired, in step or not', async () => {
+  await make('a');
+  const at = await make('b');
+  const watchings = [await begin(), await begin({ resourceVersion: String(at) }), await begin({ namespace: 'empty' })];
+  await next(watchings[0] as WatchReader, 2);
+  const ends = watchings.map(
+    (watching) =>
+      new Promise<unknown>((resolve) => {
+        const look = (): void => {
+          try {
+            while (watching.take()) {
+              // Cached parts of before must not be sent again.
+            }
+            watching.wait(look);
+          } catch (error) {
+            resolve(error);
+          }
+        };
+        look();
+      }),
+  );
+  watched.memory.restore(revision(at - 1));
+  // In this turn, because memory is loaded again soon.
+  const refused = begin({ resourceVersion: String(at) }).catch((error: unknown) => error);
+  expect(await refused).toMatchObject({ reason: 'ServiceUnavailable' });
+  for (const end of ends) expect(await end).toMatchObject({ reason: 'Expired' });
+});
+
+test('cached parts of one history are not sent to a watch of another one that begins at the same revision', async () => {
+  const from = await make('a');
+  await make('past');
+  expect(await next(await begin({ resourceVersion: String(from) }), 1)).toEqual(['ADDED past']);
+  watched.memory.restore(revision(from));
+  await untilTurned(() => watched.registry.cache.isSynced);
+  await make('present');
+  await settled();
+  expect(await next(await begin({ resourceVersion: String(from) }), 1)).toEqual(['ADDED present']);
+});
