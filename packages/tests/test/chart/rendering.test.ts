@@ -67,7 +67,7 @@ describeWithHelm('the chart', () => {
     );
     const { endpoints } = spec as { readonly endpoints: readonly ScrapeEndpoint[] };
     const rules = [...monitoringFiles(monitoringSource).values()].join('\n');
-    const selected = [...rules.matchAll(/job=\\?"([a-z-]+)/g)].map(([, job]) => job);
+    const selected = [...rules.matchAll(/job=\\?"([a-z-]+)/g)].map(([, job = '']) => job);
     expect(endpoints.map(({ relabelings }) => relabelings[0]?.replacement)).toEqual([...new Set(selected)].sort());
     expect(endpoints.map((endpoint) => endpoint.path)).toEqual(['/metrics', '/metrics/slis']);
   });
