@@ -41,12 +41,12 @@ export function debianPackages(suite, copies) {
  * keyring.
  */
 function aptOptionsFor(suite, scratch) {
-  const mirror = findMirror();
-  if (!mirror || !fs.existsSync(debianKeyring)) return undefined;
+  const address = findMirror();
+  if (!address || !fs.existsSync(debianKeyring)) return undefined;
   const sources = path.join(scratch, 'sources.list');
   const lists = path.join(scratch, 'lists');
   fs.mkdirSync(path.join(lists, 'partial'), { recursive: true });
-  fs.writeFileSync(sources, `deb [signed-by=${debianKeyring}] ${mirror} ${suite} main\n`);
+  fs.writeFileSync(sources, `deb [signed-by=${debianKeyring}] ${address} ${suite} main\n`);
   const options = { 'Dir::Etc::sourcelist': sources, 'Dir::Etc::sourceparts': '-', 'Dir::State::lists': lists };
   return Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
 }

@@ -121,6 +121,7 @@ async function officialRelease() {
     if (!unpacked.ok) return `Official release: ${unpacked.output}`;
     keep(path.join(scratch, name, 'etcdctl'), newer.etcdctl);
     keep(path.join(scratch, name, 'etcd'), newer.etcd);
+    return undefined;
   });
 }
 

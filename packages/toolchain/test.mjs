@@ -40,8 +40,8 @@ async function runAll() {
   });
   const tests = sumResults(runs.map((one) => one.tests));
   if (!older.tools) tests.skipped.push(...onBothEtcds.map((file) => `${file} on etcd ${olderSeries}: ${older.reason}`));
-  const failures = runs.flatMap(({ tools, tests: { files } }) =>
-    files.filter(({ failed }) => failed > 0).map((file) => ({ tools, file })),
+  const failures = runs.flatMap((one) =>
+    one.tests.files.filter(({ failed }) => failed > 0).map((file) => ({ tools: one.tools, file })),
   );
   if (!mayRepeat(failures.map(({ file }) => file))) return report(tests, conformance);
   const repeated = await phase('failed files, repeated serially', () => repeatAlone(tests, failures));

@@ -18,9 +18,9 @@ export interface SubresourceDeclaration<F extends FieldDeclarations> extends Uns
 /** What a request reports besides its response. */
 export interface SubresourceReports {
   /** Adds a Warning header. */
-  warn(text: string): void;
+  readonly warn: (text: string) => void;
   /** Adds an annotation to the audit event. */
-  annotate(key: string, value: string): void;
+  readonly annotate: (key: string, value: string) => void;
 }
 
 export interface Subresource extends EncodableKind {

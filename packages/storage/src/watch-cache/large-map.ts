@@ -1,3 +1,5 @@
+import { requireValue } from '@cluster-apiserver/base';
+
 /** Enough that each part of a million entries grows within about a millisecond. A power of two. */
 const partCount = 64;
 
@@ -36,7 +38,9 @@ export class LargeMap<Value> {
   #partOf(key: string): Map<string, Value> {
     let hash = 0;
     for (let at = 0; at < key.length; at++) hash = Math.imul(hash, 31) + key.charCodeAt(at);
-    // The index is below the number of parts.
-    return this.#parts[(hash ^ (hash >>> 16)) & (partCount - 1)] as Map<string, Value>;
+    return requireValue(
+      this.#parts[(hash ^ (hash >>> 16)) & (partCount - 1)],
+      'the index is below the number of parts',
+    );
   }
 }

@@ -21,7 +21,7 @@ export const createRefusal = (status: RefusalStatus, message: string): StatusErr
   new StatusError(reasons[status], message, status === 429 ? { retryAfterSeconds: 1 } : undefined, { code: status });
 
 /** The response to a refused request without the handler chain. */
-export const refusalResponse = (refusal: StatusError): ApiResponse => ({
+export const refusalResponse = (refusal: StatusError): ApiResponse & { readonly body: Buffer } => ({
   status: refusal.code,
   headers: {
     'Content-Type': 'application/json',
@@ -32,7 +32,7 @@ export const refusalResponse = (refusal: StatusError): ApiResponse => ({
 
 /** The same as raw bytes, for connections without a parsed request. */
 export function rawRefusalResponse(refusal: StatusError): Buffer {
-  const bytes = refusalResponse(refusal).body as Buffer;
+  const { body: bytes } = refusalResponse(refusal);
   const head =
     `HTTP/1.1 ${refusal.code} ${STATUS_CODES[refusal.code]}\r\nContent-Type: application/json\r\n` +
     `Content-Length: ${bytes.length}\r\nConnection: close\r\n\r\n`;
