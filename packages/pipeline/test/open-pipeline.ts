@@ -104,7 +104,7 @@ export async function openPipeline({
       authorizer,
       inFlightLimits: { readOnly: 0, mutating: 0 },
       inFlightMeasures: { used: () => {}, rejected: () => {}, refused: () => {} },
-      requestLog: { logsAll: false, end: () => {} },
+      requestLog: { logsAll: false, ended: () => {} },
       measures: { record: ({ code }) => void codes.push(code) },
       report,
       reportRejection: () => {},

@@ -3,7 +3,7 @@ import { decode, type KubeObject } from '@cluster-apiserver/model';
 import { namespaceKind } from './namespace.ts';
 
 const made = (fields: object): KubeObject =>
-  decode(namespaceKind.schema, { metadata: { name: 'team' }, ...fields }, () => {}) as KubeObject;
+  decode(namespaceKind.schema, { metadata: { name: 'team' }, ...fields }, () => {});
 const errorsOf = (fields: object): string[] =>
   (namespaceKind.validate?.(made(fields), undefined) ?? []).map(({ field }) => field);
 const deleted = { metadata: { name: 'team', deletionTimestamp: '2026-01-01T00:00:00Z' } };

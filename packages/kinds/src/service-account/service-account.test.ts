@@ -5,7 +5,7 @@ import { serviceAccount } from './service-account.ts';
 
 const kind = serviceAccount(services);
 const account = (fields: object): KubeObject =>
-  decode(kind.schema, { metadata: { name: 'robot' }, ...fields }, () => {}) as KubeObject;
+  decode(kind.schema, { metadata: { name: 'robot' }, ...fields }, () => {});
 const annotated = (...names: string[]): KubeObject =>
   account({ metadata: { name: 'robot', annotations: Object.fromEntries(names.map((name) => [name, 'true'])) } });
 

@@ -62,7 +62,7 @@ describe.each(Object.entries(protocols))('over %s the reason is logged and count
     pipeline = await openPipeline({
       kinds: [robotKind],
       clock,
-      chain: { allowedOrigin: () => true, requestLog: { logsAll: true, end: (request) => log.push(request) } },
+      chain: { allowedOrigin: () => true, requestLog: { logsAll: true, ended: (request) => log.push(request) } },
       watchMeasures: { begin: () => ({ countSent: () => {}, countStalled: () => {}, end: (why) => ends.push(why) }) },
     });
     served = await serve(pipeline.handle, clock);
