@@ -114,7 +114,7 @@ export class SerializedEvent implements AuditEvent {
   }
 }
 
-const quote = JSON.stringify as (text: string) => string;
+const quote = (text: string): string => JSON.stringify(text);
 
 const frequent = new Map<string, string>();
 const frequentMax = 2_048;
