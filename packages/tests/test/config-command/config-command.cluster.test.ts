@@ -179,7 +179,13 @@ resources:
           lastReloadTime: time,
         },
         // The hash would make it possible to guess the tokens.
-        { flag: 'token-auth-file', kind: 'static tokens', path: files.tokens, lastReloadTime: time },
+        {
+          flag: 'token-auth-file',
+          kind: 'static tokens',
+          path: files.tokens,
+          lastReloadTime: time,
+          restartRequired: true,
+        },
         {
           flag: 'encryption-provider-config',
           kind: 'EncryptionConfiguration',
