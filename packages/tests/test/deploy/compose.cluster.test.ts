@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CleanupStack, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -211,8 +211,9 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
           const targets = await until(
             'scraped targets',
             async () => {
-              const { data } = (await getJson('http://127.0.0.1:9090/api/v1/targets')) as Targets;
-              return data.activeTargets.every(({ health }) => health !== 'unknown') ? data.activeTargets : undefined;
+              const found = (await getJson('http://127.0.0.1:9090/api/v1/targets')) as Targets | undefined;
+              const scraped = found?.data.activeTargets ?? [];
+              return scraped.length > 0 && scraped.every(({ health }) => health !== 'unknown') ? scraped : undefined;
             },
             answerMs,
           );
@@ -268,18 +269,26 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
   });
 
   // Last, because the replicas must keep this configuration to read what the plugin encrypted.
-  test(
-    'with the profile kms and its configuration, the plugin encrypts new objects',
-    () => {
-      startProfile('kms', { ENCRYPTION_CONFIG: 'encryption-kms.yaml' });
-      const kubeconfig = path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig');
-      run('kubectl', ['--kubeconfig', kubeconfig, 'create', 'serviceaccount', 'sealed', '--namespace', 'team-a']);
-      const key = '/registry/serviceaccounts/team-a/sealed';
-      const stored = run('docker', ['exec', containersOf('etcd-2')[0]?.Id ?? '', '/usr/local/bin/etcdctl', 'get', key]);
-      expect(stored).toContain('k8s:enc:kms:v2:reference:');
-    },
-    slowTestMs,
-  );
+  describe('with the profile kms', () => {
+    test(
+      'and its configuration, the plugin encrypts new objects',
+      () => {
+        startProfile('kms', { ENCRYPTION_CONFIG: 'encryption-kms.yaml' });
+        const kubeconfig = path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig');
+        run('kubectl', ['--kubeconfig', kubeconfig, 'create', 'serviceaccount', 'sealed', '--namespace', 'team-a']);
+        const key = '/registry/serviceaccounts/team-a/sealed';
+        const stored = run('docker', [
+          'exec',
+          containersOf('etcd-2')[0]?.Id ?? '',
+          '/usr/local/bin/etcdctl',
+          'get',
+          key,
+        ]);
+        expect(stored).toContain('k8s:enc:kms:v2:reference:');
+      },
+      slowTestMs,
+    );
+  });
 });
 
 interface Container {
@@ -307,19 +316,26 @@ interface Rules {
   readonly data: { readonly groups: readonly unknown[] };
 }
 
+interface Traces {
+  readonly data: readonly Trace[] | null;
+}
+
 interface Trace {
   readonly spans: readonly { readonly operationName: string }[];
 }
 
 const installPage = path.join(root, 'docs', 'install.md');
 
-const getJson = async (url: string): Promise<unknown> => (await fetch(url)).json();
+/** Undefined while nothing answers there. */
+const getJson = async (url: string): Promise<unknown> =>
+  fetch(url).then(
+    async (response) => response.json(),
+    () => undefined,
+  );
 
 async function findTrace(): Promise<Trace | undefined> {
-  const { data } = (await getJson('http://127.0.0.1:16686/api/traces?service=apiserver&limit=1')) as {
-    readonly data: readonly Trace[] | null;
-  };
-  return data?.[0];
+  const found = (await getJson('http://127.0.0.1:16686/api/traces?service=apiserver&limit=1')) as Traces | undefined;
+  return found?.data?.[0];
 }
 
 async function freePort(): Promise<number> {
