@@ -14,7 +14,7 @@ const config: Config = {
   testSequencer: '<rootDir>/packages/toolchain/sequencer.mjs',
   testTimeout: 60_000,
   // Finished test files leave memory behind, and collecting a large heap again and again takes most of the time.
-  workerIdleMemoryLimit: '600MB',
+  workerIdleMemoryLimit: '300MB',
 };
 
 export default config;

@@ -7,7 +7,7 @@ import { type Client, http1Client, http2Client, type RequestOptions } from './cl
 
 const slowTestMs = 300_000;
 /** Restarts, of each replica in turn. */
-const restarts = repetitions({ ci: 6, soak: 20 });
+const restarts = repetitions({ ci: 4, soak: 20 });
 const requestsPerSecond = 200;
 /** Share of the target rate to reach: a busy machine may miss a little. */
 const reachedShareMin = 0.9;
