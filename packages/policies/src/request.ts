@@ -105,14 +105,13 @@ export class PolicyRequest {
     return this.toServed(matched, this.object) ?? this.object;
   }
 
-  getSchema(matched: ServedKind): ObjectSchema {
+  getSchema(matched: ServedKind): ObjectSchema<KubeObject> {
     return this.#isSubresource(matched) ? this.context.kind.schema : matched.schema;
   }
 
   /** The patched result of `objectFor`, decoded and in the version in which it is stored. Throws a WrongTypeError. */
   decodePatched(matched: ServedKind, patched: unknown): KubeObject {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- every schema of a kind has metadata
-    const object = decode(this.getSchema(matched), patched, () => {}) as KubeObject;
+    const object = decode(this.getSchema(matched), patched, () => {});
     const before = this.getObject(matched);
     if (object.kind !== before.kind || object.apiVersion !== before.apiVersion)
       throw new WrongTypeError('', `kind and apiVersion must stay ${before.kind} of ${before.apiVersion}`);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach } from '@jest/globals';
-import { callUntil, type Clock, requireValue, systemClock } from '@cluster-apiserver/base';
+import { type Clock, requireValue, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject } from '@cluster-apiserver/model';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import {
@@ -14,12 +14,10 @@ import {
 } from '../src/index.ts';
 import { openTestRegistry } from './open-test-registry.ts';
 import { robotKind } from './robot-kind.ts';
-
-export const call = callUntil(Number.POSITIVE_INFINITY);
+import { call, everything } from './use-robots.ts';
 
 export const robot = (name: string, labels: Record<string, string>, annotations = {}): KubeObject =>
   decode(robotKind.schema, { kind: 'Robot', apiVersion: 'v1', metadata: { name, labels, annotations } }, () => {});
-/** One of about so many bytes. */
 
 export const optionsFor = (namespace: string) => ({ namespace, dryRun: false, manager: 'm', warn: () => {} });
 
@@ -89,17 +87,7 @@ export function useWatchedRobots(): WatchedRobots {
       requireValue((await update(resource, name, robot(name, labels), optionsFor(namespace), call)).outcome.revision),
     remove: (name, namespace = 'n') => deleteObject(resource, name, { namespace, dryRun: false }, call),
     begin: async (options = {}) => {
-      const unconditional = {
-        namespace: 'n',
-        labels: undefined,
-        fields: undefined,
-        resourceVersion: undefined,
-        resourceVersionMatch: undefined,
-        sendInitialEvents: undefined,
-        allowWatchBookmarks: false,
-        continue: undefined,
-      };
-      const watching = await watch(resource, { ...unconditional, ...options }, call);
+      const watching = await watch(resource, { ...everything, allowWatchBookmarks: false, ...options }, call);
       watchings.push(watching);
       return watching;
     },
@@ -131,5 +119,3 @@ export async function next(watching: WatchReader, count: number): Promise<string
   }
   return lines;
 }
-
-/** Resolves when all changes so far are in memory and were sent by the channels. */

@@ -3,7 +3,8 @@ import { StatusError } from '@cluster-apiserver/model';
 import { revision } from '@cluster-apiserver/storage';
 import { update, type WatchReader } from '../index.ts';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
-import { call, labelled, next, optionsFor, robot, useWatchedRobots } from '../../test/use-watched-robots.ts';
+import { call } from '../../test/use-robots.ts';
+import { labelled, next, optionsFor, robot, useWatchedRobots } from '../../test/use-watched-robots.ts';
 
 const watched = useWatchedRobots();
 const { begin, make, open, put, settled, switchReplica } = watched;

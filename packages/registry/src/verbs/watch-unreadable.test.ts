@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { CorruptValueError, type Entry } from '@cluster-apiserver/storage';
 import { list } from '../index.ts';
-import { call, labelled, next, useWatchedRobots } from '../../test/use-watched-robots.ts';
+import { call, everything } from '../../test/use-robots.ts';
+import { labelled, next, useWatchedRobots } from '../../test/use-watched-robots.ts';
 
 const watched = useWatchedRobots();
 const { begin, make, makeLarge, open, put, settled } = watched;
@@ -9,22 +10,7 @@ const { begin, make, makeLarge, open, put, settled } = watched;
 describe('an object that cannot be read', () => {
   const spoil = (name: string) =>
     watched.memory.create(`/registry/robots/n/${name}`, Buffer.from('{"kind":"Robot"}'), {}, call);
-  const listed = (more: object = {}) =>
-    list(
-      watched.resource,
-      {
-        namespace: 'n',
-        labels: undefined,
-        fields: undefined,
-        resourceVersion: undefined,
-        resourceVersionMatch: undefined,
-        limit: undefined,
-        continue: undefined,
-        sendInitialEvents: undefined,
-        ...more,
-      },
-      call,
-    );
+  const listed = (more: object = {}) => list(watched.resource, { ...everything, ...more }, call);
 
   test('fails the lists it might belong to, and names its key', async () => {
     await make('a', { x: '1' });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { StatusError } from '@cluster-apiserver/model';
 import { update, type WatchReader } from '../index.ts';
-import { call, labelled, lineOf, next, optionsFor, robot, useWatchedRobots } from '../../test/use-watched-robots.ts';
+import { call } from '../../test/use-robots.ts';
+import { labelled, lineOf, next, optionsFor, robot, useWatchedRobots } from '../../test/use-watched-robots.ts';
 
 const watched = useWatchedRobots();
 const { begin, make, makeLarge, put, remove, settled } = watched;
