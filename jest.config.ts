@@ -5,7 +5,8 @@ const config: Config = {
   rootDir: '.',
   roots: ['<rootDir>/packages'],
   testMatch: ['**/*.test.ts'],
-  testEnvironment: '<rootDir>/packages/toolchain/test-environment.mjs',
+  testEnvironment: '<rootDir>/packages/toolchain/native-environment.mjs',
+  runtime: '<rootDir>/packages/toolchain/native-runtime.mjs',
   testEnvironmentOptions: { customExportConditions: ['source', 'node'] },
   extensionsToTreatAsEsm: ['.ts'],
   transform: {

@@ -14,6 +14,8 @@ await main(async (patterns) => {
   const { tools } = await provisionTestTools();
   const { failed } = await runJest(tools, patterns, [
     ...[`--maxWorkers=${workers}`, ...excludeFiles([...measuringTests, ...fuzzers])],
+    // Jest's runtime counts what each test file runs; the native one would share its counters between files.
+    `--env=${path.join(root, 'packages', 'toolchain', 'isolated-environment.mjs')}`,
     ...['--coverage', '--coverageProvider=v8', '--coverageReporters=json-summary', `--coverageDirectory=${folder}`],
     ...['packages/*/src/**/*.ts', '!**/*.test.ts'].map((files) => `--collectCoverageFrom=${files}`),
   ]);

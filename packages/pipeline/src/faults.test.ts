@@ -1,3 +1,4 @@
+/** @jest-environment ./packages/toolchain/isolated-environment.mjs */
 import { sleep, systemClock } from '@cluster-apiserver/base';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { defineReview, encodeProtobuf, field, int32, type TypeNames } from '@cluster-apiserver/model';

@@ -110,7 +110,7 @@ test(
     const streams = await openStreams(watches, 0);
     expect(open).toBe(watches);
     // A batch for each of them would be 20 MB.
-    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(5_000_000);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(8_000_000);
     clock.advance(80_000);
     await eventually(() => open === 0);
     await eventually(() => streams.every(({ closed }) => closed));

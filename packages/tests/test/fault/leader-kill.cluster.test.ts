@@ -12,7 +12,7 @@ import { aboveAllPatches, parseEntries, keyPrefix, mixedLoad } from './mixed-loa
 /** Time to start three etcd members and two replicas, and to elect up to five leaders. */
 const slowTestMs = 180_000;
 
-const kills = repetitions({ ci: 3, soak: 5 });
+const kills = repetitions({ ci: 2, soak: 5 });
 const clientsMax = 8;
 
 /** Responses required before and after each kill. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
 import { readChanges } from '@cluster-apiserver/testkit/etcd-gateway';
@@ -10,7 +11,7 @@ import { parseEntries, keyPrefix, mixedLoad } from './mixed-load.ts';
 import { waitForReplicaRestart } from './replica-restart.ts';
 
 const slowTestMs = 120_000;
-const kills = 4;
+const kills = repetitions({ ci: 2, soak: 8 });
 /** Clients of the front, and as many of each replica, so that it is known which ones a kill affects. */
 const clientsEach = 4;
 const responsesBetween = 300;

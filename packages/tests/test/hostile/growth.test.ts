@@ -1,3 +1,4 @@
+/** @jest-environment ./packages/toolchain/isolated-environment.mjs */
 import { afterAll, describe, expect, test } from '@jest/globals';
 import type { Kind, KubeObject } from '@cluster-apiserver/model';
 import { StepCounter } from './step-count.ts';
