@@ -38,7 +38,7 @@ function haveSameFiles(one, other) {
 const filesIn = (folder) =>
   fs.existsSync(folder)
     ? fs
-        .readdirSync(folder, { recursive: true })
+        .readdirSync(folder, { encoding: 'utf8', recursive: true })
         .filter((name) => fs.statSync(path.join(folder, name)).isFile())
         .sort()
     : [];
