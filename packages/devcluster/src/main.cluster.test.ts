@@ -17,6 +17,9 @@ import { commandLine } from './processes.ts';
 /** Two starts and two stops, on a machine that runs other tests too. */
 const slowTestMs = 120_000;
 
+/** Enough where replicas are not compared, and sooner started than two. */
+const oneReplica = ['--replicas', '1'];
+
 describe('a running cluster', () => {
   let home: Home;
   let cluster: Launched;
@@ -117,7 +120,7 @@ describe('across starts', () => {
   test(
     'data, addresses and credentials are kept, every process ends, and a fresh start discards the data',
     async () => {
-      const first = await start(home);
+      const first = await start(home, oneReplica);
       const before = pidsOf(home);
       const account = '/api/v1/namespaces/team-a/serviceaccounts';
       const robot = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot' } };
@@ -131,7 +134,7 @@ describe('across starts', () => {
       expect(processesOf(before).filter(runsHere(home))).toEqual([]);
       expect(fs.existsSync(home.pids)).toBe(false);
 
-      const second = await start(home);
+      const second = await start(home, oneReplica);
       const after = pidsOf(home);
       expect(after.replicas.map(({ url }) => url)).toEqual(before.replicas.map(({ url }) => url));
       expect(tokens()).toEqual([adminToken, developerToken]);
@@ -139,7 +142,7 @@ describe('across starts', () => {
       expect(await statusOf(home, `${after.front.url}${account}/robot`)).toBe(200);
       await stop(second);
 
-      const third = await start(home, ['--fresh']);
+      const third = await start(home, [...oneReplica, '--fresh']);
       expect(await statusOf(home, `${pidsOf(home).front.url}${account}/robot`)).toBe(404);
       await stop(third);
     },
@@ -149,7 +152,7 @@ describe('across starts', () => {
   test(
     'three members serve one replica, and another number of members is refused while their data exists',
     async () => {
-      await stop(await start(home, ['--etcd-members', '3', '--replicas', '1']));
+      await stop(await start(home, [...oneReplica, '--etcd-members', '3']));
       const other = launch(home);
       expect(await other.exit).toEqual({ code: 1, signal: null });
       expect(other.output()).toContain('--etcd-members 3');
@@ -160,7 +163,7 @@ describe('across starts', () => {
   test(
     'no process outlives a killed launcher, and the next start works',
     async () => {
-      const killed = await start(home);
+      const killed = await start(home, oneReplica);
       const pids = pidsOf(home);
       killed.child.kill('SIGKILL');
       await until(
@@ -168,7 +171,7 @@ describe('across starts', () => {
         () => processesOf(pids).filter(runsHere(home)).length === 0 || undefined,
         slowTestMs,
       );
-      await stop(await start(home));
+      await stop(await start(home, oneReplica));
     },
     slowTestMs,
   );
@@ -176,14 +179,14 @@ describe('across starts', () => {
   test(
     'processes that outlived both the launcher and the front are ended by the next start',
     async () => {
-      const killed = await start(home);
+      const killed = await start(home, oneReplica);
       const pids = pidsOf(home);
       killed.child.kill('SIGSTOP'); // so that it does not replace the front
       process.kill(pids.front.pid, 'SIGKILL');
       killed.child.kill('SIGKILL');
       await killed.exit;
-      const next = await start(home);
-      expect(next.output()).toContain('Ended 3 process(es)');
+      const next = await start(home, oneReplica);
+      expect(next.output()).toContain('Ended 2 process(es)');
       expect(processesOf(pids).filter(runsHere(home))).toEqual([]);
       await stop(next);
     },
@@ -193,7 +196,7 @@ describe('across starts', () => {
   test(
     'an interrupted start leaves no process behind',
     async () => {
-      const launched = launch(home);
+      const launched = launch(home, oneReplica);
       await until('the first process', () => fs.existsSync(home.children) || undefined, slowTestMs);
       const { etcd } = JSON.parse(fs.readFileSync(home.children, 'utf8')) as Pids; // the launcher writes this form
       launched.child.kill('SIGINT');
