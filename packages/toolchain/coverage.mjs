@@ -11,7 +11,7 @@ const folder = path.join(cache, 'coverage');
 const listedMax = 15;
 
 await main(async (patterns) => {
-  const { tools } = await provisionTestTools();
+  const { tools } = await provisionTestTools(patterns);
   const { failed } = await runJest(tools, patterns, [
     ...[`--maxWorkers=${workers}`, ...excludeFiles([...measuringTests, ...fuzzers])],
     ...['--coverage', '--coverageProvider=v8', '--coverageReporters=json-summary', `--coverageDirectory=${folder}`],
