@@ -55,16 +55,3 @@ export function policyWorld(): PolicyWorld {
     },
   };
 }
-
-/** Nothing in memory waits for anything but its turn, or the clock. */
-export async function untilTrue(what: string, fact: () => Promise<boolean> | boolean): Promise<void> {
-  for (let turns = 0; turns < 20_000; turns++) {
-    if (await fact()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`never came: ${what}`);
-}
-
-export async function quietTurns(): Promise<void> {
-  for (let turns = 0; turns < 100; turns++) await new Promise((resolve) => setImmediate(resolve));
-}

@@ -16,6 +16,7 @@ import {
   untimed,
 } from '../../test/objects.ts';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { quietTurns, until } from '../../test/turns.ts';
 import { recordedMeasures } from '../../test/world.ts';
 import { drainNamespaces, type NamespaceControllerEvent } from './namespace-controller.ts';
 
@@ -79,17 +80,6 @@ function work(through: Store = store): Term {
   return { events, measured: measures.last };
 }
 
-async function until(what: string, fact: () => Promise<boolean> | boolean): Promise<void> {
-  for (let turns = 0; turns < 20_000; turns++) {
-    if (await fact()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`never came: ${what}`);
-}
-/** Nothing here waits for anything but its turn or the clock. */
-async function quietTurns(): Promise<void> {
-  for (let turns = 0; turns < 100; turns++) await new Promise((resolve) => setImmediate(resolve));
-}
 async function conditionMessages(name: string): Promise<(string | undefined)[]> {
   const { status } = (await read('namespaces', name)) as { status?: { conditions?: { message?: string }[] } };
   return status?.conditions?.map(({ message }) => message) ?? [];

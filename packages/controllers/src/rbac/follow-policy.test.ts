@@ -1,15 +1,8 @@
 import type { AccessAttributes } from '@cluster-apiserver/model';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { untimed } from '../../test/objects.ts';
-import {
-  grants,
-  type PolicyWorld,
-  policyWorld,
-  quietTurns,
-  ruleFor,
-  untilTrue,
-  userNamed,
-} from '../../test/policy-world.ts';
+import { grants, type PolicyWorld, policyWorld, ruleFor, userNamed } from '../../test/policy-world.ts';
+import { quietTurns, until } from '../../test/turns.ts';
 import { type FollowedPolicy, followPolicy } from './follow-policy.ts';
 
 let world: PolicyWorld;
@@ -38,7 +31,7 @@ const asks = (name: string, namespace: string | undefined): AccessAttributes => 
 });
 const allows = (name: string, namespace?: string): boolean =>
   policy?.current()?.authorize(asks(name, namespace)).verdict === 'allow';
-const comes = (what: string, fact: () => boolean): Promise<void> => untilTrue(what, fact);
+const comes = (what: string, fact: () => boolean): Promise<void> => until(what, fact);
 
 test('nothing is decided before roles and bindings have been read, and all is known afterwards', async () => {
   await world.set('clusterroles', 'r', { rules: [ruleFor('x')] });
