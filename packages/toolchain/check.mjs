@@ -15,8 +15,8 @@ await main(async () => {
   const running = Object.entries(checks).map(([name, check]) => ({ name, result: runCheck(check) }));
   const failed = [];
   for (const { name, result } of running) {
-    console.log(`\n— ${name}`);
-    const { passed, output } = await result;
+    const { passed, output, seconds } = await result;
+    console.log(`\n— ${name} (${seconds.toFixed(1)} s)`);
     process.stdout.write(output);
     if (!passed) failed.push(name);
   }
@@ -43,8 +43,10 @@ function checksWith({ node, env }) {
   };
 }
 
+/** The duration includes waiting for the other checks, which share the cores. */
 async function runCheck(check) {
+  const beganMs = performance.now();
   let output = '';
   const passed = await check((text) => (output += text));
-  return { passed, output };
+  return { passed, output, seconds: (performance.now() - beganMs) / 1000 };
 }

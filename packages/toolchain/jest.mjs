@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { run } from './child.mjs';
+import { outputOf, run } from './child.mjs';
 import { binary, cache, root } from './project.mjs';
 
 /** Packages are tested from source: their `exports` map this condition to TypeScript files. */
@@ -43,6 +43,10 @@ export async function runJest({ node, env, print }, patterns, options = [], maxM
     fs.rmSync(folder, { recursive: true, force: true });
   }
 }
+
+/** The test files that `runJest` would run; patterns may contain options. */
+export const listTests = ({ node, env }, patterns) =>
+  (outputOf(node, [binary('jest'), '--listTests', ...patterns], { env, cwd: root }) ?? '').split('\n').filter(Boolean);
 
 export const noResults = { passed: 0, failed: 0, skipped: [], files: [] };
 

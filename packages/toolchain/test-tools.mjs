@@ -1,16 +1,24 @@
+import fs from 'node:fs';
 import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
 import { provisionHaproxy } from './haproxy.mjs';
 import { provisionChartTools } from './helm.mjs';
+import { listTests } from './jest.mjs';
 import { buildPackages } from './packages.mjs';
 import { prepare } from './prepare.mjs';
 import { provisionPrometheus } from './prometheus.mjs';
 
-/** Node, and an environment that names all programs that tests run. Builds the packages, too. */
-export async function provisionTestTools() {
+/**
+ * Node, and an environment that names the programs that the tests of these patterns run. Builds the packages, too. A
+ * test that needs a program reads its variable, so the rarely needed ones are fetched only for files that name it.
+ */
+export async function provisionTestTools(patterns = []) {
   const { node, env } = prepare();
+  const tests = listTests({ node, env }, patterns).map((file) => fs.readFileSync(file, 'utf8'));
+  const need = (variable) => tests.some((test) => test.includes(variable));
   const etcd = await provisionEtcd();
-  const haproxy = provisionHaproxy();
-  const programs = { etcd, etcdctl: await provisionEtcdctl(etcd), ...provisionPrometheus() };
+  const haproxy = need('HAPROXY_BIN') && provisionHaproxy();
+  const prometheus = need('PROMTOOL_BIN') && provisionPrometheus();
+  const programs = { etcd, etcdctl: await provisionEtcdctl(etcd), ...prometheus };
   const tools = {
     node,
     env: { ...env, ...environmentOf(programs), ...(haproxy && { HAPROXY_BIN: haproxy }) },

@@ -11,7 +11,7 @@ import { environmentOf, excludeFiles, provisionTestTools } from './test-tools.mj
 await main((patterns) => (patterns.length > 0 ? runMatching(patterns) : runAll()));
 
 async function runMatching(patterns) {
-  const { tools } = await provisionTestTools();
+  const { tools } = await provisionTestTools(patterns);
   return report(await runJest(tools, patterns));
 }
 

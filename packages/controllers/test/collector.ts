@@ -8,6 +8,7 @@ import type { KubeObject, OwnerReference } from '@cluster-apiserver/model';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { type DisturbedStore, disturbedStore } from './disturbed-store.ts';
+import { turn, until } from './turns.ts';
 import { type Collecting, createWorld, type World } from './world.ts';
 
 export let clock: FakeClock;
@@ -30,19 +31,6 @@ afterEach(async () => {
   await world.close();
   memory.close();
 });
-
-export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-/** Nothing here waits for anything but its turn, so what does not come within so many turns never comes. */
-const turnsMax = 20_000;
-
-export async function until(what: string, fact: () => Promise<boolean> | boolean): Promise<void> {
-  for (let turns = 0; turns < turnsMax; turns++) {
-    if (await fact()) return;
-    await turn();
-  }
-  throw new Error(`never came: ${what}`);
-}
 
 /** Everything that follows from what happened so far, short of what waits for the clock, has happened. */
 export async function settled(): Promise<void> {

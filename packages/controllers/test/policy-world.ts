@@ -1,19 +1,10 @@
 /** Roles and bindings on a store in memory, and replicas that work on them. */
-import { callUntil, toSyncTask, invariant, seededRandom } from '@cluster-apiserver/base';
-import { kinds } from '@cluster-apiserver/kinds';
-import { decode, type KubeObject, type PolicyRule, rbacGroup, type RbacSubject } from '@cluster-apiserver/model';
-import {
-  create,
-  deleteObject,
-  get,
-  openRegistry,
-  patch,
-  type Registry,
-  type Resource,
-} from '@cluster-apiserver/registry';
+import { type KubeObject, type PolicyRule, rbacGroup, type RbacSubject } from '@cluster-apiserver/model';
+import type { Registry } from '@cluster-apiserver/registry';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { type DisturbedStore, disturbedStore } from './disturbed-store.ts';
+import { changeObject, createObject, openTestRegistry, readObject, removeObject, resourceIn } from './objects.ts';
 
 export interface PolicyWorld {
   readonly clock: FakeClock;
@@ -29,8 +20,6 @@ export interface PolicyWorld {
   close(): Promise<void>;
 }
 
-export const policyCall = callUntil(Number.POSITIVE_INFINITY);
-
 export const grants = (name: string, subjects: readonly RbacSubject[], kind = 'ClusterRole'): object => ({
   roleRef: { apiGroup: rbacGroup, kind, name },
   subjects,
@@ -38,70 +27,31 @@ export const grants = (name: string, subjects: readonly RbacSubject[], kind = 'C
 export const ruleFor = (...resources: string[]): PolicyRule => ({ verbs: ['get'], apiGroups: [''], resources });
 export const userNamed = (name: string): RbacSubject => ({ kind: 'User', apiGroup: rbacGroup, name });
 
-export function resourceIn({ resources }: Registry, plural: string): Resource {
-  const found = resources.find(({ kind }) => kind.plural === plural);
-  invariant(found, `${plural} are served`);
-  return found;
-}
-
 export function policyWorld(): PolicyWorld {
   const clock = fakeClock();
   const memory = memoryStore(fakeClock());
   const store = disturbedStore(memory);
   const opened: Registry[] = [];
   const open = (through: Store = store): Registry => {
-    const registry = openRegistry({
-      kinds: kinds({ eventLifetimeSeconds: 3_600 }),
-      store: through,
-      keyPrefix: '/registry',
-      clock,
-      random: seededRandom(1),
-      report: () => {},
-    });
+    const registry = openTestRegistry(through, clock);
     opened.push(registry);
     return registry;
   };
   const own = open(memory);
-  const quiet = { dryRun: false, manager: 'a-test', warn: () => {}, unknownFields: () => {} };
   return {
     clock,
     store,
     open,
-    set: async (plural, name, { metadata, ...fields }: { metadata?: object }, namespace) => {
-      const resource = resourceIn(own, plural);
-      const { kind, apiVersion, schema } = resource.kind;
-      const draft = decode(schema, { kind, apiVersion, metadata: { name, ...metadata }, ...fields }, () => {});
-      await create(resource, draft, { namespace, ...quiet }, policyCall);
+    set: async (plural, name, fields, namespace) => {
+      await createObject(resourceIn(own, plural), { namespace, name }, fields);
     },
-    change: async (plural, name, change) => {
-      const options = { namespace: undefined, ...quiet, change: toSyncTask(change) };
-      await patch(resourceIn(own, plural), name, options, policyCall);
-    },
-    remove: async (plural, name, namespace) => {
-      await deleteObject(resourceIn(own, plural), name, { namespace, dryRun: false }, policyCall);
-    },
-    read: (plural, name) =>
-      get(resourceIn(own, plural), { namespace: undefined, name }, undefined, policyCall).then(
-        ({ object }) => object,
-        () => undefined,
-      ),
+    change: (plural, name, change) => changeObject(resourceIn(own, plural), { name }, change),
+    remove: (plural, name, namespace) => removeObject(resourceIn(own, plural), { namespace, name }),
+    read: (plural, name) => readObject(resourceIn(own, plural), { name }),
     lock: (plural, name) => store.lock(resourceIn(own, plural).collection.descriptor.prefix + name),
     close: async () => {
       for (const { cache } of opened) await cache.close();
       memory.close();
     },
   };
-}
-
-/** Nothing in memory waits for anything but its turn, or the clock. */
-export async function untilTrue(what: string, fact: () => Promise<boolean> | boolean): Promise<void> {
-  for (let turns = 0; turns < 20_000; turns++) {
-    if (await fact()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`never came: ${what}`);
-}
-
-export async function quietTurns(): Promise<void> {
-  for (let turns = 0; turns < 100; turns++) await new Promise((resolve) => setImmediate(resolve));
 }

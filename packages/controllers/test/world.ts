@@ -1,19 +1,10 @@
 /** Accounts and events to create and delete, and replicas that collect garbage. */
-import { toSyncTask, type Clock, invariant, type Random, seededRandom } from '@cluster-apiserver/base';
-import { kinds } from '@cluster-apiserver/kinds';
-import { decode, type KubeObject, type OwnerReference } from '@cluster-apiserver/model';
-import {
-  create,
-  deleteObject,
-  get,
-  list,
-  openRegistry,
-  patch,
-  type Registry,
-  type Resource,
-} from '@cluster-apiserver/registry';
+import { type Clock, invariant, seededRandom } from '@cluster-apiserver/base';
+import type { KubeObject, OwnerReference } from '@cluster-apiserver/model';
+import type { Registry, Resource } from '@cluster-apiserver/registry';
 import type { Call, Store } from '@cluster-apiserver/storage';
 import { collectGarbage, type ControllerMeasures, type GarbageCollectorEvent } from '../src/index.ts';
+import { changeObject, createObject, listObjects, openTestRegistry, readObject, removeObject } from './objects.ts';
 
 export interface Place {
   readonly namespace?: string;
@@ -61,43 +52,17 @@ export const owned = (owner: KubeObject, more: Partial<OwnerReference> = {}): Ow
 export const blocking = (owner: KubeObject): OwnerReference => owned(owner, { blockOwnerDeletion: true });
 
 export function createWorld({ store, clock, call }: WorldOptions): World {
-  const random: Random = seededRandom(1);
-  const open = (through: Store): Registry =>
-    openRegistry({
-      kinds: kinds({ eventLifetimeSeconds: 3_600 }),
-      store: through,
-      keyPrefix: '/registry',
-      clock,
-      random,
-      report: () => {},
-    });
+  const random = seededRandom(1);
+  const open = (through: Store): Registry => openTestRegistry(through, clock, random);
   const { resources, cache } = open(store);
   const [events, accounts] = resources;
   invariant(events && accounts, 'the two kinds of this server are what these tests are about');
   const resourceOf = (object: KubeObject): Resource => (object.kind === 'Event' ? events : accounts);
   const placeOf = ({ metadata: { namespace = '', name = '' } }: KubeObject) => ({ namespace, name });
-  const quiet = { dryRun: false, warn: () => {} };
 
-  const make = async (
-    resource: Resource,
-    name: string,
-    { namespace = 'n', owners, finalizers }: Place,
-    fields: object,
-  ) => {
-    const metadata = { name, namespace, ...(owners && { ownerReferences: owners }), ...(finalizers && { finalizers }) };
-    const { kind } = resource;
-    const draft = decode(kind.schema, { kind: kind.kind, apiVersion: kind.apiVersion, metadata, ...fields }, () => {});
-    return (await create(resource, draft, { namespace, manager: 'a-test', ...quiet }, call())).object;
-  };
-  const everything = {
-    namespace: undefined,
-    labels: undefined,
-    fields: undefined,
-    resourceVersion: undefined,
-    resourceVersionMatch: undefined,
-    limit: undefined,
-    continue: undefined,
-    sendInitialEvents: undefined,
+  const make = (resource: Resource, name: string, { namespace = 'n', owners, finalizers }: Place, fields: object) => {
+    const metadata = { ...(owners && { ownerReferences: owners }), ...(finalizers && { finalizers }) };
+    return createObject(resource, { namespace, name }, { ...fields, metadata }, call());
   };
   return {
     resources,
@@ -107,27 +72,18 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
     event: (name, place = {}) =>
       make(events, name, place, { involvedObject: { kind: 'Pod', name: 'p', namespace: place.namespace ?? 'n' } }),
     read: async (object) => {
-      const found = await get(resourceOf(object), placeOf(object), undefined, call()).catch(() => undefined);
-      return found?.object.metadata.uid === object.metadata.uid ? found?.object : undefined;
+      const found = await readObject(resourceOf(object), placeOf(object), call());
+      return found?.metadata.uid === object.metadata.uid ? found : undefined;
     },
     names: async (resource) => {
-      const { items } = await list(resource, everything, call());
-      return items.map(({ object }) => object.metadata.name as string); // every stored object has one
+      const objects = await listObjects(resource, call());
+      return objects.map(({ metadata }) => metadata.name as string); // every stored object has one
     },
-    change: async (object, change) => {
-      const { namespace, name } = placeOf(object);
+    change: (object, change) => {
       const changed = ({ metadata, ...rest }: KubeObject): KubeObject => ({ ...rest, metadata: change(metadata) });
-      await patch(
-        resourceOf(object),
-        name,
-        { namespace, manager: 'a-test', change: toSyncTask(changed), unknownFields: () => {}, ...quiet },
-        call(),
-      );
+      return changeObject(resourceOf(object), placeOf(object), changed, call());
     },
-    remove: async (object, propagationPolicy) => {
-      const { namespace, name } = placeOf(object);
-      await deleteObject(resourceOf(object), name, { namespace, dryRun: false, propagationPolicy }, call());
-    },
+    remove: (object, propagationPolicy) => removeObject(resourceOf(object), placeOf(object), propagationPolicy, call()),
     close: () => cache.close(),
     collect: (through = store, ownClock = clock) => {
       const reported: GarbageCollectorEvent[] = [];

@@ -37,32 +37,32 @@ export async function assemble(
   log: Log,
   kinds: (services: KindServices) => readonly Kind[] = kindsOf,
 ): Promise<Server> {
-  const scope = new CleanupStack();
+  const cleanup = new CleanupStack();
   try {
-    const context = await openContext(flags, environment, log, scope);
-    const tracer = await openTracing(context, scope);
-    const accountTokens = await openServiceAccountTokens(context, scope);
+    const context = await openContext(flags, environment, log, cleanup);
+    const tracer = await openTracing(context, cleanup);
+    const accountTokens = await openServiceAccountTokens(context, cleanup);
     const servedKinds = kinds({
       eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),
       serviceAccountTokens: accountTokens?.forKinds,
     });
-    const served = await openResources(context, servedKinds, scope);
+    const served = await openResources(context, servedKinds, cleanup);
     const failReadiness = addShutdownCheck(context.health);
-    const access = await openAccessControl(context, served, scope);
+    const access = await openAccessControl(context, served, cleanup);
     const accounts = accountTokens?.createAuthenticator(createFindAccount(served.resources));
-    const authenticators = await openAuthenticators(context, accounts, scope);
-    const auditor = await openAudit(context, scope);
+    const authenticators = await openAuthenticators(context, accounts, cleanup);
+    const auditor = await openAudit(context, cleanup);
     const issuerDocuments = accountTokens?.documents ?? {};
     const handler = createRequestHandler(
       context,
       { served, access, authenticators, tracer, auditor, issuerDocuments },
-      scope,
+      cleanup,
     );
 
     access.rbac?.startDefaultRoles();
-    startSystemNamespaces(context, served, scope);
-    const resign = startControllers({ ...context, ...served }, scope);
-    const listener = await openListener(handler, context, scope);
+    startSystemNamespaces(context, served, cleanup);
+    const resign = startControllers({ ...context, ...served }, cleanup);
+    const listener = await openListener(handler, context, cleanup);
     return {
       port: listener.port,
       metrics: { '/metrics': context.metrics.declared, '/metrics/slis': context.slis.declared },
@@ -71,10 +71,10 @@ export async function assemble(
         // Requests drain for seconds, in which another replica can lead already.
         resign();
       },
-      close: () => scope.close((what, error) => log.error('closing failed', { what, error: asError(error) })),
+      close: () => cleanup.close((what, error) => log.error('closing failed', { what, error: asError(error) })),
     };
   } catch (error) {
-    await scope.close();
+    await cleanup.close();
     throw error;
   }
 }

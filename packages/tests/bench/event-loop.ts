@@ -31,8 +31,8 @@ const watchers = 200;
 const gets = 2_000;
 const pageObjects = 500;
 
-const scope = new CleanupStack();
-const { endpoints, store } = await openLargeStore(scope);
+const cleanup = new CleanupStack();
+const { endpoints, store } = await openLargeStore(cleanup);
 const within = (): Call => callUntil(clock.monotonicMs() + 60_000);
 
 const open = (): Registry =>
@@ -186,5 +186,5 @@ try {
   );
   await registry.cache.close();
 } finally {
-  await scope.close();
+  await cleanup.close();
 }

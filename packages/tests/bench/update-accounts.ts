@@ -32,8 +32,8 @@ export function updateInThread(updates: Updates): Promise<Revision> {
 
 if (!isMainThread) {
   const { endpoints, count, objectBytes, last, latestRevision: shared } = workerData as Updates & UpdateResult;
-  const scope = new CleanupStack();
-  const { store } = connectLargeStore(endpoints, scope);
+  const cleanup = new CleanupStack();
+  const { store } = connectLargeStore(endpoints, cleanup);
   let newest = 0;
   await forEach(count, async (n) => {
     const within = callUntil(clock.monotonicMs() + 60_000);
@@ -41,5 +41,5 @@ if (!isMainThread) {
     newest = Math.max(newest, at);
   });
   new Float64Array(shared)[0] = newest;
-  await scope.close();
+  await cleanup.close();
 }

@@ -14,10 +14,10 @@ import { contextForTests as context } from './testing.ts';
 
 /** A seed with a very long request early on. */
 const seed = 3;
-let scope = new CleanupStack();
+let cleanup = new CleanupStack();
 afterEach(async () => {
-  await scope.close();
-  scope = new CleanupStack();
+  await cleanup.close();
+  cleanup = new CleanupStack();
 });
 
 type Handle = (request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse) => void;
@@ -57,7 +57,7 @@ async function run(handle: Handle, numbers: readonly number[], signal = new Abor
   server.on('sessionError', () => {});
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  scope.defer('server', async () => {
+  cleanup.defer('server', async () => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });

@@ -14,28 +14,28 @@ import { type TestServer, serveKinds } from './serve-kinds.ts';
 const slowTestMs = 60_000;
 const accounts = '/api/v1/namespaces/default/serviceaccounts';
 
-const scope = new CleanupStack();
+const cleanup = new CleanupStack();
 let proxy: TcpProxy;
 let server: TestServer;
 let etcdUrl: string;
 
 beforeAll(async () => {
   const etcd = await startEtcd();
-  scope.defer('etcd', () => etcd.stop());
+  cleanup.defer('etcd', () => etcd.stop());
   etcdUrl = etcd.endpoints[0] as string;
   // A change before the start of the watch cache.
   await putRaw(etcdUrl, '/before', Buffer.from('x'));
   proxy = await startProxy(etcdUrl);
-  scope.defer('proxy', () => proxy.close());
+  cleanup.defer('proxy', () => proxy.close());
   server = await serveKinds(kinds, { etcd: { ...etcd, endpoints: [proxy.endpoint] }, errorsExpected: true });
-  scope.defer('server', () => server.close());
+  cleanup.defer('server', () => server.close());
   await until('the server to be ready', async () => {
     const answer = await server.open('GET', '/readyz');
     answer.resume();
     return answer.statusCode === 200 || undefined;
   });
 }, slowTestMs);
-afterAll(() => scope.close(), slowTestMs);
+afterAll(() => cleanup.close(), slowTestMs);
 
 const textOf = async (answer: IncomingMessage): Promise<string> => {
   let text = '';

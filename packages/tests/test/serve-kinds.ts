@@ -63,10 +63,10 @@ export async function serveKinds(
     withoutDefaultRoles = false,
   }: TestServerOptions = {},
 ): Promise<TestServer> {
-  const scope = new CleanupStack();
+  const cleanup = new CleanupStack();
   const etcd =
     running ?? (await startEtcd({ encrypted: more.some((flag) => flag.startsWith('--encryption-provider-config=')) }));
-  if (!running) scope.defer('etcd', () => etcd.stop());
+  if (!running) cleanup.defer('etcd', () => etcd.stop());
   const files = filesInMemory({ ...given, tokens: `${token},admin,1,"${mastersGroup}"` });
   const write = (line: string): void => console.error(line);
   const runtime = { version: 'v24.0.0', platform: 'linux', arch: 'x64' };
@@ -102,14 +102,14 @@ export async function serveKinds(
     },
   });
   const server = await assemble(flags, environment, quiet, kinds).catch(async (error: unknown) => {
-    await scope.close();
+    await cleanup.close();
     throw error;
   });
-  scope.defer('server', () => server.close());
+  cleanup.defer('server', () => server.close());
 
   const certificate = await files.read('certificates/apiserver.crt');
   const agent = new https.Agent({ keepAlive: true, ca: certificate });
-  scope.defer('connections', () => agent.destroy());
+  cleanup.defer('connections', () => agent.destroy());
   const open: TestServer['open'] = async (method, path, body, type = 'application/json') => {
     const bytes = Buffer.from(typeof body === 'object' ? JSON.stringify(body) : (body ?? ''));
     // Always set the length: Node otherwise sends the body of a DELETE without framing.
@@ -122,7 +122,7 @@ export async function serveKinds(
   };
   const close = async (): Promise<void> => {
     const failures: unknown[] = [];
-    await scope.close((what, error) => failures.push(new Error(`closing the ${what} failed`, { cause: error })));
+    await cleanup.close((what, error) => failures.push(new Error(`closing the ${what} failed`, { cause: error })));
     if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join('\n'));
   };
   const hasDefaultRoles = async (): Promise<true | undefined> => {

@@ -5,19 +5,19 @@ import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds } from './serve-kinds.ts';
 
-const scope = new CleanupStack();
+const cleanup = new CleanupStack();
 const slowTestMs = 60_000;
 let etcd: RealEtcd;
 
 beforeAll(async () => {
   etcd = await startEtcd();
-  scope.defer('etcd', () => etcd.stop());
+  cleanup.defer('etcd', () => etcd.stop());
 }, slowTestMs);
-afterAll(() => scope.close(), slowTestMs);
+afterAll(() => cleanup.close(), slowTestMs);
 
 async function serve(): Promise<TestServer> {
   const server = await serveKinds(kinds, { etcd });
-  scope.defer('server', () => server.close());
+  cleanup.defer('server', () => server.close());
   return server;
 }
 

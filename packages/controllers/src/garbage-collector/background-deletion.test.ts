@@ -11,11 +11,11 @@ import {
   running,
   settled,
   store,
-  until,
   untilGone,
   withoutFinalizers,
   world,
 } from '../../test/collector.ts';
+import { until } from '../../test/turns.ts';
 import { blocking, owned } from '../../test/world.ts';
 
 const eventKeys = '/registry/events/';

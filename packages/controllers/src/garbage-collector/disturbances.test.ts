@@ -1,19 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@cluster-apiserver/model';
 import { CorruptValueError, RevisionCompactedError, StorageUnavailableError } from '@cluster-apiserver/storage';
-import {
-  clock,
-  collect,
-  gone,
-  ownersOf,
-  settled,
-  store,
-  turn,
-  until,
-  untilGone,
-  watchLost,
-  world,
-} from '../../test/collector.ts';
+import { clock, collect, gone, ownersOf, settled, store, untilGone, watchLost, world } from '../../test/collector.ts';
+import { turn, until } from '../../test/turns.ts';
 import { blocking, owned } from '../../test/world.ts';
 
 describe('beside other writers', () => {

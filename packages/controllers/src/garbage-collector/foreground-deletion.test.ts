@@ -1,16 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@cluster-apiserver/model';
-import {
-  collect,
-  gone,
-  ownersOf,
-  settled,
-  store,
-  until,
-  untilGone,
-  withoutFinalizers,
-  world,
-} from '../../test/collector.ts';
+import { collect, gone, ownersOf, settled, store, untilGone, withoutFinalizers, world } from '../../test/collector.ts';
+import { until } from '../../test/turns.ts';
 import { blocking, owned } from '../../test/world.ts';
 
 describe('in the foreground', () => {

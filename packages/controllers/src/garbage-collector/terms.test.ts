@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@cluster-apiserver/model';
 import { StorageUnavailableError } from '@cluster-apiserver/storage';
-import { clock, collect, gone, ownersOf, settled, store, until, world } from '../../test/collector.ts';
+import { clock, collect, gone, ownersOf, settled, store, world } from '../../test/collector.ts';
+import { until } from '../../test/turns.ts';
 import { blocking, owned } from '../../test/world.ts';
 
 describe('a term', () => {

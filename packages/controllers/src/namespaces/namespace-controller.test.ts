@@ -1,20 +1,22 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { toSyncTask, callUntil, seededRandom } from '@cluster-apiserver/base';
-import { kinds, namespaceKind } from '@cluster-apiserver/kinds';
-import { decode, encodeProtobuf, type KubeObject } from '@cluster-apiserver/model';
-import {
-  create,
-  deleteObject,
-  get,
-  list,
-  openRegistry,
-  patch,
-  type Registry,
-  type Resource,
-} from '@cluster-apiserver/registry';
+import { seededRandom } from '@cluster-apiserver/base';
+import { namespaceKind } from '@cluster-apiserver/kinds';
+import { encodeProtobuf, type KubeObject } from '@cluster-apiserver/model';
+import type { Registry } from '@cluster-apiserver/registry';
 import { memoryStore, type Revision, type Store, StorageUnavailableError } from '@cluster-apiserver/storage';
 import { type DisturbedStore, disturbedStore } from '../../test/disturbed-store.ts';
+import {
+  changeObject,
+  createObject,
+  listObjects,
+  openTestRegistry,
+  readObject,
+  removeObject,
+  resourceIn,
+  untimed,
+} from '../../test/objects.ts';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { quietTurns, until } from '../../test/turns.ts';
 import { recordedMeasures } from '../../test/world.ts';
 import { drainNamespaces, type NamespaceControllerEvent } from './namespace-controller.ts';
 
@@ -23,9 +25,6 @@ let memory: ReturnType<typeof memoryStore>;
 let store: DisturbedStore;
 let registry: Registry;
 let running: (() => Promise<void>)[];
-
-const call = callUntil(Number.POSITIVE_INFINITY);
-const quiet = { dryRun: false, warn: () => {} };
 
 beforeEach(() => {
   clock = fakeClock();
@@ -40,39 +39,18 @@ afterEach(async () => {
   memory.close();
 });
 
-const open = (through: Store): Registry =>
-  openRegistry({
-    kinds: kinds({ eventLifetimeSeconds: 3_600 }),
-    store: through,
-    keyPrefix: '/registry',
-    clock,
-    random: seededRandom(1),
-    report: () => {},
-  });
+const open = (through: Store): Registry => openTestRegistry(through, clock);
 
-const resourceOf = (plural: string): Resource =>
-  registry.resources.find(({ kind }) => kind.plural === plural) as Resource;
-
-async function make(plural: string, name: string, namespace?: string, metadata: object = {}): Promise<KubeObject> {
-  const resource = resourceOf(plural);
+function make(plural: string, name: string, namespace?: string, metadata: object = {}): Promise<KubeObject> {
   const about = plural === 'events' && { involvedObject: { namespace } };
-  const { kind, apiVersion, schema } = resource.kind;
-  const draft = decode(schema, { kind, apiVersion, ...about, metadata: { name, ...metadata } }, () => {});
-  return (await create(resource, draft, { namespace, manager: 'a-test', ...quiet }, call)).object;
+  return createObject(resourceIn(registry, plural), { namespace, name }, { ...about, metadata });
 }
-const remove = (name: string): Promise<unknown> =>
-  deleteObject(resourceOf('namespaces'), name, { namespace: undefined, dryRun: false }, call);
+const remove = (name: string): Promise<void> => removeObject(resourceIn(registry, 'namespaces'), { name });
 const read = (plural: string, name: string, namespace?: string): Promise<KubeObject | undefined> =>
-  get(resourceOf(plural), { namespace, name }, undefined, call).then(
-    ({ object }) => object,
-    () => undefined,
-  );
+  readObject(resourceIn(registry, plural), { namespace, name });
 async function names(plural: string): Promise<string[]> {
-  const selection = { namespace: undefined, labels: undefined, fields: undefined };
-  const options = { resourceVersion: undefined, resourceVersionMatch: undefined, limit: undefined };
-  const more = { continue: undefined, sendInitialEvents: undefined };
-  const { items } = await list(resourceOf(plural), { ...selection, ...options, ...more }, call);
-  return items.map((item) => `${item.namespace}/${item.name}`);
+  const objects = await listObjects(resourceIn(registry, plural));
+  return objects.map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`);
 }
 
 interface Term {
@@ -102,33 +80,15 @@ function work(through: Store = store): Term {
   return { events, measured: measures.last };
 }
 
-async function until(what: string, fact: () => Promise<boolean> | boolean): Promise<void> {
-  for (let turns = 0; turns < 20_000; turns++) {
-    if (await fact()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`never came: ${what}`);
-}
-/** Nothing here waits for anything but its turn or the clock. */
-async function quietTurns(): Promise<void> {
-  for (let turns = 0; turns < 100; turns++) await new Promise((resolve) => setImmediate(resolve));
-}
 async function conditionMessages(name: string): Promise<(string | undefined)[]> {
   const { status } = (await read('namespaces', name)) as { status?: { conditions?: { message?: string }[] } };
   return status?.conditions?.map(({ message }) => message) ?? [];
 }
-async function release(plural: string, name: string, namespace: string): Promise<void> {
-  const change = toSyncTask(({ metadata, ...rest }: KubeObject) => ({
+const release = (plural: string, name: string, namespace: string): Promise<void> =>
+  changeObject(resourceIn(registry, plural), { namespace, name }, ({ metadata, ...rest }) => ({
     ...rest,
     metadata: { ...metadata, finalizers: [] },
   }));
-  await patch(
-    resourceOf(plural),
-    name,
-    { namespace, manager: 'a-test', change, unknownFields: () => {}, ...quiet },
-    call,
-  );
-}
 const gone = (name: string): Promise<void> =>
   until(`${name} is gone`, async () => (await read('namespaces', name)) === undefined);
 
@@ -164,10 +124,10 @@ describe('a namespace that is deleted', () => {
     await make('serviceaccounts', 's', 'a');
     await remove('a');
     const key = '/registry/namespaces/a';
-    const { stored } = await memory.get(key, call);
+    const { stored } = await memory.get(key, untimed);
     const { schema } = namespaceKind;
     const value = encodeProtobuf(schema, (await read('namespaces', 'a')) as never);
-    await memory.update(key, value, stored?.revision as Revision, {}, call);
+    await memory.update(key, value, stored?.revision as Revision, {}, untimed);
     work();
     await gone('a');
     expect(await names('serviceaccounts')).toEqual([]);
@@ -220,7 +180,7 @@ describe('a namespace that is deleted', () => {
   test.each(['foregroundDeletion', 'orphan'])('does not wait for the finalizer %s inside of it', async (finalizer) => {
     await make('namespaces', 'a');
     await make('serviceaccounts', 's', 'a', { finalizers: [finalizer] });
-    await deleteObject(resourceOf('serviceaccounts'), 's', { namespace: 'a', dryRun: false }, call);
+    await removeObject(resourceIn(registry, 'serviceaccounts'), { namespace: 'a', name: 's' });
     expect(await names('serviceaccounts')).toEqual(['a/s']);
     await remove('a');
     work();

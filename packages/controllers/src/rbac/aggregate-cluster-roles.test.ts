@@ -2,7 +2,8 @@ import { seededRandom } from '@cluster-apiserver/base';
 import type { ClusterRole } from '@cluster-apiserver/kinds';
 import type { PolicyRule } from '@cluster-apiserver/model';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { type PolicyWorld, policyWorld, quietTurns, ruleFor, untilTrue } from '../../test/policy-world.ts';
+import { type PolicyWorld, policyWorld, ruleFor } from '../../test/policy-world.ts';
+import { quietTurns, until } from '../../test/turns.ts';
 import { recordedMeasures } from '../../test/world.ts';
 import { aggregateClusterRoles, type ClusterRoleAggregationEvent } from './aggregate-cluster-roles.ts';
 
@@ -42,7 +43,7 @@ const selecting = (...selectors: object[]): object => ({ aggregationRule: { clus
 const rulesOf = async (name: string): Promise<readonly PolicyRule[] | null | undefined> =>
   ((await world.read('clusterroles', name)) as ClusterRole | undefined)?.rules;
 const has = (name: string, ...rules: PolicyRule[]): Promise<void> =>
-  untilTrue(
+  until(
     `${name} has ${JSON.stringify(rules)}`,
     async () => JSON.stringify((await rulesOf(name)) ?? []) === JSON.stringify(rules),
   );
@@ -127,8 +128,8 @@ test('a write that fails is tried again', async () => {
   await world.set('clusterroles', 'all', selecting({ matchLabels: { part: 'yes' } }));
   await role('b', { part: 'yes' }, [x]);
   const { events } = work();
-  await untilTrue('a pause', () => events.some(({ type }) => type === 'failed'));
-  await untilTrue('the rules', async () => {
+  await until('a pause', () => events.some(({ type }) => type === 'failed'));
+  await until('the rules', async () => {
     world.clock.advance(100);
     return (await rulesOf('all'))?.length === 1;
   });

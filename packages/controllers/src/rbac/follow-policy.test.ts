@@ -1,15 +1,8 @@
 import type { AccessAttributes } from '@cluster-apiserver/model';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import {
-  grants,
-  policyCall,
-  type PolicyWorld,
-  policyWorld,
-  quietTurns,
-  ruleFor,
-  untilTrue,
-  userNamed,
-} from '../../test/policy-world.ts';
+import { untimed } from '../../test/objects.ts';
+import { grants, type PolicyWorld, policyWorld, ruleFor, userNamed } from '../../test/policy-world.ts';
+import { quietTurns, until } from '../../test/turns.ts';
 import { type FollowedPolicy, followPolicy } from './follow-policy.ts';
 
 let world: PolicyWorld;
@@ -38,7 +31,7 @@ const asks = (name: string, namespace: string | undefined): AccessAttributes => 
 });
 const allows = (name: string, namespace?: string): boolean =>
   policy?.current()?.authorize(asks(name, namespace)).verdict === 'allow';
-const comes = (what: string, fact: () => boolean): Promise<void> => untilTrue(what, fact);
+const comes = (what: string, fact: () => boolean): Promise<void> => until(what, fact);
 
 test('nothing is decided before roles and bindings have been read, and all is known afterwards', async () => {
   await world.set('clusterroles', 'r', { rules: [ruleFor('x')] });
@@ -48,7 +41,7 @@ test('nothing is decided before roles and bindings have been read, and all is kn
   expect(current()).toBeUndefined();
   await comes('the index', () => current() !== undefined);
   expect([allows('u0'), allows('u299'), allows('alice', 'a'), allows('alice', 'b')]).toEqual([true, true, true, false]);
-  await refresh(policyCall);
+  await refresh(untimed);
 });
 
 test('every change of the four kinds takes effect', async () => {

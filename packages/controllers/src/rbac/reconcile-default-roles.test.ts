@@ -1,15 +1,8 @@
 import type { ClusterRole, ClusterRoleBinding } from '@cluster-apiserver/kinds';
 import { rbacGroup } from '@cluster-apiserver/model';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  grants,
-  policyCall,
-  type PolicyWorld,
-  policyWorld,
-  resourceIn,
-  ruleFor,
-  userNamed,
-} from '../../test/policy-world.ts';
+import { resourceIn, untimed } from '../../test/objects.ts';
+import { grants, type PolicyWorld, policyWorld, ruleFor, userNamed } from '../../test/policy-world.ts';
 import { defaultBindings, defaultRoles } from './default-roles.ts';
 import { type DefaultRoleEvent, reconcileDefaultRoles } from './reconcile-default-roles.ts';
 
@@ -27,7 +20,7 @@ async function reconcile(): Promise<DefaultRoleEvent[]> {
   await reconcileDefaultRoles({
     clusterRoles: resourceIn(registry, 'clusterroles'),
     clusterRoleBindings: resourceIn(registry, 'clusterrolebindings'),
-    call: () => policyCall,
+    call: () => untimed,
     report: (event) => void events.push(event),
   });
   return events;

@@ -29,7 +29,7 @@ export async function storageCommand(
 ): Promise<number> {
   const { flags, own } = parseArguments(args);
   const { clock } = environment;
-  const scope = new CleanupStack();
+  const cleanup = new CleanupStack();
   try {
     const { keyPrefix, ownPrefix } = getKeyPrefixes(flags);
     const metrics = createMetrics({ ofProcess: false });
@@ -38,9 +38,9 @@ export async function storageCommand(
     const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).filter(({ view }) => !view);
     const records = createFileRecords(clock);
     const options = { flags, keyPrefix, kinds, environment, metrics, health, log, serverId, records };
-    const { transformer } = await openEncryption(options, scope);
+    const { transformer } = await openEncryption(options, cleanup);
     const storage = { ownPrefix, transformer, metrics, certificates: createCertificateMeasures(metrics), kinds };
-    const { client, store } = await openStorage(flags, storage, environment, log, scope);
+    const { client, store } = await openStorage(flags, storage, environment, log, cleanup);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')
       return await inspect({
@@ -52,7 +52,7 @@ export async function storageCommand(
       throw new FlagError([`--after: expected a key, which begins with ${keyPrefix}/`]);
     return await rewrite({ ...walk, ...own, store, kinds });
   } finally {
-    await scope.close();
+    await cleanup.close();
   }
 }
 

@@ -18,13 +18,13 @@ export interface AccessControl {
 export async function openAccessControl(
   context: ServerContext,
   served: ServedResources,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<AccessControl> {
   const { clock, random, files } = context.environment;
-  const rbac = openRbac({ ...context, ...served, clock, random }, scope);
+  const rbac = openRbac({ ...context, ...served, clock, random }, cleanup);
   const { forRequests, forAdmission } = await openAuthorization(
     { ...context, rbac: rbac?.authorizer ?? uniteAuthorizers([]) },
-    scope,
+    cleanup,
   );
   const always = [
     ...(rbac ? [rbac.createEscalationCheck(forRequests)] : []),
@@ -38,7 +38,7 @@ export async function openAccessControl(
     files,
     authorizer: forAdmission,
     always,
-    scope,
+    cleanup,
   });
   return { authorizer: forRequests, admission, rbac };
 }

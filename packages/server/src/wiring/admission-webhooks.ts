@@ -22,7 +22,7 @@ export interface WebhookCalls extends Pick<WebhookPluginOptions, 'clients' | 'fa
 
 export function openWebhookCalls(
   flags: ServerFlags,
-  { metrics, log, clock, scope }: Pick<AdmissionDependencies, 'metrics' | 'log' | 'clock' | 'scope'>,
+  { metrics, log, clock, cleanup }: Pick<AdmissionDependencies, 'metrics' | 'log' | 'clock' | 'cleanup'>,
   openConditions: OpenConditionMeasures,
 ): WebhookCalls {
   const services = parseWebhookServices(flags);
@@ -30,7 +30,7 @@ export function openWebhookCalls(
     open: (options) => makeRetirable(createHttpsClient({ clock, ...options })),
     resolveService: (namespace, name) => services.get(`${namespace}/${name}`),
   });
-  scope.defer('connections to admission webhooks', () => clients.close());
+  cleanup.defer('connections to admission webhooks', () => clients.close());
   return {
     clients,
     measures: createAdmissionWebhookMeasures(metrics, openConditions),
@@ -62,7 +62,7 @@ export async function openAdmissionWebhook(
   name: keyof typeof plugins,
   dependencies: ConfiguredAdmission,
 ): Promise<AdmissionPlugin | undefined> {
-  const { resources, environment, webhookCalls, clock, random, log, scope } = dependencies;
+  const { resources, environment, webhookCalls, clock, random, log, cleanup } = dependencies;
   const { kindName, type, openPlugin } = plugins[name];
   const configurations = resources.find(({ kind }) => kind.kind === kindName);
   if (!configurations) return undefined;
@@ -84,7 +84,7 @@ export async function openAdmissionWebhook(
     compileFailed: (error) =>
       log.error('compiling admission webhooks failed; trying again', { kind: kindName, error: asError(error) }),
   });
-  scope.defer(name, () => plugin.close());
+  cleanup.defer(name, () => plugin.close());
   return plugin;
 }
 

@@ -50,7 +50,7 @@ export interface AdmissionDependencies {
   readonly serverId: string;
   readonly log: Log;
   /** Closes what plugins have opened. */
-  readonly scope: CleanupStack;
+  readonly cleanup: CleanupStack;
 }
 
 export interface ConfiguredAdmission extends AdmissionDependencies {

@@ -32,13 +32,13 @@ const bodyCharactersMax = 10 * megabyte;
 const webhookSendsMax = 4;
 
 /** Records requests by --audit-policy-file; undefined if nothing is recorded. */
-export async function openAudit(options: WiringContext, scope: CleanupStack): Promise<Auditor | undefined> {
+export async function openAudit(options: WiringContext, cleanup: CleanupStack): Promise<Auditor | undefined> {
   const { flags, environment, metrics, log } = options;
   checkAuditFlags(flags);
   const policy = await followConfiguration(
     { flag: 'audit-policy-file', name: 'audit_policy', reloads: true, build: loadAuditPolicy },
     options,
-    scope,
+    cleanup,
   );
   const hasBackend = flags['audit-log-path'] !== '' || flags['audit-webhook-config-file'] !== '';
   if (hasBackend !== (policy !== undefined))
@@ -50,7 +50,7 @@ export async function openAudit(options: WiringContext, scope: CleanupStack): Pr
   const measuresOf = createBackendMeasures(metrics, log, opened);
   const { clock } = environment;
   if (flags['audit-log-path'] !== '') {
-    const file = await openLog(options, scope);
+    const file = await openLog(options, cleanup);
     const batch = { eventsMax: Number.POSITIVE_INFINITY, charactersMax: writeCharactersMax };
     const backend = openBackend({
       ...getBackendSettings('log', flags, batch),
@@ -67,7 +67,7 @@ export async function openAudit(options: WiringContext, scope: CleanupStack): Pr
     const backend = openBackend({
       ...getBackendSettings('webhook', flags, batch),
       format: 'json',
-      send: await openWebhook(options, stopping.signal, scope),
+      send: await openWebhook(options, stopping.signal, cleanup),
       sendsMax: webhookSendsMax,
       measures: measuresOf('webhook'),
       clock,
@@ -77,7 +77,7 @@ export async function openAudit(options: WiringContext, scope: CleanupStack): Pr
   const [first, ...others] = opened.values();
   if (!first) return undefined;
   const backend = uniteBackends([first, ...others]);
-  scope.defer('audit backends', () => {
+  cleanup.defer('audit backends', () => {
     stopping.abort();
     return backend.close();
   });
@@ -140,7 +140,7 @@ function getBackendSettings(
   };
 }
 
-async function openLog({ flags, environment, log }: WiringContext, scope: CleanupStack): Promise<RotatingLog> {
+async function openLog({ flags, environment, log }: WiringContext, cleanup: CleanupStack): Promise<RotatingLog> {
   const path = flags['audit-log-path'];
   const file = new RotatingLog({
     files: environment.auditFiles,
@@ -157,21 +157,21 @@ async function openLog({ flags, environment, log }: WiringContext, scope: Cleanu
   } catch (error) {
     throw new FlagError([`--audit-log-path: cannot write ${path}: ${asError(error).message}`]);
   }
-  scope.defer('audit log', () => file.close());
+  cleanup.defer('audit log', () => file.close());
   return file;
 }
 
 async function openWebhook(
   { flags, environment, log, records }: WiringContext,
   signal: AbortSignal,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<ReturnType<typeof createAuditWebhook>> {
   const flag = 'audit-webhook-config-file';
   const { clock, random, files } = environment;
   const file = flags[flag];
   const first = await withFlagErrors(flag, () => loadWebhookConnection(file, files.read));
   const connection = followConnection({ file, flag, first, of: 'audit webhook' }, { environment, log, records });
-  scope.defer('connection of the audit webhook', connection.close);
+  cleanup.defer('connection of the audit webhook', connection.close);
   return createAuditWebhook({
     connection: connection.current,
     initialBackoffMs: flags['audit-webhook-initial-backoff'],

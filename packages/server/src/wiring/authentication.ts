@@ -44,7 +44,7 @@ const tokenTtlMs = 10_000;
 /** Each request is authenticated by the configuration that is active when the request arrives. */
 export async function openAuthentication(
   options: AuthenticationOptions,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<ConfiguredAuthentication> {
   const { flags, environment } = options;
   const egress = await openEgress(flags, environment.files);
@@ -54,7 +54,7 @@ export async function openAuthentication(
     egressSelectors: [...egress.keys()],
   };
   const configuredByFlags = await loadOidcFlags(flags, flagValues, environment.files);
-  const build = createBuilder(options, egress, scope);
+  const build = createBuilder(options, egress, cleanup);
   const followed = await followConfiguration(
     {
       flag: 'authentication-config',
@@ -63,7 +63,7 @@ export async function openAuthentication(
       build: (content) => build(loadAuthenticationConfiguration(content, flagValues)),
     },
     options,
-    scope,
+    cleanup,
   );
   const current = followed ?? constant(build(configuredByFlags ?? noConfiguration, flags['oidc-signing-algs']));
   return {
@@ -83,10 +83,10 @@ type Build = (configuration: AuthenticationConfiguration, algorithms?: readonly 
 function createBuilder(
   { flags, environment: { clock, random }, isAlwaysAllowed, countTokenLookup, log }: AuthenticationOptions,
   egress: ReadonlyMap<string, Dial | undefined>,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Build {
   const stopped = new AbortController();
-  scope.defer('questions to issuers', () => stopped.abort(new Error('the server stops')));
+  cleanup.defer('questions to issuers', () => stopped.abort(new Error('the server stops')));
   const keysOf = (issuer: Issuer): IssuerKeys => {
     const { url, certificateAuthority, egressSelector } = issuer;
     return new IssuerKeys({

@@ -26,12 +26,12 @@ export interface Authenticators {
 export async function openAuthenticators(
   options: AuthenticationOptions,
   serviceAccounts: TokenAuthenticator | undefined,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<Authenticators> {
   const { flags, environment } = options;
-  const configured = await openAuthentication(options, scope);
-  const certificates = await openClientCertificates(options, scope);
-  const webhook = await openWebhookTokens(options, scope);
+  const configured = await openAuthentication(options, cleanup);
+  const certificates = await openClientCertificates(options, cleanup);
+  const webhook = await openWebhookTokens(options, cleanup);
   const tokens = uniteTokenAuthenticators([
     ...(await readTokenFile(flags, environment.files)),
     ...(serviceAccounts ? [serviceAccounts] : []),

@@ -41,10 +41,10 @@ export interface Authorization {
  * The order of authorizers: the privileged group, the always-allowed paths, and the configured authorizers. Each request is
  * authorized by the configuration that is active when the request arrives.
  */
-export async function openAuthorization(options: AuthorizationOptions, scope: CleanupStack): Promise<Authorization> {
+export async function openAuthorization(options: AuthorizationOptions, cleanup: CleanupStack): Promise<Authorization> {
   const { flags, environment, isAlwaysAllowed } = options;
   checkAuthorizationFlags(flags);
-  const chains = await openChains(options, scope);
+  const chains = await openChains(options, cleanup);
   const followed = await followConfiguration(
     {
       flag: 'authorization-config',
@@ -60,7 +60,7 @@ export async function openAuthorization(options: AuthorizationOptions, scope: Cl
       close: (old) => old.retire(),
     },
     options,
-    scope,
+    cleanup,
   );
   const configured = followed
     ? delegateToCurrent(() => followed().authorizer)
@@ -90,14 +90,14 @@ interface AuthorizerChains {
 /** Added to the timeouts of its webhooks, after which no request uses a chain any more. */
 const retireSlackMs = 1_000;
 
-async function openChains(options: AuthorizationOptions, scope: CleanupStack): Promise<AuthorizerChains> {
+async function openChains(options: AuthorizationOptions, cleanup: CleanupStack): Promise<AuthorizerChains> {
   const { environment, metrics, rbac } = options;
   const { clock } = environment;
   const measures = createAuthorizationMeasures(metrics);
-  const policies = await followPolicies(options, scope);
+  const policies = await followPolicies(options, cleanup);
   const stopped = new AbortController();
   const closings = new Set<() => void>();
-  scope.defer('authorization webhooks', () => {
+  cleanup.defer('authorization webhooks', () => {
     stopped.abort(new Error('the server stops'));
     for (const close of closings) close();
   });
@@ -175,7 +175,7 @@ const openConnection = (
   );
 
 /** The ABAC authorizer of --authorization-policy-file; without policies if the flag is not set. */
-async function followPolicies(options: AuthorizationOptions, scope: CleanupStack): Promise<Required<Authorizer>> {
+async function followPolicies(options: AuthorizationOptions, cleanup: CleanupStack): Promise<Required<Authorizer>> {
   const followed = await followConfiguration(
     {
       flag: 'authorization-policy-file',
@@ -184,7 +184,7 @@ async function followPolicies(options: AuthorizationOptions, scope: CleanupStack
       build: (content) => createAbacAuthorizer(loadAbacPolicies(content)),
     },
     options,
-    scope,
+    cleanup,
   );
   return followed ? delegateToCurrent(followed) : createAbacAuthorizer([]);
 }

@@ -22,7 +22,7 @@ export const requestsClientCertificates = (flags: ServerFlags): boolean =>
 /** Authenticators by client certificate. Front proxies come first: their certificates may be valid for clients, too. */
 export async function openClientCertificates(
   options: ClientCertificateOptions,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<readonly Authenticator[]> {
   const { flags, environment } = options;
   const { clock } = environment;
@@ -38,7 +38,7 @@ export async function openClientCertificates(
     current[flag] = next;
   };
   const known = async (flag: AuthorityFlag): Promise<(() => Authorities) | undefined> => {
-    if (!(await followAuthorities(flag, options, scope, (next) => use(flag, next)))) return undefined;
+    if (!(await followAuthorities(flag, options, cleanup, (next) => use(flag, next)))) return undefined;
     return () => requireValue(current[flag], 'followAuthorities has set it, and it is never removed');
   };
   const clients = await known(ofClients);
@@ -90,7 +90,7 @@ const pollMs = 1_000;
 async function followAuthorities(
   flag: AuthorityFlag,
   { flags, environment: { clock, files }, log, certificates, records }: ClientCertificateOptions,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
   use: (next: Authorities) => void,
 ): Promise<boolean> {
   const first = await readFlagFile(flag, flags, files);
@@ -129,6 +129,6 @@ async function followAuthorities(
     },
     first,
   );
-  scope.defer(`--${flag}`, stop);
+  cleanup.defer(`--${flag}`, stop);
   return true;
 }

@@ -45,7 +45,7 @@ export async function openContext(
   flags: ServerFlags,
   environment: Environment,
   log: Log,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<ServerContext> {
   requireFlagPairs(flags);
   const { gates, faults } = parseFeatureGates(flags['feature-gates']);
@@ -57,7 +57,7 @@ export async function openContext(
   const version = getVersionInfo(runtime);
   publishVersion(metrics, version, gates);
   publishOmittedLines(metrics, log);
-  monitorHeap(environment, metrics, log, scope);
+  monitorHeap(environment, metrics, log, cleanup);
   await recordStartupFiles(flags, files, records);
   return {
     flags,

@@ -43,7 +43,7 @@ const controllers = [garbageCollector, namespaceController, clusterRoleAggregati
  */
 export function startControllers(
   { flags, environment, log, metrics, client, resources, views, ownPrefix }: ControllerDependencies,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): () => void {
   const { clock, random } = environment;
   const chosen = parseControllers(flags.controllers);
@@ -103,7 +103,7 @@ export function startControllers(
         .error('removed a leader election key without a lease, which blocked elections', { key, value }),
   });
   publishLeadership(metrics, election);
-  scope.defer('controllers', () => election.close());
+  cleanup.defer('controllers', () => election.close());
   const resign = (): void => void election.close();
   const intervalMs = flags['etcd-compaction-interval'];
   if (intervalMs === 0) return resign;
@@ -120,7 +120,7 @@ export function startControllers(
         });
     },
   });
-  scope.defer('compaction', () => compaction.close());
+  cleanup.defer('compaction', () => compaction.close());
   return resign;
 }
 

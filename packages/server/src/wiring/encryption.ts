@@ -32,7 +32,7 @@ export interface EncryptionOptions extends WiringContext {
 
 const flag = 'encryption-provider-config';
 
-export async function openEncryption(options: EncryptionOptions, scope: CleanupStack): Promise<Encryption> {
+export async function openEncryption(options: EncryptionOptions, cleanup: CleanupStack): Promise<Encryption> {
   const { flags, keyPrefix, kinds, environment, metrics, health, log } = options;
   const listeners: (() => void)[] = [];
   const readable = (): void => {
@@ -52,7 +52,7 @@ export async function openEncryption(options: EncryptionOptions, scope: CleanupS
       changed: readable,
     },
     options,
-    scope,
+    cleanup,
   );
   if (!current) return { transformer: identity, onChange: () => {} };
   // An unavailable plugin makes the server unready but does not keep it from starting: the plugin may depend on it.

@@ -37,7 +37,7 @@ const pollMs = 1_000;
 export async function followConfiguration<T>(
   { flag, name, reloads, build, requireHealthy = () => {}, close = () => {}, changed = () => {} }: FollowedFile<T>,
   { flags, environment: { clock, files }, metrics, log, serverId, records }: WiringContext,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<(() => T) | undefined> {
   const first = await readFlagFile(flag, flags, files);
   if (!first) return undefined;
@@ -45,7 +45,7 @@ export async function followConfiguration<T>(
   const what = `${name.replace('_', ' ')} configuration`;
   let current = await withFlagErrors(flag, () => build(first.toString()));
   let closed = false;
-  scope.defer(`current ${what}`, () => {
+  cleanup.defer(`current ${what}`, () => {
     closed = true;
     close(current);
   });
@@ -96,6 +96,6 @@ export async function followConfiguration<T>(
     },
     first,
   );
-  scope.defer(what, stop);
+  cleanup.defer(what, stop);
   return () => current;
 }

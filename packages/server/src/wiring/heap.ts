@@ -18,7 +18,7 @@ export function monitorHeap(
   { heap, clock }: Pick<Environment, 'heap' | 'clock'>,
   metrics: Metrics,
   log: Log,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): void {
   metrics.readAtScrape(
     'gauge',
@@ -42,5 +42,5 @@ export function monitorHeap(
     cancel = clock.after(pollMs, check);
   };
   let cancel = clock.after(pollMs, check);
-  scope.defer('heap monitor', () => cancel());
+  cleanup.defer('heap monitor', () => cancel());
 }

@@ -12,7 +12,7 @@ export function createInFlightMeasures(
   metrics: Metrics,
   kinds: readonly ServedKind[],
   clock: Clock,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): InFlightMeasures {
   const gauge = metrics.gauge({
     name: 'apiserver_current_inflight_requests',
@@ -50,7 +50,7 @@ export function createInFlightMeasures(
   };
   let cancel = (): void => {};
   publish();
-  scope.defer('gauge of requests in flight', () => cancel());
+  cleanup.defer('gauge of requests in flight', () => cancel());
   const terminated = (request: ApiRequest, info: RequestInfo): void =>
     terminations.add({ ...labelsOf(request, info), code: '429' });
   return {

@@ -27,7 +27,7 @@ export interface ListenerOptions extends Omit<WiringContext, 'serverId'> {
 export async function openListener(
   handler: Handler<ApiRequest>,
   { flags, environment, log, metrics, records, certificates }: ListenerOptions,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<Listener> {
   const { clock, random, listen } = environment;
   const certificate = await openServingCertificate(flags, environment, log);
@@ -71,11 +71,11 @@ export async function openListener(
     certificates.reloaded('serving', 'failure');
     report(what, error);
   };
-  scope.defer('listener', async () => {
+  cleanup.defer('listener', async () => {
     await listener.drain(drainMs);
     await listener.close(flags['request-timeout']);
   });
-  scope.defer(
+  cleanup.defer(
     'certificate',
     followCertificate({ read: certificate.read, clock, report: reportCertificate }, certificate.current, (next) => {
       listener.useCertificate(next);

@@ -72,7 +72,7 @@ const retries = { firstMs: 100, maxMs: 10_000 };
 export function startSystemNamespaces(
   { flags, environment, log }: WiringContext,
   { namespaces, filled }: Pick<ServedResources, 'namespaces' | 'filled'>,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): void {
   if (!namespaces) return;
   const { clock, random } = environment;
@@ -80,7 +80,7 @@ export function startSystemNamespaces(
   const { signal } = closing;
   const names = flags['system-namespaces'];
   const created = createMissing({ names, namespaces, filled, clock, random, log, signal });
-  scope.defer('system namespaces', async () => {
+  cleanup.defer('system namespaces', async () => {
     closing.abort();
     await created;
   });

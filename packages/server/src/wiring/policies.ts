@@ -19,7 +19,7 @@ export async function openPolicies(
   policyKind: keyof typeof plugins,
   dependencies: ConfiguredAdmission,
 ): Promise<AdmissionPlugin | undefined> {
-  const { resources, environment, metrics, conditionMeasures, clock, log, scope } = dependencies;
+  const { resources, environment, metrics, conditionMeasures, clock, log, cleanup } = dependencies;
   const { openPlugin, openMeasures } = plugins[policyKind];
   const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
     resources.find(({ kind }) => kind.kind === name),
@@ -42,6 +42,6 @@ export async function openPolicies(
         .withName('admission')
         .error('compiling admission policies failed; trying again', { kind: policyKind, error: asError(error) }),
   });
-  scope.defer(policyKind, () => plugin.close());
+  cleanup.defer(policyKind, () => plugin.close());
   return plugin;
 }

@@ -37,7 +37,7 @@ export interface Rbac {
 /** Undefined if the server does not serve roles and bindings. */
 export function openRbac(
   { resources, filled, clock, random, health, log }: RbacDependencies,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Rbac | undefined {
   const [clusterRoles, clusterRoleBindings] = ['ClusterRole', 'ClusterRoleBinding'].map((name) =>
     policyResources(resources).find(({ kind }) => kind.kind === name),
@@ -46,7 +46,7 @@ export function openRbac(
   const failed = (error: unknown): void =>
     log.withName('rbac').error('indexing roles and bindings failed; rebuilding the index', { error: asError(error) });
   const policy = followPolicy({ resources, clock, failed });
-  scope.defer('RBAC policy', () => policy.close());
+  cleanup.defer('RBAC policy', () => policy.close());
   const { current, refresh } = policy;
   return {
     authorizer: createRbacAuthorizer(current),
@@ -80,7 +80,7 @@ export function openRbac(
         log,
         signal,
       });
-      scope.defer('default roles', async () => {
+      cleanup.defer('default roles', async () => {
         closing.abort(new Error('the server is closing'));
         await reconciled;
       });

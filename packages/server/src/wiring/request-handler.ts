@@ -48,7 +48,7 @@ export interface HandlerDependencies {
 export function createRequestHandler(
   context: ServerContext,
   { served, access, authenticators, tracer, auditor, issuerDocuments }: HandlerDependencies,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Handler<ApiRequest> {
   const { flags, environment, metrics, log, gates } = context;
   const { clock, random } = environment;
@@ -75,7 +75,7 @@ export function createRequestHandler(
         readOnly: flags['max-requests-inflight'],
         mutating: flags['max-mutating-requests-inflight'],
       },
-      inFlightMeasures: createInFlightMeasures(metrics, kinds, clock, scope),
+      inFlightMeasures: createInFlightMeasures(metrics, kinds, clock, cleanup),
       measures: createRequestMeasures(metrics, kinds, clock),
       requestLog: openRequestLog(log),
       tracer,

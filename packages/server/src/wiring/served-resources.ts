@@ -26,16 +26,16 @@ export interface ServedResources extends Pick<Registry, 'resources' | 'views'> {
 export async function openResources(
   context: ServerContext,
   kinds: readonly Kind[],
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<ServedResources> {
   const { flags, environment, metrics, log, health, gates, certificates } = context;
   const { clock, random } = environment;
   const { keyPrefix, ownPrefix } = getKeyPrefixes(flags);
   const storedKinds = kinds.filter(({ view }) => !view);
-  const encryption = await openEncryption({ ...context, keyPrefix, kinds: storedKinds }, scope);
+  const encryption = await openEncryption({ ...context, keyPrefix, kinds: storedKinds }, cleanup);
   const { transformer } = encryption;
   const storage = { ownPrefix, transformer, metrics, certificates, kinds };
-  const { client, store, measures } = await openStorage(flags, storage, environment, log, scope);
+  const { client, store, measures } = await openStorage(flags, storage, environment, log, cleanup);
   const { resources, views, cache, retryUnreadable } = openRegistry({
     kinds,
     store,
@@ -47,7 +47,7 @@ export async function openResources(
     shardedReads: gates.enabled('ShardedListAndWatch'),
     readMeasures: createReadMeasures(metrics),
   });
-  scope.defer('watch cache', () => cache.close());
+  cleanup.defer('watch cache', () => cache.close());
   publishWatchCache(metrics, { cache, resources, client });
   encryption.onChange(retryUnreadable);
   addStorageChecks(health, { client, cache, clock });

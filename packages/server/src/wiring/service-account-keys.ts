@@ -28,7 +28,7 @@ type Contents = readonly Buffer[];
 export async function followKeys(
   settings: ServiceAccountSettings,
   { environment: { clock, files }, log, records }: Pick<WiringContext, 'environment' | 'log' | 'records'>,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<FollowedKeys> {
   const { signingKeyFile, keyFiles } = settings;
   const read = (): Promise<Contents> =>
@@ -73,7 +73,7 @@ export async function followKeys(
     },
     contents,
   );
-  scope.defer('keys for tokens of service accounts', stop);
+  cleanup.defer('keys for tokens of service accounts', stop);
   return {
     current: () => keys,
     reload: async () => {

@@ -30,14 +30,14 @@ const verifiedTtlMs = 10_000;
 /** Undefined if service account tokens are disabled. */
 export async function openServiceAccountTokens(
   { flags, environment, log, records, countTokenLookup }: AuthenticationOptions,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<ServiceAccountTokens | undefined> {
   const settings = parseServiceAccountFlags(flags);
   if (!settings) return undefined;
   const { issuers, audiences, lifetimeSecondsMax, keySetUri } = settings;
   const [issuer] = issuers;
   const { clock, random } = environment;
-  const keys = await followKeys(settings, { environment, log, records }, scope);
+  const keys = await followKeys(settings, { environment, log, records }, cleanup);
   const tokens = createTokenIssuer({ issuer, signingKey: () => keys.current().signing, clock, random });
   if (!isDiscoverable(issuer))
     log

@@ -35,7 +35,7 @@ export async function openStaticManifests<Objects>(
   plugin: AdmissionPluginName & keyof AdmissionConfiguration,
   resources: readonly Resource[],
   build: (objects: StaticManifests) => Objects,
-  { configuration, manifestMeasures, records, scope, ...dependencies }: ConfiguredAdmission,
+  { configuration, manifestMeasures, records, cleanup, ...dependencies }: ConfiguredAdmission,
 ): Promise<StaticSource<Objects> | undefined> {
   const configured = configuration[plugin];
   if (!configured || !('staticManifestsDir' in configured)) return undefined;
@@ -44,7 +44,7 @@ export async function openStaticManifests<Objects>(
   const measures = manifestMeasures({ plugin });
   const kind = `static manifests of ${plugin}`;
   const record = records.add({ flag: 'admission-control-config-file', kind, path: directory });
-  return followStaticManifests({ ...dependencies, directory, resources, build, measures, record }, scope);
+  return followStaticManifests({ ...dependencies, directory, resources, build, measures, record }, cleanup);
 }
 
 /** Short, because operators wait for a change to take effect. The files are small. */
@@ -56,7 +56,7 @@ const pollMs = 1_000;
  */
 async function followStaticManifests<Objects>(
   options: StaticManifestsOptions<Objects>,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<StaticSource<Objects>> {
   const { directory, build, resources, files, measures, record, clock, log } = options;
   const first = await readManifestFiles(directory, files);
@@ -91,7 +91,7 @@ async function followStaticManifests<Objects>(
     },
     first,
   );
-  scope.defer(`static manifests of ${directory}`, stop);
+  cleanup.defer(`static manifests of ${directory}`, stop);
   return {
     get current() {
       return current;

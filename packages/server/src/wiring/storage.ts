@@ -38,11 +38,11 @@ export async function openStorage(
   },
   { clock, random, files, connectEtcd }: Environment,
   log: Log,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
   const measures = createEtcdMeasures(metrics, kinds);
   const etcdLog = log.withName('etcd');
-  const credentials = await followCredentials(flags, { clock, files, certificates }, etcdLog, scope);
+  const credentials = await followCredentials(flags, { clock, files, certificates }, etcdLog, cleanup);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
     connect: connectEtcd(clock, credentials, {
@@ -57,8 +57,8 @@ export async function openStorage(
     measures,
     report: (event) => reportEtcd(event, etcdLog, measures),
   });
-  scope.defer('etcd', () => client.close());
-  scope.defer('size of etcd', publishDatabaseSize(metrics, client));
+  cleanup.defer('etcd', () => client.close());
+  cleanup.defer('size of etcd', publishDatabaseSize(metrics, client));
   return { client, store: etcdStore({ client, transformer, internalPrefix: ownPrefix }), measures };
 }
 
@@ -70,7 +70,7 @@ async function followCredentials(
   flags: ServerFlags,
   { clock, files, certificates }: Pick<Environment, 'clock' | 'files'> & { readonly certificates: CertificateMeasures },
   log: Log,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<GetCredentials> {
   const noteUse = ({ ca, cert }: Credentials): void => {
     certificates.inUse('etcd-ca', ca);
@@ -104,7 +104,7 @@ async function followCredentials(
     },
     current,
   );
-  scope.defer('etcd credentials', stop);
+  cleanup.defer('etcd credentials', stop);
   return () => {
     const { ca, cert, key } = current;
     return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };

@@ -10,7 +10,7 @@ const flag = 'tracing-config-file';
 /** Undefined without a configuration: then nothing is sampled, and OpenTelemetry is not loaded. */
 export async function openTracing(
   { flags, environment, metrics, log, serverId }: WiringContext,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<Tracer | undefined> {
   const { clock, random, files } = environment;
   const content = await readFlagFile(flag, flags, files);
@@ -26,7 +26,7 @@ export async function openTracing(
     measures: createTracerMeasures(metrics),
     exported: createExportReporter(log, address),
   });
-  scope.defer('tracing', () => tracer.close());
+  cleanup.defer('tracing', () => tracer.close());
   return tracer;
 }
 

@@ -11,16 +11,16 @@ const flag = 'authentication-token-webhook-config-file';
 /** Authentication of tokens by a webhook; undefined if the flag is not set. */
 export async function openWebhookTokens(
   { flags, environment, log, records, countTokenLookup }: AuthenticationOptions,
-  scope: CleanupStack,
+  cleanup: CleanupStack,
 ): Promise<TokenAuthenticator | undefined> {
   const { clock, random, files } = environment;
   const file = flags[flag];
   if (file === '') return undefined;
   const first = await withFlagErrors(flag, () => loadWebhookConnection(file, files.read));
   const followed = followConnection({ file, first, of: 'token webhook', flag }, { environment, log, records });
-  scope.defer('connections to the token webhook', followed.close);
+  cleanup.defer('connections to the token webhook', followed.close);
   const stopped = new AbortController();
-  scope.defer('questions to the token webhook', () => stopped.abort(new Error('the server stops')));
+  cleanup.defer('questions to the token webhook', () => stopped.abort(new Error('the server stops')));
   const tokens = createTokenWebhook({
     connection: followed.current,
     clock,

@@ -25,6 +25,7 @@ test('each decision has its number and title in the index', () => {
 });
 
 const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
+  .concat(['deploy/monitoring/README.md', 'helm/README.md', 'helm/cluster-apiserver/README.md'])
   .concat(
     pagesIn(docs).map((name) => `docs/${name}`),
     'docs/README.md',
@@ -77,3 +78,47 @@ test('a constant that pages name with its file is declared there', () => {
   );
   expect(missing).toEqual([]);
 });
+
+/** Identifiers of Node, libraries, systemd and the Gateway API that pages name, and the name of a generated operation. */
+const foreignIdentifiers = new Set([
+  'AsyncLocalStorage',
+  'createRemoteJWKSet',
+  'Http2ServerRequest',
+  'LimitNOFILE',
+  'listCoreV1NamespacedEvent',
+  'Passthrough',
+  'pauseOnConnect',
+]);
+
+/** All words of the sources, of the chart and of the deployments; tests may name what does not exist. */
+const readKnownWords = (): Set<string> =>
+  new Set(
+    fs
+      .globSync(
+        [
+          ...['packages/*/{src,test,bench,fuzz}/**/*.ts', 'packages/toolchain/*.mjs', 'tsconfig.json'],
+          ...['helm/**/*.{yaml,yml,json,tpl,mjs}', 'deploy/**/*.{yaml,yml,json}', '*.yml'],
+        ],
+        { cwd: root },
+      )
+      .filter((file) => !file.endsWith('.test.ts'))
+      .flatMap((file) => read(root, file).match(/\w+/g) ?? []),
+  );
+
+test('identifiers that pages name exist', () => {
+  const known = readKnownWords();
+  const missing = pages.flatMap((page) =>
+    identifiersIn(read(root, page))
+      .filter((name) => !known.has(name) && !foreignIdentifiers.has(name))
+      .map((name) => `${page}: ${name}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+/** Words in camelCase or PascalCase, in backticks and outside of code blocks; of a path, each part. */
+function identifiersIn(text: string): string[] {
+  const prose = text.replaceAll(/^```[\s\S]*?^```/gm, '');
+  return Array.from(prose.matchAll(/`([A-Za-z][A-Za-z0-9.]*)(?:\(\))?`/g), ([, path = '']) => path.split('.'))
+    .flat()
+    .filter((name) => /[a-z]/.test(name) && /[A-Z]/.test(name));
+}

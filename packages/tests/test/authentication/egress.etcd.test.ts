@@ -22,10 +22,10 @@ const configurationFor = (issuer: RealIssuer, egressSelectorType: string): strin
 const flags = ['--egress-selector-config-file=egress.yaml'];
 
 test('an issuer is reached only through the proxy of its egress type', async () => {
-  const scope = new CleanupStack();
+  const cleanup = new CleanupStack();
   try {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'egress-'));
-    scope.defer('directory', () => fs.rmSync(directory, { recursive: true }));
+    cleanup.defer('directory', () => fs.rmSync(directory, { recursive: true }));
     const socket = path.join(directory, 'proxy.sock');
     const connectTargets: string[] = [];
     let open = true;
@@ -40,10 +40,10 @@ test('an issuer is reached only through the proxy of its egress type', async () 
       client.on('close', () => there.destroy());
     });
     proxy.listen(socket);
-    scope.defer('proxy', () => void proxy.close());
+    cleanup.defer('proxy', () => void proxy.close());
     await once(proxy, 'listening');
     const issuer = await startIssuer();
-    scope.defer('issuer', () => issuer.close());
+    cleanup.defer('issuer', () => issuer.close());
 
     const selections = egress(
       { name: 'cluster', connection: { proxyProtocol: 'HTTPConnect', transport: { uds: { udsName: socket } } } },
@@ -51,7 +51,7 @@ test('an issuer is reached only through the proxy of its egress type', async () 
     );
     const options = { flags, files: { 'egress.yaml': selections }, errorsExpected: true };
     const server = await serve(configurationFor(issuer, 'cluster'), options);
-    scope.defer('server', () => server.close());
+    cleanup.defer('server', () => server.close());
     expect(refusedUser(await sendRequest(server, await issuer.token()))).toBe('p:robot');
     const place = `localhost:${new URL(issuer.url).port}`;
     expect(connectTargets).toEqual([place, place]); // for discovery and for the keys
@@ -59,17 +59,17 @@ test('an issuer is reached only through the proxy of its egress type', async () 
     open = false;
     issuer.requestedPaths.length = 0;
     const other = await serve(configurationFor(issuer, 'cluster'), { ...options, etcd: server.etcd });
-    scope.defer('the other', () => other.close());
+    cleanup.defer('the other', () => other.close());
     expect((await sendRequest(other, await issuer.sign({}))).status).toBe(401);
     expect(other.logLines.find((line) => line.includes('cannot fetch the keys of an issuer'))).toContain('503');
     expect(issuer.requestedPaths).toEqual([]);
 
     const direct = await serve(configurationFor(issuer, 'controlplane'), { ...options, etcd: server.etcd });
-    scope.defer('the direct one', () => direct.close());
+    cleanup.defer('the direct one', () => direct.close());
     expect(refusedUser(await sendRequest(direct, await issuer.sign({})))).toBe('p:robot');
     expect(connectTargets).toHaveLength(3);
   } finally {
-    await scope.close();
+    await cleanup.close();
   }
 }, 60_000);
 

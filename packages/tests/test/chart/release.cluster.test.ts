@@ -105,7 +105,7 @@ interface Replica {
 }
 
 describeWithHelm('the pods of a release', () => {
-  const scope = new CleanupStack();
+  const cleanup = new CleanupStack();
   let directory: string;
   let manifests: readonly Manifest[];
   let replicas: readonly [Replica, Replica];
@@ -121,7 +121,7 @@ describeWithHelm('the pods of a release', () => {
 
   beforeAll(async () => {
     directory = fs.mkdtempSync(path.join(os.tmpdir(), 'release-'));
-    scope.defer('files', () => fs.rmSync(directory, { recursive: true, force: true }));
+    cleanup.defer('files', () => fs.rmSync(directory, { recursive: true, force: true }));
     manifests = [...render(['trial-three-members-values.yaml'], withAnonymous(probePaths)), encryption];
     const secret = (of: string, key: string): string =>
       Buffer.from(
@@ -145,7 +145,7 @@ describeWithHelm('the pods of a release', () => {
         addresses,
         ...options,
       });
-      scope.defer(podName, async () => void (await container.stop()));
+      cleanup.defer(podName, async () => void (await container.stop()));
       return container;
     };
 
@@ -211,7 +211,7 @@ describeWithHelm('the pods of a release', () => {
     for (const replica of replicas)
       await until('a ready replica', async () => (await probe(replica, '/readyz')) === 200 || undefined, 60_000);
   }, limitMs);
-  afterAll(() => scope.close(), limitMs);
+  afterAll(() => cleanup.close(), limitMs);
 
   /** Probes like a kubelet: without a credential and without verifying the certificate. */
   const probe = async ({ port }: Replica, target: string): Promise<number> =>

@@ -26,16 +26,16 @@ const restarts = (['SIGTERM', 'SIGKILL'] as const).flatMap((signal) => [0, 1].ma
 
 let cluster: Cluster;
 let clients: readonly Client[];
-const scope = new CleanupStack();
+const cleanup = new CleanupStack();
 
 beforeAll(async () => {
   cluster = await startCluster({ replicas: 2, etcdMembers: 1 });
-  scope.defer('cluster', () => cluster.stop());
+  cleanup.defer('cluster', () => cluster.stop());
   clients = Array.from({ length: loadClients }, () => http1Client(cluster.pids().front.url, cluster));
-  for (const client of clients) scope.defer('client', () => client.close());
+  for (const client of clients) cleanup.defer('client', () => client.close());
 }, slowTestMs);
 
-afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
+afterAll(() => cleanup.close((what, error) => console.error(what, error)), slowTestMs);
 
 test(
   'an informer of @kubernetes/client-node converges to the server state through restarts of the replicas',

@@ -48,18 +48,18 @@ const readyMs = 60_000;
 const members = ['etcd-1', 'etcd-2', 'etcd-3'];
 
 export async function startComposeProcesses(): Promise<ComposeProcesses> {
-  const scope = new CleanupStack();
+  const cleanup = new CleanupStack();
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'compose-'));
-  scope.defer('files', () => fs.rmSync(home, { recursive: true, force: true }));
+  cleanup.defer('files', () => fs.rmSync(home, { recursive: true, force: true }));
   try {
-    return await start(home, scope);
+    return await start(home, cleanup);
   } catch (error) {
-    await scope.close();
+    await cleanup.close();
     throw error;
   }
 }
 
-async function start(home: string, scope: CleanupStack): Promise<ComposeProcesses> {
+async function start(home: string, cleanup: CleanupStack): Promise<ComposeProcesses> {
   const { services } = readComposeFile();
   const names = Object.keys(services).filter((name) => name.startsWith('apiserver-'));
   const freePorts = portsOf(names.length + members.length * 3 + 2);
@@ -91,7 +91,7 @@ async function start(home: string, scope: CleanupStack): Promise<ComposeProcesse
     const env = { PATH: process.env.PATH, ...Object.fromEntries(variables), ETCD_LISTEN_METRICS_URLS: '' };
     return run(process.env.ETCD_BIN ?? 'etcd', [], env, path.join(home, `${member}.log`));
   });
-  scope.defer('etcd', () => allEnded(etcd));
+  cleanup.defer('etcd', () => allEnded(etcd));
 
   const replicas = await Promise.all(
     names.map(async (name) => {
@@ -100,7 +100,7 @@ async function start(home: string, scope: CleanupStack): Promise<ComposeProcesse
       return replicaOf(name, securePort, services[name]?.command ?? [], { home, here: adaptAddresses });
     }),
   );
-  scope.defer('replicas', async () => void (await Promise.all(replicas.map((replica) => replica.end()))));
+  cleanup.defer('replicas', async () => void (await Promise.all(replicas.map((replica) => replica.end()))));
   const ca = fs.readFileSync(path.join(home, 'credentials', 'ca.crt'));
   await Promise.all(replicas.map((replica) => replica.restart()));
 
@@ -120,7 +120,7 @@ async function start(home: string, scope: CleanupStack): Promise<ComposeProcesse
     { PATH: process.env.PATH },
     path.join(home, 'haproxy.log'),
   );
-  scope.defer('load balancer', () => allEnded([balancer], 'SIGKILL'));
+  cleanup.defer('load balancer', () => allEnded([balancer], 'SIGKILL'));
   await until('the load balancer', () => isReady(url), readyMs);
   const identity = (user: string): Identity => ({
     cert: fs.readFileSync(path.join(home, 'credentials', `${user}.crt`)),
@@ -139,7 +139,7 @@ async function start(home: string, scope: CleanupStack): Promise<ComposeProcesse
     developer: identity('developer'),
     replicas,
     loadBalancer: { pid: balancer.pid ?? 0, metricsUrl: `http://127.0.0.1:${metricsPort}/metrics` },
-    stop: () => scope.close((what, error) => console.error(what, error)),
+    stop: () => cleanup.close((what, error) => console.error(what, error)),
   };
 }
 

@@ -17,13 +17,13 @@ const accounts = '/api/v1/namespaces/team/serviceaccounts';
 
 describeIf(process.env.HAPROXY_BIN !== undefined, 'behind the load balancer', 'there is no haproxy', () => {
   let cluster: ComposeProcesses;
-  const scope = new CleanupStack();
+  const cleanup = new CleanupStack();
 
   beforeAll(async () => {
     cluster = await startComposeProcesses();
-    scope.defer('cluster', () => cluster.stop());
+    cleanup.defer('cluster', () => cluster.stop());
   }, slowTestMs);
-  afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
+  afterAll(() => cleanup.close((what, error) => console.error(what, error)), slowTestMs);
 
   /** Each request opens a connection, for which the load balancer chooses a replica. */
   const send = async (

@@ -29,7 +29,7 @@ const faultMs = 4_000;
 const responsesBetween = 100;
 const recoveryMs = 30_000;
 
-const scope = new CleanupStack();
+const cleanup = new CleanupStack();
 let etcd: RealEtcd;
 let cluster: Cluster;
 let plugin: RealPlugin;
@@ -39,12 +39,12 @@ let separateClients: readonly Client[];
 
 beforeAll(async () => {
   etcd = await startEtcd({ members: 3 });
-  scope.defer('etcd', () => etcd.stop());
+  cleanup.defer('etcd', () => etcd.stop());
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'faults-'));
-  scope.defer('directory', () => fs.rmSync(directory, { recursive: true, force: true }));
+  cleanup.defer('directory', () => fs.rmSync(directory, { recursive: true, force: true }));
   const socket = path.join(directory, 'kms.sock');
   plugin = await startPlugin(socket);
-  scope.defer('plugin', () => plugin.stop());
+  cleanup.defer('plugin', () => plugin.stop());
   const encryption = path.join(directory, 'encryption.json');
   fs.writeFileSync(encryption, encryptEventsWith(socket));
   cluster = await startCluster({
@@ -52,11 +52,11 @@ beforeAll(async () => {
     etcdMembers: etcd.endpoints,
     replicaFlags: ['--etcd-compaction-interval=0', `--encryption-provider-config=${encryption}`],
   });
-  scope.defer('cluster', () => cluster.stop());
+  cleanup.defer('cluster', () => cluster.stop());
   const { front, replicas } = cluster.pids();
   const client = (url: string): Client => {
     const made = http1Client(url, cluster);
-    scope.defer('client', () => made.close());
+    cleanup.defer('client', () => made.close());
     return made;
   };
   const urls = replicas.map(({ url }) => url);
@@ -65,9 +65,9 @@ beforeAll(async () => {
   load = mixedLoad([client(front.url), client(front.url), alternatingClient(), alternatingClient()], seededRandom(7), {
     thinkMs: 10,
   });
-  scope.defer('load', () => load.stop());
+  cleanup.defer('load', () => load.stop());
 }, slowTestMs);
-afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
+afterAll(() => cleanup.close((what, error) => console.error(what, error)), slowTestMs);
 
 const encryptEventsWith = (socket: string): string =>
   JSON.stringify({

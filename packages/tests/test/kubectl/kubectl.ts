@@ -48,12 +48,12 @@ export interface Running {
 const sawLimitMs = 20_000;
 
 export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}): Promise<Kubectl> {
-  const scope = new CleanupStack();
+  const cleanup = new CleanupStack();
   const server = await serveKinds(kinds, options);
-  scope.defer('server', () => server.close());
+  cleanup.defer('server', () => server.close());
   // A separate home isolates kubectl from the user's configuration and cache.
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'kubectl-'));
-  scope.defer('home', () => fs.rmSync(home, { recursive: true, force: true }));
+  cleanup.defer('home', () => fs.rmSync(home, { recursive: true, force: true }));
   const authority = path.join(home, 'ca.crt');
   fs.writeFileSync(authority, server.certificate);
   const access = [`--server=${server.url}`, `--certificate-authority=${authority}`, `--token=${server.token}`];
@@ -77,7 +77,7 @@ export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}
     },
     start: (command) => {
       const child = spawnKubectl(command);
-      scope.defer('kubectl', () => ended(child));
+      cleanup.defer('kubectl', () => ended(child));
       let output = '';
       for (const stream of [child.stdout, child.stderr])
         stream.on('data', (piece: Buffer) => (output += piece.toString()));
@@ -90,7 +90,7 @@ export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}
       };
     },
     edit: (command, script) => end(spawnKubectl(command, { KUBE_EDITOR: `sed -i ${script}` }), ''),
-    close: () => scope.close(),
+    close: () => cleanup.close(),
   };
 }
 

@@ -29,14 +29,14 @@ export interface Scraped {
 const policy = { apiVersion: 'abac.authorization.kubernetes.io/v1beta1', kind: 'Policy' };
 
 export async function serveConfigured(): Promise<ConfiguredServer> {
-  const scope = new CleanupStack();
+  const cleanup = new CleanupStack();
   const folder = mkdtempSync(join(tmpdir(), 'metrics-'));
-  scope.defer('folder', () => rmSync(folder, { recursive: true }));
+  cleanup.defer('folder', () => rmSync(folder, { recursive: true }));
   const socket = join(folder, 'kms.sock');
   const plugin = await startPlugin(socket);
-  scope.defer('plugin', () => plugin.stop());
+  cleanup.defer('plugin', () => plugin.stop());
   const receiver = await startReceiver();
-  scope.defer('receiver of traces', () => receiver.stop());
+  cleanup.defer('receiver of traces', () => receiver.stop());
   const authority = await createAuthority('clients', systemClock, systemRandom());
   const server = await serveKinds(kinds, {
     flags: [
@@ -62,7 +62,7 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
     },
     errorsExpected: true,
   }).catch(async (error: unknown) => {
-    await scope.close();
+    await cleanup.close();
     throw error;
   });
   const scrape = async (path = '/metrics', headers: Readonly<Record<string, string>> = {}): Promise<Scraped> => {
@@ -83,7 +83,7 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
     load: () => sendLoad(server),
     close: async () => {
       await server.close();
-      await scope.close();
+      await cleanup.close();
     },
   };
 }

@@ -39,18 +39,18 @@ describeIf(
   'there is no OpenTelemetry Collector in .cache or OTEL_COLLECTOR_BIN',
   () => {
     test('receives the trace of a request', async () => {
-      const scope = new CleanupStack();
+      const cleanup = new CleanupStack();
       const home = fs.mkdtempSync(path.join(os.tmpdir(), 'collector-'));
-      scope.defer('files', () => fs.rmSync(home, { recursive: true }));
+      cleanup.defer('files', () => fs.rmSync(home, { recursive: true }));
       try {
         const file = path.join(home, 'traces.json');
         const [port] = await freePorts(1);
         const endpoint = `127.0.0.1:${port}`;
-        scope.defer('collector', await startCollector(endpoint, file));
+        cleanup.defer('collector', await startCollector(endpoint, file));
         const etcd = await startEtcd();
-        scope.defer('etcd', () => etcd.stop());
+        cleanup.defer('etcd', () => etcd.stop());
         const server = await serveTraced({ endpoint, samplingRatePerMillion: million }, { etcd });
-        scope.defer('server', () => server.close());
+        cleanup.defer('server', () => server.close());
         expect((await server.request('GET', '/api/v1/namespaces/default/serviceaccounts')).status).toBe(200);
         const { resource, scopeSpans } = await until('the trace', () => batchWithList(file));
         const spans = scopeSpans.flatMap((one) => one.spans);
@@ -60,7 +60,7 @@ describeIf(
           expect.arrayContaining(['authentication', 'authorization', 'read barrier', 'etcd head', 'encode list', list]),
         );
       } finally {
-        await scope.close();
+        await cleanup.close();
       }
     });
   },

@@ -16,17 +16,17 @@ const canTrace = experimental !== undefined;
 
 describeIf(canTrace, 'etcd', 'this etcd has no tracing', () => {
   test('adds its span to the trace of a write', async () => {
-    const scope = new CleanupStack();
+    const cleanup = new CleanupStack();
     try {
       const receiver = await startReceiver();
-      scope.defer('receiver', () => receiver.stop());
+      cleanup.defer('receiver', () => receiver.stop());
       const flag = `--${experimental}distributed-tracing`;
       const etcd = await startEtcd({
         flags: [`--${experimental}enable-distributed-tracing`, `${flag}-address=${receiver.address}`],
       });
-      scope.defer('etcd', () => etcd.stop());
+      cleanup.defer('etcd', () => etcd.stop());
       const server = await serveTraced({ endpoint: receiver.address, samplingRatePerMillion: million }, { etcd });
-      scope.defer('server', () => server.close());
+      cleanup.defer('server', () => server.close());
       const request = {
         method: 'POST',
         path: '/api/v1/namespaces/default/serviceaccounts',
@@ -41,7 +41,7 @@ describeIf(canTrace, 'etcd', 'this etcd has no tracing', () => {
       expect(span).toMatchObject({ traceId: own?.traceId, kind: 'server', name: 'etcdserverpb.KV/Txn' });
       expect(span.resource['service.name']).toBe('etcd');
     } finally {
-      await scope.close();
+      await cleanup.close();
     }
   });
 });

@@ -43,43 +43,43 @@ let cluster: Cluster;
 let clientLines: readonly TcpProxy[];
 let replicaClients: readonly Client[];
 let clients: readonly Client[];
-const scope = new CleanupStack();
+const cleanup = new CleanupStack();
 
 beforeAll(async () => {
   etcd = await startEtcd({ members: 3 });
-  scope.defer('etcd', () => etcd.stop());
+  cleanup.defer('etcd', () => etcd.stop());
   lines = await Promise.all(etcd.endpoints.map(startProxy));
   cluster = await startCluster({
     replicas: 3,
     etcdMembers: lines.map(({ endpoint }) => endpoint),
     replicaFlags: ['--etcd-compaction-interval=0'],
   });
-  scope.defer('cluster', () => cluster.stop());
+  cleanup.defer('cluster', () => cluster.stop());
   const { front, replicas } = cluster.pids();
   clientLines = await Promise.all(replicas.map(({ url }) => startProxy(url)));
-  for (const line of [...lines, ...clientLines]) scope.defer('line', () => line.close());
+  for (const line of [...lines, ...clientLines]) cleanup.defer('line', () => line.close());
   replicaClients = replicas.map(({ url }) => http1Client(url, cluster));
   clients = [front, ...replicas].flatMap(({ url }) =>
     Array.from({ length: clientsEach }, () => http1Client(url, cluster)),
   );
-  for (const client of [...replicaClients, ...clients]) scope.defer('client', () => client.close());
+  for (const client of [...replicaClients, ...clients]) cleanup.defer('client', () => client.close());
 }, slowTestMs);
 
-afterAll(() => scope.close((what, error) => console.error(what, error)), slowTestMs);
+afterAll(() => cleanup.close((what, error) => console.error(what, error)), slowTestMs);
 
 test(
   'through faults and compactions, watchers receive every event once, in order and with the right content, and lists are never outdated',
   async () => {
     const random = seededRandom(seed);
     const recorder = startRecorder(etcd.endpoints, keyPrefix);
-    scope.defer('recorder', () => recorder.stop());
+    cleanup.defer('recorder', () => recorder.stop());
     const load = mixedLoad(clients, random, { thinkMs });
     await until('a recorded write', () => recorder.revision > 0 || undefined, recoveryMs);
     const compactor = startCompactor(etcd.endpoints, recorder, compactionIntervalMs);
-    scope.defer('compactor', () => compactor.stop());
+    cleanup.defer('compactor', () => compactor.stop());
     const watchers = startWatchers(random, recorder);
     const leave = async (): Promise<void> => void (await Promise.all(watchers.map((watcher) => watcher.stop())));
-    scope.defer('watchers', leave);
+    cleanup.defer('watchers', leave);
     const deliveredEvents = (): number => watchers.reduce((sum, { deliveredEvents }) => sum + deliveredEvents, 0);
     const beganMs = clock.monotonicMs();
     const waitForResponses = async (count: number): Promise<void> => {
@@ -151,7 +151,7 @@ test(
 
 function startWatchers(random: Random, recorder: Recorder): readonly Watcher[] {
   const wires = { 'HTTP/1.1': http1Transport(cluster), 'HTTP/2': http2Transport(cluster) };
-  for (const wire of Object.values(wires)) scope.defer('wire', () => wire.close());
+  for (const wire of Object.values(wires)) cleanup.defer('wire', () => wire.close());
   const { front, replicas } = cluster.pids();
   const urls = {
     replicas: replicas.map(({ url }) => url),

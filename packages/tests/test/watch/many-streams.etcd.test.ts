@@ -17,13 +17,13 @@ const slowTestMs = 180_000;
 const limitMs = 120_000;
 
 const path = '/api/v1/namespaces/many/serviceaccounts';
-const scope = new CleanupStack();
+const cleanup = new CleanupStack();
 let server: TestServer;
 beforeAll(async () => {
   server = await serveKinds(kinds);
-  scope.defer('server', () => server.close());
+  cleanup.defer('server', () => server.close());
 });
-afterAll(() => scope.close());
+afterAll(() => cleanup.close());
 
 test(
   '1,000 watches on 10 connections receive all events, although some of them are not read',
@@ -68,7 +68,7 @@ test(
 /** A connection with Go's flow-control windows: large for the connection, small for each stream. */
 async function openSession(): Promise<ClientHttp2Session> {
   const session = connect(server.url, { ca: server.certificate });
-  scope.defer('session', () => session.destroy());
+  cleanup.defer('session', () => session.destroy());
   await new Promise((settings) => session.once('remoteSettings', settings));
   expect(session.remoteSettings.maxConcurrentStreams).toBe(watchesEach);
   session.setLocalWindowSize(2 ** 30);

@@ -1,0 +1,156 @@
+import { beforeEach, expect } from '@jest/globals';
+import { callUntil, seededRandom } from '@cluster-apiserver/base';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { type JWTHeaderParameters, SignJWT } from 'jose';
+import {
+  type AccountAnswer,
+  createAccountTokenAuthenticator,
+  createKeyFinder,
+  createTokenIssuer,
+  type FoundAccount,
+  requireExistingAccounts,
+  type ServiceAccountKeys,
+  type TokenAuthenticator,
+  TokenRejectedError,
+} from '../../src/index.ts';
+import { ecKey, keysOf, rsaKey } from './keys.ts';
+
+export const call = callUntil(Number.POSITIVE_INFINITY);
+
+export const url = 'https://cluster.example';
+export const nowSeconds = 1_800_000_000;
+export const robot = { namespace: 'team', name: 'robot', uid: 'u-1' };
+/** The claims of the robot's tokens about itself. */
+export const own = { namespace: 'team', serviceaccount: { name: 'robot', uid: 'u-1' } };
+export const pems = { RS256: rsaKey(), ES256: ecKey(), ES384: ecKey('P-384'), ES512: ecKey('P-521') };
+
+/** Accepts the tokens of accounts that exist. */
+export interface AccountTokens extends TokenAuthenticator {
+  readonly clock: FakeClock;
+  keys: ServiceAccountKeys;
+  /** What the next reload of the files finds. */
+  inFiles: ServiceAccountKeys;
+  readonly reloads: number;
+  /** The account in memory. */
+  remembered: FoundAccount | undefined;
+  /** The account in the store. */
+  stored: FoundAccount | undefined;
+  /** How often the store was read. */
+  readonly storeReads: number;
+  /** Accepts the tokens of deleted accounts, too. */
+  readonly signed: TokenAuthenticator<AccountAnswer>;
+  readonly issue: (audiences?: string[], lifetimeSeconds?: number) => Promise<string>;
+  /** A token with these claims and our signature. */
+  readonly signedWith: (claims: object, header?: Partial<JWTHeaderParameters>) => Promise<string>;
+  /** The answer, or the error. A token that waits for the next reload of the files is given the time for it. */
+  readonly answerTo: (token: string, audiences?: readonly string[]) => Promise<unknown>;
+  readonly refusal: (token: string, audiences?: readonly string[]) => Promise<string>;
+}
+
+/** Tokens of the robot, and an authenticator of them for each test. */
+export function useAccountTokens(): AccountTokens {
+  let clock: FakeClock;
+  let keys: ServiceAccountKeys;
+  let inFiles: ServiceAccountKeys;
+  let reloads: number;
+  let remembered: FoundAccount | undefined;
+  let stored: FoundAccount | undefined;
+  let storeReads: number;
+  let signed: TokenAuthenticator<AccountAnswer>;
+  let existing: TokenAuthenticator;
+
+  beforeEach(async () => {
+    clock = fakeClock(nowSeconds * 1000);
+    keys = inFiles = await keysOf(pems.ES256);
+    reloads = storeReads = 0;
+    remembered = stored = { uid: robot.uid, deletedAtMs: undefined };
+    const reload = async (): Promise<void> => {
+      reloads++;
+      await Promise.resolve();
+      keys = inFiles;
+    };
+    signed = createAccountTokenAuthenticator({
+      issuers: [url, 'https://before.example'],
+      audiences: [url, 'api'],
+      keys: createKeyFinder({ keys: () => keys.verifying, reload, clock }),
+      clock,
+    });
+    existing = requireExistingAccounts(
+      signed,
+      async (_, freshly) => {
+        if (freshly) storeReads++;
+        return freshly ? stored : remembered;
+      },
+      clock,
+    );
+  });
+
+  const answerTo: AccountTokens['answerTo'] = async (token, audiences) => {
+    let open = true;
+    const answer = (async () => existing.authenticateToken(token, call, audiences))()
+      .catch((thrown: unknown) => thrown)
+      .finally(() => (open = false));
+    while (open) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (open && clock.waiting > 0) clock.advance(1_000);
+    }
+    return answer;
+  };
+
+  return {
+    get clock() {
+      return clock;
+    },
+    get keys() {
+      return keys;
+    },
+    set keys(next) {
+      keys = next;
+    },
+    get inFiles() {
+      return inFiles;
+    },
+    set inFiles(next) {
+      inFiles = next;
+    },
+    get reloads() {
+      return reloads;
+    },
+    get remembered() {
+      return remembered;
+    },
+    set remembered(account) {
+      remembered = account;
+    },
+    get stored() {
+      return stored;
+    },
+    set stored(account) {
+      stored = account;
+    },
+    get storeReads() {
+      return storeReads;
+    },
+    get signed() {
+      return signed;
+    },
+    authenticateToken: (...given) => existing.authenticateToken(...given),
+    issue: async (audiences = [url], lifetimeSeconds = 600) => {
+      const issuer = createTokenIssuer({ issuer: url, signingKey: () => keys.signing, clock, random: seededRandom(1) });
+      return (await issuer.issue(robot, { audiences, lifetimeSeconds })).token;
+    },
+    signedWith: (claims, header = {}) => {
+      const { alg, kid, key } = keys.signing;
+      const times = { exp: nowSeconds + 600, nbf: nowSeconds, iat: nowSeconds };
+      return new SignJWT({ iss: url, aud: [url], ...times, 'kubernetes.io': own, ...claims })
+        .setProtectedHeader({ alg, kid, ...header })
+        .sign(key);
+    },
+    answerTo,
+    refusal: async (token, audiences) => {
+      const error = await answerTo(token, audiences);
+      expect(error).toBeInstanceOf(TokenRejectedError);
+      return (error as Error).message;
+    },
+  };
+}

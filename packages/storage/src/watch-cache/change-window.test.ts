@@ -1,0 +1,87 @@
+import { expect, test } from '@jest/globals';
+import { seededRandom } from '@cluster-apiserver/base';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { call, collectionsOf, contents, useWatchCache } from '../../test/use-watch-cache.ts';
+import { type Revision, revision } from '../revision.ts';
+
+const cached = useWatchCache();
+
+test('every past state in the window can be read, and found by its index terms', async () => {
+  const [a] = collectionsOf(cached.open());
+  const states = new Map<Revision, string[]>();
+  const model = new Map<string, string>();
+  const random = seededRandom(5);
+  for (let n = 0; n < 300; n++) {
+    const key = String(random.below(20));
+    const gone = model.has(key) && random.below(3) === 0;
+    const at = gone ? await cached.remove(`/r/a/${key}`) : await cached.put(`/r/a/${key}`, `t${n % 7}`);
+    if (gone) model.delete(key);
+    else model.set(key, `t${n % 7}`);
+    states.set(at, [...model].map(([name, text]) => `${name}=${text}`).sort());
+  }
+  await a.waitUntilFresh(undefined, call);
+  for (const [at, state] of states) {
+    expect((await contents(a, at))?.sort()).toEqual(state);
+    for (let term = 0; term < 7; term++) {
+      const found: string[] = [];
+      (await a.viewAt(at))?.terms.get(`t${term}`)?.items.visit('', ({ key, text }) => found.push(`${key}=${text}`) > 0);
+      expect(found.sort()).toEqual(state.filter((item) => item.endsWith(`=t${term}`)));
+    }
+  }
+});
+
+test('changes too old for the window are reported as missing', async () => {
+  const [a] = collectionsOf(cached.open());
+  await a.waitUntilFresh(undefined, call);
+  const begin = a.currentRevision;
+  // Each change has the weight of the previous version, so the first ones are dropped.
+  for (let n = 0; n < 20_000; n++) await cached.put('/r/a/1', `${n}`);
+  await a.waitUntilFresh(undefined, call);
+  expect(a.changesAfter(begin)).toBeUndefined();
+  expect(await a.viewAt(begin)).toBeUndefined();
+  const kept = revision(a.currentRevision - 100);
+  expect(a.changesAfter(kept)?.map(({ revision: at }) => at)).toEqual(
+    Array.from({ length: 100 }, (_, n) => kept + n + 1),
+  );
+});
+
+test('changes are kept for 75 seconds, and longer while they are small', async () => {
+  const clock = fakeClock();
+  const cache = cached.open({ clock });
+  const [a, b] = collectionsOf(cache);
+  await cache.firstLoad;
+  const begin = a.currentRevision;
+  await cached.put('/r/b/1');
+  // Twice of what is kept however old it is.
+  for (let n = 0; n < 4_200; n++) await cached.put('/r/a/1', `${n}`);
+  await a.waitUntilFresh(undefined, call);
+  clock.advance(70_000);
+  expect(a.changesAfter(begin)).toHaveLength(4_200);
+  await cached.put('/r/a/2');
+  await a.waitUntilFresh(undefined, call);
+  clock.advance(15_000);
+  expect(a.changesAfter(begin)).toBeUndefined();
+  expect(a.changesAfter(revision(a.currentRevision - 1_000))).toHaveLength(1_000);
+  expect(b.changesAfter(begin)).toHaveLength(1);
+});
+
+test('a retained view does not change', async () => {
+  const [a] = collectionsOf(cached.open());
+  await cached.put('/r/a/1');
+  await a.waitUntilFresh(undefined, call);
+  const view = a.view();
+  a.retainView(view);
+  await cached.put('/r/a/2');
+  await a.waitUntilFresh(undefined, call);
+  expect(await a.viewAt(view.revision)).toBe(view);
+  expect(await contents(a, view.revision)).toEqual(['1=/r/a/1']);
+});
+
+test('a new replica has the changes just before its start', async () => {
+  const first = await cached.put('/r/a/1', 'one');
+  for (let n = 0; n < 6_000; n++) await cached.put('/r/a/1', `${n}`);
+  const [a] = collectionsOf(cached.open());
+  await a.waitUntilFresh(undefined, call);
+  expect(a.changesAfter(first)).toBeUndefined();
+  expect(a.changesAfter(revision(a.currentRevision - 4_000))).toHaveLength(4_000);
+});

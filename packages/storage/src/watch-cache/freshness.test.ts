@@ -1,0 +1,113 @@
+import { expect, test } from '@jest/globals';
+import { callUntil } from '@cluster-apiserver/base';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { revision } from '../revision.ts';
+import { Freshness } from './freshness.ts';
+
+/** Advances the clock in small steps, with a turn of the event loop after each. */
+async function passing(clock: FakeClock, ms: number): Promise<void> {
+  for (let passedMs = 0; passedMs < ms; passedMs += 50) {
+    await new Promise(setImmediate);
+    clock.advance(50);
+  }
+  await new Promise(setImmediate);
+}
+
+test('a new reader does not fail because others have waited for long', async () => {
+  const clock = fakeClock();
+  const freshness = new Freshness({
+    store: { readLatestRevision: async () => revision(10), requestProgress: () => {}, restartWatches: () => {} },
+    clock,
+  });
+  const later = callUntil(clock.monotonicMs() + 600_000);
+  const failures: string[] = [];
+  const wait = (name: string): void => void freshness.waitForLatest(later).catch(() => failures.push(name));
+  wait('early');
+  await passing(clock, 6_000);
+  wait('late');
+  await passing(clock, 6_000);
+  expect(failures).toEqual(['early']);
+  await passing(clock, 6_000);
+  expect(failures).toEqual(['early', 'late']);
+});
+
+test('each read is observed once, with its waiting time and success', async () => {
+  const clock = fakeClock();
+  let head = 10;
+  const freshness = new Freshness({
+    store: { readLatestRevision: async () => revision(head), requestProgress: () => {}, restartWatches: () => {} },
+    clock,
+  });
+  const observed: string[] = [];
+  const read = (name: string, forMs: number): void =>
+    void freshness
+      .waitForLatest(callUntil(clock.monotonicMs() + forMs), (waitedMs, succeeded) =>
+        observed.push(`${name} ${waitedMs} ${succeeded}`),
+      )
+      .catch(() => {});
+  freshness.setLoaded(revision(10));
+  read('fresh', 600_000);
+  read('fresh and short', 1_000);
+  await passing(clock, 100);
+  head = 11;
+  read('waits', 600_000);
+  read('waits shortly', 200);
+  await passing(clock, 400);
+  expect(freshness.progressAgeMs).toBe(500);
+  freshness.advance(revision(11));
+  expect(freshness.progressAgeMs).toBe(0);
+  head = 12;
+  read('in vain', 600_000);
+  await passing(clock, 12_000);
+  expect(observed).toEqual([
+    'fresh 0 true',
+    'fresh and short 0 true',
+    'waits shortly 200 false',
+    'waits 400 true',
+    expect.stringMatching(/^in vain 10\d\d\d false$/),
+  ]);
+});
+
+test('readers wait while the memory makes slow progress', async () => {
+  const clock = fakeClock();
+  const freshness = new Freshness({
+    store: { readLatestRevision: async () => revision(100), requestProgress: () => {}, restartWatches: () => {} },
+    clock,
+  });
+  let arrived = false;
+  void freshness.waitForLatest(callUntil(clock.monotonicMs() + 600_000)).then(() => {
+    arrived = true;
+  });
+  for (let at = 1; at < 100; at++) {
+    await passing(clock, 1_000);
+    freshness.advance(revision(at));
+  }
+  expect(arrived).toBe(false);
+  freshness.advance(revision(100));
+  await passing(clock, 1);
+  expect(arrived).toBe(true);
+});
+
+test('a stalled watch restarts repeatedly, and reads that may be stale do not wait', async () => {
+  const clock = fakeClock();
+  let reopened = 0;
+  const freshness = new Freshness({
+    store: {
+      readLatestRevision: async () => revision(10),
+      requestProgress: () => {},
+      restartWatches: () => reopened++,
+    },
+    clock,
+    stallMs: 1_000,
+  });
+  freshness.setLoaded(revision(5));
+  void freshness.waitForLatest(callUntil(clock.monotonicMs() + 600_000)).catch(() => {});
+  await passing(clock, 900);
+  expect(reopened).toBe(0);
+  await passing(clock, 400);
+  expect(reopened).toBe(1);
+  await passing(clock, 1_300);
+  expect(reopened).toBe(2);
+  freshness.noteLocalWrite(revision(10));
+  expect(freshness.waitForLocalWrites(callUntil(clock.monotonicMs() + 600_000))).toBeUndefined();
+});

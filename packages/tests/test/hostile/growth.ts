@@ -1,0 +1,91 @@
+import { afterAll, describe, expect, test } from '@jest/globals';
+import type { Kind, KubeObject } from '@cluster-apiserver/model';
+import { StepCounter } from './step-count.ts';
+
+/**
+ * All processing of client input takes time proportional to its size. Each case runs on its worst input and on one
+ * eight times as large, and counts steps, because time depends on the load of the machine.
+ */
+
+// Opened before the code is loaded: V8 does not count blocks of code that it compiled earlier. So the tests take the code
+// from here, and import none themselves.
+const counter = new StepCounter(/\/packages\/(?!tests\/test\/hostile\/step-count)|\/js-yaml\/|\/protobufjs\//);
+export const model = await import('@cluster-apiserver/model');
+export const cel = await import('@cluster-apiserver/expressions');
+export const { runSync } = await import('@cluster-apiserver/base');
+const { kinds } = await import('@cluster-apiserver/kinds');
+
+afterAll(() => counter.close());
+
+const smallest = 400;
+const factor = 8;
+/** Eight times the steps, with room for the logarithm of sorting; quadratic growth takes 64 times. */
+export const growthMax = 12;
+
+const leastSteps = 10;
+
+/** Inputs are created outside of the measurement. */
+export type Case = readonly [what: string, prepare: (n: number) => () => unknown];
+
+export function growth(prepare: Case[1], from = smallest): number {
+  const work = [from, factor * from].map(prepare) as [() => unknown, () => unknown];
+  runIgnoringErrors(work[0]); // warm-up of caches
+  const [small, large] = work.map((run) => counter.steps(() => runIgnoringErrors(run))) as [number, number];
+  // Fewer steps mean that the code under test was not counted.
+  expect(small).toBeGreaterThan(leastSteps);
+  return large / small;
+}
+
+/** An input that is rejected has been read just as far. */
+function runIgnoringErrors(run: () => unknown): void {
+  try {
+    run();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+  }
+}
+
+export const serviceAccount = kinds({ eventLifetimeSeconds: 3600, serviceAccountTokens: undefined }).find(
+  ({ kind }) => kind === 'ServiceAccount',
+) as Kind;
+export const { schema } = serviceAccount;
+
+export const numbers = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
+export const list = (n: number, item: (i: number) => string): string => numbers(n).map(item).join(',');
+export const mapOf = <T>(n: number, key: (i: number) => string, value: (i: number) => T): Record<string, T> =>
+  Object.fromEntries(numbers(n).map((i) => [key(i), value(i)]));
+
+export const account = (metadata: object, more: object = {}): KubeObject => ({
+  kind: 'ServiceAccount',
+  apiVersion: 'v1',
+  metadata: { name: 'a', namespace: 'b', uid: 'u', ...metadata },
+  ...more,
+});
+export const secrets = (n: number, from = 0): object[] => numbers(n).map((i) => ({ name: `s${from + i}` }));
+export const ownedEntries = (n: number, perEntry = 1): object[] =>
+  numbers(n).map((i) => ({
+    manager: `m${i}`,
+    operation: i % 2 ? 'Apply' : 'Update',
+    apiVersion: 'v1',
+    time: '2026-01-01T00:00:00Z',
+    fieldsType: 'FieldsV1',
+    fieldsV1: {
+      'f:secrets': mapOf(
+        perEntry,
+        (k) => `k:{"name":"s${i + k}"}`,
+        () => ({ '.': {} }),
+      ),
+    },
+  }));
+export function nested(n: number): object[] {
+  return [{ ...ownedEntries(1)[0], fieldsV1: JSON.parse(`${'{"f:a":'.repeat(n)}{}${'}'.repeat(n)}`) as object }];
+}
+
+/** Each case takes time proportional to its input. */
+export function testGrowth(groups: Readonly<Record<string, readonly Case[]>>): void {
+  describe.each(Object.keys(groups))('%s', (group) => {
+    test.each(groups[group] as Case[])('%s: takes time proportional to the input', (_, prepare) => {
+      expect(growth(prepare)).toBeLessThan(growthMax);
+    });
+  });
+}
