@@ -16,10 +16,10 @@ const programOf = (name) => path.join(homeOf(name), name);
 
 /**
  * Finds Helm, kubeconform and the schemas for the chart tests. A first build takes minutes, so only `npm run chart`
- * builds. Returns the reason if something is missing.
+ * builds. HELM_BIN names another Helm, such as version 3. Returns the reason if something is missing.
  */
 export function provisionChartTools(tools, { build = false } = {}) {
-  const helm = programOf('helm');
+  const helm = process.env.HELM_BIN ?? programOf('helm');
   const kubeconform = programOf('kubeconform');
   const schemas = schemasOf();
   const missing = () => [helm, kubeconform, schemas].filter((file) => !fs.existsSync(file));
@@ -27,16 +27,20 @@ export function provisionChartTools(tools, { build = false } = {}) {
   if (!build) return { reason: 'helm and kubeconform are missing; build them with npm run chart' };
   if (!outputOf('go', ['version'])) return { reason: 'building helm and kubeconform requires go on the PATH' };
   fs.mkdirSync(cache, { recursive: true });
-  for (const work of [() => install('helm'), () => install('kubeconform'), () => convertSchemas(tools)]) {
+  for (const work of [
+    () => install('helm', helm),
+    () => install('kubeconform', kubeconform),
+    () => convertSchemas(tools),
+  ]) {
     const reason = work();
     if (reason) return { reason };
   }
   return { helm, kubeconform, schemas };
 }
 
-function install(name) {
-  const program = programOf(name);
+function install(name, program) {
   if (fs.existsSync(program)) return undefined;
+  if (program !== programOf(name)) return `${program} does not exist`;
   const { module, version } = modules[name];
   console.log(`Building ${name} ${version} …`);
   const { ok, output } = step('go', ['install', '-trimpath', '-ldflags=-s -w', `${module}@${version}`], {
@@ -58,7 +62,7 @@ const schemaSources = [
   },
 ];
 const schemaVersion = schemaSources.map(({ version }) => version).join('-');
-const schemasOf = () => path.join(cache, `kubernetes-schemas-${schemaVersion}`);
+const schemasOf = () => path.join(cache, `chart-schemas-${schemaVersion}`);
 
 function convertSchemas({ node }) {
   const schemas = schemasOf();

@@ -8,13 +8,16 @@ import { describeIf } from '../describe-if.ts';
 
 const helmProgram = process.env.HELM_MISSING === undefined ? process.env.HELM_BIN : undefined;
 const kubeconformProgram = process.env.KUBECONFORM_BIN;
-const schemas = process.env.KUBERNETES_SCHEMAS;
+/** JSON schemas by API group; `definitions` contains the CustomResourceDefinitions. */
+export const schemas = process.env.KUBERNETES_SCHEMAS;
 
 const reason = process.env.HELM_MISSING ?? 'no HELM_BIN names a helm';
 
+export const hasHelm = helmProgram !== undefined;
+
 /** A group of tests that is skipped without Helm. `npm test` prints the number of skipped tests. */
 export function describeWithHelm(name: string, tests: () => void): void {
-  describeIf(helmProgram !== undefined, name, reason, tests);
+  describeIf(hasHelm, name, reason, tests);
 }
 
 export interface CommandResult {

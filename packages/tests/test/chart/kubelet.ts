@@ -48,8 +48,7 @@ export function startContainer(options: ContainerOptions): RunningContainer {
     const source = pod.spec.volumes?.find((volume) => volume.name === name)?.projected?.sources;
     return { mountPath, folder: path.join(directory, name), source };
   });
-  const replaceMountPaths = (text: string): string =>
-    mounts.reduce((all, { mountPath, folder }) => all.replaceAll(mountPath, folder), text);
+  const replaceMountPaths = (text: string): string => replaceOnce(text, mounts);
   const mount = (objects: readonly Manifest[]): void => {
     for (const { folder, source } of mounts) {
       fs.mkdirSync(folder, { recursive: true });
@@ -63,11 +62,13 @@ export function startContainer(options: ContainerOptions): RunningContainer {
     const reached = options.addresses.reduce((all, [inCluster, local]) => all.replaceAll(inCluster, local), named);
     return replaceMountPaths(reached);
   };
-  const [command = '', ...words] = [...(container.command ?? entryPoint), ...(container.args ?? [])].map(here);
+  // The entry point is of this machine already.
+  const words = [...(container.command?.map(here) ?? entryPoint), ...(container.args ?? []).map(here)];
+  const [command = '', ...args] = words;
   const variables = (container.env ?? []).flatMap(({ name, value }) =>
     value === undefined ? [] : [[name, here(value)]],
   );
-  const child = spawn(programs[command] ?? command, words, {
+  const child = spawn(programs[command] ?? command, args, {
     cwd: directory,
     env: { PATH: process.env.PATH, ...Object.fromEntries(variables) },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -93,6 +94,14 @@ export function startContainer(options: ContainerOptions): RunningContainer {
     },
     exited,
   };
+}
+
+/** Replaces mount paths in one pass: the local folders may themselves be beneath a mount path such as /tmp. */
+function replaceOnce(text: string, mounts: readonly { readonly mountPath: string; readonly folder: string }[]): string {
+  if (mounts.length === 0) return text;
+  const longestFirst = mounts.map(({ mountPath }) => mountPath).sort((a, b) => b.length - a.length);
+  const mountPaths = new RegExp(`(?:${longestFirst.map(RegExp.escape).join('|')})(?![\\w.-])`, 'g');
+  return text.replace(mountPaths, (found) => mounts.find(({ mountPath }) => mountPath === found)?.folder ?? found);
 }
 
 // An interrupted test run leaves no process behind.

@@ -1,5 +1,5 @@
-// Converts OpenAPI documents and CustomResourceDefinitions to JSON schemas for kubeconform: node --conditions=source
-// packages/tests/test/chart/write-schemas.ts TARGET SOURCE…
+// Converts OpenAPI documents and CustomResourceDefinitions to JSON schemas for kubeconform, and the definitions to JSON:
+// node --conditions=source packages/tests/test/chart/write-schemas.ts TARGET SOURCE…
 import fs from 'node:fs';
 import path from 'node:path';
 import { isMap, readYaml, type Value } from './chart-files.ts';
@@ -51,13 +51,21 @@ function collect(name: string, definitions: Fields, needed: Set<string>): void {
 
 function writeDefinition(document: Value): void {
   if (!isMap(document) || document.kind !== 'CustomResourceDefinition') return;
-  const { spec } = document as unknown as { spec: DefinitionSpec }; // a CustomResourceDefinition
+  const { metadata, spec } = document as unknown as Definition; // its kind says so
+  const definitions = path.join(target as string, 'definitions');
+  fs.mkdirSync(definitions, { recursive: true });
+  fs.writeFileSync(path.join(definitions, `${metadata.name}.json`), JSON.stringify(document));
   for (const { name, schema } of spec.versions) {
     const root = schema.openAPIV3Schema as { properties: Fields };
     const any = { type: 'object' }; // the definition has no details
     const properties = { ...root.properties, apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: any };
     write(spec.names.kind, spec.group, name, strict({ ...root, properties }));
   }
+}
+
+interface Definition {
+  readonly metadata: { readonly name: string };
+  readonly spec: DefinitionSpec;
 }
 
 interface DefinitionSpec {

@@ -1,0 +1,107 @@
+/** A real kube-apiserver on an etcd of its own, without nodes and controllers. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import https from 'node:https';
+import os from 'node:os';
+import path from 'node:path';
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { CleanupStack } from '@cluster-apiserver/base';
+import { freePorts, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { until } from '@cluster-apiserver/testkit/until';
+
+export const kubeApiserverProgram = process.env.KUBE_APISERVER_BIN;
+
+export interface KubeApiserver {
+  request(method: string, path: string, body?: object): Promise<KubeResponse>;
+  stop(): Promise<void>;
+}
+
+export interface KubeResponse {
+  readonly status: number;
+  readonly warnings: string;
+  readonly body: string;
+}
+
+const token = 'administrator';
+const startMaxMs = 120_000;
+
+export async function startKubeApiserver(): Promise<KubeApiserver> {
+  const scope = new CleanupStack();
+  const stop = (): Promise<void> => scope.close((what, error) => console.error(what, error));
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'kube-apiserver-'));
+  scope.defer('files', () => fs.rmSync(home, { recursive: true, force: true }));
+  const etcd = await startEtcd();
+  scope.defer('etcd', () => etcd.stop());
+  const [port] = await freePorts(1);
+  const child = spawn(kubeApiserverProgram ?? '', flagsFor(home, etcd.endpoints, port), {
+    stdio: ['ignore', 'ignore', fs.openSync(path.join(home, 'log'), 'w')],
+  });
+  scope.defer('kube-apiserver', () => end(child));
+  const certificate = path.join(home, 'apiserver.crt');
+  const request: KubeApiserver['request'] = (method, target, body) =>
+    send(`https://127.0.0.1:${port}${target}`, method, fs.readFileSync(certificate), body);
+  const isReady = async (): Promise<true | undefined> => {
+    if (child.exitCode !== null) throw new Error(fs.readFileSync(path.join(home, 'log'), 'utf8').slice(-2_000));
+    if (!fs.existsSync(certificate)) return undefined;
+    const response = await request('GET', '/readyz').catch(() => undefined); // it does not listen yet
+    return response?.status === 200 ? true : undefined;
+  };
+  try {
+    await until('kube-apiserver', isReady, startMaxMs);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { request, stop };
+}
+
+function flagsFor(home: string, endpoints: readonly string[], port: number | undefined): readonly string[] {
+  const write = (name: string, content: string): string => {
+    const file = path.join(home, name);
+    fs.writeFileSync(file, content);
+    return file;
+  };
+  const { privateKey } = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+  });
+  const key = write('service-accounts.key', privateKey);
+  return [
+    `--etcd-servers=${endpoints.join()}`,
+    '--bind-address=127.0.0.1',
+    `--secure-port=${port}`,
+    `--cert-dir=${home}`,
+    `--token-auth-file=${write('tokens.csv', `${token},admin,,system:masters\n`)}`,
+    '--service-account-issuer=https://kubernetes.default.svc',
+    `--service-account-key-file=${key}`,
+    `--service-account-signing-key-file=${key}`,
+    '--service-cluster-ip-range=10.96.0.0/16',
+    '--authorization-mode=RBAC',
+    '--endpoint-reconciler-type=none',
+    // No controller creates the ServiceAccount `default` of a namespace.
+    '--disable-admission-plugins=ServiceAccount',
+  ];
+}
+
+async function send(url: string, method: string, ca: Buffer, body?: object): Promise<KubeResponse> {
+  const type = method === 'PATCH' ? 'application/apply-patch+yaml' : 'application/json';
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': type }) };
+    const request = https.request(url, { method, ca, headers, agent: false }, resolve);
+    request.on('error', reject);
+    request.end(body && JSON.stringify(body));
+  });
+  const { statusCode: status = 0, headers } = response;
+  return { status, warnings: String(headers.warning ?? ''), body: await text(response) };
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
