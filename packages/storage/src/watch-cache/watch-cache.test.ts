@@ -326,6 +326,17 @@ test('a replica that starts without a store reports it once, however often it re
   expect(reports.map(({ type }) => type)).toEqual(['lost', 'loaded']);
 });
 
+test('a load takes as long as the pages of a slow store need', async () => {
+  const deadlines: number[] = [];
+  const list: Store['list'] = (range, listCall) => {
+    deadlines.push(listCall.deadlineMs);
+    return memory.list(range, listCall);
+  };
+  await put('/r/a/1');
+  await open({ ...memory, list })[0].waitUntilFresh(undefined, call);
+  expect(deadlines).toEqual([Number.POSITIVE_INFINITY]);
+});
+
 test('after a lost watch it reloads, reports it, and does not go back in time', async () => {
   const store = disturbed();
   const [a] = open(store);
