@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { repetitions } from '@cluster-apiserver/testkit/soak';
+import { repetitions, soaking } from '@cluster-apiserver/testkit/soak';
 import type { Connection, StreamListener } from '../src/etcd/http2/connection.ts';
 import { connectNatively } from '../src/etcd/http2/native-connection.ts';
 import { runFrameSequence } from './frame-sequences.ts';
@@ -17,9 +17,8 @@ function firstFault(sequences: number, connecting?: typeof connectNatively): str
   return undefined;
 }
 
-// A million of them: node --conditions=source packages/storage/fuzz/main.ts
-const sequences = repetitions({ ci: 500, soak: 20_000 });
-const patienceMs = 300_000;
+const sequences = repetitions({ ci: 500, soak: 1_000_000 });
+const patienceMs = soaking ? 7_200_000 : 300_000;
 
 test(
   'whatever frames come in whatever order, calls end once and rightly, and the rules are kept',

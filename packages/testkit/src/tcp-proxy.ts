@@ -1,4 +1,4 @@
-/** A proxy in front of a member that can disconnect, stop forwarding, delay, and drop responses. */
+/** A proxy in front of a member that can disconnect, stop forwarding, delay, slow down, and drop responses. */
 import { createServer, connect as dial, type Socket } from 'node:net';
 import { boundPort } from './bound-port.ts';
 
@@ -12,6 +12,8 @@ export interface TcpProxy {
   dropResponses: boolean;
   /** Delays responses. */
   delayMs: number;
+  /** The rate of responses on each connection; undefined for no limit. */
+  bytesPerSecond: number | undefined;
   /** Forwards nothing in either direction. New connections are accepted. */
   silent: boolean;
   /** Closes all connections now. */
@@ -44,6 +46,10 @@ export async function startProxy(target: string): Promise<TcpProxy> {
     });
     far.on('data', (piece) => {
       if (proxy.silent || proxy.dropResponses) return;
+      if (proxy.bytesPerSecond !== undefined) {
+        far.pause();
+        setTimeout(() => far.resume(), (piece.length / proxy.bytesPerSecond) * 1_000);
+      }
       returnedBytes += piece.length;
       const returned = returnedBytes;
       const pass = (): void => {
@@ -66,6 +72,7 @@ export async function startProxy(target: string): Promise<TcpProxy> {
     cutAfterBytes: undefined,
     dropResponses: false,
     delayMs: 0,
+    bytesPerSecond: undefined,
     silent: false,
     cut,
     close: async () => {

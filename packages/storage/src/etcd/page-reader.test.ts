@@ -37,8 +37,14 @@ interface Fixture {
   readonly readAtRequest: readonly number[];
 }
 
+interface Etcd {
+  /** The largest response. */
+  readonly responseBytes?: number;
+  readonly msPerKey?: number;
+}
+
 /** Reading a value takes a tenth of a millisecond, and all responses that were requested in one turn arrive together. */
-function open(keys: number, responseBytes = Number.POSITIVE_INFINITY): Fixture {
+function open(keys: number, { responseBytes = Number.POSITIVE_INFINITY, msPerKey = 0 }: Etcd = {}): Fixture {
   let ms = 0;
   let read = 0;
   let steps = 0;
@@ -47,12 +53,14 @@ function open(keys: number, responseBytes = Number.POSITIVE_INFINITY): Fixture {
   const readAtRequest: number[] = [];
   const client = {
     clock: { ...systemClock, monotonicMs: () => ms },
+    electionTimeoutMs: 1_000,
     history: { number: 1, noteValue: () => {} },
     call: async (_: unknown, request: RangeRequest) => {
       requests.push(request);
       readAtRequest.push(read);
       await new Promise(setImmediate);
       const page = pageOf(request, keys);
+      ms += page.size * msPerKey;
       if (page.message.length > responseBytes) throw new MessageTooLargeError(page.message.length, responseBytes);
       return page;
     },
@@ -103,12 +111,22 @@ test('pages of many readers that arrive in one turn of the event loop are read i
 });
 
 test('a page that would be too large is read with fewer keys, down to one', async () => {
-  const { list } = open(60, 600);
+  const { list } = open(60, { responseBytes: 600 });
   const { entries, remaining } = await list();
   expect(entries.map(({ key }) => key)).toEqual(Array.from({ length: 60 }, (_, n) => keyOf(n)));
   expect(remaining).toBe(0);
 });
 
 test('a single value that is too large fails the list', async () => {
-  await expect(open(1, 100).list()).rejects.toThrow(MessageTooLargeError);
+  await expect(open(1, { responseBytes: 100 }).list()).rejects.toThrow(MessageTooLargeError);
+});
+
+test('pages of a slow etcd have so few keys that one arrives within a third of an election timeout', async () => {
+  const { list, requests } = open(1_000, { msPerKey: 2 });
+  const { entries } = await list();
+  expect(entries).toHaveLength(1_000);
+  const [first, ...others] = requests.map(({ limit }) => limit);
+  expect(first).toBe(100);
+  expect(Math.max(...others.map(Number))).toBeLessThanOrEqual(1_000 / 3 / 2);
+  expect(others.length).toBeLessThan(8);
 });

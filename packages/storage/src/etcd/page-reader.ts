@@ -8,7 +8,7 @@ import { MessageTooLargeError } from './grpc-frames.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import type { EtcdCall } from './retrying-call.ts';
 import { awaitBeforeDeadline, type EntryReader } from './values.ts';
-import { type RangePage, type RangeRequest, rangePage, valuesOfPage } from './wire/key-value.ts';
+import { type PageRequest, type RangePage, rangePage, valuesOfPage } from './wire/key-value.ts';
 
 /** The first page of a list. The size of its values determines the size of the next page. */
 const firstPageKeys = 100;
@@ -20,12 +20,16 @@ const firstPageKeys = 100;
 const pageBytes = 8 * 1024 * 1024;
 const pageKeysMax = 10_000;
 
+/** A page should take less than the timeout of an attempt, which is 0.45 election timeouts. */
+const pageElectionTimeouts = 1 / 3;
+
 /** Longer than a KMS plugin needs for the keys of a page. Slower values are deferred. */
 const listKeyTimeoutMs = 1_000;
 
 /**
  * Reads pages at the revision of the first one, until the limit or the end. etcd reads a page while the one before is
- * decrypted. A continued list starts with the page size that the list before it has found.
+ * decrypted. A continued list starts with the page size that the list before it has found. If etcd or the network is
+ * slow, pages become small enough for one attempt each: larger ones would be requested again and again, in vain.
  */
 export function createPageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
   let lastList: { readonly prefix: string; readonly pageKeys: number } | undefined;
@@ -42,8 +46,9 @@ export function createPageReader(client: EtcdClient, reader: EntryReader): Store
     const end = prefixEnd(requested.prefix);
     // A list must not mix two histories.
     const inHistory: EtcdCall = { ...detach(call), historyNumber: client.history.number };
-    const requestPage = (after: string | undefined, limit: number, at: Revision | undefined): Promise<RangePage> => {
-      const page = readPage(client, { key: rangeStart(requested.prefix, after), end, limit, revision: at }, inHistory);
+    const requestPage = (after: string | undefined, limit: number, at: Revision | undefined): Promise<TimedPage> => {
+      const request = { key: rangeStart(requested.prefix, after), end, limit, revision: at };
+      const page = readTimedPage(client, request, inHistory);
       page.catch(() => {}); // the error is thrown where the page is awaited, unless the list has failed before
       return page;
     };
@@ -52,16 +57,16 @@ export function createPageReader(client: EtcdClient, reader: EntryReader): Store
     let pageKeys =
       requested.after !== undefined && lastList?.prefix === requested.prefix ? lastList.pageKeys : firstPageKeys;
     let at = requested.revision;
-    let next: Promise<RangePage> | undefined = requestPage(requested.after, Math.min(pageKeys, missing), at);
+    let next: Promise<TimedPage> | undefined = requestPage(requested.after, Math.min(pageKeys, missing), at);
     for (;;) {
       throwIfAborted(call);
-      const page: RangePage = await next;
+      const { page, tookMs }: TimedPage = await next;
       at ??= revision(page.header.revision);
       const remaining = page.count - page.size;
       missing -= page.size;
       next = undefined;
       if (page.last) {
-        pageKeys = nextPageKeys(page.message.length / page.size);
+        pageKeys = nextPageKeys(page, tookMs, client.electionTimeoutMs * pageElectionTimeouts);
         lastList = { prefix: requested.prefix, pageKeys };
         if (remaining > 0 && missing > 0) next = requestPage(page.last.key, Math.min(pageKeys, missing), at);
       }
@@ -76,7 +81,16 @@ export function createPageReader(client: EtcdClient, reader: EntryReader): Store
   };
 }
 
-type PageRequest = RangeRequest & { readonly limit: number };
+interface TimedPage {
+  readonly page: RangePage;
+  readonly tookMs: number;
+}
+
+async function readTimedPage(client: EtcdClient, request: PageRequest, call: EtcdCall): Promise<TimedPage> {
+  const startedMs = client.clock.monotonicMs();
+  const page = await readPage(client, request, call);
+  return { page, tookMs: client.clock.monotonicMs() - startedMs };
+}
 
 const isResolved = (entry: Entry | Promise<Entry>): entry is Entry => !(entry instanceof Promise);
 
@@ -96,5 +110,8 @@ async function readPage(client: EtcdClient, request: PageRequest, call: EtcdCall
   }
 }
 
-const nextPageKeys = (bytesPerKey: number): number =>
-  Math.max(1, Math.min(pageKeysMax, Math.floor(pageBytes / bytesPerKey)));
+function nextPageKeys({ message, size }: RangePage, tookMs: number, targetMs: number): number {
+  const keysOfBytes = (size * pageBytes) / message.length;
+  const keysOfTime = (size * targetMs) / Math.max(tookMs, 1);
+  return Math.max(1, Math.min(pageKeysMax, Math.floor(keysOfBytes), Math.floor(keysOfTime)));
+}

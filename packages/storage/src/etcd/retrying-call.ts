@@ -85,7 +85,7 @@ const overloadPauseMs = 50;
 export class RetryingCall<Request, Response> {
   readonly #shared: CallDependencies;
   readonly #rpc: Rpc<Request, Response>;
-  readonly #request: Request;
+  #request: Request;
   readonly #call: EtcdCall;
   /** Of this kind of request. */
   readonly #timeout: AdaptiveTimeout;
@@ -115,7 +115,7 @@ export class RetryingCall<Request, Response> {
   async run(): Promise<Response> {
     const { outage, stallAwareClock, members, verification, history, lateResponseMs } = this.#shared;
     if (outage.isActive) await this.#waitForOutage();
-    const message = this.#rpc.encode(this.#request);
+    let message = this.#rpc.encode(this.#request);
     for (; ; this.#attempt++) {
       const beganMs = stallAwareClock.nowMs();
       const leftMs = this.#requireTimeLeft(beganMs);
@@ -150,6 +150,10 @@ export class RetryingCall<Request, Response> {
         if (!(error instanceof EtcdFault)) throw error;
         stallAwareClock.noteTimerFired(beganMs + timeoutMs);
         const pauseMs = this.#handleFault(member, error, isSent);
+        if (isSent && error.kind === 'lost' && this.#rpc.reduce) {
+          this.#request = this.#rpc.reduce(this.#request);
+          message = this.#rpc.encode(this.#request);
+        }
         if (pauseMs > 0) await stallAwareClock.sleep(pauseMs);
       }
     }

@@ -87,7 +87,7 @@ describe('with any number of objects and changes, one turn of the event loop doe
     expect(stepsMax).toBeLessThan(stepsPerTurnMax);
   });
 
-  test('of reads of past states, from cached.memory and from the store', async () => {
+  test('of reads of past states, from memory and from the store', async () => {
     const a = await open();
     const at: Revision[] = [];
     for (let n = 0; n < 3; n++) {

@@ -8,6 +8,7 @@ import type { CatchUpReader } from './catch-up-reader.ts';
 import type { ReadObserver } from './fresh-reader.ts';
 import type { Freshness } from './freshness.ts';
 import { RetainedViews } from './retained-views.ts';
+import { LargeList } from './large-list.ts';
 import { LargeMap } from './large-map.ts';
 import type { Keyed } from './sorted-set.ts';
 import { emptyView, type TermsOf, type View, buildView, withChange, withoutChanges } from './view.ts';
@@ -342,7 +343,7 @@ export class Collection<Item extends CacheItem> {
    * publishes the new state.
    */
   reload(): { add(entry: Entry): void; prepare(revision: Revision): SyncTask<() => void> } {
-    const items: Item[] = [];
+    const items = new LargeList<Item>();
     const itemsByKey = new LargeMap<Item>();
     return {
       add: (entry) => {
@@ -354,7 +355,7 @@ export class Collection<Item extends CacheItem> {
     };
   }
 
-  *#prepare(items: readonly Item[], itemsByKey: LargeMap<Item>, revision: Revision): SyncTask<() => void> {
+  *#prepare(items: LargeList<Item>, itemsByKey: LargeMap<Item>, revision: Revision): SyncTask<() => void> {
     const view = yield* buildView(items, this.descriptor.termsOf, revision);
     return () => {
       this.#initializations++;

@@ -5,7 +5,9 @@ import type { CacheItem, Collection } from './collection.ts';
 
 /** As kube-apiserver loads its caches. More round trips cost etcd much more time. */
 const pageKeys = 10_000;
-export const pageTimeoutMs = 30_000;
+
+/** A slow store may take minutes for many objects. It fails when it makes no progress, however long the load takes. */
+const untilLoaded = callUntil(Number.POSITIVE_INFINITY);
 
 export interface LoadOptions<Item extends CacheItem> {
   readonly store: Store;
@@ -32,10 +34,7 @@ export async function loadCollections<Item extends CacheItem>(
 ): Promise<Loaded> {
   const reloads = new Map(collections.map((collection) => [collection, collection.reload()]));
   const readPage = (after: string | undefined, revision: Revision | undefined): Promise<Snapshot> => {
-    const page = store.list(
-      { prefix, after, limit: pageKeys, revision, slowKeys: 'defer' },
-      callUntil(clock.monotonicMs() + pageTimeoutMs),
-    );
+    const page = store.list({ prefix, after, limit: pageKeys, revision, slowKeys: 'defer' }, untilLoaded);
     page.catch(() => {}); // the error is thrown where the page is awaited, unless the load has ended before
     return page;
   };

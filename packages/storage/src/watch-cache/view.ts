@@ -1,5 +1,6 @@
 import { requireValue, type SyncTask } from '@cluster-apiserver/base';
 import type { Revision } from '../revision.ts';
+import { chunkItems, LargeList } from './large-list.ts';
 import { LargeMap } from './large-map.ts';
 import { type Keyed, SortedSet } from './sorted-set.ts';
 import type { ItemChange } from './change-window.ts';
@@ -30,16 +31,17 @@ export function* buildView<Item extends Keyed>(
   termsOf: TermsOf<Item>,
   revision: Revision,
 ): SyncTask<View<Item>> {
-  const byTerm = new LargeMap<Item[]>();
+  const byTerm = new LargeMap<Item[] | LargeList<Item>>();
   for (const item of items) {
     for (const term of termsOf(item)) {
       const found = byTerm.get(term);
-      if (found) found.push(item);
-      else byTerm.set(term, [item]);
+      if (!found) byTerm.set(term, [item]);
+      else if (found instanceof LargeList || found.length < chunkItems) found.push(item);
+      else byTerm.set(term, withItem(found, item));
     }
     yield;
   }
-  const terms: Term<Item>[] = [];
+  const terms = new LargeList<Term<Item>>();
   for (const [key, found] of byTerm) {
     terms.push({ key, items: yield* SortedSet.steps(found) });
     yield;
@@ -51,39 +53,46 @@ export function* buildView<Item extends Keyed>(
   };
 }
 
+/** Most terms have few items, so they begin with an array. */
+function withItem<Item>(found: Item[], item: Item): LargeList<Item> {
+  const list = new LargeList(found);
+  list.push(item);
+  return list;
+}
+
 /** How many are sorted in one step. */
 const sortedPerStep = 256;
 
 /** Merge sort by key, in small steps. */
-function* sort<T extends Keyed>(all: readonly T[]): SyncTask<readonly T[]> {
-  let sorted: T[][] = [];
-  for (let at = 0; at < all.length; at += sortedPerStep) {
-    sorted.push(all.slice(at, at + sortedPerStep).sort((one, other) => (one.key < other.key ? -1 : 1)));
+function* sort<T extends Keyed>(all: LargeList<T>): SyncTask<LargeList<T>> {
+  let sorted: LargeList<T>[] = [];
+  for (let start = 0; start < all.size; start += sortedPerStep) {
+    const some: T[] = [];
+    for (let at = start; at < Math.min(start + sortedPerStep, all.size); at++) some.push(requireValue(all.at(at)));
+    sorted.push(new LargeList(some.sort((one, other) => (one.key < other.key ? -1 : 1))));
     yield;
   }
   while (sorted.length > 1) {
-    const merged: T[][] = [];
-    for (let at = 0; at < sorted.length; at += 2) merged.push(yield* merge(sorted[at] ?? [], sorted[at + 1] ?? []));
+    const merged: LargeList<T>[] = [];
+    for (let at = 0; at < sorted.length; at += 2) merged.push(yield* merge(requireValue(sorted[at]), sorted[at + 1]));
     sorted = merged;
   }
-  return sorted[0] ?? [];
+  return sorted[0] ?? all;
 }
 
-function* merge<T extends Keyed>(ones: T[], others: readonly T[]): SyncTask<T[]> {
-  if (others.length === 0) return ones;
-  const merged: T[] = [];
-  let at = 0;
-  for (const other of others) {
-    for (let one = ones[at]; one && one.key < other.key; one = ones[++at]) {
-      merged.push(one);
-      if (merged.length % sortedPerStep === 0) yield;
-    }
-    merged.push(other);
-    if (merged.length % sortedPerStep === 0) yield;
-  }
-  for (; at < ones.length; at++) {
-    merged.push(requireValue(ones[at]));
-    if (merged.length % sortedPerStep === 0) yield;
+function* merge<T extends Keyed>(ones: LargeList<T>, others: LargeList<T> | undefined): SyncTask<LargeList<T>> {
+  if (!others) return ones;
+  const merged = new LargeList<T>();
+  let oneAt = 0;
+  let otherAt = 0;
+  while (merged.size < ones.size + others.size) {
+    const one = ones.at(oneAt);
+    const other = others.at(otherAt);
+    const isOneNext = one !== undefined && (other === undefined || one.key < other.key);
+    merged.push(requireValue(isOneNext ? one : other));
+    if (isOneNext) oneAt++;
+    else otherAt++;
+    if (merged.size % sortedPerStep === 0) yield;
   }
   return merged;
 }

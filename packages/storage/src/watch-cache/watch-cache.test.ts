@@ -168,7 +168,7 @@ test('a subscriber gets every change in order, with the previous version', async
   expect(told).toEqual(['1: - to one', '1: one to two', '1: two to -']);
 });
 
-test('a replica that starts without a store cached.reports it once, however often it retries', async () => {
+test('a replica that starts without a store reports it once, however often it retries', async () => {
   let attempts = 0;
   const failing: Store = {
     ...cached.memory,
@@ -183,7 +183,19 @@ test('a replica that starts without a store cached.reports it once, however ofte
   expect(cached.reports.map(({ type }) => type)).toEqual(['lost', 'loaded']);
 });
 
-test('after a lost watch it reloads, cached.reports it, and does not go back in time', async () => {
+test('a load takes as long as the pages of a slow store need', async () => {
+  const deadlines: number[] = [];
+  const list: Store['list'] = (range, listCall) => {
+    deadlines.push(listCall.deadlineMs);
+    return cached.memory.list(range, listCall);
+  };
+  await cached.put('/r/a/1');
+  const [a] = collectionsOf(cached.open({ store: { ...cached.memory, list } }));
+  await a.waitUntilFresh(undefined, call);
+  expect(deadlines).toEqual([Number.POSITIVE_INFINITY]);
+});
+
+test('after a lost watch it reloads, reports it, and does not go back in time', async () => {
   const store = disturbed();
   const [a] = collectionsOf(cached.open({ store }));
   await cached.put('/r/a/1', 'one');

@@ -10,7 +10,7 @@ import { type Revision, revision } from '../revision.ts';
 import type { ChangeSet, Store } from '../store.ts';
 import { type CacheItem, Collection, type CollectionDescriptor } from './collection.ts';
 import { Freshness } from './freshness.ts';
-import { loadCollections, pageTimeoutMs } from './load-collections.ts';
+import { loadCollections } from './load-collections.ts';
 import { UnreadableEntries } from './unreadable-entries.ts';
 
 export interface WatchCacheOptions<Item extends CacheItem> {
@@ -58,6 +58,7 @@ export interface WatchCache<Item extends CacheItem> {
  */
 const historyRevisions = 5_000;
 
+const latestRevisionTimeoutMs = 30_000;
 const restartFirstMs = 20;
 const restartMaxMs = 5_000;
 
@@ -119,7 +120,7 @@ export function openWatchCache<Item extends CacheItem>(options: WatchCacheOption
 
   /** Loads a past state if the store still has it, else the present one. */
   const loadWithHistory = async (ended: AbortSignal): Promise<Revision> => {
-    const latest = await store.readLatestRevision(callUntil(clock.monotonicMs() + pageTimeoutMs));
+    const latest = await store.readLatestRevision(callUntil(clock.monotonicMs() + latestRevisionTimeoutMs));
     const past = latest - historyRevisions;
     // The cache never goes back behind a state that it has served.
     if (past <= Math.max(1, freshness.currentRevision, historyStart)) return load(undefined, ended);

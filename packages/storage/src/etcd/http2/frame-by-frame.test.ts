@@ -124,6 +124,17 @@ test('GOAWAY during two large requests: the one it includes is finished, the oth
   expect(peer.closed).toBe(true);
 });
 
+test('the code and the text of GOAWAY are in the errors of the streams that it ends, and of those that the end of the connection ends', () => {
+  const { peer, connection } = byHand();
+  const [first, second] = [watched(connection, Buffer.alloc(10)), watched(connection, Buffer.alloc(10))];
+  peer.turn();
+  const payload = Buffer.concat([Buffer.from([0, 0, 0, 1, 0, 0, 0, 11]), Buffer.from('too_many_pings')]);
+  peer.send(frame(frameTypes.goAway, 0, 0, payload));
+  connection.destroy();
+  const reason = 'the peer sent GOAWAY with code 11 and "too_many_pings"';
+  expect([first.kinds, second.kinds]).toEqual([[`lost: ${reason}`], [`unsent: ${reason}`]]);
+});
+
 test('a ping acknowledgement that is unread after a stall of the event loop is in time', () => {
   const { peer, connection } = byHand();
   const pong = frame(frameTypes.ping, flags.ack, 0, Buffer.alloc(8));

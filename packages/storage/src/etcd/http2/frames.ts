@@ -43,11 +43,13 @@ export class Http2ProtocolError extends Error {
 }
 
 export const createFrameReader = (): LengthPrefixedFramer =>
-  new LengthPrefixedFramer(headBytes, (held, at) => {
-    const length = held.readUIntBE(at, 3);
-    if (length > frameBytesMax) throw new Http2ProtocolError(`a frame of ${length} bytes, limit is ${frameBytesMax}`);
-    return length;
-  });
+  new LengthPrefixedFramer(headBytes, readPayloadBytes, headBytes + frameBytesMax);
+
+function readPayloadBytes(held: Buffer, at: number): number {
+  const length = held.readUIntBE(at, 3);
+  if (length > frameBytesMax) throw new Http2ProtocolError(`a frame of ${length} bytes, limit is ${frameBytesMax}`);
+  return length;
+}
 
 export function frameHead(type: number, frameFlags: number, stream: number, payloadBytes: number): Buffer {
   const head = Buffer.allocUnsafe(headBytes);

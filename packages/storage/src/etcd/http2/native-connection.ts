@@ -41,6 +41,9 @@ import { ReceiveWindow } from './receive-window.ts';
 /** Response headers have a few hundred bytes. */
 const headerBytesMax = 64 * 1024;
 
+/** How much of a peer's reason to close is reported. */
+const goAwayTextMax = 200;
+
 export interface ConnectOptions {
   readonly dial: Dial;
   /** The ID of the first stream. Tests begin near the largest one. */
@@ -82,6 +85,8 @@ class NativeConnection implements Connection, StreamOwner {
   #hasReceivedSettings = false;
   #isDestroyed = false;
   #isClosing = false;
+  /** Why the peer closes the connection, if it has said so. */
+  #goAway: Error | undefined;
   #nextId: number;
   /** After the peer has reduced its header table, the next header block must start with a table size update. */
   #tableUpdate: 'none' | 'due' | 'sent' = 'none';
@@ -259,7 +264,7 @@ class NativeConnection implements Connection, StreamOwner {
       case frameTypes.ping:
         return this.#handlePing(frameFlags, held.subarray(at, end));
       case frameTypes.goAway:
-        return this.#handleGoAway(numberAt(held, at, end) & number31Max);
+        return this.#handleGoAway(numberAt(held, at, end) & number31Max, goAwayReason(held, at + 4, end));
       case frameTypes.windowUpdate:
         return this.#handleWindowUpdate(id, numberAt(held, at, end) & number31Max);
       case frameTypes.pushPromise:
@@ -344,9 +349,10 @@ class NativeConnection implements Connection, StreamOwner {
   }
 
   /** The peer finishes its streams up to this ID and accepts no new ones. */
-  #handleGoAway(lastId: number): void {
+  #handleGoAway(lastId: number, reason: string): void {
+    this.#goAway = new Error(`the peer sent GOAWAY${reason}`);
     for (const stream of [...this.#streams.values()]) {
-      if (stream.id > lastId) stream.end('unsent', new Error('the peer sent GOAWAY'));
+      if (stream.id > lastId) stream.end('unsent', this.#goAway);
     }
     this.#stopOpening();
   }
@@ -366,7 +372,7 @@ class NativeConnection implements Connection, StreamOwner {
     if (this.#sending.size > 0) this.flushSoon();
   }
 
-  #tearDown(cause?: Error): void {
+  #tearDown(cause = this.#goAway): void {
     if (this.#isDestroyed) return;
     this.#isDestroyed = true;
     this.#cancelConnectTimer();
@@ -375,6 +381,13 @@ class NativeConnection implements Connection, StreamOwner {
     for (const stream of this.#unopened) stream.end('unsent', cause);
     for (const stream of [...this.#streams.values()]) stream.end('lost', cause);
   }
+}
+
+/** The code and the text of a GOAWAY, such as code 11 with `too_many_pings`. Empty for an orderly shutdown. */
+function goAwayReason(held: Buffer, at: number, end: number): string {
+  if (end - at < 4 || held.readUInt32BE(at) === 0) return '';
+  const text = held.toString('latin1', at + 4, Math.min(end, at + 4 + goAwayTextMax));
+  return ` with code ${held.readUInt32BE(at)}${text === '' ? '' : ` and ${JSON.stringify(text)}`}`;
 }
 
 function unpadded(held: Buffer, at: number, end: number, frameFlags: number): Buffer {

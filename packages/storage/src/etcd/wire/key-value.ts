@@ -100,7 +100,10 @@ export const range: Rpc<RangeRequest, RangeResponse> = {
   headerOf: ({ header }) => header,
 };
 
-/** A response with thousands of values, which are decoded one by one. */
+/** Without a limit the response may have any size. */
+export type PageRequest = RangeRequest & { readonly limit: number };
+
+/** A response with thousands of values, which are decoded one by one. It may have fewer than were requested. */
 export interface RangePage {
   readonly header: ResponseHeader;
   /** The number of keys in the range, including those beyond the limit. */
@@ -113,7 +116,10 @@ export interface RangePage {
 
 const rangeValuesField = 2;
 
-export const rangePage: Rpc<RangeRequest, RangePage> = {
+/** A page that is too large for a slow etcd or network becomes small within the few attempts of one call. */
+const pageReduction = 10;
+
+export const rangePage: Rpc<PageRequest, RangePage> = {
   path: range.path,
   encode: range.encode,
   decode: (message) => {
@@ -137,6 +143,7 @@ export const rangePage: Rpc<RangeRequest, RangePage> = {
     return { header, count, size, last, message };
   },
   headerOf: ({ header }) => header,
+  reduce: (request) => ({ ...request, limit: Math.max(1, Math.floor(request.limit / pageReduction)) }),
 };
 
 export function* valuesOfPage({ message }: RangePage): Generator<KeyValue> {

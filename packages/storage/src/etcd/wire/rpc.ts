@@ -8,6 +8,8 @@ export interface Rpc<Request, Response> extends GrpcMethod<Request, Response> {
   headerOf?(response: Response): ResponseHeader;
   /** Whether etcd refuses the request when it is out of space. */
   takesData?(request: Request): boolean;
+  /** The request for the next attempt, after one that got no response in time: less work, and useful as well. */
+  reduce?(request: Request): Request;
 }
 
 export interface ResponseHeader {
