@@ -8,10 +8,7 @@ import type { WriteChecks } from './requester.ts';
 export const createHandler =
   (resource: Resource, checks: WriteChecks): Handler<AuthenticatedContext> =>
   async (context) => {
-    const {
-      object,
-      options,
-      responseFormat: format,
-    } = await readObjectToStore(resource, checks, context, 'CreateOptions');
-    return objectResponse(context, resource, format, 201, await create(resource, object, options, context.call));
+    const { object, options, responseFormat } = await readObjectToStore(resource, checks, context, 'CreateOptions');
+    const outcome = await create(resource, object, options, context.call);
+    return objectResponse(context, resource, responseFormat, 201, outcome);
   };

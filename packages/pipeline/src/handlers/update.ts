@@ -8,11 +8,7 @@ import { namespacedNameOf, type WriteChecks } from './requester.ts';
 export const updateHandler =
   (resource: Resource, checks: WriteChecks): Handler<AuthenticatedContext> =>
   async (context) => {
-    const {
-      object,
-      options,
-      responseFormat: format,
-    } = await readObjectToStore(resource, checks, context, 'UpdateOptions');
+    const { object, options, responseFormat } = await readObjectToStore(resource, checks, context, 'UpdateOptions');
     const { outcome, created } = await update(resource, namespacedNameOf(context).name, object, options, context.call);
-    return objectResponse(context, resource, format, created ? 201 : 200, outcome);
+    return objectResponse(context, resource, responseFormat, created ? 201 : 200, outcome);
   };

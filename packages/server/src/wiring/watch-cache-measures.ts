@@ -34,44 +34,111 @@ export function createReadMeasures(metrics: Metrics): (kind: Kind) => ReadMeasur
   };
 }
 
-/** Lag and content of the watch cache. Catch-ups read changes from etcd that the watch cache no longer holds. */
+/** Lag and content of the watch cache. */
 export function publishWatchCache(
   metrics: Metrics,
-  {
-    cache,
-    resources,
-    client,
-  }: Pick<Registry, 'resources'> & {
-    readonly cache: Pick<Registry['cache'], 'currentRevision' | 'progressAgeMs' | 'waitingReads'>;
-    readonly client: Pick<EtcdClient, 'history'>;
-  },
+  { cache, resources, client }: WatchCacheSources & Pick<Registry, 'resources'>,
 ): void {
-  const one = (name: string, help: string, read: () => number): void =>
+  publishLag(metrics, { cache, client });
+  publishCollections(metrics, resources);
+}
+
+interface WatchCacheSources {
+  readonly cache: Pick<Registry['cache'], 'currentRevision' | 'progressAgeMs' | 'waitingReads'>;
+  readonly client: Pick<EtcdClient, 'history'>;
+}
+
+function publishLag(metrics: Metrics, { cache, client }: WatchCacheSources): void {
+  const publish = (name: string, help: string, read: () => number): void =>
     metrics.readAtScrape('gauge', { name, help }, () => [{ labels: {}, value: read() }]);
-  const each = (
-    type: 'counter' | 'gauge',
-    name: string,
-    help: string,
-    read: (statistics: CollectionStatistics) => number,
-  ): void =>
-    metrics.readAtScrape<'group' | 'resource'>(type, { name, help, labels: ['group', 'resource'] }, () =>
-      resources.map((resource) => ({ labels: labelsOf(resource), value: read(resource.collection.statistics) })),
-    );
-  one(
+  publish(
     'apiserver_watch_cache_revision_lag',
     'Revisions by which the watch cache is behind the latest one reported by etcd.',
     () => Math.max(0, client.history.revision - cache.currentRevision),
   );
-  one(
+  publish(
     'apiserver_watch_cache_progress_age_seconds',
     'Seconds since etcd last reported a change or its progress to the watch cache.',
     () => cache.progressAgeMs / 1000,
   );
-  one(
+  publish(
     'apiserver_watch_cache_waiting_reads',
     'Reads that wait for the watch cache to catch up with etcd.',
     () => cache.waitingReads,
   );
+}
+
+/** Catch-ups read changes from etcd that the watch cache no longer holds. */
+const collectionMetrics: readonly (readonly [
+  type: 'counter' | 'gauge',
+  name: string,
+  help: string,
+  read: (statistics: CollectionStatistics) => number,
+])[] = [
+  [
+    'gauge',
+    'apiserver_resource_objects',
+    'Number of stored objects split by kind, as the watch cache has them.',
+    ({ objects }) => objects,
+  ],
+  [
+    'counter',
+    'apiserver_watch_cache_initializations_total',
+    'Counter of watch cache initializations broken by resource type.',
+    ({ initializations }) => initializations,
+  ],
+  [
+    'counter',
+    'apiserver_watch_cache_events_received_total',
+    'Counter of events received in watch cache broken by resource type.',
+    ({ eventsReceived }) => eventsReceived,
+  ],
+  [
+    'counter',
+    'apiserver_watch_cache_events_dispatched_total',
+    'Counter of events dispatched in watch cache broken by resource type.',
+    ({ eventsDispatched }) => eventsDispatched,
+  ],
+  [
+    'gauge',
+    'watch_cache_capacity',
+    'Number of changes that the watch cache holds for watches to resume from, broken by resource type.',
+    ({ windowChanges }) => windowChanges,
+  ],
+  [
+    'gauge',
+    'apiserver_watch_cache_window_bytes',
+    'Approximate memory of the changes held for watches to resume from.',
+    ({ windowBytes }) => windowBytes,
+  ],
+  [
+    'gauge',
+    'apiserver_watch_cache_catch_ups',
+    'Catch-ups that read changes from etcd which the watch cache no longer holds.',
+    ({ catchUp }) => catchUp.running,
+  ],
+  ['counter', 'apiserver_watch_cache_catch_ups_total', 'Number of catch-ups started.', ({ catchUp }) => catchUp.begun],
+  [
+    'gauge',
+    'apiserver_watch_cache_catch_up_buffered_bytes',
+    'Approximate memory of changes read by catch-ups that not all of their watches have received.',
+    ({ catchUp }) => catchUp.bufferedBytes,
+  ],
+  [
+    'gauge',
+    'apiserver_watch_cache_catch_up_waiting_watches',
+    'Number of watches that wait for a catch-up.',
+    ({ catchUp }) => catchUp.waiting,
+  ],
+  [
+    'counter',
+    'apiserver_watch_cache_catch_up_refused_watches_total',
+    'Number of watches ended with 410 because no catch-up reached them in time.',
+    ({ catchUp }) => catchUp.refused,
+  ],
+];
+
+function publishCollections(metrics: Metrics, resources: Registry['resources']): void {
   metrics.readAtScrape<'group' | 'resource'>(
     'gauge',
     {
@@ -81,12 +148,10 @@ export function publishWatchCache(
     },
     () => resources.map((resource) => ({ labels: labelsOf(resource), value: resource.collection.currentRevision })),
   );
-  each(
-    'gauge',
-    'apiserver_resource_objects',
-    'Number of stored objects split by kind, as the watch cache has them.',
-    ({ objects }) => objects,
-  );
+  for (const [type, name, help, read] of collectionMetrics)
+    metrics.readAtScrape<'group' | 'resource'>(type, { name, help, labels: ['group', 'resource'] }, () =>
+      resources.map((resource) => ({ labels: labelsOf(resource), value: read(resource.collection.statistics) })),
+    );
   metrics.readAtScrape(
     'gauge',
     {
@@ -99,66 +164,6 @@ export function publishWatchCache(
         labels: { resource: group === '' ? plural : `${plural}.${group}` },
         value: collection.statistics.objects,
       })),
-  );
-  each(
-    'counter',
-    'apiserver_watch_cache_initializations_total',
-    'Counter of watch cache initializations broken by resource type.',
-    ({ initializations }) => initializations,
-  );
-  each(
-    'counter',
-    'apiserver_watch_cache_events_received_total',
-    'Counter of events received in watch cache broken by resource type.',
-    ({ eventsReceived }) => eventsReceived,
-  );
-  each(
-    'counter',
-    'apiserver_watch_cache_events_dispatched_total',
-    'Counter of events dispatched in watch cache broken by resource type.',
-    ({ eventsDispatched }) => eventsDispatched,
-  );
-  each(
-    'gauge',
-    'watch_cache_capacity',
-    'Number of changes that the watch cache holds for watches to resume from, broken by resource type.',
-    ({ windowChanges }) => windowChanges,
-  );
-  each(
-    'gauge',
-    'apiserver_watch_cache_window_bytes',
-    'Approximate memory of the changes held for watches to resume from.',
-    ({ windowBytes }) => windowBytes,
-  );
-  each(
-    'gauge',
-    'apiserver_watch_cache_catch_ups',
-    'Catch-ups that read changes from etcd which the watch cache no longer holds.',
-    ({ catchUp }) => catchUp.running,
-  );
-  each(
-    'counter',
-    'apiserver_watch_cache_catch_ups_total',
-    'Number of catch-ups started.',
-    ({ catchUp }) => catchUp.begun,
-  );
-  each(
-    'gauge',
-    'apiserver_watch_cache_catch_up_buffered_bytes',
-    'Approximate memory of changes read by catch-ups that not all of their watches have received.',
-    ({ catchUp }) => catchUp.bufferedBytes,
-  );
-  each(
-    'gauge',
-    'apiserver_watch_cache_catch_up_waiting_watches',
-    'Number of watches that wait for a catch-up.',
-    ({ catchUp }) => catchUp.waiting,
-  );
-  each(
-    'counter',
-    'apiserver_watch_cache_catch_up_refused_watches_total',
-    'Number of watches ended with 410 because no catch-up reached them in time.',
-    ({ catchUp }) => catchUp.refused,
   );
 }
 
