@@ -96,7 +96,7 @@ async function send(url: string, method: string, ca: Buffer, body?: object): Pro
     request.end(body && JSON.stringify(body));
   });
   const { statusCode: status = 0, headers } = response;
-  return { status, warnings: String(headers.warning ?? ''), body: await text(response) };
+  return { status, warnings: headers.warning ?? '', body: await text(response) };
 }
 
 async function end(child: ChildProcess): Promise<void> {

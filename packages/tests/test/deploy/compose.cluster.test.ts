@@ -327,9 +327,10 @@ interface Trace {
 const installPage = path.join(root, 'docs', 'install.md');
 
 /** Undefined while nothing answers there. */
+/** Returns undefined until the service is ready. */
 const getJson = async (url: string): Promise<unknown> =>
   fetch(url).then(
-    async (response) => response.json(),
+    async (response) => (response.ok ? response.json() : undefined),
     () => undefined,
   );
 

@@ -45,9 +45,9 @@ test('panels have unique ids, fit into the grid and use the selected data source
 });
 
 test('provisioned data sources have the required fields, and one is the default', () => {
-  const { datasources } = loadYaml(
+  const { datasources } = loadYaml<{ readonly datasources: readonly DataSource[] }>(
     read('compose', 'observability', 'grafana', 'datasources', 'datasources.yaml'),
-  ) as unknown as { readonly datasources: readonly DataSource[] };
+  );
   for (const one of datasources) expect(one).toMatchObject({ type: one.name.toLowerCase(), access: 'proxy' });
   expect(datasources.filter(({ isDefault }) => isDefault)).toHaveLength(1);
 });
