@@ -11,7 +11,10 @@ const millisecondsOf = ({ user, system }: NodeJS.CpuUsage): number => (user + sy
 
 export interface Turn {
   readonly processorMs: number;
-  /** Whether the garbage collector paused the thread meanwhile. */
+  /**
+   * Whether the garbage collector paused the thread meanwhile. `perf_hooks` does not report its steps of marking, such as
+   * those that new memory for Buffers causes: a CPU profile shows them.
+   */
   readonly hadPause: boolean;
 }
 

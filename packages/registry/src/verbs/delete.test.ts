@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { requireValue } from '@cluster-apiserver/base';
 import { decode, deleteOptions, type Integer, parseJson } from '@cluster-apiserver/model';
+import { StorageUnavailableError } from '@cluster-apiserver/storage';
 import { create, type DeleteOptions, deleteCollection, list, type Outcome, update } from '../index.ts';
 import { call, everything, failing, raced, robot, useRobots } from '../../test/use-robots.ts';
 
@@ -94,5 +95,28 @@ describe('delete', () => {
       'n/held',
       'n2/a',
     ]);
+  });
+
+  test('of a collection ends with its last worker after a failure, and none deletes on', async () => {
+    await Promise.all(Array.from({ length: 20 }, (_, n) => make({ name: `r${n}` })));
+    const { store } = robots.resource;
+    let attempts = 0;
+    let running = 0;
+    const failingStore: typeof store = {
+      ...store,
+      delete: async (...args) => {
+        if (attempts++ === 0) throw new StorageUnavailableError('no answer');
+        running++;
+        for (let turns = 0; turns < 10; turns++) await new Promise(setImmediate);
+        const deleted = await store.delete(...args);
+        running--;
+        return deleted;
+      },
+    };
+    const resource = { ...robots.resource, store: failingStore };
+    const deletion = { list: everything, delete: { dryRun: false }, workers: 3 };
+    expect((await failing(deleteCollection(resource, deletion, call))).reason).toBe('ServiceUnavailable');
+    expect(running).toBe(0);
+    expect(attempts).toBeLessThanOrEqual(3);
   });
 });

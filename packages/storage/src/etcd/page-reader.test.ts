@@ -41,10 +41,14 @@ interface Etcd {
   /** The largest response. */
   readonly responseBytes?: number;
   readonly msPerKey?: number;
+  readonly msPerPage?: number;
 }
 
 /** Reading a value takes a tenth of a millisecond, and all responses that were requested in one turn arrive together. */
-function open(keys: number, { responseBytes = Number.POSITIVE_INFINITY, msPerKey = 0 }: Etcd = {}): Fixture {
+function open(
+  keys: number,
+  { responseBytes = Number.POSITIVE_INFINITY, msPerKey = 0, msPerPage = 0 }: Etcd = {},
+): Fixture {
   let ms = 0;
   let read = 0;
   let steps = 0;
@@ -60,7 +64,7 @@ function open(keys: number, { responseBytes = Number.POSITIVE_INFINITY, msPerKey
       readAtRequest.push(read);
       await new Promise(setImmediate);
       const page = pageOf(request, keys);
-      ms += page.size * msPerKey;
+      ms += page.size * msPerKey + msPerPage;
       if (page.message.length > responseBytes) throw new MessageTooLargeError(page.message.length, responseBytes);
       return page;
     },
@@ -121,12 +125,18 @@ test('a single value that is too large fails the list', async () => {
   await expect(open(1, { responseBytes: 100 }).list()).rejects.toThrow(MessageTooLargeError);
 });
 
-test('pages of a slow etcd have so few keys that one arrives within a third of an election timeout', async () => {
-  const { list, requests } = open(1_000, { msPerKey: 2 });
+test('pages of a slow etcd have so few keys that each arrives within three election timeouts', async () => {
+  const { list, requests } = open(10_000, { msPerKey: 2 });
   const { entries } = await list();
-  expect(entries).toHaveLength(1_000);
-  const [first, ...others] = requests.map(({ limit }) => limit);
-  expect(first).toBe(100);
-  expect(Math.max(...others.map(Number))).toBeLessThanOrEqual(1_000 / 3 / 2);
-  expect(others.length).toBeLessThan(8);
+  expect(entries).toHaveLength(10_000);
+  const limits = requests.map(({ limit }) => Number(limit));
+  expect(limits.slice(0, 3)).toEqual([100, 200, 400]);
+  expect(Math.max(...limits)).toBeLessThan(1_500);
+  expect(limits.length).toBeLessThan(20);
+});
+
+test('pages of an etcd that takes long to count all keys become large all the same', async () => {
+  const { list, requests } = open(60_000, { msPerPage: 1_000 });
+  await list();
+  expect(requests.map(({ limit }) => limit).slice(0, 8)).toEqual([100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000]);
 });

@@ -20,8 +20,12 @@ const firstPageKeys = 100;
 const pageBytes = 8 * 1024 * 1024;
 const pageKeysMax = 10_000;
 
-/** A page should take less than the timeout of an attempt, which is 0.45 election timeouts. */
-const pageElectionTimeouts = 1 / 3;
+/** In election timeouts. The first attempt for a page that takes this long does not time out. */
+const quickPageElections = 1 / 3;
+
+/** A page that takes longer than the first of these gets no more keys next time, and one beyond the second fewer keys. */
+const growingPageElections = 1.5;
+const slowPageElections = 3;
 
 /** Longer than a KMS plugin needs for the keys of a page. Slower values are deferred. */
 const listKeyTimeoutMs = 1_000;
@@ -29,7 +33,7 @@ const listKeyTimeoutMs = 1_000;
 /**
  * Reads pages at the revision of the first one, until the limit or the end. etcd reads a page while the one before is
  * decrypted. A continued list starts with the page size that the list before it has found. If etcd or the network is
- * slow, pages become small enough for one attempt each: larger ones would be requested again and again, in vain.
+ * slow, pages get fewer keys: larger ones would be requested again and again, in vain.
  */
 export function createPageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
   let lastList: { readonly prefix: string; readonly pageKeys: number } | undefined;
@@ -66,7 +70,7 @@ export function createPageReader(client: EtcdClient, reader: EntryReader): Store
       missing -= page.size;
       next = undefined;
       if (page.last) {
-        pageKeys = nextPageKeys(page, tookMs, client.electionTimeoutMs * pageElectionTimeouts);
+        pageKeys = nextPageKeys(page, tookMs / client.electionTimeoutMs);
         lastList = { prefix: requested.prefix, pageKeys };
         if (remaining > 0 && missing > 0) next = requestPage(page.last.key, Math.min(pageKeys, missing), at);
       }
@@ -110,8 +114,14 @@ async function readPage(client: EtcdClient, request: PageRequest, call: EtcdCall
   }
 }
 
-function nextPageKeys({ message, size }: RangePage, tookMs: number, targetMs: number): number {
-  const keysOfBytes = (size * pageBytes) / message.length;
-  const keysOfTime = (size * targetMs) / Math.max(tookMs, 1);
-  return Math.max(1, Math.min(pageKeysMax, Math.floor(keysOfBytes), Math.floor(keysOfTime)));
+function nextPageKeys({ message, size }: RangePage, elections: number): number {
+  const keysOfBytes = Math.floor((size * pageBytes) / message.length);
+  const keysOfTime = Math.floor(size * growthAfter(elections));
+  return Math.max(1, Math.min(pageKeysMax, keysOfBytes, keysOfTime));
+}
+
+/** How many times as many keys the next page may have. Much of the time of a page may not depend on its keys. */
+function growthAfter(elections: number): number {
+  if (elections > slowPageElections) return 0.5;
+  return elections > growingPageElections ? 1 : Math.max(2, quickPageElections / elections);
 }

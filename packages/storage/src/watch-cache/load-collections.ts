@@ -1,13 +1,10 @@
-import { callUntil, type Clock, runTask, type TimeSlice } from '@cluster-apiserver/base';
+import { awaitWithin, type Call, callUntil, type Clock, runTask, type TimeSlice } from '@cluster-apiserver/base';
 import type { Revision } from '../revision.ts';
 import type { Snapshot, Store, UnreadableEntry } from '../store.ts';
 import type { CacheItem, Collection } from './collection.ts';
 
 /** As kube-apiserver loads its caches. More round trips cost etcd much more time. */
 const pageKeys = 10_000;
-
-/** A slow store may take minutes for many objects. It fails when it makes no progress, however long the load takes. */
-const untilLoaded = callUntil(Number.POSITIVE_INFINITY);
 
 export interface LoadOptions<Item extends CacheItem> {
   readonly store: Store;
@@ -32,9 +29,17 @@ export async function loadCollections<Item extends CacheItem>(
   { store, prefix, collections, collectionOf, clock, slice, signal }: LoadOptions<Item>,
   at: Revision | undefined,
 ): Promise<Loaded> {
+  // A slow store may take minutes for many objects. It fails if a page makes no progress, however long the load takes.
+  const call: Call = {
+    ...callUntil(Number.POSITIVE_INFINITY),
+    signal,
+    get isAborted() {
+      return signal.aborted;
+    },
+  };
   const reloads = new Map(collections.map((collection) => [collection, collection.reload()]));
   const readPage = (after: string | undefined, revision: Revision | undefined): Promise<Snapshot> => {
-    const page = store.list({ prefix, after, limit: pageKeys, revision, slowKeys: 'defer' }, untilLoaded);
+    const page = store.list({ prefix, after, limit: pageKeys, revision, slowKeys: 'defer' }, call);
     page.catch(() => {}); // the error is thrown where the page is awaited, unless the load has ended before
     return page;
   };
@@ -43,8 +48,7 @@ export async function loadCollections<Item extends CacheItem>(
   let next: Promise<Snapshot> | undefined = readPage(undefined, at);
   let revision: Revision;
   do {
-    const page: Snapshot = await next;
-    signal.throwIfAborted();
+    const page: Snapshot = await awaitWithin(clock, call, next);
     revision = page.revision;
     // The store reads the next page while this one is decoded.
     next = page.remaining > 0 ? readPage(page.entries.at(-1)?.key, revision) : undefined;

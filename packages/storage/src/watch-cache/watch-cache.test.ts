@@ -195,6 +195,18 @@ test('a load takes as long as the pages of a slow store need', async () => {
   expect(deadlines).toEqual([Number.POSITIVE_INFINITY]);
 });
 
+test('closing does not wait for a page of a slow store', async () => {
+  const { promise: asked, resolve } = Promise.withResolvers<Call>();
+  const list: Store['list'] = (_, listCall) => {
+    resolve(listCall);
+    return new Promise(() => {});
+  };
+  open({ ...memory, list });
+  const listCall = await asked;
+  await Promise.all(opened.splice(0).map((cache) => cache.close()));
+  expect(listCall.isAborted).toBe(true);
+});
+
 test('after a lost watch it reloads, reports it, and does not go back in time', async () => {
   const store = disturbed();
   const [a] = collectionsOf(cached.open({ store }));
