@@ -81,7 +81,7 @@ export function policyWorld(): PolicyWorld {
       await deleteObject(resourceIn(own, plural), name, { namespace, dryRun: false }, policyCall);
     },
     read: (plural, name) =>
-      get(resourceIn(own, plural), { namespace: undefined, name }, undefined, policyCall).then(
+      Promise.resolve(get(resourceIn(own, plural), { namespace: undefined, name }, undefined, policyCall)).then(
         ({ object }) => object,
         () => undefined,
       ),

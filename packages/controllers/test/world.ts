@@ -107,7 +107,9 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
     event: (name, place = {}) =>
       make(events, name, place, { involvedObject: { kind: 'Pod', name: 'p', namespace: place.namespace ?? 'n' } }),
     read: async (object) => {
-      const found = await get(resourceOf(object), placeOf(object), undefined, call()).catch(() => undefined);
+      const found = await Promise.resolve(get(resourceOf(object), placeOf(object), undefined, call())).catch(
+        () => undefined,
+      );
       return found?.object.metadata.uid === object.metadata.uid ? found?.object : undefined;
     },
     names: async (resource) => {

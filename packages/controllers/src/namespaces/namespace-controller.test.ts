@@ -63,7 +63,7 @@ async function make(plural: string, name: string, namespace?: string, metadata: 
 const remove = (name: string): Promise<unknown> =>
   deleteObject(resourceOf('namespaces'), name, { namespace: undefined, dryRun: false }, call);
 const read = (plural: string, name: string, namespace?: string): Promise<KubeObject | undefined> =>
-  get(resourceOf(plural), { namespace, name }, undefined, call).then(
+  Promise.resolve(get(resourceOf(plural), { namespace, name }, undefined, call)).then(
     ({ object }) => object,
     () => undefined,
   );
