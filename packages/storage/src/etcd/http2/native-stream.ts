@@ -131,7 +131,7 @@ export class NativeStream implements Stream {
   #finish(): void {
     this.#over = true;
     this.#unsent = [];
-    this.#listener = nobody;
+    this.#listener = endedListener;
     this.#connection.release(this);
   }
 
@@ -143,4 +143,4 @@ export class NativeStream implements Stream {
 }
 
 /** The listener of ended streams. */
-const nobody: StreamListener = { onHeaders: () => {}, onData: () => {}, onEnd: () => {}, onLost: () => {} };
+const endedListener: StreamListener = { onHeaders: () => {}, onData: () => {}, onEnd: () => {}, onLost: () => {} };
