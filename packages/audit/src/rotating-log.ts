@@ -23,6 +23,7 @@ const bytesPerCharacterMax = 3;
 /** Fits usual batches. */
 const scratchBytes = 1024 * 1024;
 const compressedSuffix = '.gz';
+const newline = 0x0a;
 
 /** A log file with rotation: `audit.log` is renamed to `audit-2026-01-31T12-00-00.000.log` when it is full. */
 export class RotatingLog {
@@ -69,7 +70,7 @@ export class RotatingLog {
     let end = 0;
     for (const line of lines) {
       end += scratch.write(line, end);
-      end += scratch.write('\n', end);
+      scratch[end++] = newline;
     }
     return scratch.subarray(0, end);
   }

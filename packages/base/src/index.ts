@@ -23,6 +23,7 @@ export { getOwn, ownKeys, setOwn } from './own.ts';
 export { type Random, seededRandom, systemRandom } from './random.ts';
 export { CleanupStack } from './cleanup-stack.ts';
 export { runSync, toSyncTask, largeBytesMin, runTask, awaitValue, type SyncTask, type Task } from './task.ts';
+export { ShortList } from './short-list.ts';
 export { TimeSlice, type TaskScheduler, schedulerOf } from './task-scheduler.ts';
 export {
   runInSpan,

@@ -51,15 +51,17 @@ export async function createObject(
 }
 
 /** Undefined if it does not exist. */
-export const readObject = (
+export async function readObject(
   resource: Resource,
   { namespace, name }: Place,
   call = untimed,
-): Promise<KubeObject | undefined> =>
-  get(resource, { namespace, name }, undefined, call).then(
-    ({ object }) => object,
-    () => undefined,
-  );
+): Promise<KubeObject | undefined> {
+  try {
+    return (await get(resource, { namespace, name }, undefined, call)).object;
+  } catch {
+    return undefined;
+  }
+}
 
 /** The objects of all namespaces. */
 export async function listObjects(resource: Resource, call = untimed): Promise<KubeObject[]> {

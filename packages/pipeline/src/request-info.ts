@@ -71,52 +71,39 @@ function parseQuery(raw: string): URLSearchParams {
   );
 }
 
+/** Every request passes here, so the segments are not copied. */
 function parseResourcePath(path: string): ResourceInfo | undefined {
   const segments = path.split('/');
   if (segments.at(-1) === '') segments.pop();
-  const [root, ...rest] = segments.slice(1);
-  if (root === 'api') return parseResource('', rest[0], rest.slice(1));
+  const [, root, group] = segments;
+  if (root === 'api') return parseResource('', segments, 2);
   // Only the core group has an empty name, and it is served below /api alone.
-  if (root === 'apis' && rest[0]) return parseResource(rest[0], rest[1], rest.slice(2));
+  if (root === 'apis' && group) return parseResource(group, segments, 3);
   return undefined;
 }
 
-function parseResource(
-  group: string,
-  version: string | undefined,
-  segments: readonly string[],
-): ResourceInfo | undefined {
-  const watchPath = segments[0] === 'watch';
-  const [first, ...rest] = watchPath ? segments.slice(1) : segments;
+/** `at` is the index of the version. */
+function parseResource(group: string, segments: readonly string[], at: number): ResourceInfo | undefined {
+  const version = segments[at];
+  const isWatchPath = segments[at + 1] === 'watch';
+  const firstAt = isWatchPath ? at + 2 : at + 1;
+  const first = segments[firstAt];
   if (version === undefined || first === undefined) return undefined;
   const isNamespacesResource = first === 'namespaces';
-  if (isNamespacesResource && rest.length > 1 && !namespaceSubresources.has(rest[1])) {
-    const [namespace, plural = '', name, subresource] = rest;
-    return {
-      group,
-      version,
-      namespace: namespace || undefined,
-      isInNamespace: true,
-      plural,
-      name,
-      subresource,
-      isWatchPath: watchPath,
-      hasExtraSegments: rest.length > 4,
-    };
-  }
-  const [name, subresource] = rest;
-  const namespace = isNamespacesResource ? name : undefined;
-  const beyond = rest.length > 2;
+  const isInNamespace =
+    isNamespacesResource && segments.length > firstAt + 2 && !namespaceSubresources.has(segments[firstAt + 2]);
+  const pluralAt = isInNamespace ? firstAt + 2 : firstAt;
+  const namespace = isNamespacesResource ? segments[firstAt + 1] : undefined;
   return {
     group,
     version,
-    namespace,
-    isInNamespace: false,
-    plural: first,
-    name,
-    subresource,
-    isWatchPath: watchPath,
-    hasExtraSegments: beyond,
+    namespace: isInNamespace ? namespace || undefined : namespace,
+    isInNamespace,
+    plural: segments[pluralAt] ?? '',
+    name: segments[pluralAt + 1],
+    subresource: segments[pluralAt + 2],
+    isWatchPath,
+    hasExtraSegments: segments.length > pluralAt + 3,
   };
 }
 

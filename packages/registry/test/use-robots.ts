@@ -120,7 +120,7 @@ export function useRobots(): Robots {
     options,
     make: (metadata, fields) => create(resource, robot(metadata, fields), options, call),
     put: (name, metadata, fields) => update(resource, name, robot({ name, ...metadata }, fields), options, call),
-    read: (name) => get(resource, { namespace: 'n', name }, undefined, call),
+    read: async (name) => get(resource, { namespace: 'n', name }, undefined, call),
     remove: (name, more = {}) => deleteObject(resource, name, { namespace: 'n', dryRun: false, ...more }, call),
     switchReplica: async () => {
       await registry.cache.close();

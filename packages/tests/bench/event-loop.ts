@@ -104,7 +104,7 @@ const listAt = (registry: Registry, at: Revision, limit?: number): Promise<unkno
 async function measureReads(registry: Registry): Promise<void> {
   for (const resourceVersion of [undefined, '0']) {
     const how = resourceVersion === undefined ? 'through the quorum' : 'from memory';
-    await measureLatency(`gets ${how}`, gets, (n) => {
+    await measureLatency(`gets ${how}`, gets, async (n) => {
       const account = { namespace: namespaceOf(n % objects), name: nameOf(n % objects) };
       return get(accountsOf(registry), account, resourceVersion, within());
     });

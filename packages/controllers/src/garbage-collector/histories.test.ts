@@ -44,7 +44,7 @@ async function history(random: Random): Promise<Judged[]> {
   let unlock = (): void => {};
   const read = async ({ object: { metadata } }: Account) => {
     const place = { namespace: metadata.namespace as string, name: metadata.name as string };
-    return get(world.accounts, place, undefined, call).catch(() => undefined);
+    return Promise.resolve(get(world.accounts, place, undefined, call)).catch(() => undefined);
   };
   /** An owner that is not being deleted: references to others have no guarantee. */
   const oneThatStays = async (): Promise<{ account: Account; now: Outcome } | undefined> => {

@@ -9,16 +9,13 @@ import { namespacedNameOf } from './requester.ts';
 
 export const getHandler =
   (resource: Resource): Handler<AuthenticatedContext> =>
-  async (context) => {
+  (context) => {
     const format = negotiateObject(context, resource.served);
     if (readBoolean(context.info.query, 'export'))
       throw badRequest('the export parameter, deprecated since v1.14, is no longer supported');
     const version = readString(context.info.query, 'resourceVersion');
-    return objectResponse(
-      context,
-      resource,
-      format,
-      200,
-      await get(resource, namespacedNameOf(context), version, context.call),
-    );
+    const found = get(resource, namespacedNameOf(context), version, context.call);
+    return found instanceof Promise
+      ? found.then((late) => objectResponse(context, resource, format, 200, late))
+      : objectResponse(context, resource, format, 200, found);
   };

@@ -1,4 +1,4 @@
-import type { Auditor } from '../audit.ts';
+import type { Auditor, AuditRecorder } from '../audit.ts';
 import { type ApiResponse, type Handler, isSized } from '../exchange.ts';
 import type { RequestInfoContext } from '../request-context.ts';
 import { toStatusError, isInternal } from './error-responses.ts';
@@ -7,23 +7,31 @@ import { selectedName } from './authorize.ts';
 /** Records the request and its response, including rejections. Without an auditor the stage is absent. */
 export const audit =
   (auditor: Auditor | undefined) =>
-  (next: Handler<RequestInfoContext>): Handler<RequestInfoContext> =>
-    auditor ? (context) => record(auditor, next, context) : next;
+  (next: Handler<RequestInfoContext>): Handler<RequestInfoContext> => {
+    if (!auditor) return next;
+    return (context) => {
+      const recorder = auditor.begin(context, context.info.resource?.name ?? selectedName(context.info));
+      let response: ApiResponse | Promise<ApiResponse>;
+      try {
+        response = next(Object.assign(context, { audit: recorder }));
+      } catch (error) {
+        return recordFailure(recorder, error);
+      }
+      return response instanceof Promise
+        ? response.then(
+            (late) => recordResponse(recorder, late),
+            (error: unknown) => recordFailure(recorder, error),
+          )
+        : recordResponse(recorder, response);
+    };
+  };
 
-async function record(
-  auditor: Auditor,
-  next: Handler<RequestInfoContext>,
-  context: RequestInfoContext,
-): Promise<ApiResponse> {
-  const recorder = auditor.begin(context, context.info.resource?.name ?? selectedName(context.info));
-  let response: ApiResponse;
-  try {
-    response = await next(Object.assign(context, { audit: recorder }));
-  } catch (error) {
-    await recorder.logFailure(toStatusError(error), isInternal(error));
-    throw error;
-  }
+function recordResponse(recorder: AuditRecorder, response: ApiResponse): ApiResponse | Promise<ApiResponse> {
   const recorded = recorder.logResponse(response.status, response.body !== undefined && !isSized(response.body));
-  if (recorded) await recorded;
-  return response;
+  return recorded ? recorded.then(() => response) : response;
+}
+
+async function recordFailure(recorder: AuditRecorder, error: unknown): Promise<never> {
+  await recorder.logFailure(toStatusError(error), isInternal(error));
+  throw error;
 }

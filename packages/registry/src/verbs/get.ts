@@ -6,21 +6,30 @@ import { parseResourceVersion } from '../resource-version.ts';
 import { toStatusError, withStatusErrors } from '../storage-errors.ts';
 import type { StoredObject } from '../stored-object.ts';
 
-/** Implements "get" for every kind. `resourceVersion` requests a state at least that new. */
+/** Implements "get" for every kind. `resourceVersion` requests a state at least that new. It returns at once if it need not wait. */
 export function get(
   resource: Resource,
   { namespace, name }: { readonly namespace: string | undefined; readonly name: string },
   resourceVersion: string | undefined,
   call: Call,
-): Promise<StoredObject> {
-  return withStatusErrors(async () => {
-    const { itemKey } = placeOf(resource, namespace, name);
-    await waitUntilFresh(resource.collection, parseResourceVersion(resourceVersion), call);
+): StoredObject | Promise<StoredObject> {
+  const { itemKey } = placeOf(resource, namespace, name);
+  const find = (): StoredObject => {
     const found = resource.collection.get(itemKey);
     if (!found) throw notFound(resource.kind, name);
-    if (found.unreadable) throw found.unreadable;
+    if (found.unreadable) throw toStatusError(found.unreadable);
     return found;
-  });
+  };
+  try {
+    const waiting = waitUntilFresh(resource.collection, parseResourceVersion(resourceVersion), call);
+    return waiting ? waiting.then(find, throwStatusError) : find();
+  } catch (error) {
+    throw toStatusError(error);
+  }
+}
+
+function throwStatusError(error: unknown): never {
+  throw toStatusError(error);
 }
 
 /**

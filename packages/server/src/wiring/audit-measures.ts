@@ -1,5 +1,5 @@
 import type { AuditBackend, AuditMeasures, BackendMeasures } from '@cluster-apiserver/audit';
-import { auditLevels } from '@cluster-apiserver/config';
+import { type AuditLevel, auditLevels } from '@cluster-apiserver/config';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 
@@ -21,11 +21,17 @@ export function createAuditMeasures(metrics: Metrics): AuditMeasures {
     name: 'apiserver_audit_requests_rejected_total',
     help: 'Requests rejected because their first audit event could not be recorded.',
   });
-  events.add({}, 0);
+  const countEvent = events.series({});
+  // A level appears in the metrics when it is first chosen.
+  const countLevel = new Map<AuditLevel, () => void>();
   rejected.add({}, 0);
   return {
-    event: () => events.add({}),
-    level: (level) => levels.add({ level }),
+    event: () => countEvent(),
+    level: (level) => {
+      let count = countLevel.get(level);
+      if (!count) countLevel.set(level, (count = levels.series({ level })));
+      count();
+    },
     rejected: () => rejected.add({}),
   };
 }

@@ -1,6 +1,7 @@
+import { requireValue } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
-import type { EtcdMeasures } from '@cluster-apiserver/storage';
-import { type Metrics, secondsBuckets } from '@cluster-apiserver/telemetry';
+import type { EtcdMeasures, EtcdOperation } from '@cluster-apiserver/storage';
+import { type Metrics, type Observe, secondsBuckets } from '@cluster-apiserver/telemetry';
 
 export interface StorageMeasures extends EtcdMeasures {
   /** etcd was restored, rebuilt or swapped. */
@@ -11,7 +12,13 @@ export interface StorageMeasures extends EtcdMeasures {
   cacheLost(): void;
 }
 
-const operations = ['get', 'list', 'create', 'update', 'delete'];
+const operations: readonly EtcdOperation[] = ['get', 'list', 'create', 'update', 'delete'];
+
+/** The series of one operation on one resource, looked up once. */
+interface OperationSeries {
+  readonly count: () => void;
+  readonly observeSeconds: Observe;
+}
 
 /** Metrics of the etcd client, under the names of kube-apiserver where it has them. */
 export function createEtcdMeasures(metrics: Metrics, kinds: readonly Kind[]): StorageMeasures {
@@ -78,14 +85,30 @@ export function createEtcdMeasures(metrics: Metrics, kinds: readonly Kind[]): St
     help: 'Whether etcd refuses writes other than deletions because its space is used up: 1 if so, else 0.',
   });
   spaceAlarm.set({}, 0);
+  const labelsOf = (operation: EtcdOperation, resource: string) => ({
+    operation,
+    group: groups.get(resource) ?? '',
+    resource,
+  });
+  const byOperation = new Map(operations.map((operation) => [operation, new Map<string, OperationSeries>()]));
+  const seriesOf = (operation: EtcdOperation, resource: string): OperationSeries => {
+    const byResource = requireValue(byOperation.get(operation));
+    let series = byResource.get(resource);
+    if (!series) {
+      const what = labelsOf(operation, resource);
+      byResource.set(resource, (series = { count: requests.series(what), observeSeconds: duration.series(what) }));
+    }
+    return series;
+  };
+  const countAnswered = attempts.series({ outcome: 'answered' });
   return {
     operationEnded: (operation, resource, seconds, failed) => {
-      const what = { operation, group: groups.get(resource) ?? '', resource };
-      duration.observe(what, seconds);
-      requests.add(what);
-      if (failed) errors.add(what);
+      const { count, observeSeconds } = seriesOf(operation, resource);
+      count();
+      observeSeconds(seconds);
+      if (failed) errors.add(labelsOf(operation, resource));
     },
-    attemptEnded: (outcome) => attempts.add({ outcome }),
+    attemptEnded: (outcome) => (outcome === 'answered' ? countAnswered() : attempts.add({ outcome })),
     attemptMaybeApplied: () => doubts.add({}),
     writeOutcomeUnknown: () => leftInDoubt.add({}),
     attemptFenced: () => fences.add({}),

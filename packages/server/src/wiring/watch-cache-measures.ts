@@ -1,10 +1,17 @@
 import type { Kind } from '@cluster-apiserver/model';
 import type { Registry, Resource } from '@cluster-apiserver/registry';
 import type { CollectionStatistics, EtcdClient, ReadMeasures } from '@cluster-apiserver/storage';
-import type { Metrics } from '@cluster-apiserver/telemetry';
+import type { Metrics, Observe } from '@cluster-apiserver/telemetry';
 
 /** Buckets of kube-apiserver: reads that wait for longer than some seconds are rejected. */
 const readWaitBuckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3];
+
+/** The series of one kind, looked up once. */
+interface ReadSeries {
+  readonly wait: Observe;
+  readonly succeeded: () => void;
+  readonly failed: () => void;
+}
 
 /** Metrics of reads that wait for the watch cache, by kind. */
 export function createReadMeasures(metrics: Metrics): (kind: Kind) => ReadMeasures {
@@ -21,14 +28,19 @@ export function createReadMeasures(metrics: Metrics): (kind: Kind) => ReadMeasur
     labels: { ...labels, success: ['true', 'false'], fallback: ['false'] },
   });
   return ({ group, plural: resource }) => {
-    const of = { group, resource };
-    const succeeded = { ...of, success: 'true', fallback: 'false' } as const;
-    const failed = { ...of, success: 'false', fallback: 'false' } as const;
+    const begin = (): ReadSeries => ({
+      wait: wait.series({ group, resource }),
+      succeeded: consistent.series({ group, resource, success: 'true', fallback: 'false' }),
+      failed: consistent.series({ group, resource, success: 'false', fallback: 'false' }),
+    });
+    // A kind that is never read has no series.
+    let series: ReadSeries | undefined;
     return {
-      notOlder: (waitedMs) => wait.observe(of, waitedMs / 1000),
+      notOlder: (waitedMs) => (series ??= begin()).wait(waitedMs / 1000),
       consistent: (waitedMs, success) => {
-        wait.observe(of, waitedMs / 1000);
-        consistent.add(success ? succeeded : failed);
+        series ??= begin();
+        series.wait(waitedMs / 1000);
+        (success ? series.succeeded : series.failed)();
       },
     };
   };

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { promotedBytes } from '@cluster-apiserver/testkit/promoted-bytes';
 import { LocalWrites } from './local-writes.ts';
 
 const source = { kind: 'ServiceAccount' };
@@ -47,4 +48,21 @@ test('writes that never come back are dropped by size, the oldest first', () => 
   for (let n = 0; n < 20; n++) own.add(`/${n}`, large, undefined, [Buffer.concat([large])]);
   const known = Array.from({ length: 20 }, (_, n) => n).filter((n) => own.take(`/${n}`, large) !== undefined);
   expect(known).toEqual([16, 17, 18, 19]);
+});
+
+test('objects of delivered writes are not promoted by V8', () => {
+  const sourceNumbers = 1_000;
+  const writesPerStep = 100;
+  const steps = 20;
+  const own = new LocalWrites();
+  let last = '/';
+  const write = (step: number): void => {
+    for (let i = 0; i < writesPerStep; i++) {
+      const key = `/${step}/${i}`;
+      own.add(key, value, { numbers: Array.from({ length: sourceNumbers }, (_, at) => at + 0.5) }, [first]);
+      own.take(last, first);
+      last = key;
+    }
+  };
+  expect(promotedBytes(steps, write)).toBeLessThan((steps * writesPerStep * sourceNumbers * 8) / 20);
 });

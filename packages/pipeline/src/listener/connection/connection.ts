@@ -1,6 +1,7 @@
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { ShortList } from '@cluster-apiserver/base';
 import { MemoryBudget } from './memory-budget.ts';
 import { readClientCertificates } from './client-certificates.ts';
 import type { ListenerContext } from '../listener-context.ts';
@@ -15,7 +16,7 @@ export class Connection {
   readonly socket: TLSSocket;
   readonly remoteAddress: string;
   readonly clientCertificates: readonly Buffer[];
-  readonly requests = new Set<SocketRequest>();
+  readonly requests = new ShortList<SocketRequest>();
   readonly responseBytes: MemoryBudget;
   readonly bodyBytes: MemoryBudget;
   /** Response bytes that the kernel has taken. */

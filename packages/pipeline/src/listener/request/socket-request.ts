@@ -132,7 +132,8 @@ export abstract class SocketRequest implements ApiRequest {
       (bytes) => this.#countReceived(bytes),
     );
     this.#receiving = receiving;
-    this.context.receiving.add(this);
+    // Most bodies have arrived with their request.
+    if (this.isBodyArriving) this.context.receiving.add(this);
     return body;
   }
 

@@ -20,7 +20,8 @@ export class NativeStream implements Stream {
   sendWindow = 0;
   unsentBytes = 0;
   readonly #connection: StreamOwner;
-  readonly #listener: StreamListener;
+  /** Dropped at the end: V8 may keep ended streams in memory for a while, see docs/decisions/0056-garbage.md. */
+  #listener: StreamListener;
   #unsent: Uint8Array[] = [];
   #isLastQueued = false;
   #over = false;
@@ -113,21 +114,24 @@ export class NativeStream implements Stream {
 
   end(kind: 'unsent' | 'lost', cause?: Error): void {
     if (this.#over) return;
+    const listener = this.#listener;
     this.#finish();
-    this.#listener.onLost(kind, cause);
+    listener.onLost(kind, cause);
   }
 
   #endByPeer(): void {
     if (this.#over) return;
+    const listener = this.#listener;
     // The response may end before the request has been sent completely.
     if (this.isAllSent) this.#finish();
     else this.cancel();
-    this.#listener.onEnd();
+    listener.onEnd();
   }
 
   #finish(): void {
     this.#over = true;
     this.#unsent = [];
+    this.#listener = endedListener;
     this.#connection.release(this);
   }
 
@@ -137,3 +141,6 @@ export class NativeStream implements Stream {
     if (increment > 0) this.#connection.write(numberFrame(frameTypes.windowUpdate, this.id, increment));
   }
 }
+
+/** The listener of ended streams. */
+const endedListener: StreamListener = { onHeaders: () => {}, onData: () => {}, onEnd: () => {}, onLost: () => {} };
