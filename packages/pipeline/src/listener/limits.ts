@@ -39,6 +39,9 @@ export const pieceBytes = 256 * 1024;
 /** The same until the client has read some: a client that never reads holds only this much per request. */
 export const firstPieceBytes = 16 * 1024;
 
+/** The minimum of both for an HTTP/2 client whose streams begin with a smaller window. It may never open it. */
+export const smallestPieceBytes = 1024;
+
 /** After this many response bytes a connection counts as one whose client reads. */
 export const readingClientBytesMin = 64 * 1024;
 
@@ -135,6 +138,12 @@ export const connectionsPerTurn = 2;
  * Requests that are aborted with their connections in one iteration of the event loop, at about 50 microseconds each.
  */
 export const endingsPerTurn = 100;
+
+/**
+ * Bytes of response pieces that are made and written in one iteration of the event loop, at two milliseconds each MiB.
+ * Each piece costs as much as the second number of bytes more.
+ */
+export const pieceTurn = { bytesMax: 1024 * 1024, pieceOverheadBytes: 32 * 1024 } as const;
 
 /** Duration of requests or responses in one iteration of the event loop, before other work. */
 export const turnMs = 5;

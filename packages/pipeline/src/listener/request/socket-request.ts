@@ -21,10 +21,12 @@ import {
   bodyBytesPerSecondMin,
   bodyGraceMs,
   firstPieceBytes,
+  pieceBytes,
+  pieceTurn,
   readingClientBytesMin,
 } from '../limits.ts';
 import type { CutOffResponse, RefusedBody } from '../measures.ts';
-import { type BodyWriter, BodySink, type PieceMemory, writePieces } from './write-body.ts';
+import { type BodyWriter, BodySink, type PieceBudget, writePieces } from './write-body.ts';
 import { createRefusal, refusalResponse } from './refusal.ts';
 import { type Receiving, receiveBody } from './receive-body.ts';
 
@@ -287,6 +289,11 @@ export abstract class SocketRequest implements ApiRequest {
   /** Decodes a header value, which is UTF-8 if it is not ASCII. */
   protected abstract decodeHeaderValue(value: string): string;
 
+  /** Length of the first pieces of a response. */
+  protected get firstPieceBytes(): number {
+    return firstPieceBytes;
+  }
+
   protected get isBodyRequested(): boolean {
     return this.#receiving !== undefined;
   }
@@ -319,7 +326,7 @@ export abstract class SocketRequest implements ApiRequest {
         await body.stream(this.#sink);
         // The client must now read what is queued.
         this.markSending();
-      } else await writePieces(writer, body, this.#pieceMemory());
+      } else await writePieces(writer, body, this.#pieceBudget());
       return true;
     } catch (error) {
       if (this.#isFinished || error instanceof StalledClientError)
@@ -336,10 +343,14 @@ export abstract class SocketRequest implements ApiRequest {
     }
   }
 
-  #pieceMemory(): PieceMemory {
+  #pieceBudget(): PieceBudget {
     const isGone = (): boolean => this.#isFinished;
-    const { connection } = this;
+    const { connection, context, firstPieceBytes } = this;
     return {
+      get pieceBytes() {
+        return connection.sentResponseBytes >= readingClientBytesMin ? pieceBytes : firstPieceBytes;
+      },
+      waitForTurn: (bytes) => context.pieces.waitForTurn(bytes + pieceTurn.pieceOverheadBytes),
       isClientReading: () => connection.sentResponseBytes >= readingClientBytesMin,
       waitForSpace: () => this.connection.responseBytes.waitForSpace(isGone),
       isFull: () => this.connection.responseBytes.isFull || this.context.responseBytes.isFull,
