@@ -1,17 +1,18 @@
 /**
  * Measures how attacks affect a well-behaved client:
- * `npm run bench -- hostile [--only REGEX] [--seconds N] [--json FILE] [--strict]`.
+ * `npm run bench -- hostile [--only REGEX] [--seconds N] [--json FILE] [--strict] [--no-pin] [--no-control]`.
  * The toolchain starts the cluster and passes `--home`. Attacks run one at a time; the server is restarted after an
  * attack that harmed it.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { namespaces, serviceAccountsPath } from './hostile/attack.ts';
 import { attacks } from './hostile/attacks.ts';
+import { measureControl } from './hostile/control.ts';
+import { type ProcessorTime, processorUse, readProcessorTime } from './hostile/processor-use.ts';
+import { cores, createPrograms, nextMessage, raiseSession, servedNice } from './hostile/programs.ts';
 import {
   type AttackReport,
   isRestored,
@@ -19,10 +20,12 @@ import {
   type PoliteReport,
   tableHead,
   tableRow,
+  type UseOfAttack,
 } from './hostile/report.ts';
 import { seed } from './hostile/seed.ts';
 import {
   clusterFiles,
+  countSlowGets,
   longestEventLoopDelayMs,
   probe,
   readProcessState,
@@ -38,13 +41,11 @@ const { values } = parseArgs({
     json: { type: 'string' },
     strict: { type: 'boolean', default: false },
     'no-pin': { type: 'boolean', default: false },
+    'no-control': { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
   },
 });
 
-/** The server has its own core; the store, the load and the well-behaved client share the other. */
-const cores = { server: '0', load: '1' } as const;
-const serverPriority = -10;
 const samplingMs = 50;
 /** Time for memory and descriptors to be released after the attack. */
 const restMs = 10_000;
@@ -58,40 +59,8 @@ const loggedShownMax = 5;
 
 const files = clusterFiles(values.home ?? '');
 const pinned = !values['no-pin'];
-const program = (name: string): string => path.join(import.meta.dirname, 'hostile', name);
-
-/** Starts a process on the load's core. */
-function start(name: string, priority: number, args: readonly string[]): ChildProcess {
-  const [command = '', ...waitUntilAtRest] = [
-    ...(pinned ? ['taskset', '-c', cores.load] : []),
-    // Only root may raise a priority. Without it the client competes with the load for the processor.
-    ...(process.getuid?.() === 0 ? ['nice', '-n', `${priority}`] : []),
-    ...[process.execPath, '--conditions=source', '--disable-warning=ExperimentalWarning', program(name), ...args],
-  ];
-  return spawn(command, waitUntilAtRest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-}
-
-/** The next message of its kind, an announcement or a report. Undefined if the process ends or the time is up. */
-async function message<T>(child: ChildProcess, kind: 'string' | 'object', limitMs: number): Promise<T | undefined> {
-  const cancelled = new AbortController();
-  const { signal } = cancelled;
-  const next = async (): Promise<T> => {
-    for (;;) {
-      const [value] = (await once(child, 'message', { signal })) as [unknown];
-      // Do not take a late announcement for a report.
-      if (typeof value === kind) return value as T;
-    }
-  };
-  try {
-    return await Promise.race([
-      next(),
-      once(child, 'exit', { signal }).then(() => undefined),
-      sleep(clock, limitMs, signal).then(() => undefined),
-    ]);
-  } finally {
-    cancelled.abort();
-  }
-}
+const programs = createPrograms(pinned);
+const seconds = Number(values.seconds);
 
 const errorLines = (log: string): string[] =>
   log
@@ -103,8 +72,10 @@ async function prepareServer(): Promise<void> {
   const { pid } = files.replica();
   if (pinned) spawnSync('taskset', ['-acp', cores.server, `${pid}`]);
   // Other processes of the machine must not make the server look slow. Only root may raise a priority.
-  for (const process of [{ pid }, ...files.etcd()])
-    spawnSync('renice', ['-n', `${serverPriority}`, '-p', ...threadsOf(process.pid)]);
+  for (const process of [{ pid }, ...files.etcd()]) {
+    spawnSync('renice', ['-n', `${servedNice}`, '-p', ...threadsOf(process.pid)]);
+    raiseSession(process.pid);
+  }
   // Request every encoding once, so that the measurement does not include compilation.
   const forms = [
     'application/yaml',
@@ -123,8 +94,8 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
   const credentials = [new URL(url).port, files.ca, files.token];
   const before = readProcessState(pid) ?? { residentMiB: 0, descriptors: 0 };
   const loggedBefore = files.log().length;
-  const load = start('load.ts', 0, [attack.name, ...credentials, values.seconds]);
-  const politeClient = start('polite.ts', serverPriority, [
+  const load = programs.start('load', 'normal', [attack.name, ...credentials, values.seconds]);
+  const politeClient = programs.start('polite', 'realTime', [
     ...credentials,
     serviceAccountsPath(namespaces.polite, 'polite'),
   ]);
@@ -136,19 +107,23 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
       await sleep(clock, samplingMs);
     }
   })();
-  await Promise.all([message(load, 'string', prepareMs), message(politeClient, 'string', prepareMs)]);
+  await Promise.all([nextMessage(load, 'string', prepareMs), nextMessage(politeClient, 'string', prepareMs)]);
   await longestEventLoopDelayMs(files);
+  const slowBefore = await countSlowGets(files);
+  const processors = measureProcessors(load.pid);
   if (load.connected) load.send('attack');
-  const ended = await message<{ readonly counts: Record<string, number> }>(
+  const ended = await nextMessage<{ readonly counts: Record<string, number> }>(
     load,
     'object',
-    Number(values.seconds) * 1_000 + overrunMs,
+    seconds * 1_000 + overrunMs,
   );
+  const use = processors();
   load.kill('SIGKILL');
   if (politeClient.connected) politeClient.send('stop');
-  const polite = await message<PoliteReport>(politeClient, 'object', stuckMs + overrunMs);
+  const polite = await nextMessage<PoliteReport>(politeClient, 'object', stuckMs + overrunMs);
   politeClient.kill('SIGKILL');
   const turnMs = await longestEventLoopDelayMs(files);
+  const slowAfter = await countSlowGets(files);
   await rest(pid, before);
   sampling.abort();
   return {
@@ -159,10 +134,46 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
     peakMiB,
     after: readProcessState(pid),
     turnMs,
+    slowGets: slowBefore && slowAfter && {
+      over50Ms: slowAfter.over50Ms - slowBefore.over50Ms,
+      over100Ms: slowAfter.over100Ms - slowBefore.over100Ms,
+    },
+    use,
+    control: undefined,
     attacker: ended?.counts,
     logged: errorLines(files.log().slice(loggedBefore)),
   };
 }
+
+/** The returned function says how much processor time each process has used since. */
+function measureProcessors(attackerPid: number | undefined): () => UseOfAttack {
+  const pids = { server: files.replica().pid, store: files.etcd()[0]?.pid, attacker: attackerPid };
+  const read = (): Record<keyof UseOfAttack, ProcessorTime> => ({
+    server: readProcessorTime(pids.server),
+    store: readProcessorTime(pids.store),
+    attacker: readProcessorTime(pids.attacker),
+  });
+  const beganMs = clock.monotonicMs();
+  const before = read();
+  return () => {
+    const after = read();
+    const elapsedMs = clock.monotonicMs() - beganMs;
+    return {
+      server: processorUse(before.server, after.server, elapsedMs),
+      store: processorUse(before.store, after.store, elapsedMs),
+      attacker: processorUse(before.attacker, after.attacker, elapsedMs),
+    };
+  };
+}
+
+/** The server is idle meanwhile. */
+const withControl = async (report: AttackReport): Promise<AttackReport> => ({
+  ...report,
+  control: await measureControl({
+    ...{ programs, use: report.use, seconds, ca: files.ca, token: files.token },
+    ...files.serving,
+  }),
+});
 
 /** Returns as soon as the goals are met, or at the time limit. */
 async function rest(pid: number, before: ProcessState): Promise<void> {
@@ -187,7 +198,8 @@ await prepareServer();
 console.log(tableHead);
 const reports: AttackReport[] = [];
 for (const attack of chosen) {
-  const report = await measure(attack);
+  const measured = await measure(attack);
+  const report = values['no-control'] ? measured : await withControl(measured);
   reports.push(report);
   console.log(tableRow(report));
   for (const line of report.logged.slice(0, loggedShownMax)) console.error(`    ${line}`);
