@@ -93,7 +93,7 @@ export class Http2Request extends SocketRequest {
   }
 
   /** What a closed window cannot take would stay in memory. */
-  protected override get firstPieceBytes(): number {
+  protected override get beginningBytes(): number {
     const { initialWindowSize = firstPieceBytes } = this.#stream.session?.remoteSettings ?? {};
     return Math.min(firstPieceBytes, Math.max(smallestPieceBytes, initialWindowSize));
   }

@@ -290,7 +290,7 @@ export abstract class SocketRequest implements ApiRequest {
   protected abstract decodeHeaderValue(value: string): string;
 
   /** Length of the first pieces of a response. */
-  protected get firstPieceBytes(): number {
+  protected get beginningBytes(): number {
     return firstPieceBytes;
   }
 
@@ -345,13 +345,18 @@ export abstract class SocketRequest implements ApiRequest {
 
   #pieceBudget(): PieceBudget {
     const isGone = (): boolean => this.#isFinished;
-    const { connection, context, firstPieceBytes } = this;
+    const { connection, context, beginningBytes } = this;
+    let sentBytes = 0;
+    // Many streams with tiny windows read much together, while each reads nearly nothing.
+    const isNarrow = beginningBytes < firstPieceBytes;
+    const isClientReading = (): boolean =>
+      (isNarrow ? sentBytes : connection.sentResponseBytes) >= readingClientBytesMin;
     return {
       get pieceBytes() {
-        return connection.sentResponseBytes >= readingClientBytesMin ? pieceBytes : firstPieceBytes;
+        return isClientReading() ? pieceBytes : beginningBytes;
       },
+      isClientReading,
       waitForTurn: (bytes) => context.pieces.waitForTurn(bytes + pieceTurn.pieceOverheadBytes),
-      isClientReading: () => connection.sentResponseBytes >= readingClientBytesMin,
       waitForSpace: () => this.connection.responseBytes.waitForSpace(isGone),
       isFull: () => this.connection.responseBytes.isFull || this.context.responseBytes.isFull,
       addBuffered: (bytes) => {
@@ -360,6 +365,7 @@ export abstract class SocketRequest implements ApiRequest {
         this.markSending();
       },
       addSent: (bytes) => {
+        sentBytes += bytes;
         connection.sentResponseBytes += bytes;
         this.#release(bytes);
       },

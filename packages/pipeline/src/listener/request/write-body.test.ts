@@ -138,3 +138,39 @@ test('pieces of all responses share the iterations of the event loop, and each i
     [...piece('c'), ...piece('d')],
   ]);
 });
+
+test('pieces that waited for the same turn wait for memory before they are made', async () => {
+  const soon: (() => void)[] = [];
+  const turns = new IterationLimiter({ ...systemClock, soon: (callback) => void soon.push(callback) }, 1);
+  let made = 0;
+  const body = {
+    length: 1,
+    pieces: function* () {
+      made++;
+      yield Buffer.alloc(1);
+    },
+  };
+  let isFull = false;
+  const space = Promise.withResolvers<void>();
+  const budget = {
+    ...unlimited,
+    isFull: () => isFull,
+    waitForSpace: () => space.promise,
+    waitForTurn: () => turns.waitForTurn(1),
+  };
+  const outlet = new HandOutlet();
+  const first = writePieces(outlet, body, budget);
+  const second = writePieces(outlet, body, budget);
+  expect(made).toBe(1);
+  isFull = true;
+  for (const callback of soon.splice(0)) callback();
+  await new Promise(setImmediate);
+  expect(made).toBe(1);
+  isFull = false;
+  space.resolve();
+  await new Promise(setImmediate);
+  expect(made).toBe(2);
+  outlet.destroyed = true;
+  outlet.emit('close');
+  await Promise.all([first, second]);
+});

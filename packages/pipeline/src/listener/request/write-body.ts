@@ -39,31 +39,42 @@ export async function writePieces(
   body: SizedBody | ChunkedBody,
   budget: PieceBudget,
 ): Promise<void> {
-  if (budget.isFull()) await budget.waitForSpace();
   const pieces = new PieceWriter(writer, budget);
   if (!isSized(body)) {
+    if (budget.isFull()) await budget.waitForSpace();
+    if (writer.destroyed) return;
     for await (const piece of body.chunks()) {
       const written = pieces.write(piece);
       if (written) await written;
+      if (budget.isFull()) await budget.waitForSpace();
       if (writer.destroyed) return;
     }
     return;
   }
-  // A piece is made when its turn has come, and written in the same step: the time of both counts.
-  const turn = budget.waitForTurn(budget.pieceBytes);
-  if (turn) await turn;
+  let leftBytes = body.length;
+  const first = waitForPiece(budget);
+  if (first) await first;
   // The client may have disconnected while the response waited.
   if (writer.destroyed) return;
-  let leftBytes = body.length;
   for (const piece of splitIntoPieces(body, pieces.allocate)) {
     const written = pieces.write(piece);
     if (written) await written;
     leftBytes -= piece.length;
     if (writer.destroyed || leftBytes === 0) return;
-    const next = budget.waitForTurn(budget.pieceBytes);
+    const next = waitForPiece(budget);
     if (next) await next;
     if (writer.destroyed) return;
   }
+}
+
+/**
+ * A piece is made and written in one step, so that the time of both counts, when its turn has come and there is memory:
+ * in this order, since a turn of many pieces may use all the memory.
+ */
+function waitForPiece(budget: PieceBudget): Promise<void> | undefined {
+  const turn = budget.waitForTurn(budget.pieceBytes);
+  if (!turn) return budget.isFull() ? budget.waitForSpace() : undefined;
+  return turn.then(() => (budget.isFull() ? budget.waitForSpace() : undefined));
 }
 
 class PieceWriter {
@@ -97,6 +108,7 @@ class PieceWriter {
   /** Pieces that do not use allocated buffers have any size. */
   async #writeParts(piece: Buffer, whole: Buffer | undefined): Promise<void> {
     for (let from = 0; from < piece.length && !this.#writer.destroyed; ) {
+      if (from > 0 && this.#budget.isFull()) await this.#budget.waitForSpace();
       const part = piece.subarray(from, from + this.#budget.pieceBytes);
       from += part.length;
       await this.#writePart(part, from >= piece.length ? whole : undefined);
@@ -114,22 +126,14 @@ class PieceWriter {
       if (whole && !error) recycleBuffer(whole);
       this.#wake();
     });
-    if (flows && budget.isClientReading() && !budget.isFull()) return undefined;
-    return this.#waitAfterWrite(flows);
-  }
-
-  async #waitAfterWrite(flows: boolean): Promise<void> {
-    const writer = this.#writer;
+    if (budget.isClientReading()) return flows ? undefined : waitForDrain(this.#writer);
     // It is unknown yet whether this client reads.
-    if (!this.#budget.isClientReading())
-      await waitForDrain(writer, (resolve) => {
-        this.#wake = (): void => {
-          if (this.#leftBytes === this.#writtenBytes) resolve();
-        };
-        this.#wake();
-      });
-    else if (!flows) await waitForDrain(writer);
-    if (this.#budget.isFull()) await this.#budget.waitForSpace();
+    return waitForDrain(this.#writer, (resolve) => {
+      this.#wake = (): void => {
+        if (this.#leftBytes === this.#writtenBytes) resolve();
+      };
+      this.#wake();
+    });
   }
 }
 
