@@ -24,11 +24,11 @@ import {
   type UseOfAttack,
 } from './hostile/report.ts';
 import { seed } from './hostile/seed.ts';
+import { warmUp } from './hostile/warm-up.ts';
 import {
   clusterFiles,
   countSlowGets,
   longestEventLoopDelayMs,
-  probe,
   readProcessState,
   waitUntilReady,
   type ProcessState,
@@ -48,8 +48,8 @@ const { values } = parseArgs({
 });
 
 const samplingMs = 50;
-/** Time for memory and descriptors to be released after the attack. */
-const restMs = 10_000;
+/** Time for memory and descriptors to be released after the attack: V8 collects an idle heap after some ten seconds. */
+const restMs = 30_000;
 const restPollMs = 500;
 /** Time limit of an attack's preparation, and of an attacker that does not end by itself. */
 const prepareMs = 60_000;
@@ -77,14 +77,7 @@ async function prepareServer(): Promise<void> {
     spawnSync('renice', ['-n', `${servedNice}`, '-p', ...threadsOf(process.pid)]);
     raiseSession(process.pid);
   }
-  // Request every encoding once, so that the measurement does not include compilation.
-  const forms = [
-    'application/yaml',
-    'application/json;as=Table;g=meta.k8s.io;v=v1',
-    'application/vnd.kubernetes.protobuf',
-  ];
-  for (const accept of ['application/json', ...forms])
-    await probe(files, serviceAccountsPath(namespaces.small), { accept });
+  await warmUp(files);
 }
 
 /** On Linux, each thread has its own priority; new threads inherit that of their creator. */

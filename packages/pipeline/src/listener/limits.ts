@@ -135,9 +135,11 @@ export const handshakesPerTurn = 2;
 export const connectionsPerTurn = 1;
 
 /**
- * Requests that are aborted with their connections in one iteration of the event loop, at about 50 microseconds each.
+ * Requests that are aborted with their connections in one iteration of the event loop, at about 50 microseconds each. The
+ * end of a connection itself counts as some of them.
  */
 export const endingsPerTurn = 100;
+export const connectionEndWeight = 4;
 
 /**
  * Bytes of response pieces that are made and written in one iteration of the event loop, at two milliseconds each MiB.
