@@ -128,10 +128,11 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
     peakMiB,
     after: readProcessState(pid),
     turnMs,
-    slowGets: slowBefore && slowAfter && {
-      over50Ms: slowAfter.over50Ms - slowBefore.over50Ms,
-      over100Ms: slowAfter.over100Ms - slowBefore.over100Ms,
-    },
+    slowGets: slowBefore &&
+      slowAfter && {
+        over50Ms: slowAfter.over50Ms - slowBefore.over50Ms,
+        over100Ms: slowAfter.over100Ms - slowBefore.over100Ms,
+      },
     use,
     control: undefined,
     attacker: ended?.counts,

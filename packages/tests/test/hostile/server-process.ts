@@ -108,9 +108,15 @@ export async function countSlowGets(
   const lines = metrics.split('\n').filter((line) => isGetDuration.test(line));
   if (lines.length === 0) return undefined;
   const valueOf = (le: string): number =>
-    Number(lines.find((line) => line.includes(`le="${le}"`))?.split(' ').at(-1) ?? 0);
+    Number(
+      lines
+        .find((line) => line.includes(`le="${le}"`))
+        ?.split(' ')
+        .at(-1) ?? 0,
+    );
   const all = valueOf('+Inf');
   return { over50Ms: all - valueOf('0.05'), over100Ms: all - valueOf('0.1') };
 }
 
-const isGetDuration = /^apiserver_request_sli_duration_seconds_bucket\{(?=.*verb="GET")(?=.*resource="serviceaccounts")/;
+const isGetDuration =
+  /^apiserver_request_sli_duration_seconds_bucket\{(?=.*verb="GET")(?=.*resource="serviceaccounts")/;
