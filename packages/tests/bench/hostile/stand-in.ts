@@ -37,7 +37,7 @@ function spin(share: number): void {
 
 function spinInThreads(share: number): void {
   for (let left = share; left > 0.01; left -= 1)
-    new Worker(import.meta.filename, { workerData: Math.min(1, left), argv: process.argv.slice(2) });
+    new Worker(import.meta.filename, { workerData: Math.min(1, left) }).unref();
 }
 
 const announce = (server: Server): void =>
@@ -69,7 +69,7 @@ function serveGets(storePort: number, cert: Buffer, key: Buffer): void {
     });
     store.write('g');
   });
-  announce(server as Server);
+  announce(server);
 }
 
 if (!isMainThread) spin(Number(workerData));

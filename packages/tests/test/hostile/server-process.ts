@@ -58,7 +58,7 @@ export function readProcessState(pid: number): ProcessState | undefined {
 }
 
 /** One request on a new connection; undefined without a response in time. */
-export async function probe(
+async function probe(
   { ca, token, replica }: ClusterFiles,
   target: string,
   headers: Readonly<Record<string, string>> = {},
