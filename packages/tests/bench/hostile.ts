@@ -1,17 +1,19 @@
 /**
  * Measures how attacks affect a well-behaved client:
- * `npm run bench -- hostile [--only REGEX] [--seconds N] [--json FILE] [--strict]`.
+ * `npm run bench -- hostile [--only REGEX] [--seconds N] [--json FILE] [--strict] [--no-pin] [--control]`.
  * The toolchain starts the cluster and passes `--home`. Attacks run one at a time; the server is restarted after an
- * attack that harmed it.
+ * attack that harmed it. After an attack that missed a goal (after each with `--control`), stand-ins with the same use of
+ * the processor show what the machine adds.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { namespaces, serviceAccountsPath } from './hostile/attack.ts';
 import { attacks } from './hostile/attacks.ts';
+import { measureControl } from './hostile/control.ts';
+import { type ProcessorTime, processorUse, readProcessorTime } from './hostile/processor-use.ts';
+import { cores, createPrograms, nextMessage, raiseSession, servedNice } from './hostile/programs.ts';
 import {
   type AttackReport,
   isRestored,
@@ -19,12 +21,14 @@ import {
   type PoliteReport,
   tableHead,
   tableRow,
+  type UseOfAttack,
 } from './hostile/report.ts';
 import { seed } from './hostile/seed.ts';
+import { warmUp } from './hostile/warm-up.ts';
 import {
   clusterFiles,
+  countSlowGets,
   longestEventLoopDelayMs,
-  probe,
   readProcessState,
   waitUntilReady,
   type ProcessState,
@@ -38,16 +42,14 @@ const { values } = parseArgs({
     json: { type: 'string' },
     strict: { type: 'boolean', default: false },
     'no-pin': { type: 'boolean', default: false },
+    control: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
   },
 });
 
-/** The server has its own core; the store, the load and the well-behaved client share the other. */
-const cores = { server: '0', load: '1' } as const;
-const serverPriority = -10;
 const samplingMs = 50;
-/** Time for memory and descriptors to be released after the attack. */
-const restMs = 10_000;
+/** Time for memory and descriptors to be released after the attack: V8 collects an idle heap after some ten seconds. */
+const restMs = 30_000;
 const restPollMs = 500;
 /** Time limit of an attack's preparation, and of an attacker that does not end by itself. */
 const prepareMs = 60_000;
@@ -58,40 +60,8 @@ const loggedShownMax = 5;
 
 const files = clusterFiles(values.home ?? '');
 const pinned = !values['no-pin'];
-const program = (name: string): string => path.join(import.meta.dirname, 'hostile', name);
-
-/** Starts a process on the load's core. */
-function start(name: string, priority: number, args: readonly string[]): ChildProcess {
-  const [command = '', ...waitUntilAtRest] = [
-    ...(pinned ? ['taskset', '-c', cores.load] : []),
-    // Only root may raise a priority. Without it the client competes with the load for the processor.
-    ...(process.getuid?.() === 0 ? ['nice', '-n', `${priority}`] : []),
-    ...[process.execPath, '--conditions=source', '--disable-warning=ExperimentalWarning', program(name), ...args],
-  ];
-  return spawn(command, waitUntilAtRest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-}
-
-/** The next message of its kind, an announcement or a report. Undefined if the process ends or the time is up. */
-async function message<T>(child: ChildProcess, kind: 'string' | 'object', limitMs: number): Promise<T | undefined> {
-  const cancelled = new AbortController();
-  const { signal } = cancelled;
-  const next = async (): Promise<T> => {
-    for (;;) {
-      const [value] = (await once(child, 'message', { signal })) as [unknown];
-      // Do not take a late announcement for a report.
-      if (typeof value === kind) return value as T;
-    }
-  };
-  try {
-    return await Promise.race([
-      next(),
-      once(child, 'exit', { signal }).then(() => undefined),
-      sleep(clock, limitMs, signal).then(() => undefined),
-    ]);
-  } finally {
-    cancelled.abort();
-  }
-}
+const programs = createPrograms(pinned);
+const seconds = Number(values.seconds);
 
 const errorLines = (log: string): string[] =>
   log
@@ -103,16 +73,11 @@ async function prepareServer(): Promise<void> {
   const { pid } = files.replica();
   if (pinned) spawnSync('taskset', ['-acp', cores.server, `${pid}`]);
   // Other processes of the machine must not make the server look slow. Only root may raise a priority.
-  for (const process of [{ pid }, ...files.etcd()])
-    spawnSync('renice', ['-n', `${serverPriority}`, '-p', ...threadsOf(process.pid)]);
-  // Request every encoding once, so that the measurement does not include compilation.
-  const forms = [
-    'application/yaml',
-    'application/json;as=Table;g=meta.k8s.io;v=v1',
-    'application/vnd.kubernetes.protobuf',
-  ];
-  for (const accept of ['application/json', ...forms])
-    await probe(files, serviceAccountsPath(namespaces.small), { accept });
+  for (const process of [{ pid }, ...files.etcd()]) {
+    spawnSync('renice', ['-n', `${servedNice}`, '-p', ...threadsOf(process.pid)]);
+    raiseSession(process.pid);
+  }
+  await warmUp(files);
 }
 
 /** On Linux, each thread has its own priority; new threads inherit that of their creator. */
@@ -123,8 +88,8 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
   const credentials = [new URL(url).port, files.ca, files.token];
   const before = readProcessState(pid) ?? { residentMiB: 0, descriptors: 0 };
   const loggedBefore = files.log().length;
-  const load = start('load.ts', 0, [attack.name, ...credentials, values.seconds]);
-  const politeClient = start('polite.ts', serverPriority, [
+  const load = programs.start('load', 'normal', [attack.name, ...credentials, values.seconds]);
+  const politeClient = programs.start('polite', 'realTime', [
     ...credentials,
     serviceAccountsPath(namespaces.polite, 'polite'),
   ]);
@@ -136,19 +101,23 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
       await sleep(clock, samplingMs);
     }
   })();
-  await Promise.all([message(load, 'string', prepareMs), message(politeClient, 'string', prepareMs)]);
+  await Promise.all([nextMessage(load, 'string', prepareMs), nextMessage(politeClient, 'string', prepareMs)]);
   await longestEventLoopDelayMs(files);
+  const slowBefore = await countSlowGets(files);
+  const processors = measureProcessors(load.pid);
   if (load.connected) load.send('attack');
-  const ended = await message<{ readonly counts: Record<string, number> }>(
+  const ended = await nextMessage<{ readonly counts: Record<string, number> }>(
     load,
     'object',
-    Number(values.seconds) * 1_000 + overrunMs,
+    seconds * 1_000 + overrunMs,
   );
+  const use = processors();
   load.kill('SIGKILL');
   if (politeClient.connected) politeClient.send('stop');
-  const polite = await message<PoliteReport>(politeClient, 'object', stuckMs + overrunMs);
+  const polite = await nextMessage<PoliteReport>(politeClient, 'object', stuckMs + overrunMs);
   politeClient.kill('SIGKILL');
   const turnMs = await longestEventLoopDelayMs(files);
+  const slowAfter = await countSlowGets(files);
   await rest(pid, before);
   sampling.abort();
   return {
@@ -159,10 +128,47 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
     peakMiB,
     after: readProcessState(pid),
     turnMs,
+    slowGets: slowBefore &&
+      slowAfter && {
+        over50Ms: slowAfter.over50Ms - slowBefore.over50Ms,
+        over100Ms: slowAfter.over100Ms - slowBefore.over100Ms,
+      },
+    use,
+    control: undefined,
     attacker: ended?.counts,
     logged: errorLines(files.log().slice(loggedBefore)),
   };
 }
+
+/** The returned function says how much processor time each process has used since. */
+function measureProcessors(attackerPid: number | undefined): () => UseOfAttack {
+  const pids = { server: files.replica().pid, store: files.etcd()[0]?.pid, attacker: attackerPid };
+  const read = (): Record<keyof UseOfAttack, ProcessorTime> => ({
+    server: readProcessorTime(pids.server),
+    store: readProcessorTime(pids.store),
+    attacker: readProcessorTime(pids.attacker),
+  });
+  const beganMs = clock.monotonicMs();
+  const before = read();
+  return () => {
+    const after = read();
+    const elapsedMs = clock.monotonicMs() - beganMs;
+    return {
+      server: processorUse(before.server, after.server, elapsedMs),
+      store: processorUse(before.store, after.store, elapsedMs),
+      attacker: processorUse(before.attacker, after.attacker, elapsedMs),
+    };
+  };
+}
+
+/** The server is idle meanwhile. */
+const withControl = async (report: AttackReport): Promise<AttackReport> => ({
+  ...report,
+  control: await measureControl({
+    ...{ programs, use: report.use, seconds, ca: files.ca, token: files.token },
+    ...files.serving,
+  }),
+});
 
 /** Returns as soon as the goals are met, or at the time limit. */
 async function rest(pid: number, before: ProcessState): Promise<void> {
@@ -187,9 +193,13 @@ await prepareServer();
 console.log(tableHead);
 const reports: AttackReport[] = [];
 for (const attack of chosen) {
-  const report = await measure(attack);
+  const measured = await measure(attack);
+  const needsControl = values.control || missedGoals(measured).length > 0;
+  const report = needsControl ? await withControl(measured) : measured;
   reports.push(report);
   console.log(tableRow(report));
+  // After each attack, so that a run that is cut off keeps its figures.
+  if (values.json) fs.writeFileSync(values.json, JSON.stringify(reports, undefined, 1));
   for (const line of report.logged.slice(0, loggedShownMax)) console.error(`    ${line}`);
   const hurt = !report.after || missedGoals(report).length > 0;
   if (hurt && attack.name !== 'baseline') {
@@ -204,5 +214,4 @@ console.log(
   `\n${reports.length - missed.length} OK, ${missed.length} MISSED. Without an attack the slowest answer took ` +
     `${noise?.maxMs.toFixed(0)} ms and the client itself was held up for ${noise?.ownDelayMs.toFixed(0)} ms.`,
 );
-if (values.json) fs.writeFileSync(values.json, JSON.stringify(reports, undefined, 1));
 process.exit(values.strict && missed.length > 0 ? 1 : 0);

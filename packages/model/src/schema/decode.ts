@@ -111,14 +111,22 @@ const timeExamples = { time: '2026-01-31T12:00:00Z', microTime: '2026-01-31T12:0
 
 function decodeMap({ values }: MapSchema, value: unknown, path: string, unknownField: Report): Record<string, unknown> {
   if (!isJsonObject(value)) throw wrongType(path, `an object of ${values.type}s`, value);
-  const out: Record<string, unknown> = {};
   // The order of keys has no meaning, so canonical maps are sorted.
-  for (const key of Object.keys(value).sort()) {
+  const keys = Object.keys(value).sort();
+  if (keys.length === 0) return emptyMap;
+  const out: Record<string, unknown> = {};
+  const isText = values.type === 'string';
+  for (const key of keys) {
     const entry = value[key];
-    setOwn(out, key, entry === null ? zero(values) : decodeValue(values, entry, join(path, key), unknownField));
+    // Most maps are of strings: no path is built for each.
+    if (isText && typeof entry === 'string') setOwn(out, key, entry);
+    else setOwn(out, key, entry === null ? zero(values) : decodeValue(values, entry, join(path, key), unknownField));
   }
   return out;
 }
+
+/** A single instance, since counting the keys of a large map takes milliseconds. */
+const emptyMap: Record<string, unknown> = Object.freeze({});
 
 function decodeList(schema: ListSchema, value: unknown, path: string, unknownField: Report): unknown[] {
   if (!Array.isArray(value)) throw wrongType(path, 'a list', value);
@@ -179,7 +187,7 @@ function isEmpty(schema: Schema, value: unknown): boolean {
     case 'list':
       return Array.isArray(value) && value.length === 0;
     case 'map':
-      return isJsonObject(value) && Object.keys(value).length === 0;
+      return value === emptyMap;
     default:
       return false;
   }

@@ -39,6 +39,9 @@ export const pieceBytes = 256 * 1024;
 /** The same until the client has read some: a client that never reads holds only this much per request. */
 export const firstPieceBytes = 16 * 1024;
 
+/** The minimum of both for an HTTP/2 client whose streams begin with a smaller window. It may never open it. */
+export const smallestPieceBytes = 1024;
+
 /** After this many response bytes a connection counts as one whose client reads. */
 export const readingClientBytesMin = 64 * 1024;
 
@@ -124,17 +127,28 @@ export const streamResets = { burst: 125, perSecond: 33 };
 export const sweepMs = 1_000;
 
 /** TLS handshakes that begin in one iteration of the event loop, at one to two milliseconds each. */
-export const handshakesPerTurn = 4;
+export const handshakesPerTurn = 2;
 
 /**
  * New connections per iteration of the event loop: each may begin with all requests and resets that a client may send.
  */
-export const connectionsPerTurn = 2;
+export const connectionsPerTurn = 1;
 
 /**
- * Requests that are aborted with their connections in one iteration of the event loop, at about 50 microseconds each.
+ * Requests that are aborted with their connections in one iteration of the event loop, at about 50 microseconds each. The
+ * end of a connection itself counts as some of them.
  */
 export const endingsPerTurn = 100;
+export const connectionEndWeight = 4;
 
-/** Duration of requests or responses in one iteration of the event loop, before other work. */
-export const turnMs = 5;
+/**
+ * Bytes of response pieces that are made and written in one iteration of the event loop, at two milliseconds each MiB.
+ * Each piece costs as much as the second number of bytes more.
+ */
+export const pieceTurn = { bytesMax: 1024 * 1024, pieceOverheadBytes: 32 * 1024 } as const;
+
+/**
+ * Duration of requests or responses in one iteration of the event loop, before other work. What they do after their first
+ * wait comes after it and is not counted; it takes several times as long.
+ */
+export const turnMs = 2;

@@ -1,5 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
+import type { IterationLimiter } from './connection/iteration-limiter.ts';
 import type { MemoryBudget } from './connection/memory-budget.ts';
 import type { CallbackGuard } from './callback-guard.ts';
 import type { ListenerMeasures } from './measures.ts';
@@ -17,6 +18,8 @@ export interface ListenerContext {
   readonly responseBytes: MemoryBudget;
   /** Request bytes in memory, of all connections. */
   readonly bodyBytes: MemoryBudget;
+  /** Pieces of responses, weighed in bytes. */
+  readonly pieces: IterationLimiter;
   /** Requests whose body is arriving, the oldest first. */
   readonly receiving: Set<SocketRequest>;
   /** Connections that only drop the rest of a refused body. */

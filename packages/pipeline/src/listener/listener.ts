@@ -2,6 +2,7 @@ import type { Server } from 'node:net';
 import { type Clock, invariant, type Random } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
 import { type ApiRequest, type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
+import { IterationLimiter } from './connection/iteration-limiter.ts';
 import { MemoryBudget } from './connection/memory-budget.ts';
 import type { ListenerContext } from './listener-context.ts';
 import { CallbackGuard, type ReportFailure } from './callback-guard.ts';
@@ -117,14 +118,16 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
 function createContext(options: ListenOptions, draining: AbortSignal): ListenerContext & { nowMs: number } {
   const { clock, measures } = options;
   const guard = new CallbackGuard(options.report, measures);
+  const guardedClock: Clock = {
+    now: () => clock.now(),
+    monotonicMs: () => clock.monotonicMs(),
+    after: (delayMs, callback) => clock.after(delayMs, () => guard.run('timer', callback)),
+    soon: (callback) => clock.soon(() => guard.run('timer', callback)),
+  };
   return {
     nowMs: clock.monotonicMs(),
-    clock: {
-      now: () => clock.now(),
-      monotonicMs: () => clock.monotonicMs(),
-      after: (delayMs, callback) => clock.after(delayMs, () => guard.run('timer', callback)),
-      soon: (callback) => clock.soon(() => guard.run('timer', callback)),
-    },
+    clock: guardedClock,
+    pieces: new IterationLimiter(guardedClock, limits.pieceTurn.bytesMax),
     draining,
     asksForCertificates: options.requestsCertificates,
     responseBytes: new MemoryBudget(limits.responseBytesMax),

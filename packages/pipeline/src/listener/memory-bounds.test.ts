@@ -50,7 +50,7 @@ describe('memory', () => {
     client.send(frame('SETTINGS', 0, 0, initialWindow(0)));
     client.send(Buffer.concat(bodies.map((_, i) => frame('HEADERS', endHeaders | endStream, 2 * i + 1, packed.get))));
     await eventually(() => bodies.every(({ made }) => made() > 0));
-    expect(Math.max(...bodies.map(({ made }) => made()))).toBe(limits.firstPieceBytes);
+    expect(Math.max(...bodies.map(({ made }) => made()))).toBe(limits.smallestPieceBytes);
   });
 
   test('of one connection is bounded for any number of responses', async () => {
@@ -185,7 +185,7 @@ describe('memory', () => {
     );
     for (let n = 0; n < connections; n++) {
       const client = await served.frames();
-      client.send(frame('SETTINGS', 0, 0, initialWindow(0)));
+      client.send(frame('SETTINGS', 0, 0, initialWindow(piece)));
       client.send(
         Buffer.concat(
           Array.from({ length: limits.defaultStreamsMax }, (_, i) =>

@@ -68,11 +68,15 @@ interface PendingResponse {
 
 /**
  * A queue in order of arrival, which is usually emptied at once. After `alternateOwners`, owners alternate with one
- * item each until the queue is empty.
+ * item each until the queue is empty; and every second item is of an owner with few of them, so that a client with some
+ * requests does not wait for one of each client with hundreds.
  */
 class FairQueue<T> {
   readonly #ownerOf: (item: T) => object;
   readonly #byOwner = new Map<object, T[]>();
+  /** The owners of few items, in the same order. */
+  readonly #modest = new Map<object, T[]>();
+  #isModestNext = true;
   #inOrder: T[] = [];
   #at = 0;
   size = 0;
@@ -112,15 +116,29 @@ class FairQueue<T> {
     const items = this.#byOwner.get(owner);
     if (items) items.push(item);
     else this.#byOwner.set(owner, [item]);
+    this.#sort(owner, items?.length ?? 1);
+  }
+
+  #sort(owner: object, count: number): void {
+    if (count > modestItemsMax) this.#modest.delete(owner);
+    else if (!this.#modest.has(owner)) this.#modest.set(owner, requireValue(this.#byOwner.get(owner)));
   }
 
   #shiftShared(): T | undefined {
-    const [next] = this.#byOwner;
+    const [next] = this.#isModestNext && this.#modest.size > 0 ? this.#modest : this.#byOwner;
+    this.#isModestNext = !this.#isModestNext;
     if (!next) return undefined;
     const [owner, items] = next;
     const item = items.shift();
     this.#byOwner.delete(owner);
-    if (items.length > 0) this.#byOwner.set(owner, items);
+    this.#modest.delete(owner);
+    if (items.length > 0) {
+      this.#byOwner.set(owner, items);
+      this.#sort(owner, items.length);
+    }
     return item;
   }
 }
+
+/** An owner of at most so many items counts as one with few. */
+const modestItemsMax = 8;

@@ -1,7 +1,7 @@
 import type { Clock } from '@cluster-apiserver/base';
 
 /** How long all watches together may run in one turn of the event loop before requests are served. */
-const turnMs = 8;
+const turnMs = 4;
 
 /** How many items are visited between two reads of the clock: selectors may be slow, and reading it is not free. */
 export const itemsPerClockRead = 64;

@@ -1,6 +1,6 @@
 /**
  * The well-behaved client's process: `polite.ts PORT CA-FILE TOKEN-FILE PATH`. Sends requests on one connection until
- * its parent stops it.
+ * its parent stops it. It should run with real-time priority: a response that waits in its socket counts as late.
  */
 import fs from 'node:fs';
 import { type ClientHttp2Session, connect } from 'node:http2';
@@ -78,6 +78,7 @@ const report = (): PoliteReport => {
 };
 
 process.once('message', () => (stopping = true));
+process.once('disconnect', () => process.exit(0));
 let announced = false;
 const waiting: number[] = [];
 for (let dueMs = clock.monotonicMs(); !stopping; ) {

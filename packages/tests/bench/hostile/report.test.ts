@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { attacks } from './attacks.ts';
 import { type AttackReport, missedGoals, tableHead, tableRow } from './report.ts';
 
+const idle = { main: 0, otherThreads: 0, waiting: 0 };
 const good: AttackReport = {
   name: 'some-attack',
   reason: 'a test',
@@ -10,6 +11,9 @@ const good: AttackReport = {
   peakMiB: 260,
   after: { residentMiB: 210, descriptors: 25 },
   turnMs: 15,
+  slowGets: { over50Ms: 3, over100Ms: 0 },
+  use: { server: idle, store: idle, attacker: idle },
+  control: undefined,
   attacker: { '200': 5, closed: 1 },
   logged: [],
 };

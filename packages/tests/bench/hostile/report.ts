@@ -1,4 +1,5 @@
 import type { ProcessState } from '../../test/hostile/server-process.ts';
+import type { ProcessorUse } from './processor-use.ts';
 
 /** The measurements of one attack and the goals that a server must meet. */
 export interface PoliteReport {
@@ -11,6 +12,18 @@ export interface PoliteReport {
   readonly ownDelayMs: number;
 }
 
+/** Processor time during an attack, in shares of a core. */
+export interface UseOfAttack {
+  readonly server: ProcessorUse;
+  readonly store: ProcessorUse;
+  readonly attacker: ProcessorUse;
+}
+
+export interface SlowGets {
+  readonly over50Ms: number;
+  readonly over100Ms: number;
+}
+
 export interface AttackReport {
   readonly name: string;
   readonly reason: string;
@@ -21,6 +34,11 @@ export interface AttackReport {
   readonly after: ProcessState | undefined;
   /** The longest delay of the server's event loop; undefined if the server did not report it. */
   readonly turnMs: number | undefined;
+  /** Gets that took longer than the goals inside the server, from its histogram. The attack's gets count, too. */
+  readonly slowGets: SlowGets | undefined;
+  readonly use: UseOfAttack;
+  /** The same client at stand-ins that use as much processor time; undefined if it was not measured. */
+  readonly control: PoliteReport | undefined;
   /** The attacker's counts by outcome; undefined if its process failed. */
   readonly attacker: Readonly<Record<string, number>> | undefined;
   /** Error lines of the server's log. */
@@ -64,12 +82,12 @@ export function missedGoals({ polite, before, peakMiB, after, logged, attacker }
 }
 
 export const tableHead = [
-  '| attack | polite answers | errors | p50 ms | p99 ms | max ms | turn ms | RSS before, peak, after MiB | fds before, after | attacker | goal |',
-  '|---|---|---|---|---|---|---|---|---|---|---|',
+  '| attack | polite answers | errors | p50 ms | p99 ms | max ms | own delay ms | control p99, max ms | server over 50, 100 ms | turn ms | core shares: server, its other threads, its waits, store, attacker | RSS before, peak, after MiB | fds before, after | attacker | goal |',
+  '|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|',
 ].join('\n');
 
 export function tableRow(report: AttackReport): string {
-  const { name, polite, before, peakMiB, after, turnMs, attacker = {} } = report;
+  const { name, polite, before, peakMiB, after, turnMs, slowGets, use, control, attacker = {} } = report;
   const missed = missedGoals(report);
   const cells = [
     name,
@@ -78,7 +96,13 @@ export function tableRow(report: AttackReport): string {
     polite.p50Ms.toFixed(1),
     polite.p99Ms.toFixed(1),
     polite.maxMs.toFixed(0),
+    polite.ownDelayMs.toFixed(1),
+    control ? `${control.p99Ms.toFixed(1)}, ${control.maxMs.toFixed(0)}` : '-',
+    slowGets ? `${slowGets.over50Ms}, ${slowGets.over100Ms}` : '-',
     turnMs?.toFixed(0) ?? '-',
+    [use.server.main, use.server.otherThreads, use.server.waiting, total(use.store), total(use.attacker)]
+      .map((share) => share.toFixed(2))
+      .join(', '),
     [before.residentMiB, peakMiB, after?.residentMiB].map((mib) => mib?.toFixed(0) ?? '-').join(', '),
     [before.descriptors, after?.descriptors ?? '-'].join(', '),
     Object.entries(attacker)
@@ -88,3 +112,5 @@ export function tableRow(report: AttackReport): string {
   ];
   return `| ${cells.join(' | ')} |`;
 }
+
+const total = ({ main, otherThreads }: ProcessorUse): number => main + otherThreads;

@@ -17,6 +17,8 @@ export interface ProcessState {
 export interface ClusterFiles {
   readonly ca: string;
   readonly token: string;
+  /** Certificate and key of the replicas. */
+  readonly serving: { readonly certificate: string; readonly key: string };
   replica(): Running;
   replicas(): readonly Running[];
   etcd(): readonly Running[];
@@ -26,6 +28,7 @@ export interface ClusterFiles {
 export const clusterFiles = (home: string): ClusterFiles => ({
   ca: path.join(home, 'ca.crt'),
   token: path.join(home, 'admin.token'),
+  serving: { certificate: path.join(home, 'pki', 'server.crt'), key: path.join(home, 'pki', 'server.key') },
   replica: () => {
     const [replica] = pidsIn(home).replicas;
     if (!replica) throw new Error('the cluster has no replica');
@@ -55,7 +58,7 @@ export function readProcessState(pid: number): ProcessState | undefined {
 }
 
 /** One request on a new connection; undefined without a response in time. */
-export async function probe(
+async function probe(
   { ca, token, replica }: ClusterFiles,
   target: string,
   headers: Readonly<Record<string, string>> = {},
@@ -96,3 +99,24 @@ export async function longestEventLoopDelayMs(files: ClusterFiles): Promise<numb
   const lag = /^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(metrics)?.[1];
   return lag === undefined ? undefined : Math.max(0, Number(lag) * 1_000 - lagSamplingMs);
 }
+
+/** Gets of service accounts that took longer than 50 and 100 ms inside the server, since its start. */
+export async function countSlowGets(
+  files: ClusterFiles,
+): Promise<{ readonly over50Ms: number; readonly over100Ms: number } | undefined> {
+  const metrics = (await probe(files, '/metrics'))?.body ?? '';
+  const lines = metrics.split('\n').filter((line) => isGetDuration.test(line));
+  if (lines.length === 0) return undefined;
+  const valueOf = (le: string): number =>
+    Number(
+      lines
+        .find((line) => line.includes(`le="${le}"`))
+        ?.split(' ')
+        .at(-1) ?? 0,
+    );
+  const all = valueOf('+Inf');
+  return { over50Ms: all - valueOf('0.05'), over100Ms: all - valueOf('0.1') };
+}
+
+const isGetDuration =
+  /^apiserver_request_sli_duration_seconds_bucket\{(?=.*verb="GET")(?=.*resource="serviceaccounts")/;

@@ -58,3 +58,17 @@ test('later tasks wait behind earlier ones', () => {
   pace.run(() => begun.push('e'));
   expect(begun).toEqual(['a', 'b', 'c', 'd']);
 });
+
+test('work that waits in the middle takes turns with tasks', async () => {
+  const { pace, iterate } = byHand(2);
+  const begun: string[] = [];
+  expect(pace.waitForTurn(2)).toBeUndefined();
+  const waited = pace.waitForTurn(1);
+  void waited?.then(() => begun.push('continued'));
+  pace.run(() => begun.push('task'));
+  await Promise.resolve();
+  expect(begun).toEqual([]);
+  iterate();
+  await waited;
+  expect(begun).toEqual(['task', 'continued']);
+});

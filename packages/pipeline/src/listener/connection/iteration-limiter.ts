@@ -26,6 +26,15 @@ export class IterationLimiter {
     else this.#runNow({ task, weight });
   }
 
+  /** For a task that can wait in the middle: resolves when it may continue; undefined if that is now. */
+  waitForTurn(weight: number): Promise<void> | undefined {
+    this.#schedule();
+    if (this.#waiting.length > 0 || this.#weight >= this.#weightMax)
+      return new Promise((resolve) => this.#waiting.push({ task: resolve, weight }));
+    this.#weight += weight;
+    return undefined;
+  }
+
   #runNow({ task, weight }: WeightedTask): void {
     this.#weight += weight;
     task();

@@ -235,7 +235,10 @@ export class OpenConnections {
     socket.once(
       'end',
       guard.wrap('connection', () =>
-        this.#endings.run(() => guard.run('connection', () => void socket.destroy()), 1 + connection.requests.size),
+        this.#endings.run(
+          () => guard.run('connection', () => void socket.destroy()),
+          limits.connectionEndWeight + connection.requests.size,
+        ),
       ),
     );
     // A session that fails while closing ends our side and reads no more, so the end of the client's side goes

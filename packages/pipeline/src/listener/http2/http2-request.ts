@@ -4,7 +4,7 @@ import type { StatusError } from '@cluster-apiserver/model';
 import { type ApiResponse, type SizedBody, type ChunkedBody, isSized, type StreamBody } from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
-import { headerLinesMax, lingerMs } from '../limits.ts';
+import { firstPieceBytes, headerLinesMax, lingerMs, smallestPieceBytes } from '../limits.ts';
 import { createRefusal } from '../request/refusal.ts';
 import { findRepeatedHeader } from '../request/repeated-headers.ts';
 import { isSmall, isStreaming, SocketRequest } from '../request/socket-request.ts';
@@ -90,6 +90,12 @@ export class Http2Request extends SocketRequest {
 
   protected get isHeadSent(): boolean {
     return this.#stream.headersSent;
+  }
+
+  /** What a closed window cannot take would stay in memory. */
+  protected override get beginningBytes(): number {
+    const { initialWindowSize = firstPieceBytes } = this.#stream.session?.remoteSettings ?? {};
+    return Math.min(firstPieceBytes, Math.max(smallestPieceBytes, initialWindowSize));
   }
 
   override sweep(nowMs: number): void {

@@ -29,6 +29,8 @@ export function serveHttp2(
   ): void => {
     // First of all: an 'error' event without a listener ends the process.
     stream.on('error', ignoreStreamError);
+    // Reset meanwhile, as by clients that reset each stream at once.
+    if (stream.closed) return;
     const connection = connections.findBySession(stream.session);
     // Node emits the event later, when the session may have ended.
     if (!connection) return void stream.destroy();

@@ -21,10 +21,12 @@ import {
   bodyBytesPerSecondMin,
   bodyGraceMs,
   firstPieceBytes,
+  pieceBytes,
+  pieceTurn,
   readingClientBytesMin,
 } from '../limits.ts';
 import type { CutOffResponse, RefusedBody } from '../measures.ts';
-import { type BodyWriter, BodySink, type PieceMemory, writePieces } from './write-body.ts';
+import { type BodyWriter, BodySink, type PieceBudget, writePieces } from './write-body.ts';
 import { createRefusal, refusalResponse } from './refusal.ts';
 import { type Receiving, receiveBody } from './receive-body.ts';
 
@@ -288,6 +290,11 @@ export abstract class SocketRequest implements ApiRequest {
   /** Decodes a header value, which is UTF-8 if it is not ASCII. */
   protected abstract decodeHeaderValue(value: string): string;
 
+  /** Length of the first pieces of a response. */
+  protected get beginningBytes(): number {
+    return firstPieceBytes;
+  }
+
   protected get isBodyRequested(): boolean {
     return this.#receiving !== undefined;
   }
@@ -320,7 +327,7 @@ export abstract class SocketRequest implements ApiRequest {
         await body.stream(this.#sink);
         // The client must now read what is queued.
         this.markSending();
-      } else await writePieces(writer, body, this.#pieceMemory());
+      } else await writePieces(writer, body, this.#pieceBudget());
       return true;
     } catch (error) {
       if (this.#isFinished || error instanceof StalledClientError)
@@ -337,11 +344,20 @@ export abstract class SocketRequest implements ApiRequest {
     }
   }
 
-  #pieceMemory(): PieceMemory {
+  #pieceBudget(): PieceBudget {
     const isGone = (): boolean => this.#isFinished;
-    const { connection } = this;
+    const { connection, context, beginningBytes } = this;
+    let sentBytes = 0;
+    // Many streams with tiny windows read much together, while each reads nearly nothing.
+    const isNarrow = beginningBytes < firstPieceBytes;
+    const isClientReading = (): boolean =>
+      (isNarrow ? sentBytes : connection.sentResponseBytes) >= readingClientBytesMin;
     return {
-      isClientReading: () => connection.sentResponseBytes >= readingClientBytesMin,
+      get pieceBytes() {
+        return isClientReading() ? pieceBytes : beginningBytes;
+      },
+      isClientReading,
+      waitForTurn: (bytes) => context.pieces.waitForTurn(bytes + pieceTurn.pieceOverheadBytes),
       waitForSpace: () => this.connection.responseBytes.waitForSpace(isGone),
       isFull: () => this.connection.responseBytes.isFull || this.context.responseBytes.isFull,
       addBuffered: (bytes) => {
@@ -350,6 +366,7 @@ export abstract class SocketRequest implements ApiRequest {
         this.markSending();
       },
       addSent: (bytes) => {
+        sentBytes += bytes;
         connection.sentResponseBytes += bytes;
         this.#release(bytes);
       },

@@ -1,7 +1,19 @@
 import { describe, expect, test } from '@jest/globals';
 import { firstPieceBytes, pieceBytes } from '../limits.ts';
 import { EventEmitter } from 'node:events';
-import { splitIntoPieces, writePieces } from './write-body.ts';
+import { systemClock } from '@cluster-apiserver/base';
+import { IterationLimiter } from '../connection/iteration-limiter.ts';
+import { type PieceBudget, splitIntoPieces, writePieces } from './write-body.ts';
+
+const unlimited: PieceBudget = {
+  pieceBytes,
+  isClientReading: () => true,
+  isFull: () => false,
+  waitForSpace: async () => {},
+  waitForTurn: () => undefined,
+  addBuffered: () => {},
+  addSent: () => {},
+};
 
 test.each([0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5])(
   '%s bytes are cut into pieces that are never too long and lose nothing',
@@ -29,14 +41,8 @@ test.each([
     },
     ...{ end: () => {}, on: () => {}, off: () => {} },
   };
-  const memory = {
-    isClientReading: () => isProven,
-    isFull: () => false,
-    waitForSpace: async () => {},
-    addBuffered: () => {},
-    addSent: () => {},
-  };
-  await writePieces(outlet, Buffer.alloc(2 * pieceBytes), memory);
+  const budget = { ...unlimited, pieceBytes: expected, isClientReading: () => isProven };
+  await writePieces(outlet, Buffer.alloc(2 * pieceBytes), budget);
   expect(new Set(sizes)).toEqual(new Set([expected]));
 });
 
@@ -76,14 +82,8 @@ describe.each(['before the first piece', 'while a piece leaves', 'while memory i
       };
       const room = Promise.withResolvers<void>();
       let isFull = when === 'before the first piece';
-      const memory = {
-        isClientReading: () => true,
-        isFull: () => isFull,
-        waitForSpace: () => room.promise,
-        addBuffered: () => {},
-        addSent: () => {},
-      };
-      const written = writePieces(outlet, body, memory);
+      const budget = { ...unlimited, isFull: () => isFull, waitForSpace: () => room.promise };
+      const written = writePieces(outlet, body, budget);
       const before = made;
       expect(before).toBe(isFull ? 0 : 1);
       if (when === 'while memory is awaited') {
@@ -100,3 +100,77 @@ describe.each(['before the first piece', 'while a piece leaves', 'while memory i
     });
   },
 );
+
+test('pieces of all responses share the iterations of the event loop, and each is written when it is made', async () => {
+  const soon: (() => void)[] = [];
+  const turns = new IterationLimiter({ ...systemClock, soon: (callback) => void soon.push(callback) }, 3);
+  const events: string[] = [];
+  const outlet = (name: string) => ({
+    ...{ destroyed: false, writableEnded: false, writableLength: 0 },
+    write: () => {
+      events.push(`${name} written`);
+      return true;
+    },
+    ...{ end: () => {}, on: () => {}, off: () => {} },
+  });
+  const bodyOf = (name: string) => ({
+    length: 2,
+    pieces: function* () {
+      for (let left = 2; left > 0; left--) {
+        events.push(`${name} made`);
+        yield Buffer.alloc(1);
+      }
+    },
+  });
+  const budget = { ...unlimited, waitForTurn: () => turns.waitForTurn(1) };
+  const written = ['a', 'b', 'c', 'd'].map((name) => writePieces(outlet(name), bodyOf(name), budget));
+  const perIteration: string[][] = [];
+  while (soon.length > 0) {
+    await new Promise(setImmediate);
+    perIteration.push(events.splice(0));
+    for (const callback of soon.splice(0)) callback();
+  }
+  await Promise.all(written);
+  const piece = (name: string): string[] => [`${name} made`, `${name} written`];
+  expect(perIteration.filter(({ length }) => length > 0)).toEqual([
+    [...piece('a'), ...piece('a'), ...piece('b')],
+    [...piece('b'), ...piece('c'), ...piece('d')],
+    [...piece('c'), ...piece('d')],
+  ]);
+});
+
+test('pieces that waited for the same turn wait for memory before they are made', async () => {
+  const soon: (() => void)[] = [];
+  const turns = new IterationLimiter({ ...systemClock, soon: (callback) => void soon.push(callback) }, 1);
+  let made = 0;
+  const body = {
+    length: 1,
+    pieces: function* () {
+      made++;
+      yield Buffer.alloc(1);
+    },
+  };
+  let isFull = false;
+  const space = Promise.withResolvers<void>();
+  const budget = {
+    ...unlimited,
+    isFull: () => isFull,
+    waitForSpace: () => space.promise,
+    waitForTurn: () => turns.waitForTurn(1),
+  };
+  const outlet = new HandOutlet();
+  const first = writePieces(outlet, body, budget);
+  const second = writePieces(outlet, body, budget);
+  expect(made).toBe(1);
+  isFull = true;
+  for (const callback of soon.splice(0)) callback();
+  await new Promise(setImmediate);
+  expect(made).toBe(1);
+  isFull = false;
+  space.resolve();
+  await new Promise(setImmediate);
+  expect(made).toBe(2);
+  outlet.destroyed = true;
+  outlet.emit('close');
+  await Promise.all([first, second]);
+});

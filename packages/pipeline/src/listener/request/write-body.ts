@@ -1,5 +1,5 @@
 import { type SizedBody, type ChunkedBody, isSized, type Allocate, type Sink } from '../../exchange.ts';
-import { firstPieceBytes, pieceBytes, freeBuffersMax } from '../limits.ts';
+import { pieceBytes, freeBuffersMax } from '../limits.ts';
 
 /** The common interface of HTTP/1.1 responses and HTTP/2 streams after their headers. */
 export interface BodyWriter {
@@ -12,13 +12,17 @@ export interface BodyWriter {
   readonly destroyed: boolean;
 }
 
-/** The memory budget for pieces of this response. */
-export interface PieceMemory {
+/** The memory and time for pieces of this response. */
+export interface PieceBudget {
+  /** Length of the next piece: small until the client has read response bytes on this connection. */
+  readonly pieceBytes: number;
   /** Whether the client has read response bytes on this connection. */
   isClientReading(): boolean;
   isFull(): boolean;
   /** Resolves when memory is available, or when the response has ended. */
   waitForSpace(): Promise<void>;
+  /** Resolves in the iteration of the event loop that has time for the piece; undefined if it is this one. */
+  waitForTurn(bytes: number): Promise<void> | undefined;
   /** A piece was created and is in memory. */
   addBuffered(bytes: number): void;
   /** The kernel has taken the piece, or it is lost. */
@@ -27,56 +31,109 @@ export interface PieceMemory {
 
 /**
  * Writes a body piece by piece, each after the previous one has been sent, so that a long list does not block other
- * requests. Pieces are small until the client has read some. Each waits for memory.
+ * requests. Pieces are small until the client has read some. Each waits for memory, and for its turn among the pieces of
+ * all responses.
  */
 export async function writePieces(
   writer: BodyWriter,
   body: SizedBody | ChunkedBody,
-  memory: PieceMemory,
+  budget: PieceBudget,
 ): Promise<void> {
-  let lentBuffer: Buffer | undefined;
-  let writtenBytes = 0;
-  let leftBytes = 0;
-  let wake = (): void => {};
-  const size = (): number => (memory.isClientReading() ? pieceBytes : firstPieceBytes);
-  const allocate: Allocate = (bytes) => {
-    const wantedBytes = Math.min(bytes, size());
-    lentBuffer =
-      wantedBytes < lentBufferBytesMin ? undefined : (freeBuffers.pop() ?? Buffer.allocUnsafeSlow(pieceBytes));
-    return lentBuffer ? lentBuffer.subarray(0, wantedBytes) : Buffer.allocUnsafe(wantedBytes);
-  };
-  if (memory.isFull()) await memory.waitForSpace();
-  // The client may have disconnected while the response waited.
-  if (writer.destroyed) return;
-  for await (const piece of isSized(body) ? splitIntoPieces(body, allocate) : body.chunks()) {
-    const whole = lentBuffer;
-    lentBuffer = undefined;
+  const pieces = new PieceWriter(writer, budget);
+  if (!isSized(body)) {
+    if (budget.isFull()) await budget.waitForSpace();
     if (writer.destroyed) return;
-    // Pieces that do not use allocated buffers have any size.
-    for (let from = 0; from < piece.length; ) {
-      const part = from === 0 && piece.length <= size() ? piece : piece.subarray(from, from + size());
-      from += part.length;
-      const isLast = from >= piece.length;
-      memory.addBuffered(part.length);
-      writtenBytes += part.length;
-      const flows = writer.write(part, (error) => {
-        leftBytes += part.length;
-        memory.addSent(part.length);
-        if (isLast && whole && !error) recycleBuffer(whole);
-        wake();
-      });
-      // It is unknown yet whether this client reads.
-      if (!memory.isClientReading())
-        await waitForDrain(writer, (resolve) => {
-          wake = (): void => {
-            if (leftBytes === writtenBytes) resolve();
-          };
-          wake();
-        });
-      else if (!flows) await waitForDrain(writer);
-      if (memory.isFull()) await memory.waitForSpace();
+    for await (const piece of body.chunks()) {
+      const written = pieces.write(piece);
+      if (written) await written;
+      if (budget.isFull()) await budget.waitForSpace();
       if (writer.destroyed) return;
     }
+    return;
+  }
+  let leftBytes = body.length;
+  const first = waitForPiece(budget);
+  if (first) await first;
+  // The client may have disconnected while the response waited.
+  if (writer.destroyed) return;
+  for (const piece of splitIntoPieces(body, pieces.allocate)) {
+    const written = pieces.write(piece);
+    if (written) await written;
+    leftBytes -= piece.length;
+    if (writer.destroyed || leftBytes === 0) return;
+    const next = waitForPiece(budget);
+    if (next) await next;
+    if (writer.destroyed) return;
+  }
+}
+
+/**
+ * A piece is made and written in one step, so that the time of both counts, when its turn has come and there is memory:
+ * in this order, since a turn of many pieces may use all the memory.
+ */
+function waitForPiece(budget: PieceBudget): Promise<void> | undefined {
+  const turn = budget.waitForTurn(budget.pieceBytes);
+  if (!turn) return budget.isFull() ? budget.waitForSpace() : undefined;
+  return turn.then(() => (budget.isFull() ? budget.waitForSpace() : undefined));
+}
+
+class PieceWriter {
+  readonly #writer: BodyWriter;
+  readonly #budget: PieceBudget;
+  #lentBuffer: Buffer | undefined;
+  #writtenBytes = 0;
+  #leftBytes = 0;
+  #wake = (): void => {};
+
+  constructor(writer: BodyWriter, budget: PieceBudget) {
+    this.#writer = writer;
+    this.#budget = budget;
+  }
+
+  readonly allocate: Allocate = (bytes) => {
+    const wantedBytes = Math.min(bytes, this.#budget.pieceBytes);
+    this.#lentBuffer =
+      wantedBytes < lentBufferBytesMin ? undefined : (freeBuffers.pop() ?? Buffer.allocUnsafeSlow(pieceBytes));
+    return this.#lentBuffer ? this.#lentBuffer.subarray(0, wantedBytes) : Buffer.allocUnsafe(wantedBytes);
+  };
+
+  /** Resolves when the next piece may follow; undefined if that is now. */
+  write(piece: Buffer): Promise<void> | undefined {
+    const whole = this.#lentBuffer;
+    this.#lentBuffer = undefined;
+    if (piece.length > this.#budget.pieceBytes) return this.#writeParts(piece, whole);
+    return this.#writePart(piece, whole);
+  }
+
+  /** Pieces that do not use allocated buffers have any size. */
+  async #writeParts(piece: Buffer, whole: Buffer | undefined): Promise<void> {
+    for (let from = 0; from < piece.length && !this.#writer.destroyed; ) {
+      if (from > 0 && this.#budget.isFull()) await this.#budget.waitForSpace();
+      const part = piece.subarray(from, from + this.#budget.pieceBytes);
+      from += part.length;
+      await this.#writePart(part, from >= piece.length ? whole : undefined);
+    }
+  }
+
+  /** `whole` can be reused when the part has been sent. */
+  #writePart(part: Buffer, whole: Buffer | undefined): Promise<void> | undefined {
+    const budget = this.#budget;
+    budget.addBuffered(part.length);
+    this.#writtenBytes += part.length;
+    const flows = this.#writer.write(part, (error) => {
+      this.#leftBytes += part.length;
+      budget.addSent(part.length);
+      if (whole && !error) recycleBuffer(whole);
+      this.#wake();
+    });
+    if (budget.isClientReading()) return flows ? undefined : waitForDrain(this.#writer);
+    // It is unknown yet whether this client reads.
+    return waitForDrain(this.#writer, (resolve) => {
+      this.#wake = (): void => {
+        if (this.#leftBytes === this.#writtenBytes) resolve();
+      };
+      this.#wake();
+    });
   }
 }
 
