@@ -201,9 +201,9 @@ test('closing does not wait for a page of a slow store', async () => {
     resolve(listCall);
     return new Promise(() => {});
   };
-  open({ ...memory, list });
+  const cache = cached.open({ store: { ...cached.memory, list } });
   const listCall = await asked;
-  await Promise.all(opened.splice(0).map((cache) => cache.close()));
+  await cache.close();
   expect(listCall.isAborted).toBe(true);
 });
 
