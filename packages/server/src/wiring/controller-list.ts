@@ -13,7 +13,7 @@ import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 
 /** What controllers work with while this replica is the leader. */
-export type ControllerTerm = Omit<PolicyTypeCheckOptions, 'report'>;
+type ControllerTerm = Omit<PolicyTypeCheckOptions, 'report'>;
 
 /** Each runs until the signal of its term aborts. */
 export const controllers: Readonly<Record<string, (term: ControllerTerm, log: Log) => Promise<void>>> = {
