@@ -51,18 +51,18 @@ export interface Call {
 }
 
 /** Sends a request in one piece and collects its response. */
-export function ask(connection: Connection, question: Buffer): Call {
+export function ask(connection: Connection, request: Buffer): Call {
   const headers: ReadonlyMap<string, string>[] = [];
   const pieces: Buffer[] = [];
   const { promise: body, resolve, reject } = Promise.withResolvers<Buffer>();
   const listener: StreamListener = {
-    onHeaders: (told) => headers.push(told),
+    onHeaders: (received) => headers.push(received),
     onData: (piece) => pieces.push(Buffer.from(piece)),
     onEnd: () => resolve(Buffer.concat(pieces)),
     onLost: (kind, cause) => reject(Object.assign(new Error(kind), { cause })),
   };
   const stream = connection.open(requestHeaders, listener);
-  stream.send([question], true);
+  stream.send([request], true);
   return { stream, headers, body };
 }
 
