@@ -19,6 +19,7 @@ export interface Service {
   readonly mem_limit?: string;
   readonly pids_limit?: number;
   readonly image?: string;
+  readonly build?: object;
 }
 
 /** Variables are replaced by their defaults. */

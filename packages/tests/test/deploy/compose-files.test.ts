@@ -28,6 +28,12 @@ test('the image has the version of the server', () => {
   expect(dockerfile).toContain(`ARG VERSION=${version}\n`);
 });
 
+test('one service builds each image, for all services with it', () => {
+  const images = Object.values(services).flatMap(({ build, image }) => (build ? [image] : []));
+  expect(images).toHaveLength(3);
+  expect([...new Set(images)]).toEqual(images);
+});
+
 describe.each(Object.keys(services))('the service %s', (name) => {
   const { ports = [], user, read_only, cap_drop, mem_limit, pids_limit, image } = services[name] ?? {};
 
