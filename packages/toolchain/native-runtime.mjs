@@ -8,7 +8,7 @@ const require = createRequire(import.meta.url);
 const globals = new URL('native-globals.mjs', import.meta.url).href;
 
 /** Modules that only tests load. They may keep state and register hooks for their test file. */
-const testModule = /\/packages\/(?:testkit\/src|tests|[\w-]+\/test)\//;
+const testModule = /\/packages\/(?:testkit\/src|tests|[\w-]+\/test)\/.*(?<!\.test\.ts)$/;
 let testFiles = 0;
 
 registerHooks({
