@@ -52,8 +52,8 @@ export async function writePieces(
     return;
   }
   let leftBytes = body.length;
-  const first = waitForPiece(budget);
-  if (first) await first;
+  // The first piece is written in the same step as the head of the response, which has its own limit of time.
+  if (budget.isFull()) await budget.waitForSpace();
   // The client may have disconnected while the response waited.
   if (writer.destroyed) return;
   for (const piece of splitIntoPieces(body, pieces.allocate)) {
