@@ -11,6 +11,9 @@ const globals = new URL('native-globals.mjs', import.meta.url).href;
 const testModule = /\/packages\/(?:testkit\/src|tests|[\w-]+\/test)\/.*(?<!\.test\.ts)$/;
 let testFiles = 0;
 
+// The processes that a test file starts end with the worker, by a listener of each file.
+process.setMaxListeners(0);
+
 registerHooks({
   resolve(specifier, context, next) {
     if (specifier === '@jest/globals') return { url: globals, shortCircuit: true };
