@@ -142,13 +142,18 @@ export const endingsPerTurn = 100;
 export const connectionEndWeight = 4;
 
 /**
- * Bytes of response pieces that are made and written in one iteration of the event loop, at two milliseconds each MiB.
- * Each piece costs as much as the second number of bytes more.
+ * Bytes of response pieces that are made and written in one iteration of the event loop, at two milliseconds each MiB: for
+ * one piece of each of 16 readers, or less when pieces wait. Each piece costs as much as the overhead more.
  */
-export const pieceTurn = { bytesMax: 1024 * 1024, pieceOverheadBytes: 32 * 1024 } as const;
+export const pieceTurn = {
+  bytesMax: 5 * 1024 * 1024,
+  backlogBytesMax: 1024 * 1024,
+  pieceOverheadBytes: 32 * 1024,
+} as const;
 
 /**
  * Duration of requests or responses in one iteration of the event loop, before other work. What they do after their first
- * wait comes after it and is not counted; it takes several times as long.
+ * wait comes after it and is not counted; it takes several times as long. So iterations are shorter when some wait.
  */
-export const turnMs = 2;
+export const turnMs = 5;
+export const backlogTurnMs = 2;

@@ -127,7 +127,7 @@ function createContext(options: ListenOptions, draining: AbortSignal): ListenerC
   return {
     nowMs: clock.monotonicMs(),
     clock: guardedClock,
-    pieces: new IterationLimiter(guardedClock, limits.pieceTurn.bytesMax),
+    pieces: new IterationLimiter(guardedClock, limits.pieceTurn.bytesMax, limits.pieceTurn.backlogBytesMax),
     draining,
     asksForCertificates: options.requestsCertificates,
     responseBytes: new MemoryBudget(limits.responseBytesMax),

@@ -1,6 +1,6 @@
 import { type Clock, requireValue } from '@cluster-apiserver/base';
 import type { ApiResponse } from '../exchange.ts';
-import { turnMs } from './limits.ts';
+import { backlogTurnMs, turnMs } from './limits.ts';
 import type { SocketRequest } from './request/socket-request.ts';
 
 /**
@@ -8,8 +8,8 @@ import type { SocketRequest } from './request/socket-request.ts';
  * together. This keeps code in the processor's caches and batches writes to etcd and to sockets, whose wake-ups cost as
  * much as the rest of a small response.
  *
- * Each batch takes a few milliseconds at most. The rest waits for the next iteration, in which connections alternate: a
- * client with a thousand requests does not delay a health check.
+ * Each batch takes a few milliseconds at most, and fewer after one that left some behind. The rest waits for the next
+ * iteration, in which connections alternate: a client with a thousand requests does not delay a health check.
  */
 export class RequestScheduler {
   readonly #arrived = new FairQueue<SocketRequest>((request) => request.connection);
@@ -52,7 +52,7 @@ export class RequestScheduler {
 
   #workOffSlice<T>(queue: FairQueue<T>, act: (item: T) => void): void {
     if (queue.size === 0) return;
-    const untilMs = this.#clock.monotonicMs() + turnMs;
+    const untilMs = this.#clock.monotonicMs() + (queue.isAlternating ? backlogTurnMs : turnMs);
     // Items that are added meanwhile wait for the next iteration.
     for (let count = queue.size; count > 0; count--) {
       act(requireValue(queue.shift(), 'the queue has counted its items'));
@@ -85,16 +85,21 @@ class FairQueue<T> {
     this.#ownerOf = ownerOf;
   }
 
+  /** Items were left behind in an iteration, and some still wait. */
+  get isAlternating(): boolean {
+    return this.#byOwner.size > 0;
+  }
+
   push(item: T): void {
     this.size += 1;
-    if (this.#byOwner.size > 0) this.#pushShared(item);
+    if (this.isAlternating) this.#pushShared(item);
     else this.#inOrder.push(item);
   }
 
   shift(): T | undefined {
     if (this.size === 0) return undefined;
     this.size -= 1;
-    if (this.#byOwner.size > 0) return this.#shiftShared();
+    if (this.isAlternating) return this.#shiftShared();
     const item = this.#inOrder[this.#at++];
     if (this.size === 0) this.#clear();
     return item;

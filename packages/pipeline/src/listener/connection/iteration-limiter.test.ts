@@ -3,10 +3,14 @@ import { systemClock } from '@cluster-apiserver/base';
 import { IterationLimiter } from './iteration-limiter.ts';
 
 /** An iteration of the event loop is a call. */
-function byHand(weightMax: number) {
+function byHand(weightMax: number, backlogWeightMax?: number) {
   const soon: (() => void)[] = [];
   return {
-    pace: new IterationLimiter({ ...systemClock, soon: (callback) => void soon.push(callback) }, weightMax),
+    pace: new IterationLimiter(
+      { ...systemClock, soon: (callback) => void soon.push(callback) },
+      weightMax,
+      backlogWeightMax,
+    ),
     iterate: () => {
       for (const callback of soon.splice(0)) callback();
     },
@@ -38,6 +42,20 @@ test('tasks beyond the limit run in the next iterations, in order', () => {
   }
   expect(counts).toEqual([4, 8, 10, 10]);
   expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
+test('iterations are shorter while tasks wait', () => {
+  const { pace, iterate, isIdle } = byHand(4, 2);
+  let begun = 0;
+  const counts: number[] = [];
+  for (let at = 0; at < 7; at++) pace.run(() => begun++);
+  counts.push(begun);
+  while (!isIdle()) {
+    iterate();
+    counts.push(begun);
+  }
+  for (let at = 0; at < 4; at++) pace.run(() => begun++);
+  expect([counts, begun]).toEqual([[4, 6, 7, 7], 11]);
 });
 
 test('a task that exceeds the limit runs, and is the last of its iteration', () => {

@@ -7,15 +7,17 @@ import type { Clock } from '@cluster-apiserver/base';
 export class IterationLimiter {
   readonly #clock: Clock;
   readonly #weightMax: number;
+  readonly #backlogWeightMax: number;
   readonly #waiting: WeightedTask[] = [];
   /** Total weight of this iteration. */
   #weight = 0;
   #isScheduled = false;
 
-  /** The limit of one iteration, which the last task may exceed. */
-  constructor(clock: Clock, weightMax: number) {
+  /** The limits of one iteration, which the last task may exceed. The second is that of iterations with waiting tasks. */
+  constructor(clock: Clock, weightMax: number, backlogWeightMax = weightMax) {
     this.#clock = clock;
     this.#weightMax = weightMax;
+    this.#backlogWeightMax = backlogWeightMax;
   }
 
   /** `task` must not throw. */
@@ -50,7 +52,7 @@ export class IterationLimiter {
     this.#isScheduled = false;
     this.#weight = 0;
     if (this.#waiting.length > 0) this.#schedule();
-    while (this.#weight < this.#weightMax) {
+    while (this.#weight < this.#backlogWeightMax) {
       const next = this.#waiting.shift();
       if (!next) return;
       this.#runNow(next);
