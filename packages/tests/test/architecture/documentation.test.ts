@@ -84,6 +84,7 @@ const foreignIdentifiers = new Set([
   'AsyncLocalStorage',
   'createRemoteJWKSet',
   'Http2ServerRequest',
+  'k8sVersionMinor',
   'LimitNOFILE',
   'listCoreV1NamespacedEvent',
   'Passthrough',
