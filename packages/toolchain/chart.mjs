@@ -26,6 +26,8 @@ await main(async ([command = 'test', ...args]) => {
 
 /**
  * Renders the value sets of a revision with both charts, that revision's and the current one, and shows the difference.
+ * @param {import('./helm.mjs').ChartTools} tools
+ * @param {readonly string[]} args
  */
 async function showUpgrade({ helm }, [revision]) {
   if (!revision) throw new Failure('Name the revision to upgrade from: npm run chart -- diff main');

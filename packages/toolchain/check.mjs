@@ -32,6 +32,7 @@ function checksWith({ node, env }) {
       (await run(node, [binary(name), ...args], { env, print })) === 0;
   return {
     types: tool('tsc', '-p', 'tsconfig.json'),
+    'types of the toolchain': tool('tsc', '-p', 'packages/toolchain/tsconfig.check.json'),
     lint: tool('oxlint', '--type-aware', '--deny-warnings'),
     format: tool('biome', 'format'),
     architecture: async (print) =>

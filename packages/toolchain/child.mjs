@@ -6,11 +6,13 @@ import { root } from './project.mjs';
 /**
  * Runs a program in the checkout with this terminal, forwards signals to it, and returns its exit code. With `print`, its
  * output goes there instead.
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {import('node:child_process').SpawnOptions & { print?: (text: string) => void }} [options]
  */
 export async function run(command, args, { print, ...options } = {}) {
-  const stdio = print ? ['ignore', 'pipe', 'pipe'] : 'inherit';
-  const child = spawn(command, args, { cwd: root, stdio, ...options });
-  if (print) for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', print);
+  const child = spawn(command, args, { cwd: root, stdio: print ? ['ignore', 'pipe', 'pipe'] : 'inherit', ...options });
+  if (print) for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', print);
   const release = forwardSignalsTo(child);
   try {
     const [code, signal] = await once(child, 'close');

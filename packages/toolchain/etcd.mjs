@@ -19,10 +19,10 @@ export async function provisionEtcd() {
   const present = ['etcd', newer.etcd].find(runs);
   if (present) return present;
   const missed = [];
-  for (const [copies, source] of [
-    [newer, officialRelease],
-    [newer, () => debianPackages(newerDebian, newer)],
-    [unnamed, () => (runs(unnamed.etcd) ? undefined : debianPackages(undefined, unnamed))],
+  for (const { copies, source } of [
+    { copies: newer, source: officialRelease },
+    { copies: newer, source: () => debianPackages(newerDebian, newer) },
+    { copies: unnamed, source: () => (runs(unnamed.etcd) ? undefined : debianPackages(undefined, unnamed)) },
   ]) {
     if (missed.length > 0) console.log(`That failed; trying another source of etcd. ${missed.at(-1)}`);
     const reason = await source();

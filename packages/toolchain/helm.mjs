@@ -17,6 +17,8 @@ const programOf = (name) => path.join(homeOf(name), name);
 /**
  * Finds Helm, kubeconform and the schemas for the chart tests. A first build takes minutes, so only `npm run chart`
  * builds. HELM_BIN names another Helm, such as version 3. Returns the reason if something is missing.
+ * @typedef {{ reason?: string, helm?: string, kubeconform?: string, schemas?: string }} ChartTools
+ * @returns {ChartTools}
  */
 export function provisionChartTools(tools, { build = false } = {}) {
   const helm = process.env.HELM_BIN ?? programOf('helm');

@@ -7,6 +7,7 @@ import { TestEnvironment } from 'jest-environment-node';
  * of tests that compute.
  */
 export default class OrdinaryGlobals extends TestEnvironment {
+  /** @param {ConstructorParameters<typeof TestEnvironment>} settings */
   constructor(...settings) {
     const { createContext } = vm;
     vm.createContext = () => createContext(vm.constants.DONT_CONTEXTIFY);

@@ -18,6 +18,7 @@ const testsMaxMs = 45 * 60_000;
 /**
  * Runs the tests of the matching files, or all tests, with these Jest options. A file that cannot be run counts as one
  * failed test.
+ * @param {{ node: string, env: NodeJS.ProcessEnv, print?: (text: string) => void }} tools
  */
 export async function runJest({ node, env, print }, patterns, options = [], maxMs = testsMaxMs) {
   fs.mkdirSync(cache, { recursive: true });

@@ -1,10 +1,11 @@
 import { createRequire, registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { ModuleMocker } from 'jest-mock';
-import JestRuntime from 'jest-runtime';
 import { setGlobals } from './native-globals.mjs';
 
 const require = createRequire(import.meta.url);
+/** @type {{ default: typeof import('jest-runtime').default }} */
+const { default: JestRuntime } = require('jest-runtime');
 const globals = new URL('native-globals.mjs', import.meta.url).href;
 
 /** Modules that only tests load. They may keep state and register hooks for their test file. */
@@ -22,9 +23,13 @@ registerHooks({
   },
 });
 
-/** Jest calls this with `new`. */
-export default function Runtime(config, environment, ...more) {
-  if (environment.getVmContext() !== null) return new JestRuntime(config, environment, ...more);
+/**
+ * Jest calls this with `new`.
+ * @param {ConstructorParameters<typeof JestRuntime>} settings
+ */
+export default function Runtime(...settings) {
+  const [, environment] = settings;
+  if (environment.getVmContext() !== null) return new JestRuntime(...settings);
   testFiles++;
   return new NativeRuntime();
 }

@@ -3,7 +3,10 @@ import path from 'node:path';
 import { outputOf } from './child.mjs';
 import { root } from './project.mjs';
 
-/** Words that a reader would have to translate, and what to write instead. */
+/**
+ * Words that a reader would have to translate, and what to write instead.
+ * @type {readonly (readonly [RegExp, string])[]}
+ */
 const plainWords = [
   [/\bwhoever\b/i, 'the user, the client, whichever …'],
   [/\b(no|some)body\b/i, 'no user, no client; another user, another writer'],

@@ -28,7 +28,10 @@ export async function provisionTestTools(patterns = []) {
   return { tools, etcd };
 }
 
-/** Variables by which tests find the programs. */
+/**
+ * Variables by which tests find the programs.
+ * @param {{ etcd?: string, etcdctl?: string, prometheus?: string, promtool?: string }} programs
+ */
 export function environmentOf({ etcd, etcdctl, prometheus, promtool }) {
   return {
     ETCD_BIN: etcd,
@@ -37,6 +40,7 @@ export function environmentOf({ etcd, etcdctl, prometheus, promtool }) {
   };
 }
 
+/** @param {import('./helm.mjs').ChartTools} tools */
 function chartEnvironmentOf({ reason, helm, kubeconform, schemas }) {
   if (reason) return { HELM_MISSING: reason };
   return { HELM_BIN: helm, KUBECONFORM_BIN: kubeconform, KUBERNETES_SCHEMAS: schemas };
