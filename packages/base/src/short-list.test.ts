@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { promotedBytes } from '@cluster-apiserver/testkit/promoted-bytes';
+import { promotedBytes } from '@cluster-apiserver/testkit/garbage';
 import { ShortList } from './index.ts';
 
 test('items are in order of insertion, and each is deleted once', () => {

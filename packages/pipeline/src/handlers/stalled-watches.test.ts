@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { usedBufferBytes } from '@cluster-apiserver/testkit/garbage';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { callUntil, LatencyTracker, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode } from '@cluster-apiserver/model';
@@ -106,11 +107,11 @@ afterEach(() => {
 test(
   'unread streams of HTTP/2 hold little more than one copy of what they share, and are cut off after a minute',
   async () => {
-    const before = process.memoryUsage().arrayBuffers;
+    const before = usedBufferBytes();
     const streams = await openStreams(watches, 0);
     expect(open).toBe(watches);
     // A batch for each of them would be 20 MB.
-    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(8_000_000);
+    expect(usedBufferBytes() - before).toBeLessThan(5_000_000);
     clock.advance(80_000);
     await eventually(() => open === 0);
     await eventually(() => streams.every(({ closed }) => closed));

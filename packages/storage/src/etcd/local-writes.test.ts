@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { promotedBytes } from '@cluster-apiserver/testkit/promoted-bytes';
+import { promotedBytes } from '@cluster-apiserver/testkit/garbage';
 import { LocalWrites } from './local-writes.ts';
 
 const source = { kind: 'ServiceAccount' };

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { testAuthority } from '../../../certificates/test/test-authority.ts';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { until } from '@cluster-apiserver/testkit/until';
 import { audience, startIssuer } from '../authentication/issuer.ts';
 import { respondWith, startWebhook } from '../authorization/real-webhook.ts';
 import { openClient, userOf } from '../identities/identity-client.ts';
@@ -103,8 +104,10 @@ test('--authorization-webhook-version and --authorization-webhook-cache-unauthor
 });
 
 test('--controllers names those that a leader starts', async () => {
-  server = await serveKinds(kinds, { etcd, flags: ['--controllers=*,-garbage-collector', '-v=2'] });
-  expect(server.logLines.join('\n')).toMatch(
-    /acquired leadership; starting controllers.*controllers="?namespace-controller,clusterrole-aggregation-controller/,
-  );
+  const { logLines } = (server = await serveKinds(kinds, {
+    etcd,
+    flags: ['--controllers=*,-garbage-collector', '-v=2'],
+  }));
+  const line = await until('leadership', () => logLines.find((one) => one.includes('acquired leadership')));
+  expect(line).toMatch(/starting controllers.*controllers="?namespace-controller,clusterrole-aggregation-controller/);
 });

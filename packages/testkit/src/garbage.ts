@@ -3,13 +3,23 @@ import vm from 'node:vm';
 
 type CollectGarbage = (options: { readonly type: 'minor' | 'major' }) => void;
 
+function exposeCollector(): CollectGarbage {
+  v8.setFlagsFromString('--expose-gc');
+  return vm.runInNewContext('gc');
+}
+
+/** The bytes of Buffers in use, without those that earlier tests of this process have left to the collector. */
+export function usedBufferBytes(): number {
+  exposeCollector()({ type: 'major' });
+  return process.memoryUsage().arrayBuffers;
+}
+
 /**
  * Runs work with a collection of the young generation after each step, and returns by how much the old generation has
  * grown: what is promoted stays in memory until the next full collection.
  */
 export function promotedBytes(steps: number, work: (step: number) => void): number {
-  v8.setFlagsFromString('--expose-gc');
-  const collect: CollectGarbage = vm.runInNewContext('gc');
+  const collect = exposeCollector();
   collect({ type: 'major' });
   const before = oldSpaceBytes();
   for (let step = 0; step < steps; step++) {
