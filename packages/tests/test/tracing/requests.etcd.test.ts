@@ -58,7 +58,9 @@ describe('The spans of a request are', () => {
     ],
     ['of a document', { path: '/version' }, 'GET', []],
   ])('those %s', async (_, request, name, stages) => {
-    expect(names(await traced(request))).toEqual([name, ...start, ...stages]);
+    // A watch that delivers the new namespace a little later than its create lets the server ask etcd.
+    const seen = names(await traced(request)).filter((one) => one !== '    etcd head' || stages.includes(one));
+    expect(seen).toEqual([name, ...start, ...stages]);
   });
 
   test('those of a watch, up to its initial events', async () => {
