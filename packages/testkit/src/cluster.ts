@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { builtLauncher } from './built-launcher.ts';
+import { createEncryptionConfiguration } from './encryption-configuration.ts';
 
 /** A whole cluster, started like `npm start`, for tests that inject faults into its processes. */
 export interface Cluster {
@@ -13,6 +14,8 @@ export interface Cluster {
   readonly token: string;
   /** Kubeconfig of a user whose permissions come from RBAC. */
   readonly developerKubeconfig: string;
+  /** EncryptionConfiguration of the replicas, whose keys decrypt the values in etcd. */
+  readonly encryption: Buffer;
   /** Output of a process, such as `replica-1`. */
   log(name: string): string;
   /** Stops all processes and removes all files. */
@@ -35,16 +38,28 @@ export interface ClusterOptions {
   /** The number of members to start, or the endpoints of members that the test started. */
   readonly etcdMembers: number | readonly string[];
   readonly replicaFlags?: readonly string[];
+  /** EncryptionConfiguration of the replicas; by default one key encrypts everything. */
+  readonly encryption?: string;
 }
 
-export async function startCluster({ replicas, etcdMembers, replicaFlags = [] }: ClusterOptions): Promise<Cluster> {
+export async function startCluster({
+  replicas,
+  etcdMembers,
+  replicaFlags = [],
+  encryption,
+}: ClusterOptions): Promise<Cluster> {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'cluster-'));
-  const etcd =
-    typeof etcdMembers === 'number' ? ['--etcd-members', `${etcdMembers}`] : ['--etcd-servers', etcdMembers.join(',')];
+  const hasOwnEtcd = typeof etcdMembers === 'number';
+  const etcd = hasOwnEtcd ? ['--etcd-members', `${etcdMembers}`] : ['--etcd-servers', etcdMembers.join(',')];
   const own = ['--data-dir', home, '--port', '0', '--replicas', `${replicas}`, ...etcd];
-  // Tests compare responses with the values in etcd, so these are not encrypted.
-  const inClear = ['--encryption-provider-config=', '--encryption-provider-config-automatic-reload=false'];
-  const child = spawn(process.execPath, [builtLauncher, ...own, '--', ...inClear, ...replicaFlags], {
+  const encryptionFile = path.join(home, 'encryption.yaml');
+  // The launcher creates a key for its own etcd, and does not encrypt in another one.
+  const isLaunchersKey = hasOwnEtcd && encryption === undefined;
+  if (!isLaunchersKey) fs.writeFileSync(encryptionFile, encryption ?? createEncryptionConfiguration());
+  const encrypted = isLaunchersKey
+    ? []
+    : [`--encryption-provider-config=${encryptionFile}`, '--encryption-provider-config-automatic-reload=true'];
+  const child = spawn(process.execPath, [builtLauncher, ...own, '--', ...encrypted, ...replicaFlags], {
     // The launcher stops the cluster when this process exits and closes the channel.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
@@ -66,6 +81,7 @@ export async function startCluster({ replicas, etcdMembers, replicaFlags = [] }:
     ca: fs.readFileSync(path.join(home, 'ca.crt')),
     token: read('admin.token'),
     developerKubeconfig: path.join(home, 'developer.kubeconfig'),
+    encryption: fs.readFileSync(encryptionFile),
     log: (name) => read(path.join('logs', `${name}.log`)),
     stop,
   };

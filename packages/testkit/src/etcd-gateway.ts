@@ -47,8 +47,8 @@ export async function memberAt(url: string): Promise<EtcdMember | undefined> {
 export interface Change {
   readonly revision: number;
   readonly key: string;
-  /** Undefined for a deletion. */
-  readonly value: string | undefined;
+  /** As stored, so usually encrypted; undefined for a deletion. */
+  readonly value: Buffer | undefined;
 }
 
 /** All changes ever made to keys with a prefix, in order. The history must not have been compacted. */
@@ -89,7 +89,7 @@ export async function* streamChanges(
     yield events.map((event) => ({
       revision: Number(requireText(event, 'kv', 'mod_revision')),
       key: text(requireText(event, 'kv', 'key')),
-      value: textAt(event, 'type') === 'DELETE' ? undefined : text(textAt(event, 'kv', 'value') ?? ''),
+      value: textAt(event, 'type') === 'DELETE' ? undefined : bytes(textAt(event, 'kv', 'value') ?? ''),
     }));
   }
 }
@@ -117,7 +117,7 @@ export async function allKeys(url: string): Promise<string[]> {
 /** The raw bytes of a key; undefined if it does not exist. */
 export async function rawValue(url: string, key: string): Promise<Buffer | undefined> {
   const [entry] = listAt(await post(url, '/v3/kv/range', { key: base64(key) }), 'kvs');
-  return entry === undefined ? undefined : Buffer.from(textAt(entry, 'value') ?? '', 'base64');
+  return entry === undefined ? undefined : bytes(textAt(entry, 'value') ?? '');
 }
 
 /** Writes raw bytes to a key, bypassing every server. */
@@ -178,7 +178,8 @@ async function* linesOf(answer: Response): AsyncGenerator<string> {
 }
 
 const base64 = (plain: string): string => Buffer.from(plain).toString('base64');
-const text = (encoded: string): string => Buffer.from(encoded, 'base64').toString();
+const bytes = (encoded: string): Buffer => Buffer.from(encoded, 'base64');
+const text = (encoded: string): string => bytes(encoded).toString();
 
 /** The first key after all keys with an ASCII prefix. */
 const prefixEnd = (prefix: string): string =>

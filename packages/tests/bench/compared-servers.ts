@@ -49,7 +49,10 @@ export interface BenchServerOptions {
   readonly nodeOptions?: string;
 }
 
-/** Starts a server with its own etcd prefix, filled by the kit. */
+/**
+ * Starts a server with its own etcd prefix, filled by the kit. It does not encrypt, so that comparisons show one feature
+ * at a time, encryption among them.
+ */
 export async function startBenchServer({
   name,
   checkout,

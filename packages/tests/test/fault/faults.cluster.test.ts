@@ -12,11 +12,12 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { type RealPlugin, startPlugin } from '@cluster-apiserver/testkit/kms-plugin';
 import { etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
-import { readChanges } from '@cluster-apiserver/testkit/etcd-gateway';
+import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryption-configuration';
 import { type Client, http1Client } from './client.ts';
 import { type Operation, describeOperation, isAmbiguous } from './history.ts';
 import { checkHistory } from './check-history.ts';
-import { parseEntries, keyPrefix, type MixedLoad, mixedLoad } from './mixed-load.ts';
+import { readLog } from './etcd-log.ts';
+import { type MixedLoad, mixedLoad } from './mixed-load.ts';
 import { waitForReplicaRestart } from './replica-restart.ts';
 import { slowDisk } from './slow-disk.ts';
 
@@ -45,12 +46,11 @@ beforeAll(async () => {
   const socket = path.join(directory, 'kms.sock');
   plugin = await startPlugin(socket);
   cleanup.defer('plugin', () => plugin.stop());
-  const encryption = path.join(directory, 'encryption.json');
-  fs.writeFileSync(encryption, encryptEventsWith(socket));
   cluster = await startCluster({
     replicas: 2,
     etcdMembers: etcd.endpoints,
-    replicaFlags: ['--etcd-compaction-interval=0', `--encryption-provider-config=${encryption}`],
+    replicaFlags: ['--etcd-compaction-interval=0'],
+    encryption: encryptEventsWith(socket),
   });
   cleanup.defer('cluster', () => cluster.stop());
   const { front, replicas } = cluster.pids();
@@ -70,16 +70,12 @@ beforeAll(async () => {
 afterAll(() => cleanup.close((what, error) => console.error(what, error)), slowTestMs);
 
 const encryptEventsWith = (socket: string): string =>
-  JSON.stringify({
-    apiVersion: 'apiserver.config.platform.io/v1',
-    kind: 'EncryptionConfiguration',
-    resources: [
-      {
-        resources: ['events'],
-        providers: [{ kms: { apiVersion: 'v1', name: 'vault', endpoint: `unix://${socket}`, timeout: '1s' } }],
-      },
-    ],
-  });
+  createEncryptionConfiguration([
+    {
+      resources: ['events'],
+      providers: [{ kms: { apiVersion: 'v1', name: 'vault', endpoint: `unix://${socket}`, timeout: '1s' } }],
+    },
+  ]);
 
 /** A client that sends each request to the next replica. */
 function roundRobin(clients: readonly Client[]): Client {
@@ -239,7 +235,7 @@ test(
   'the whole history is consistent',
   async () => {
     await load.stop();
-    const log = parseEntries(await readChanges(etcd.endpoints[0] as string, keyPrefix));
+    const log = await readLog(etcd.endpoints[0] as string, cluster);
     expect(checkHistory(load.history, log)).toEqual([]);
     console.log(`${load.history.length} requests, ${log.length} writes`);
   },

@@ -3,11 +3,12 @@ import { seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { readChanges, memberAt } from '@cluster-apiserver/testkit/etcd-gateway';
+import { memberAt } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type Client, http1Client } from './client.ts';
 import { type Operation, describeOperation, isAmbiguous } from './history.ts';
 import { checkHistory } from './check-history.ts';
-import { aboveAllPatches, parseEntries, keyPrefix, mixedLoad } from './mixed-load.ts';
+import { readLog } from './etcd-log.ts';
+import { aboveAllPatches, mixedLoad } from './mixed-load.ts';
 
 /** Time to start three etcd members and two replicas, and to elect up to five leaders. */
 const slowTestMs = 180_000;
@@ -68,7 +69,7 @@ test(
     const { history } = load;
     const failed = ({ outcome }: Operation): boolean => isAmbiguous(outcome) || outcome.result === 'unavailable';
     expect(history.filter(failed).map(describeOperation)).toEqual([]);
-    const log = parseEntries(await readChanges(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
+    const log = await readLog(cluster.pids().etcd[0]?.url ?? '', cluster);
     expect(checkHistory(history, log)).toEqual([]);
     const done = Map.groupBy(history, ({ action, outcome }) => `${action.verb} ${outcome.result}`);
     expect(patchesSeen.filter((what) => (done.get(what)?.length ?? 0) < seenMin)).toEqual([]);

@@ -1,6 +1,5 @@
 import { type Random, sleep, systemClock as clock } from '@cluster-apiserver/base';
-import type { Change } from '@cluster-apiserver/testkit/etcd-gateway';
-import { readList, outcomeOf, parseState } from './outcomes.ts';
+import { readList, outcomeOf } from './outcomes.ts';
 import { type Client, NoResponseError } from './client.ts';
 import {
   type Action,
@@ -8,7 +7,6 @@ import {
   type Operation,
   operationIdPath,
   counterPath,
-  type Entry,
   type StoredVersion,
   type Outcome,
   type Values,
@@ -20,8 +18,6 @@ export interface MixedLoad {
   /** Stops the clients, and resolves after their last responses. */
   stop(): Promise<void>;
 }
-
-export const keyPrefix = '/registry/serviceaccounts/';
 
 export const namespaces = ['load-a', 'load-b'] as const;
 /** Label values that most writes change, so that objects enter and leave label selectors. */
@@ -212,11 +208,3 @@ async function sendSingle(client: Client, action: Single): Promise<Outcome> {
   const { method, path, options } = requestFor(action);
   return outcomeOf(action, await client.request(method, path, options));
 }
-
-/** The log entries of the load's objects. */
-export const parseEntries = (changes: readonly Change[]): Entry[] =>
-  changes.map(({ revision, key, value }) => ({
-    revision,
-    name: key.slice(keyPrefix.length),
-    state: value === undefined ? undefined : parseState(value),
-  }));

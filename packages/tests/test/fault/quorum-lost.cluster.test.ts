@@ -2,11 +2,12 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { readChanges, memberAt } from '@cluster-apiserver/testkit/etcd-gateway';
+import { memberAt } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type Client, http1Client } from './client.ts';
 import { type Operation, describeOperation, type Outcome } from './history.ts';
 import { checkHistory } from './check-history.ts';
-import { parseEntries, keyPrefix, mixedLoad } from './mixed-load.ts';
+import { readLog } from './etcd-log.ts';
+import { mixedLoad } from './mixed-load.ts';
 
 const slowTestMs = 120_000;
 /** Guaranteed response time without quorum. */
@@ -86,7 +87,7 @@ test(
       );
     }
     expect(livez.failures).toEqual([]);
-    const log = parseEntries(await readChanges(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
+    const log = await readLog(cluster.pids().etcd[0]?.url ?? '', cluster);
     expect(checkHistory(history, log)).toEqual([]);
     const slowestMs = Math.max(...history.map(({ invokedMs, returnedMs }) => returnedMs - invokedMs));
     console.log(

@@ -3,11 +3,11 @@ import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { readChanges } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type Client, http1Client } from './client.ts';
 import { type Operation, describeOperation } from './history.ts';
 import { checkHistory } from './check-history.ts';
-import { parseEntries, keyPrefix, mixedLoad } from './mixed-load.ts';
+import { readLog } from './etcd-log.ts';
+import { mixedLoad } from './mixed-load.ts';
 import { waitForReplicaRestart } from './replica-restart.ts';
 
 const slowTestMs = 120_000;
@@ -72,7 +72,7 @@ test(
       failed.filter((operation) => !done.some((kill) => isHurtBy(operation, kill))).map(describeOperation),
     ).toEqual([]);
     expect(new Set(failed.map(({ client }) => clientGroupOf(client))).size).toBe(3);
-    const log = parseEntries(await readChanges(cluster.pids().etcd[0]?.url ?? '', keyPrefix));
+    const log = await readLog(cluster.pids().etcd[0]?.url ?? '', cluster);
     expect(checkHistory(load.history, log)).toEqual([]);
     const lost = failed.filter(({ client }) => clientGroupOf(client) === 0).length;
     console.log(`${load.history.length} requests, ${log.length} writes; ${lost} at the front without a response`);

@@ -3,11 +3,11 @@ import { seededRandom } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
-import { readChanges } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type Client, http1Client } from './client.ts';
 import { describeOperation } from './history.ts';
 import { checkHistory } from './check-history.ts';
-import { parseEntries, keyPrefix, type MixedLoad, mixedLoad } from './mixed-load.ts';
+import { readLog } from './etcd-log.ts';
+import { type MixedLoad, mixedLoad } from './mixed-load.ts';
 import { describeIf } from '../describe-if.ts';
 
 /** Time to start replicas and to restore etcd. */
@@ -80,7 +80,7 @@ describeIf(etcdctl !== undefined, 'etcd restored from a snapshot', 'there is no 
       await etcd.restore(snapshot);
       await successes(after, responsesBetween);
       await after.stop();
-      const log = parseEntries(await readChanges(etcd.endpoints[0] as string, keyPrefix));
+      const log = await readLog(etcd.endpoints[0] as string, cluster);
       expect(checkHistory([...before.history, ...after.history], log)).toEqual([]);
       expect(after.history.filter(({ outcome }) => outcome.result === 'no response').map(describeOperation)).toEqual(
         [],

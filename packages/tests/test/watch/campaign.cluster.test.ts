@@ -8,7 +8,8 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { memberAt } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type Client, http1Client } from '../fault/client.ts';
 import { checkHistory } from '../fault/check-history.ts';
-import { parseEntries, keyPrefix, mixedLoad } from '../fault/mixed-load.ts';
+import { type DecryptedChange, decryptChanges, keyPrefix, parseEntries } from '../fault/etcd-log.ts';
+import { mixedLoad } from '../fault/mixed-load.ts';
 import { waitForReplicaRestart } from '../fault/replica-restart.ts';
 import { type Compactor, startCompactor } from './compactor.ts';
 import { checkStreams } from './check-streams.ts';
@@ -102,12 +103,13 @@ test(
       ...load.history.map(({ outcome }) => (outcome.result === 'written' ? outcome.revision : 0)),
     );
     await until('the record of the last write', () => recorder.revision >= lastWritten || undefined, recoveryMs);
-    const late = await waitForWatchers(watchers, logOf(recorder));
+    const late = await waitForWatchers(watchers, logOf(await decryptChanges(recorder.changes, cluster)));
     await compactor.stop();
     await leave();
     await recorder.stop();
 
-    const log = logOf(recorder);
+    const changes = await decryptChanges(recorder.changes, cluster);
+    const log = logOf(changes);
     // Leader elections and leases also advance the revision.
     const members = await Promise.all(etcd.endpoints.map(memberAt));
     const headRevision = Math.max(...members.map((member) => member?.revision ?? 0));
@@ -117,7 +119,7 @@ test(
         watchers.map(({ stream }) => stream),
         truth,
       ),
-      ...checkHistory(load.history, parseEntries(recorder.changes), compactor.requests),
+      ...checkHistory(load.history, parseEntries(changes), compactor.requests),
     ];
     const endings = Map.groupBy(
       watchers.flatMap(({ stream }) => stream.segments),
@@ -181,7 +183,7 @@ async function waitForWatchers(watchers: readonly Watcher[], log: readonly LogEn
   return late().map(({ stream }) => stream.watcher);
 }
 
-const logOf = ({ changes }: Recorder): LogEntry[] =>
+const logOf = (changes: readonly DecryptedChange[]): LogEntry[] =>
   changes.map(({ revision, key, value }) => ({
     revision,
     key: key.slice(keyPrefix.length),
