@@ -69,7 +69,10 @@ export interface CallDependencies {
 const electionsMax = 6;
 const electionsExtraMs = 200;
 
-/** Without a majority only a short network problem is worth waiting for: clients should get their error within 2 s. */
+/**
+ * Without a majority only a short network problem is worth waiting for: clients should get their error within 2 s,
+ * whatever the election timeout.
+ */
 const noMajorityBudgetMs = 1_800;
 
 /** A budget with less than this left is not worth an attempt. */
@@ -121,6 +124,8 @@ export class RetryingCall<Request, Response> {
       const leftMs = this.#requireTimeLeft(beganMs);
       const member = members.choose();
       const timeoutMs = Math.min(leftMs, this.#timeout.currentMs * timeoutFactor(this.#attempt, members.all.length));
+      // If this attempt uses up the time left, only a majority that responds meanwhile justifies another one.
+      if (timeoutMs === leftMs) members.probeAll();
       let responseMs = timeoutMs;
       let sentMs = beganMs;
       let isSent = false;
