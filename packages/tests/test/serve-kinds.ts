@@ -11,6 +11,7 @@ import { listen } from '@cluster-apiserver/pipeline';
 import { assemble, auditFiles, parseFlags, type Server, type Environment } from '@cluster-apiserver/server';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
+import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryption-configuration';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 
@@ -52,6 +53,9 @@ export interface ApiResponse {
 }
 
 const token = 'secret';
+const encryptionFlag = '--encryption-provider-config';
+/** For tests of values in clear; by default the server encrypts, as production does. */
+export const withoutEncryption = `${encryptionFlag}=`;
 
 export async function serveKinds(
   kinds: (services: KindServices) => readonly Kind[],
@@ -64,10 +68,15 @@ export async function serveKinds(
   }: TestServerOptions = {},
 ): Promise<TestServer> {
   const cleanup = new CleanupStack();
-  const etcd =
-    running ?? (await startEtcd({ encrypted: more.some((flag) => flag.startsWith('--encryption-provider-config=')) }));
+  const encryption = more.find((flag) => flag.startsWith(`${encryptionFlag}=`));
+  const searchesForCanary = encryption !== undefined && encryption !== withoutEncryption;
+  const etcd = running ?? (await startEtcd({ encrypted: searchesForCanary }));
   if (!running) cleanup.defer('etcd', () => etcd.stop());
-  const files = filesInMemory({ ...given, tokens: `${token},admin,1,"${mastersGroup}"` });
+  const files = filesInMemory({
+    'default-encryption.json': createEncryptionConfiguration(),
+    ...given,
+    tokens: `${token},admin,1,"${mastersGroup}"`,
+  });
   const write = (line: string): void => console.error(line);
   const runtime = { version: 'v24.0.0', platform: 'linux', arch: 'x64' };
   const environment: Environment = {
@@ -87,6 +96,7 @@ export async function serveKinds(
     '--bind-address=127.0.0.1',
     '--token-auth-file=tokens',
     `--etcd-servers=${etcd.endpoints.join(',')}`,
+    ...(encryption === undefined ? [`${encryptionFlag}=default-encryption.json`] : []),
     ...more,
   ]);
   const logLines: string[] = [];

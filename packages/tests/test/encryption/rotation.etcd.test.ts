@@ -6,7 +6,7 @@ import { canary } from '@cluster-apiserver/testkit/leaks';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
 import { putRaw } from '@cluster-apiserver/testkit/etcd-gateway';
-import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { type TestServer, serveKinds, withoutEncryption } from '../serve-kinds.ts';
 import {
   accounts,
   configuration,
@@ -143,7 +143,7 @@ test('a server with an invalid configuration does not start, and reports all err
 });
 
 test('a server without a configuration does not read encrypted values as objects', async () => {
-  const server = await serveKinds(kinds, { errorsExpected: true });
+  const server = await serveKinds(kinds, { flags: [withoutEncryption], errorsExpected: true });
   try {
     await createAccount(server, 'robot');
     expect((await readStoredValue(server, 'robot')).toString()).toContain(canary);

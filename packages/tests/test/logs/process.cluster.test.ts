@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryption-configuration';
 import { until } from '@cluster-apiserver/testkit/until';
 import { freePorts, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type Client, http1Client } from '../fault/client.ts';
@@ -44,11 +45,14 @@ async function start(stderr: number | 'pipe', flags: readonly string[]): Promise
   const [port] = await freePorts(1);
   const tokens = path.join(home, 'tokens');
   fs.writeFileSync(tokens, `${token},admin,1,"system:masters"\n`);
+  const encryption = path.join(home, 'encryption.json');
+  fs.writeFileSync(encryption, createEncryptionConfiguration());
   const args = [
     `--secure-port=${port}`,
     '--bind-address=127.0.0.1',
     `--cert-dir=${home}`,
     `--token-auth-file=${tokens}`,
+    `--encryption-provider-config=${encryption}`,
     `--etcd-servers=${etcd.endpoints.join(',')}`,
     `--etcd-prefix=/${path.basename(home)}`,
     ...flags,
