@@ -2,7 +2,6 @@
  * One load runs through a series of faults: no request may hang, and at the end the whole history is checked against
  * etcd's own log.
  */
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -19,12 +18,10 @@ import { checkHistory } from './check-history.ts';
 import { readLog } from './etcd-log.ts';
 import { type MixedLoad, mixedLoad } from './mixed-load.ts';
 import { waitForReplicaRestart } from './replica-restart.ts';
+import { answerMs, electionTimeoutMs, findHanging, tookMs } from './response-times.ts';
 import { slowDisk } from './slow-disk.ts';
 
 const slowTestMs = 120_000;
-const electionTimeoutMs = 1_000;
-/** No request may take longer. */
-const answerMs = 3.5 * electionTimeoutMs;
 /** Longer than a request may take, so that some start, wait and end during a fault. */
 const faultMs = 4_000;
 const responsesBetween = 100;
@@ -105,18 +102,7 @@ async function operationsDuring(fault: () => Promise<void>): Promise<readonly Op
   return affected;
 }
 
-const tookMs = ({ invokedMs, returnedMs }: Operation): number => returnedMs - invokedMs;
 const isRejected = ({ outcome }: Operation): boolean => outcome.result === 'unavailable' || isAmbiguous(outcome);
-/** Event loop delays of this process. On a busy machine every process in the request path has such delays. */
-const stalls = monitorEventLoopDelay({ resolution: 10 });
-stalls.enable();
-const processesInPath = 4;
-const findHanging = (operations: readonly Operation[]): string[] => {
-  const limitMs = answerMs + (processesInPath * stalls.max) / 1e6;
-  return operations
-    .filter((one) => tookMs(one) > limitMs || one.outcome.result === 'no response')
-    .map(describeOperation);
-};
 const describeRejected = (operations: readonly Operation[]): string[] =>
   operations.filter(isRejected).map(describeOperation);
 

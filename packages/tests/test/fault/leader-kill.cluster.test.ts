@@ -9,6 +9,7 @@ import { type Operation, describeOperation, isAmbiguous } from './history.ts';
 import { checkHistory } from './check-history.ts';
 import { readLog } from './etcd-log.ts';
 import { aboveAllPatches, mixedLoad } from './mixed-load.ts';
+import { findHanging, tookMs } from './response-times.ts';
 
 /** Time to start three etcd members and two replicas, and to elect up to five leaders. */
 const slowTestMs = 180_000;
@@ -69,11 +70,12 @@ test(
     const { history } = load;
     const failed = ({ outcome }: Operation): boolean => isAmbiguous(outcome) || outcome.result === 'unavailable';
     expect(history.filter(failed).map(describeOperation)).toEqual([]);
+    expect(findHanging(history)).toEqual([]);
     const log = await readLog(cluster.pids().etcd[0]?.url ?? '', cluster);
     expect(checkHistory(history, log)).toEqual([]);
     const done = Map.groupBy(history, ({ action, outcome }) => `${action.verb} ${outcome.result}`);
     expect(patchesSeen.filter((what) => (done.get(what)?.length ?? 0) < seenMin)).toEqual([]);
-    const slowestMs = Math.max(...history.map(({ invokedMs, returnedMs }) => returnedMs - invokedMs));
+    const slowestMs = Math.max(...history.map(tookMs));
     console.log(`${history.length} requests, ${log.length} writes, the slowest took ${slowestMs.toFixed(0)} ms`);
   },
   slowTestMs,

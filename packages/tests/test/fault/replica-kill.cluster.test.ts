@@ -8,6 +8,7 @@ import { type Operation, describeOperation } from './history.ts';
 import { checkHistory } from './check-history.ts';
 import { readLog } from './etcd-log.ts';
 import { mixedLoad } from './mixed-load.ts';
+import { findHanging } from './response-times.ts';
 import { waitForReplicaRestart } from './replica-restart.ts';
 
 const slowTestMs = 120_000;
@@ -67,7 +68,9 @@ test(
       await load.stop();
     }
 
-    const failed = load.history.filter(({ outcome }) => outcome.result === 'no response');
+    const hasFailed = ({ outcome }: Operation): boolean => outcome.result === 'no response';
+    expect(findHanging(load.history.filter((operation) => !hasFailed(operation)))).toEqual([]);
+    const failed = load.history.filter(hasFailed);
     expect(
       failed.filter((operation) => !done.some((kill) => isHurtBy(operation, kill))).map(describeOperation),
     ).toEqual([]);
