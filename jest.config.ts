@@ -14,6 +14,8 @@ const config: Config = {
   },
   testSequencer: '<rootDir>/packages/toolchain/sequencer.mjs',
   testTimeout: 60_000,
+  // Jest prints the seed; --seed=NUMBER repeats an order.
+  randomize: true,
   // Finished test files leave memory behind, and collecting a large heap again and again takes most of the time.
   workerIdleMemoryLimit: '300MB',
 };

@@ -98,11 +98,13 @@ describe('a running cluster', () => {
       process.kill(victim, 'SIGKILL');
       await until('another process', () => [pidsOf(home)[role]].flat()[0]?.pid !== victim || undefined, slowTestMs);
       expect(cluster.output()).toMatch(new RegExp(`\\(pid ${victim}\\) was killed by SIGKILL; starting it again in`));
-      await until(
-        'an answer',
-        async () => (await statusOf(home, `${pidsOf(home).front.url}/readyz`)) === 200 || undefined,
-        slowTestMs,
-      );
+      const { front, replicas } = pidsOf(home);
+      for (const { url } of [front, ...replicas])
+        await until(
+          `an answer of ${url}`,
+          async () => (await statusOf(home, `${url}/readyz`)) === 200 || undefined,
+          slowTestMs,
+        );
     },
     slowTestMs,
   );
@@ -223,7 +225,7 @@ interface Launched {
   output(): string;
 }
 
-/** Nobody sends requests while a cluster of these tests stops, so its replicas need not wait for the front to notice. */
+/** These tests send no requests while a cluster stops, so its replicas need not wait for the front to notice. */
 const stopAtOnce = ['--', '--shutdown-delay-duration=0s'];
 
 function launch(home: Home, args: readonly string[] = []): Launched {

@@ -10,7 +10,7 @@ const quotaBytes = 8 * 1024 * 1024;
 let etcd: RealEtcd;
 let opened: OpenedStore;
 beforeAll(async () => {
-  etcd = await startEtcd({ flags: ['--quota-backend-bytes', String(quotaBytes)] });
+  etcd = await startEtcd();
   opened = openStore(etcd.endpoints);
 });
 afterAll(async () => {
@@ -55,7 +55,8 @@ test('a list returns readable values, and unreadable entries in the place of oth
 });
 
 test('a full etcd refuses writes at once, while reads, deletions and compaction go on', async () => {
-  const { store, client } = opened;
+  const small = await startEtcd({ flags: ['--quota-backend-bytes', String(quotaBytes)] });
+  const { store, client } = openStore(small.endpoints);
   const chunk = Buffer.alloc(500_000);
   let last = await store.create('/fill/0', chunk, {}, within(5_000));
   let error: unknown;
@@ -77,7 +78,7 @@ test('a full etcd refuses writes at once, while reads, deletions and compaction 
   const deleted = await store.delete('/fill/0', stored.revision, within(5_000));
   expect(deleted).toBeGreaterThan(last);
 
-  // Nobody can be elected, because that is a write: then the compaction is everybody's.
+  // An election is a write, so there is no leader; then every replica compacts.
   const compacted = new Promise<number>((resolve) => {
     const compaction = startCompaction({
       client,
@@ -91,4 +92,6 @@ test('a full etcd refuses writes at once, while reads, deletions and compaction 
     });
   });
   expect(await compacted).toBe(deleted);
+  client.close();
+  await small.stop();
 });

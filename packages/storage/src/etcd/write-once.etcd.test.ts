@@ -11,7 +11,7 @@ import {
   StorageUnavailableError,
   WriteInDoubtError,
 } from '../errors.ts';
-import { type Revision, revision } from '../revision.ts';
+import type { Revision } from '../revision.ts';
 import type { Store } from '../store.ts';
 import { http2Connect } from './http2-transport.ts';
 import { type Connect, EtcdFault } from './transport.ts';
@@ -28,6 +28,7 @@ let ours: OpenedStore;
 let theirs: OpenedStore;
 let run = 0;
 let key: string;
+let began: Revision;
 
 beforeAll(async () => {
   etcd = await startEtcd();
@@ -38,6 +39,7 @@ beforeEach(async () => {
   ours = openStore([proxy.endpoint]);
   theirs = openStore(etcd.endpoints);
   key = `/once/${run++}/a`;
+  began = await theirs.store.readLatestRevision(within(5_000));
 });
 afterEach(async () => {
   ours.client.close();
@@ -45,11 +47,14 @@ afterEach(async () => {
   await proxy.close();
 });
 
-/** Forwards the request, drops the response, acts meanwhile, and forwards responses again. */
-async function losingTheAnswer<T>(
+/**
+ * The write is applied, but its response is lost: forwards the request, drops the response, lets others act, and forwards
+ * responses again.
+ */
+async function loseResponse<T>(
   act: () => Promise<T>,
-  meanwhile: (applied: Revision) => Promise<unknown>,
-): Promise<T> {
+  meanwhile: (applied: Revision) => Promise<unknown> = nothing,
+): Promise<{ readonly outcome: T; readonly applied: Revision }> {
   const before = (await ours.store.get(key, within(1_000))).stored?.revision;
   proxy.dropResponses = true;
   const acting = act();
@@ -60,6 +65,20 @@ async function losingTheAnswer<T>(
   await meanwhile(applied);
   proxy.dropResponses = false;
   proxy.cut();
+  return { outcome: await acting, applied };
+}
+
+/** The request never arrives, and others act before the client sends it again. Returns the error if it fails. */
+async function loseRequest(
+  act: () => Promise<Revision>,
+  meanwhile: () => Promise<unknown> = nothing,
+): Promise<unknown> {
+  await ours.store.get(key, within(1_000));
+  proxy.silent = true;
+  const acting = act().catch((error: unknown) => error);
+  await meanwhile();
+  proxy.cut();
+  proxy.silent = false;
   return acting;
 }
 
@@ -70,13 +89,16 @@ const update = (store: Store, value: string, at: Revision): Promise<Revision> =>
   store.update(key, bytes(value), at, {}, within(10_000));
 const remove = (store: Store, at: Revision): Promise<Revision> => store.delete(key, at, within(10_000));
 
+const storedValue = async (): Promise<string | undefined> =>
+  (await theirs.store.get(key, within(1_000))).stored?.value.toString();
+
+/** How often this test wrote the value to the key. */
 async function writesOf(value: string): Promise<number> {
   const abort = new AbortController();
-  const { revision: head } = await theirs.store.get(key, within(1_000));
   // A last change marks the end of the watch.
   const end = await theirs.store.create(`${key}-end`, bytes('end'), {}, within(1_000));
   let count = 0;
-  for await (const set of theirs.store.watch(key, revision(Math.max(1, head - 50)), abort.signal)) {
+  for await (const set of theirs.store.watch(key, began, abort.signal)) {
     count += set.changes.filter(
       ({ current }) => current && !current.unreadable && current.value.toString() === value,
     ).length;
@@ -85,76 +107,45 @@ async function writesOf(value: string): Promise<number> {
   return count;
 }
 
-test('a create whose response is lost is recognised, at its revision', async () => {
-  let applied: Revision | undefined;
-  const told = await losingTheAnswer(
-    () => create(ours.store, 'mine'),
-    async (at) => {
-      applied = at;
-    },
-  );
-  expect(told).toBe(applied);
+/** What others do between a write and its repetition. */
+interface Since {
+  readonly since: string;
+  readonly meanwhile: (applied: Revision) => Promise<unknown>;
+  readonly left: string | undefined;
+}
+
+test.each<Since>([
+  { since: 'at its revision', meanwhile: nothing, left: 'mine' },
+  {
+    since: 'although others have changed it since',
+    meanwhile: (at) => update(theirs.store, 'theirs', at),
+    left: 'theirs',
+  },
+  { since: 'although others have deleted it since', meanwhile: (at) => remove(theirs.store, at), left: undefined },
+  {
+    since: 'although others have deleted it and created theirs',
+    meanwhile: (at) => remove(theirs.store, at).then(() => create(theirs.store, 'theirs')),
+    left: 'theirs',
+  },
+])('a create whose response is lost is recognised, $since, and is not repeated', async ({ meanwhile, left }) => {
+  const { outcome, applied } = await loseResponse(() => create(ours.store, 'mine'), meanwhile);
+  expect(outcome).toBe(applied);
+  expect(await storedValue()).toBe(left);
   expect(await writesOf('mine')).toBe(1);
-});
-
-test('a create whose response is lost is recognised although others have changed it since', async () => {
-  let applied: Revision | undefined;
-  const told = await losingTheAnswer(
-    () => create(ours.store, 'mine'),
-    async (at) => {
-      applied = at;
-      await update(theirs.store, 'theirs', at);
-    },
-  );
-  expect(told).toBe(applied);
-});
-
-test('a create whose response is lost is recognised although others have deleted it since, and is not done again', async () => {
-  let applied: Revision | undefined;
-  const told = await losingTheAnswer(
-    () => create(ours.store, 'mine'),
-    async (at) => {
-      applied = at;
-      await remove(theirs.store, at);
-    },
-  );
-  expect(told).toBe(applied);
-  expect((await theirs.store.get(key, within(1_000))).stored).toBeUndefined();
-  expect(await writesOf('mine')).toBe(1);
-});
-
-test('a create whose response is lost is recognised although others have deleted it and created theirs', async () => {
-  let applied: Revision | undefined;
-  const told = await losingTheAnswer(
-    () => create(ours.store, 'mine'),
-    async (at) => {
-      applied = at;
-      await remove(theirs.store, at);
-      await create(theirs.store, 'theirs');
-    },
-  );
-  expect(told).toBe(applied);
-  expect((await theirs.store.get(key, within(1_000))).stored?.value).toEqual(bytes('theirs'));
 });
 
 test('a create that never arrived is refused if others came first', async () => {
-  await ours.store.get(key, within(1_000));
-  proxy.silent = true;
-  const creating = create(ours.store, 'mine').catch((error) => error);
-  await create(theirs.store, 'theirs');
-  proxy.cut();
-  proxy.silent = false;
-  expect(await creating).toBeInstanceOf(KeyExistsError);
+  const outcome = await loseRequest(
+    () => create(ours.store, 'mine'),
+    () => create(theirs.store, 'theirs'),
+  );
+  expect(outcome).toBeInstanceOf(KeyExistsError);
   expect(await writesOf('mine')).toBe(0);
 });
 
 test('a create that never arrived is done once, later', async () => {
-  await ours.store.get(key, within(1_000));
-  proxy.silent = true;
-  const creating = create(ours.store, 'mine');
-  proxy.cut();
-  proxy.silent = false;
-  await creating;
+  const outcome = await loseRequest(() => create(ours.store, 'mine'));
+  expect(outcome).toBe((await theirs.store.get(key, within(1_000))).stored?.revision);
   expect(await writesOf('mine')).toBe(1);
 });
 
@@ -169,67 +160,66 @@ test.each<{ what: string; act: (first: Revision) => Promise<Revision> }>([
   expect(await act(first)).toBe(first + 1);
 });
 
-test('an update whose response is lost is recognised, at its revision', async () => {
+test.each<Since>([
+  { since: 'at its revision', meanwhile: nothing, left: 'mine' },
+  {
+    since: 'although others have changed and deleted it since',
+    meanwhile: async (at) => remove(theirs.store, await update(theirs.store, 'theirs', at)),
+    left: undefined,
+  },
+])('an update whose response is lost is recognised, $since', async ({ meanwhile, left }) => {
   const first = await create(ours.store, 'first');
-  let applied: Revision | undefined;
-  const told = await losingTheAnswer(
+  const { outcome, applied } = await loseResponse(() => update(ours.store, 'mine', first), meanwhile);
+  expect(outcome).toBe(applied);
+  expect(await storedValue()).toBe(left);
+});
+
+test.each<Since>([
+  { since: 'at its revision', meanwhile: nothing, left: undefined },
+  {
+    since: 'although others have created the key again',
+    meanwhile: () => create(theirs.store, 'theirs'),
+    left: 'theirs',
+  },
+])('a deletion whose response is lost is recognised, $since', async ({ meanwhile, left }) => {
+  const first = await create(ours.store, 'first');
+  const { outcome } = await loseResponse(() => remove(ours.store, first), meanwhile);
+  expect(outcome).toBe(first + 1);
+  expect(await storedValue()).toBe(left);
+});
+
+test.each<{ others: string; act: (first: Revision) => Promise<Revision>; left: string }>([
+  { others: 'wrote something else first', act: (first) => update(theirs.store, 'theirs', first), left: 'theirs' },
+  { others: 'wrote the same bytes first', act: (first) => update(theirs.store, 'mine', first), left: 'mine' },
+  {
+    others: 'wrote something else and then the same bytes',
+    act: async (first) => update(theirs.store, 'mine', await update(theirs.store, 'theirs', first)),
+    left: 'mine',
+  },
+])('an update in doubt is refused, and claims no write of others, if they $others', async ({ act, left }) => {
+  const first = await create(ours.store, 'first');
+  let last: Revision | undefined;
+  const outcome = await loseRequest(
     () => update(ours.store, 'mine', first),
-    async (at) => {
-      applied = at;
+    async () => {
+      last = await act(first);
     },
   );
-  expect(told).toBe(applied);
+  expect(outcome).toBeInstanceOf(RevisionMismatchError);
+  expect(outcome).toMatchObject({ current: { revision: last, value: bytes(left) } });
 });
 
-test('an update whose response is lost is recognised although others have changed and deleted it since', async () => {
+test.each<{ others: string; act: (first: Revision) => Promise<Revision> }>([
+  { others: 'changed the key', act: (first) => update(theirs.store, 'theirs', first) },
+  // It cannot be known that the first attempt never arrived.
+  { others: 'deleted the key', act: (first) => remove(theirs.store, first) },
+])('a deletion in doubt is refused if others $others first', async ({ act }) => {
   const first = await create(ours.store, 'first');
-  let applied: Revision | undefined;
-  const told = await losingTheAnswer(
-    () => update(ours.store, 'mine', first),
-    async (at) => {
-      applied = at;
-      await remove(theirs.store, await update(theirs.store, 'theirs', at));
-    },
-  );
-  expect(told).toBe(applied);
-});
-
-test('an update in doubt is refused if others came first, even with the same bytes in the end', async () => {
-  const first = await create(ours.store, 'first');
-  proxy.silent = true;
-  const updating = update(ours.store, 'mine', first).catch((error) => error);
-  const second = await update(theirs.store, 'theirs', first);
-  proxy.cut();
-  proxy.silent = false;
-  const error = await updating;
-  expect(error).toBeInstanceOf(RevisionMismatchError);
-  expect(error.current).toMatchObject({ revision: second, value: bytes('theirs') });
-});
-
-test('a deletion whose response is lost is recognised, at its revision', async () => {
-  const first = await create(ours.store, 'first');
-  const told = await losingTheAnswer(() => remove(ours.store, first), nothing);
-  expect(told).toBe(first + 1);
-});
-
-test('a deletion whose response is lost is recognised although others have created the key again', async () => {
-  const first = await create(ours.store, 'first');
-  const told = await losingTheAnswer(
+  const outcome = await loseRequest(
     () => remove(ours.store, first),
-    () => create(theirs.store, 'theirs'),
+    () => act(first),
   );
-  expect(told).toBe(first + 1);
-  expect((await theirs.store.get(key, within(1_000))).stored?.value).toEqual(bytes('theirs'));
-});
-
-test('a deletion in doubt is refused when others changed the key first', async () => {
-  const first = await create(ours.store, 'first');
-  proxy.silent = true;
-  const removing = remove(ours.store, first).catch((error) => error);
-  await update(theirs.store, 'theirs', first);
-  proxy.cut();
-  proxy.silent = false;
-  expect(await removing).toBeInstanceOf(RevisionMismatchError);
+  expect(outcome).toBeInstanceOf(RevisionMismatchError);
 });
 
 test('without doubt equal bytes by another writer are a conflict', async () => {
@@ -238,43 +228,11 @@ test('without doubt equal bytes by another writer are a conflict', async () => {
 });
 
 test('while no response is lost, no fence key is written', async () => {
-  const seals = async (): Promise<number> =>
+  const fenceKeys = async (): Promise<number> =>
     (await theirs.store.list({ prefix: '/own/' }, within(1_000))).entries.length;
-  const before = await seals();
+  const before = await fenceKeys();
   await create(ours.store, 'x');
-  expect(await seals()).toBe(before);
-});
-
-test('a deletion in doubt does not claim the deletion of another writer', async () => {
-  const at = await create(ours.store, 'old');
-  proxy.silent = true;
-  const deleting = remove(ours.store, at).catch((error: unknown) => error);
-  await remove(theirs.store, at);
-  // The first attempt is lost on the way, and nobody can know that it never came.
-  proxy.silent = false;
-  proxy.cut();
-  expect(await deleting).toBeInstanceOf(RevisionMismatchError);
-});
-
-test.each([
-  {
-    others: 'wrote the same bytes first',
-    act: async (first: Revision) => update(theirs.store, 'mine', first),
-  },
-  {
-    others: 'wrote something else and then the same bytes',
-    act: async (first: Revision) => update(theirs.store, 'mine', await update(theirs.store, 'theirs', first)),
-  },
-])('an update in doubt does not claim the write of others that $others', async ({ act }) => {
-  const first = await create(ours.store, 'first');
-  proxy.silent = true;
-  const updating = update(ours.store, 'mine', first).catch((error: unknown) => error);
-  const last = await act(first);
-  proxy.cut();
-  proxy.silent = false;
-  const error = await updating;
-  expect(error).toBeInstanceOf(RevisionMismatchError);
-  expect(error).toMatchObject({ current: { revision: last, value: bytes('mine') } });
+  expect(await fenceKeys()).toBe(before);
 });
 
 /** etcd forgets a lease, and with it what hangs on it. */
@@ -288,33 +246,22 @@ async function revokeLeasesBelow(prefix: string): Promise<void> {
 test('an update in doubt is known to have been applied though its lease is gone', async () => {
   const lasting = { timeToLiveSeconds: 600 };
   const first = await ours.store.create(key, bytes('first'), lasting, within(5_000));
-  let applied: Revision | undefined;
-  const told = await losingTheAnswer(
+  const { outcome, applied } = await loseResponse(
     () => ours.store.update(key, bytes('mine'), first, lasting, within(10_000)),
-    async (at) => {
-      applied = at;
-      await revokeLeasesBelow(key);
-    },
+    () => revokeLeasesBelow(key),
   );
-  expect(told).toBe(applied);
+  expect(outcome).toBe(applied);
 });
 
 test('a creation in doubt is fenced though the lease of the fences is gone', async () => {
-  await losingTheAnswer(
-    () => create(ours.store, 'mine'),
-    async () => {},
-  );
+  await loseResponse(() => create(ours.store, 'mine'));
   await revokeLeasesBelow('/own/seals/');
   key = `${key}-2`;
-  let applied: Revision | undefined;
-  const told = await losingTheAnswer(
+  const { outcome, applied } = await loseResponse(
     () => create(ours.store, 'mine'),
-    async (at) => {
-      applied = at;
-      await remove(theirs.store, at);
-    },
+    (at) => remove(theirs.store, at),
   );
-  expect(told).toBe(applied);
+  expect(outcome).toBe(applied);
 });
 
 test.each<{ what: string; act: (first: Revision) => Promise<Revision> }>([
@@ -337,12 +284,12 @@ test.each<{ what: string; act: (first: Revision) => Promise<Revision> }>([
 
 test('a deletion in doubt is known to have been applied though the store is full since', async () => {
   const first = await create(ours.store, 'first');
-  const told = await losingTheAnswer(
+  const { outcome } = await loseResponse(
     () => remove(ours.store, first),
     () => theirs.client.call(alarm, 'raise', within(2_000)),
   );
   await theirs.client.call(alarm, 'end', within(2_000));
-  expect(told).toBe(first + 1);
+  expect(outcome).toBe(first + 1);
 });
 
 /** The alarm that etcd raises when it has no space left. */
@@ -356,13 +303,12 @@ const alarm: Rpc<'raise' | 'end', void> = {
   decode: () => undefined,
 };
 
-// The last one: what it compacts, the others count by.
 test.each([
   ['a creation', undefined],
   ['a replacement', 'old'],
 ])('what became of %s is left open when its traces are compacted, and it is not done again', async (_, before) => {
   const at = before === undefined ? undefined : await create(ours.store, before);
-  const outcome = await losingTheAnswer(
+  const { outcome } = await loseResponse(
     () => (at === undefined ? create(ours.store, 'mine') : update(ours.store, 'mine', at)).catch((error) => error),
     async (applied) => {
       const theirRevision = await update(theirs.store, 'theirs', applied);
@@ -370,7 +316,7 @@ test.each([
     },
   );
   expect(outcome).toBeInstanceOf(StorageUnavailableError);
-  expect((await theirs.store.get(key, within(1_000))).stored?.value).toEqual(bytes('theirs'));
+  expect(await storedValue()).toBe('theirs');
 });
 
 const noSpace = (): EtcdFault => new EtcdFault('refused', 8, 'etcdserver: mvcc: database space exceeded');
@@ -418,7 +364,7 @@ describe('a write that etcd has no space for', () => {
     const at = await create(theirs.store, 'theirs');
     await expect(create(crowded.store, 'takes space')).rejects.toThrow(KeyExistsError);
     await expect(update(crowded.store, 'takes space', at)).rejects.toThrow(StorageFullError);
-    expect((await theirs.store.get(key, within(1_000))).stored?.value).toEqual(bytes('theirs'));
+    expect(await storedValue()).toBe('theirs');
   });
 
   test('is ours when it was applied all the same', async () => {
