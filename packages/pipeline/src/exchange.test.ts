@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { LatencyTracker, sleep, systemClock } from '@cluster-apiserver/base';
+import { LatencyTracker } from '@cluster-apiserver/base';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { StatusError } from '@cluster-apiserver/model';
 import { type ApiRequest, ClientGoneError } from './exchange.ts';
 import { setDeadline } from './stages/deadline.ts';
@@ -127,15 +128,16 @@ describe('a request', () => {
   });
 
   test('a storage error after the timeout of the client is a timeout', async () => {
+    const clock = fakeClock();
     const late = async (): Promise<never> => {
-      await sleep(systemClock, 20);
+      clock.advance(20);
       throw new StatusError('ServiceUnavailable', 'no answer in time');
     };
-    const stage = setDeadline({ clock: systemClock, requestTimeoutMs: 60_000 })(late);
+    const stage = setDeadline({ clock, requestTimeoutMs: 60_000 })(late);
     const asking = (target: string) =>
       stage({
         request: {} as ApiRequest, // not read
-        latency: new LatencyTracker(systemClock),
+        latency: new LatencyTracker(clock),
         auditId: 'a',
         info: parseRequestInfo('GET', target),
         warnings: new Set(),

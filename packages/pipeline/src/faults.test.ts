@@ -8,6 +8,7 @@ import { recorder } from '../test/recorder.ts';
 import { machineKind, noteKind, robotKind } from '../test/robots.ts';
 import type { ClientHttp2Session } from 'node:http2';
 import type { Served } from '../test/listener.ts';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 
 /**
  * An error in any stage, handler or encoder affects only its request. Every function of these modules is made to fail
@@ -16,7 +17,7 @@ import type { Served } from '../test/listener.ts';
 const faulty = new FaultyModules();
 for (const folder of ['encoding', 'stages', 'handlers']) await faulty.replace(folder);
 const { openPipeline } = await import('../test/open-pipeline.ts');
-const { eventually, http2Answer, serve } = await import('../test/listener.ts');
+const { http2Answer, serve } = await import('../test/listener.ts');
 const { noListenerMeasures } = await import('./listener/measures.ts');
 const { textResponse } = await import('./responses.ts');
 
@@ -226,7 +227,7 @@ describe.each(faulty.modules)('%s', (module) => {
     test.each(failures)('affects only its request when it %s', async (failure: Failure) => {
       waiting.splice(0).forEach((answer) => answer());
       const slow = http2Answer(session.request({ ':path': '/slow' }));
-      await eventually(() => waiting.length === 1);
+      await untilTurned(() => waiting.length === 1);
       let hits = 0;
       for (const nth of nthCalls(module))
         for (const attack of someReaching(module, protocol)) {
@@ -248,7 +249,7 @@ describe.each(faulty.modules)('%s', (module) => {
           }
           hits++;
           if (!failed(outcome)) expect({ sent, outcome }).toBe('a failure');
-          await eventually(() => pipeline.reportedErrors.some((one) => isCausedBy(one, error)));
+          await untilTurned(() => pipeline.reportedErrors.some((one) => isCausedBy(one, error)));
           const isWatch = sent.target.includes('watch=1');
           expect({ sent, counted: isWatch || callbacksFailed > 0 || pipeline.codes.includes(500) }).toMatchObject({
             counted: true,

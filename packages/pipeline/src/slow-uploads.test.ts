@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { type OpenPipeline, openPipeline } from '../test/open-pipeline.ts';
 import { robotKind } from '../test/robots.ts';
-import { endHeaders, eventually, frame, http2Answer, literalHeader, type Served, serve } from '../test/listener.ts';
+import { endHeaders, frame, http2Answer, literalHeader, type Served, serve } from '../test/listener.ts';
 
 const robots = '/api/v1/namespaces/n/robots';
 const body = '{"metadata":{"name":"polite"}}';
@@ -51,7 +52,7 @@ test.each(Object.keys(attacks))(
   '%s clients that send their bodies byte by byte keep nobody else from writing',
   async (protocol) => {
     await (attacks[protocol] as () => Promise<void>)();
-    await eventually(() => uploads === clients);
+    await untilTurned(() => uploads === clients);
     const stream = served.http2().request({ ':method': 'POST', ':path': robots });
     stream.end(body);
     expect((await http2Answer(stream)).status).toBe(201);

@@ -252,45 +252,6 @@ export async function send(served: Served, protocol: Protocol, sent: Sent = {}):
   };
 }
 
-/** A clock that is advanced by hand. */
-export type FakeClock = Clock & { advance(ms: number): void };
-
-export function fakeClock(): FakeClock {
-  let nowMs = 0;
-  let waiting: { atMs: number; callback: () => void }[] = [];
-  return {
-    now: () => nowMs,
-    monotonicMs: () => nowMs,
-    after: (delayMs, callback) => {
-      const entry = { atMs: nowMs + delayMs, callback };
-      waiting.push(entry);
-      return () => {
-        waiting = waiting.filter((other) => other !== entry);
-      };
-    },
-    soon: (callback) => void setImmediate(callback),
-    advance: (ms) => {
-      const until = nowMs + ms;
-      for (;;) {
-        const next = waiting.filter(({ atMs }) => atMs <= until).sort((a, b) => a.atMs - b.atMs)[0];
-        if (!next) break;
-        waiting = waiting.filter((other) => other !== next);
-        nowMs = next.atMs;
-        next.callback();
-      }
-      nowMs = until;
-    },
-  };
-}
-
-export async function eventually(fact: () => boolean, limitMs = 20_000): Promise<void> {
-  const endMs = systemClock.monotonicMs() + limitMs;
-  while (!fact()) {
-    if (systemClock.monotonicMs() > endMs) throw new Error(`waited ${limitMs} ms in vain until ${fact}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
 /** A frame of a WebSocket as a client sends it. */
 export function clientFrame(
   opcode: number,

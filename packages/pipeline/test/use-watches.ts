@@ -1,12 +1,13 @@
 /** Watches without sockets: their handler over a store in memory, and clients that can stop reading. */
 import { afterEach, beforeEach, expect } from '@jest/globals';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject, type UserInfo } from '@cluster-apiserver/model';
 import { create, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { type ApiRequest, type Sink } from '../src/exchange.ts';
 import type { AuthenticatedContext } from '../src/request-context.ts';
-import { type FakeClock, fakeClock } from './listener.ts';
+
 import { parseRequestInfo } from '../src/request-info.ts';
 import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
 import { robotKind } from '../../registry/test/robot-kind.ts';

@@ -25,3 +25,14 @@ export async function untilTurned(fact: () => Promise<boolean> | boolean, limitM
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
+
+/**
+ * Waits until a value no longer changes, and returns it. For what has no event, such as a peer that stops reading: it
+ * has stopped if nothing has moved for this long.
+ */
+export async function untilSteady(value: () => number, steadyMs = 100): Promise<number> {
+  for (let last = value(); ; last = value()) {
+    await sleep(clock, steadyMs);
+    if (value() === last) return last;
+  }
+}

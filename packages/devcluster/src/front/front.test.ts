@@ -3,7 +3,7 @@ import { CleanupStack, systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import net from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { untilTurned as until } from '@cluster-apiserver/testkit/until';
+import { untilSteady, untilTurned as until } from '@cluster-apiserver/testkit/until';
 import { openFront } from './front.ts';
 import type { Probe } from './readiness.ts';
 
@@ -123,7 +123,7 @@ describe('an open connection', () => {
       socket.on('drain', pour);
       socket.on('error', () => {}); // the client goes away in the middle
       pour();
-      void settled(() => socket.bytesWritten).then(resolve);
+      void untilSteady(() => socket.bytesWritten).then(resolve);
     });
     const { open } = await frontOf([flooding]);
     const client = open();
@@ -199,12 +199,4 @@ async function frontOf(replicas: readonly Listener[]) {
     return answer;
   };
   return { front, open, dial, ready, said };
-}
-
-/** The value, once it has not changed for a while. */
-async function settled(value: () => number): Promise<number> {
-  for (let last = -1; ; last = value()) {
-    await new Promise((resolve) => systemClock.after(300, () => resolve(undefined)));
-    if (value() === last) return last;
-  }
 }

@@ -1,11 +1,12 @@
 import { connect } from 'node:http2';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { badRequest, StatusError } from '@cluster-apiserver/model';
 import type { WatchReader } from '@cluster-apiserver/registry';
 import { callUntil } from '@cluster-apiserver/base';
 import { untilTurned as until } from '@cluster-apiserver/testkit/until';
 import { robotKind } from '../../../registry/test/robot-kind.ts';
-import { eventually, type FakeClock, fakeClock, get, type Served, serve } from '../../test/listener.ts';
+import { get, type Served, serve } from '../../test/listener.ts';
 import { type OpenPipeline, openPipeline } from '../../test/open-pipeline.ts';
 import { Client, useWatches } from '../../test/use-watches.ts';
 import type { Frames } from '../encoding/watch-frames.ts';
@@ -85,7 +86,7 @@ describe.each(Object.entries(protocols))('over %s the reason is logged and count
     const leave = await open(served, '/api/v1/robots?watch=true&resourceVersion=1&timeoutSeconds=5');
     expect(counted).toEqual([]);
     await act(leave);
-    await eventually(() => logged.length === 1);
+    await until(() => logged.length === 1);
     expect(logged[0]?.context.watchEnd).toBe(end);
     expect(counted).toEqual([end]);
   });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { type ApiRequest, type ApiResponse, BodyMemoryError, type Handler, type Sink } from '../exchange.ts';
 import type { ReportFailure } from './callback-guard.ts';
 import { bodyBytesMax, idleWhileDrainingMs, sweepMs } from './limits.ts';
 import { type ListenerMeasures, noListenerMeasures } from './measures.ts';
 import {
-  eventually,
-  fakeClock,
   http2Answer,
   type Protocol,
   protocols,
@@ -103,7 +103,7 @@ describe.each(protocols)('over %s', (protocol) => {
     slow.end();
     const upload = await begin(served, protocol);
     upload.write(Buffer.alloc(1_000));
-    await eventually(() => answers.length === 1);
+    await untilTurned(() => answers.length === 1);
     let drained = false;
     const draining = served.listener.drain(60_000).then(() => (drained = true));
     upload.write(Buffer.alloc(1_000));
@@ -113,8 +113,8 @@ describe.each(protocols)('over %s', (protocol) => {
     expect(drained).toBe(false);
     answers[0]?.();
     expect([await slow.status, await upload.status]).toEqual([200, 200]);
-    await eventually(() => slow.received().endsWith('late') && upload.received().includes('2000'));
-    await eventually(() => slow.isAskedToReconnect() && upload.isAskedToReconnect());
+    await untilTurned(() => slow.received().endsWith('late') && upload.received().includes('2000'));
+    await untilTurned(() => slow.isAskedToReconnect() && upload.isAskedToReconnect());
     await draining;
   });
 
@@ -137,10 +137,10 @@ describe.each(protocols)('over %s', (protocol) => {
     const served = await serve(watching);
     const watch = await begin(served, protocol, { method: 'GET' });
     watch.end();
-    await eventually(() => sinks.length === 1);
+    await untilTurned(() => sinks.length === 1);
     const drained = served.listener.drain(60_000);
     expect(await watch.status).toBe(200);
-    await eventually(() => watch.received().includes('bye'));
+    await untilTurned(() => watch.received().includes('bye'));
     watch.disconnect();
     await drained;
   });
@@ -151,16 +151,16 @@ describe.each(protocols)('over %s', (protocol) => {
     const served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('late')))), clock);
     const slow = await begin(served, protocol, { target: '/slow' });
     slow.end();
-    await eventually(() => answers.length === 1);
+    await untilTurned(() => answers.length === 1);
     let closed = false;
     const closing = served.listener.close(60_000).then(() => (closed = true));
     await expect(rawClient(served.listener.port, 'http/1.1')).rejects.toThrow('ECONNREFUSED');
     expect(closed).toBe(false);
     answers[0]?.();
     expect(await slow.status).toBe(200);
-    await eventually(() => slow.received().endsWith('late'));
+    await untilTurned(() => slow.received().endsWith('late'));
     // The drain does not wait for a client that keeps its connection.
-    await eventually(() => {
+    await untilTurned(() => {
       clock.advance(sweepMs + idleWhileDrainingMs);
       return closed;
     });
@@ -174,10 +174,10 @@ describe.each(protocols)('over %s', (protocol) => {
       return body(request);
     });
     const client = await begin(served, protocol, { headers: { expect: '100-Continue' } });
-    await eventually(() => wanted.length === 1);
+    await untilTurned(() => wanted.length === 1);
     expect(client.continued()).toBe(0);
     wanted[0]?.();
-    await eventually(() => client.continued() === 1);
+    await untilTurned(() => client.continued() === 1);
     client.write(Buffer.alloc(5));
     client.end();
     expect(await client.status).toBe(200);
@@ -207,9 +207,9 @@ describe.each(protocols)('over %s', (protocol) => {
     });
     const client = await begin(served, protocol, { headers: { expect: '100-continue' } });
     client.status.catch(() => {});
-    await eventually(() => client.continued() === 1);
+    await untilTurned(() => client.continued() === 1);
     client.disconnect();
-    await eventually(() => outcomes.length === 1);
+    await untilTurned(() => outcomes.length === 1);
     expect(outcomes[0]).toMatchObject({ name: 'ClientGoneError' });
     expect(served.reports).toEqual([]);
   });
@@ -241,7 +241,7 @@ describe.each(protocols)('over %s', (protocol) => {
       uploads.push(upload);
     }
     const tooMany = uploads.length - Math.floor(bodyBytesMax / pieceBytes);
-    await eventually(() => refused >= tooMany);
+    await untilTurned(() => refused >= tooMany);
     clock.advance(sweepMs);
     expect(heldBytes).toBeLessThanOrEqual(bodyBytesMax);
     expect(heldBytes).toBeGreaterThan(bodyBytesMax / 2);
@@ -254,7 +254,7 @@ describe.each(protocols)('over %s', (protocol) => {
     last.end();
     expect(await last.status).toBe(200);
     for (const upload of uploads) upload.disconnect();
-    await eventually(() => {
+    await untilTurned(() => {
       clock.advance(sweepMs / 100);
       return heldBytes === 0;
     });

@@ -1,4 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { untilSteady, untilTurned } from '@cluster-apiserver/testkit/until';
 import { systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
@@ -7,9 +9,7 @@ import {
   cancel,
   endHeaders,
   endStream,
-  eventually,
   frame,
-  fakeClock,
   packed,
   countingMeasures,
   text,
@@ -42,7 +42,7 @@ describe('descriptors', () => {
       await once(client, 'data');
       client.end();
     }
-    await eventually(() => openSockets() <= before);
+    await untilTurned(() => openSockets() <= before);
   });
 
   const large = Buffer.concat([
@@ -93,7 +93,7 @@ describe('descriptors', () => {
       if (how === 'leaves') socket.destroy();
       else tcp.resetAndDestroy();
     }
-    await eventually(() => {
+    await untilTurned(() => {
       clock.advance(limits.sweepMs);
       return openSockets() === before;
     });
@@ -121,24 +121,16 @@ describe('descriptors', () => {
       const { localPort } = tcp;
       first.write(`POST /held HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n`);
       first.write(Buffer.alloc(8_000_000, 'a'));
-      await eventually(() => held > n);
-      await writesStand(first);
+      await untilTurned(() => held > n);
+      await untilSteady(() => first.writableLength); // the server reads no more
       tcp.resetAndDestroy();
       await once(tcp, 'close');
       const { socket: second } = await connectBy(localPort);
       second.end(get('/'));
       await once(second.resume(), 'close');
     }
-    await eventually(() => openSockets() <= before);
+    await untilTurned(() => openSockets() <= before);
   });
-
-  /** Until the server reads no more of the bytes that this socket writes. */
-  async function writesStand(socket: Socket): Promise<void> {
-    for (let bytes = -1; socket.writableLength !== bytes; ) {
-      bytes = socket.writableLength;
-      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 1));
-    }
-  }
 
   test('of handshakes that are never finished are closed', async () => {
     const served = await serve(() => text(''), systemClock);

@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { systemClock } from '@cluster-apiserver/base';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { ApiRequest, Handler, Sink } from '../exchange.ts';
-import { eventually, http2Answer, text, get, useListener } from '../../test/listener.ts';
+import { http2Answer, text, get, useListener } from '../../test/listener.ts';
 
 const serve = useListener();
 
@@ -46,10 +47,10 @@ describe('draining', () => {
       .map(async (call) => {
         for (let i = 0; !stop; i += 1) await call(i);
       });
-    await eventually(() => answered > 200);
+    await untilTurned(() => answered > 200);
     const before = answered;
     const drained = served.listener.drain(1_000);
-    await eventually(() => answered > before + 200);
+    await untilTurned(() => answered > before + 200);
     stop = true;
     await Promise.all(clients);
     agent.destroy();
@@ -80,7 +81,7 @@ describe('draining', () => {
     const idle = await served.raw();
     idle.send(get('/'));
     await idle.until(/answer$/);
-    await eventually(() => sinks.length === 1);
+    await untilTurned(() => sinks.length === 1);
     const drained = served.listener.drain(60_000);
     await watcher.until(/bye\r\n0\r\n\r\n$/);
     idle.send(get('/'));
@@ -112,11 +113,11 @@ describe('draining', () => {
     const served = await serve(() => new Promise((resolve) => answers.push(() => resolve(text('answer')))));
     const session = served.http2();
     const first = http2Answer(session.request({ ':path': '/' }));
-    await eventually(() => answers.length === 1);
+    await untilTurned(() => answers.length === 1);
     const goaways: unknown[] = [];
     session.on('goaway', (code, last) => goaways.push([code, last]));
     const drained = served.listener.drain(60_000);
-    await eventually(() => goaways.length > 0);
+    await untilTurned(() => goaways.length > 0);
     expect(goaways[0]).toEqual([0, 2 ** 31 - 1]);
     answers[0]?.();
     expect((await first).body.toString()).toBe('answer');
@@ -145,16 +146,16 @@ describe('draining', () => {
     const watch = session.request({ ':path': '/watch' });
     let received = '';
     watch.on('data', (piece: Buffer) => (received += piece));
-    await eventually(() => sinks.length === 1 && goaways > 0);
+    await untilTurned(() => sinks.length === 1 && goaways > 0);
     sinks[0]?.write(Buffer.from('still here'));
-    await eventually(() => received === 'still here');
+    await untilTurned(() => received === 'still here');
     expect(sinks[0]?.draining.aborted).toBe(false);
     // HTTP/1.1 has no GOAWAY.
     const client = await served.raw();
     client.send(get('/'));
     expect(await client.until(/answer$/)).not.toMatch(/Connection: close/i);
     watch.close();
-    await eventually(() => session.closed);
+    await untilTurned(() => session.closed);
   });
 
   test('with probability 0 no client gets GOAWAY', async () => {
@@ -183,7 +184,7 @@ describe('draining', () => {
     const patient = await served.raw();
     const before = answer;
     patient.send(get('/late'));
-    await eventually(() => answer !== before);
+    await untilTurned(() => answer !== before);
     const stuck = await served.raw();
     stuck.send(get('/never'));
     const idle = await served.raw();

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { systemClock } from '@cluster-apiserver/base';
 import type { ApiRequest, Handler, Sink } from '../exchange.ts';
 import {
   endHeaders,
   endStream,
-  eventually,
   frame,
   http2Answer,
   packed,
@@ -133,7 +133,7 @@ describe('an exception in one connection', () => {
     });
     const patient = served.http2();
     const waiting = http2Answer(patient.request({ ':path': '/slow' }));
-    await eventually(() => slow.length === 1);
+    await untilTurned(() => slow.length === 1);
     const overHttp1 = await served.raw();
     overHttp1.send(`POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n`);
     const overHttp2 = await served.frames();
@@ -147,7 +147,7 @@ describe('an exception in one connection', () => {
     );
     const neighbours = Array.from({ length: 10 }, (_value, i) => http2Answer(patient.request({ ':path': `/n${i}` })));
     expect((await Promise.all(neighbours)).map(({ status }) => status)).toEqual(Array(10).fill(200));
-    await eventually(() => served.reports.length >= 2);
+    await untilTurned(() => served.reports.length >= 2);
     await expectServed(served);
     slow[0]?.();
     expect((await waiting).body.toString()).toBe('slow');
@@ -212,7 +212,7 @@ describe('an exception in one connection', () => {
         );
         const frames = await served.frames().catch(() => undefined);
         frames?.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
-        await eventually(() => !client || client.receivedBytes() > 0 || client.socket.destroyed || calls > nth);
+        await untilTurned(() => !client || client.receivedBytes() > 0 || client.socket.destroyed || calls > nth);
         for (const opened of [client, webSocket, frames]) opened?.socket.destroy();
       }
       armed = false;

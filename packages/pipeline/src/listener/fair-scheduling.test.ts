@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { endHeaders, endStream, eventually, frame, packed, text, get, useListener } from '../../test/listener.ts';
+import { endHeaders, endStream, frame, packed, text, get, useListener } from '../../test/listener.ts';
 import * as limits from './limits.ts';
 
 const serve = useListener();
@@ -37,12 +38,12 @@ describe('turns', () => {
         ),
       ),
     );
-    await eventually(() => turns.length === 1);
+    await untilTurned(() => turns.length === 1);
     modest.send(get('/livez'));
     // Once later frames of another connection are answered, this request has been read.
     for (let n = 0; n < 5; n++) await new Promise((resolve) => other.ping(resolve));
     while (handled.length < 21) {
-      await eventually(() => turns.length > 0);
+      await untilTurned(() => turns.length > 0);
       const before = handled.length;
       for (const turn of turns.splice(0)) turn();
       expect(handled.length - before).toBeLessThanOrEqual(Math.ceil(limits.turnMs / 2));
@@ -84,7 +85,7 @@ describe('many connections at once', () => {
       tls.on('secureConnect', () => (secured += 1));
     }
     for (let expected = limits.handshakesPerTurn; expected <= count; expected += limits.handshakesPerTurn) {
-      await eventually(() => secured === expected);
+      await untilTurned(() => secured === expected);
       // Existing connections are read meanwhile.
       first.socket.write('x');
       await new Promise(setImmediate);
@@ -105,7 +106,7 @@ describe('many connections at once', () => {
     if (protocol === 'HTTP/1.1') for (const client of clients) client.send('broken\r\n\r\n');
     const answered = (): number => clients.filter((client) => client.receivedBytes() > 0).length;
     for (let expected = limits.connectionsPerTurn; expected <= clients.length; expected += limits.connectionsPerTurn) {
-      await eventually(() => answered() === expected);
+      await untilTurned(() => answered() === expected);
       await new Promise(setImmediate);
       expect(answered()).toBe(expected);
       next();
@@ -129,11 +130,11 @@ describe('many connections at once', () => {
           Array.from({ length: each }, (_, at) => frame('HEADERS', endHeaders | endStream, 2 * at + 1, packed.get)),
         ),
       );
-    await eventually(() => begun === 3 * each);
+    await untilTurned(() => begun === 3 * each);
     hold();
     for (const client of clients) client.socket.end();
     for (let expected = each; expected <= 3 * each; expected += each) {
-      await eventually(() => ended === expected);
+      await untilTurned(() => ended === expected);
       next();
     }
   });

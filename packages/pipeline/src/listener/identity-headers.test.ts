@@ -1,16 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import type { ApiRequest } from '../exchange.ts';
-import {
-  endHeaders,
-  endStream,
-  eventually,
-  frame,
-  packed,
-  literalHeader,
-  text,
-  get,
-  useListener,
-} from '../../test/listener.ts';
+import { endHeaders, endStream, frame, packed, literalHeader, text, get, useListener } from '../../test/listener.ts';
 
 const serve = useListener();
 
@@ -85,11 +76,11 @@ describe('identity', () => {
     session.request({ ':path': '/' }).on('error', () => {});
     const client = await served.raw();
     client.send(get('/'));
-    await eventually(() => requests.length === 2);
+    await untilTurned(() => requests.length === 2);
     const signals = requests.map(({ signal }) => signal);
     session.destroy();
     client.socket.destroy();
-    await eventually(() => signals.every(({ aborted }) => aborted));
+    await untilTurned(() => signals.every(({ aborted }) => aborted));
     expect(requests.map(({ remoteAddress }) => remoteAddress)).toEqual(['127.0.0.1', '127.0.0.1']);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -6,7 +7,6 @@ import { headBytesMax } from './limits.ts';
 import {
   endHeaders,
   endStream,
-  eventually,
   frame,
   http2Answer,
   packed,
@@ -88,7 +88,7 @@ describe('ambiguous messages', () => {
     const served = await serve(() => new Promise((resolve) => (answer = () => resolve(text('first')))));
     const client = await served.raw();
     client.send(`${get('/')}broken\r\n\r\n`);
-    await eventually(() => answer !== undefined);
+    await untilTurned(() => answer !== undefined);
     answer?.();
     expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 .*firstHTTP\/1\.1 400 .*"code":400}$/s);
   });
@@ -132,7 +132,7 @@ describe('CONNECT', () => {
     const before = answer;
     const client = await served.raw();
     client.send(`${get('/')}CONNECT other:443 HTTP/1.1\r\nHost: a\r\n\r\n`);
-    await eventually(() => answer !== before);
+    await untilTurned(() => answer !== before);
     answer();
     expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 .*firstHTTP\/1\.1 405 .*"code":405}$/s);
   });

@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { systemClock } from '@cluster-apiserver/base';
 import type { ClientHttp2Stream } from 'node:http2';
 import { type Pieces, BodyMemoryError, StalledClientError } from '../exchange.ts';
 import {
   endHeaders,
   endStream,
-  eventually,
   frame,
-  fakeClock,
   http2Answer,
   packed,
   expectServed,
@@ -49,7 +49,7 @@ describe('memory', () => {
     const client = await served.frames();
     client.send(frame('SETTINGS', 0, 0, initialWindow(0)));
     client.send(Buffer.concat(bodies.map((_, i) => frame('HEADERS', endHeaders | endStream, 2 * i + 1, packed.get))));
-    await eventually(() => bodies.every(({ made }) => made() > 0));
+    await untilTurned(() => bodies.every(({ made }) => made() > 0));
     expect(Math.max(...bodies.map(({ made }) => made()))).toBe(limits.smallestPieceBytes);
   });
 
@@ -72,11 +72,11 @@ describe('memory', () => {
         ),
       ),
     );
-    await eventually(() => bodies.length === limits.defaultStreamsMax);
+    await untilTurned(() => bodies.length === limits.defaultStreamsMax);
     let before = -1;
     const made = (): number => bodies.reduce((sum, body) => sum + body.made(), 0);
     // Until the kernel's buffers are full as well.
-    await eventually(() => {
+    await untilTurned(() => {
       const now = made();
       const stands = now === before;
       before = now;
@@ -96,12 +96,12 @@ describe('memory', () => {
     const client = await served.raw();
     client.socket.pause();
     client.send(get('/').repeat(limits.pipelinedRequestsMax));
-    await eventually(() => (bodies[0]?.made() ?? 0) > 0);
+    await untilTurned(() => (bodies[0]?.made() ?? 0) > 0);
     await expectServedHead(served);
     // The body of the other connection, whose HEAD response generates nothing either.
     expect(bodies.slice(1).map(({ made }) => made())).toEqual([0]);
     client.socket.resume();
-    await eventually(() => (bodies[2]?.made() ?? 0) > 0);
+    await untilTurned(() => (bodies[2]?.made() ?? 0) > 0);
   });
 
   async function expectServedHead(served: Served): Promise<void> {
@@ -116,9 +116,9 @@ describe('memory', () => {
     const client = await served.raw();
     client.socket.pause();
     client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n');
-    await eventually(() => body.made() > 0);
+    await untilTurned(() => body.made() > 0);
     let before = -1;
-    await eventually(() => {
+    await untilTurned(() => {
       const stands = body.made() === before;
       before = body.made();
       return stands;
@@ -157,8 +157,8 @@ describe('memory', () => {
       client.send(frame('SETTINGS', 0, 0, initialWindow(0)));
       client.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
     }
-    await eventually(() => signal !== undefined);
-    await eventually(() => {
+    await untilTurned(() => signal !== undefined);
+    await untilTurned(() => {
       clock.advance(limits.sweepMs);
       return ends.length === 1;
     });
@@ -194,10 +194,10 @@ describe('memory', () => {
         ),
       );
     }
-    await eventually(() => begun === connections * limits.defaultStreamsMax);
+    await untilTurned(() => begun === connections * limits.defaultStreamsMax);
     // A client that reads waits for memory and gets it.
     const large = http2Answer(served.http2().request({ ':path': '/' }));
-    await eventually(() => {
+    await untilTurned(() => {
       clock.advance(limits.sweepMs);
       return counted.includes('cut off memory');
     });
@@ -231,7 +231,7 @@ describe('memory', () => {
         uploads.push(stream);
       }
     }
-    await eventually(() => counted.includes('body memory'));
+    await untilTurned(() => counted.includes('body memory'));
     const polite = served.http2().request({ ':method': 'POST', ':path': '/' });
     polite.end(Buffer.alloc(bytes));
     expect((await http2Answer(polite)).status).toBe(200);
@@ -263,7 +263,7 @@ describe('memory', () => {
     expect(counted).toEqual(['body memory']);
     expect(outcomes).toEqual([expect.any(BodyMemoryError)]);
     for (const stream of slow) stream.end();
-    await eventually(() => outcomes.length === uploads);
+    await untilTurned(() => outcomes.length === uploads);
     expect(outcomes.slice(1)).toEqual(Array(uploads - 1).fill(2_900_000));
   });
 });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { ClientGoneError } from '../exchange.ts';
 import { bodyGraceMs } from './limits.ts';
 import {
   cancel,
   endHeaders,
-  eventually,
   frame,
-  fakeClock,
   http2Answer,
   packed,
   text,
@@ -76,13 +76,13 @@ describe('bodies', () => {
     }, clock);
     const client = await served.raw();
     client.send(post('/', 'a', 'Content-Length: 1000'));
-    await eventually(() => reading);
+    await untilTurned(() => reading);
     clock.advance(bodyGraceMs + 5_000);
     await client.until(/^HTTP\/1\.1 408 .*too slow$/s);
     reading = false;
     const stream = served.http2().request({ ':method': 'POST', ':path': '/' });
     stream.write('a');
-    await eventually(() => reading);
+    await untilTurned(() => reading);
     clock.advance(bodyGraceMs + 5_000);
     expect((await http2Answer(stream)).status).toBe(408);
   });
@@ -107,15 +107,15 @@ describe('bodies', () => {
         client.send(
           Buffer.concat([frame('HEADERS', endHeaders, 1, packed.post), frame('DATA', 0, 1, Buffer.from('a'))]),
         );
-        await eventually(() => begun);
+        await untilTurned(() => begun);
         client.send(frame('RST_STREAM', 0, 1, cancel));
       } else {
         const client = await served.raw();
         client.send(post('/', 'a', 'Content-Length: 10'));
-        await eventually(() => begun);
+        await untilTurned(() => begun);
         client.socket.end();
       }
-      await eventually(() => ends.length === 1);
+      await untilTurned(() => ends.length === 1);
       expect(ends[0]).toBeInstanceOf(ClientGoneError);
       expect(served.reports).toEqual([]);
     },

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { constants } from 'node:http2';
@@ -11,7 +12,6 @@ import {
   cancel,
   endHeaders,
   endStream,
-  eventually,
   frame,
   http2Answer,
   packed,
@@ -101,7 +101,7 @@ describe('both protocols', () => {
       const served = await serve(() => ({ status: 200, headers: {}, ...(body && { body }) }));
       const client = await served.raw();
       client.send(get('/') + get('/'));
-      await eventually(() => client.receivedBytes() > 2 * whole.length);
+      await untilTurned(() => client.receivedBytes() > 2 * whole.length);
       const second = client.received().split('HTTP/1.1 200').at(-1) as string;
       expect(second.slice(second.indexOf('\r\n\r\n') + 4) === whole.toString()).toBe(true);
       const answer = await http2Answer(served.http2().request({ ':path': '/' }));
@@ -198,9 +198,9 @@ describe('both protocols', () => {
     const stream = served.http2().request({ ':path': '/' });
     let received = '';
     stream.on('data', (piece: Buffer) => (received += piece));
-    await eventually(() => sinks.length === 2);
+    await untilTurned(() => sinks.length === 2);
     sinks[1]?.write(Buffer.from('two'));
-    await eventually(() => received === 'two');
+    await untilTurned(() => received === 'two');
     await sinks[1]?.drained();
     end();
   });
@@ -226,9 +226,9 @@ describe('both protocols', () => {
       const client = protocol === 'HTTP/2' ? await served.frames() : await served.raw();
       client.socket.pause();
       client.send(protocol === 'HTTP/2' ? frame('HEADERS', endHeaders | endStream, 1, packed.get) : get('/'));
-      await eventually(() => (sinks[0]?.backlogBytes ?? 0) >= 1_000_000);
+      await untilTurned(() => (sinks[0]?.backlogBytes ?? 0) >= 1_000_000);
       client.socket.destroy();
-      await eventually(() => (sinks[0] as Sink).signal.aborted);
+      await untilTurned(() => (sinks[0] as Sink).signal.aborted);
       await (sinks[0] as Sink).drained();
       expect(served.reports).toEqual([]);
     },
@@ -264,7 +264,7 @@ describe('both protocols', () => {
         targets.map((target, at) => frame('HEADERS', endHeaders | endStream, 2 * at + 1, packed.getOf(target))),
       ),
     );
-    await eventually(() => turns.length > 0);
+    await untilTurned(() => turns.length > 0);
     expect(handled).toEqual([]);
     for (const turn of turns.splice(0)) turn();
     expect(handled).toEqual(targets);
@@ -286,7 +286,7 @@ describe('both protocols', () => {
       if (protocol === 'HTTP/2') {
         const client = await served.frames();
         client.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
-        await eventually(() => turns.length > 0);
+        await untilTurned(() => turns.length > 0);
         client.send(Buffer.concat([frame('RST_STREAM', 0, 1, cancel), frame('PING', 0, 0, Buffer.alloc(8))]));
         await client.until(/\x06\x01\0\0\0\0/); // the answer to the ping
       } else {
@@ -294,7 +294,7 @@ describe('both protocols', () => {
         const client = connectTls({ socket: tcp, rejectUnauthorized: false });
         client.on('error', () => {});
         client.write(get('/'));
-        await eventually(() => turns.length > 0);
+        await untilTurned(() => turns.length > 0);
         tcp.resetAndDestroy();
         await served.listener.drain(10_000); // resolves once the client is gone
       }

@@ -1,17 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { connect } from 'node:tls';
-import {
-  certificateFor,
-  eventually,
-  type FakeClock,
-  fakeClock,
-  http2Answer,
-  type Served,
-  useListener,
-} from '../../test/listener.ts';
+import { certificateFor, http2Answer, type Served, useListener } from '../../test/listener.ts';
 import { followCertificate, type ServingCertificate } from './serving-certificate.ts';
 
 let directory: string;
@@ -50,11 +44,11 @@ describe('files that change', () => {
   };
   /** Waits for two polls: the effects of the first are then complete. */
   const lookTwice = async (): Promise<void> => {
-    const until = reads + 2;
-    while (reads < until) {
+    const before = reads;
+    await untilTurned(() => {
       clock.advance(1_000);
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
+      return reads >= before + 2;
+    });
   };
   afterEach(() => stop());
 
@@ -155,7 +149,7 @@ describe('a listener', () => {
     socket.on('close', () => (closed = true));
     socket.resume();
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-    await eventually(() => closed);
+    await untilTurned(() => closed);
     expect(await nameSeen(served)).toBe('first');
     expect(served.reports).toEqual([]);
   });

@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
-import { responseStallMs, idleTimeoutMs, lingerMs, pieceBytes, pipelinedRequestsMax } from './limits.ts';
+import { responseStallMs, idleTimeoutMs, lingerMs, pieceBytes, pipelinedRequestsMax, sweepMs } from './limits.ts';
 import {
   cancel,
   endHeaders,
   endStream,
-  eventually,
   frame,
-  fakeClock,
   http2Answer,
   packed,
   text,
@@ -16,6 +16,7 @@ import {
   get,
   useListener,
 } from '../../test/listener.ts';
+import type { ApiResponse } from '../exchange.ts';
 import * as limits from './limits.ts';
 
 const serve = useListener();
@@ -33,17 +34,17 @@ describe('slow, disconnected and flooding clients', () => {
         const session = served.http2();
         await http2Answer(session.request({ ':path': '/quick' }));
         session.request({ ':path': '/slow' }).on('error', () => {});
-        await eventually(() => signals.length === 2);
+        await untilTurned(() => signals.length === 2);
         session.destroy();
       } else {
         const client = await served.raw();
         client.send(get('/quick'));
         await client.until(/quick$/);
         client.send(get('/slow'));
-        await eventually(() => signals.length === 2);
+        await untilTurned(() => signals.length === 2);
         client.socket.destroy();
       }
-      await eventually(() => (signals[1] as AbortSignal).aborted);
+      await untilTurned(() => (signals[1] as AbortSignal).aborted);
       expect(signals[0]?.aborted).toBe(false);
     },
   );
@@ -72,21 +73,25 @@ describe('slow, disconnected and flooding clients', () => {
       client.socket.pause();
       client.send(get('/'));
     }
-    await eventually(() => signals.length === 1);
-    await new Promise((resolve) => setTimeout(resolve, 50)); // until the buffers on the way are full
-    clock.advance(responseStallMs + 2_000);
-    await eventually(() => (signals[0] as AbortSignal).aborted);
+    await untilTurned(() => signals.length === 1);
+    const begunMs = clock.monotonicMs();
+    await untilTurned(() => {
+      clock.advance(sweepMs); // several: the response proceeds until the buffers on its way are full
+      return (signals[0] as AbortSignal).aborted;
+    });
+    expect(clock.monotonicMs() - begunMs).toBeGreaterThan(responseStallMs);
     expect(served.reports).toEqual([]);
   });
 
   test('idle connections of both protocols are closed, and those with pending requests are not', async () => {
     const clock = fakeClock();
     let answer = (): void => {};
-    const served = await serve(
-      (request) =>
-        request.target === '/slow' ? new Promise((resolve) => (answer = () => resolve(text('late')))) : text('quick'),
-      clock,
-    );
+    let ended = 0;
+    const served = await serve((request) => {
+      if (request.target === '/slow') return new Promise((resolve) => (answer = () => resolve(text('late'))));
+      request.onEnd(() => (ended += 1));
+      return text('quick');
+    }, clock);
     const idle = await served.raw();
     idle.send(get('/quick'));
     await idle.until(/quick$/);
@@ -95,11 +100,10 @@ describe('slow, disconnected and flooding clients', () => {
     const busy = await served.raw();
     const before = answer;
     busy.send(get('/slow'));
-    await eventually(() => answer !== before);
-    await new Promise((resolve) => setTimeout(resolve, 20)); // the stream closes one iteration after its end
+    await untilTurned(() => answer !== before && ended === 2);
     clock.advance(idleTimeoutMs + 2_000);
     await idle.ended();
-    await eventually(() => session.closed || session.destroyed);
+    await untilTurned(() => session.closed || session.destroyed);
     answer();
     await busy.until(/late$/);
   });
@@ -114,7 +118,7 @@ describe('slow, disconnected and flooding clients', () => {
     const client = await served.raw();
     client.send(['/0', '/1', '/2'].map((target) => get(target)).join(''));
     for (const at of [0, 1, 2]) {
-      await eventually(() => answers.length === at + 1);
+      await untilTurned(() => answers.length === at + 1);
       expect(begun).toEqual(['/0', '/1', '/2'].slice(0, at + 1));
       answers[at]?.();
       await client.until(new RegExp(`</${at}>$`));
@@ -132,16 +136,16 @@ describe('slow, disconnected and flooding clients', () => {
     const client = await served.raw();
     client.socket.pause();
     client.send(get('/').repeat(5));
-    await eventually(() => begun === 1);
+    await untilTurned(() => begun === 1);
     // Meanwhile another connection is served completely.
     const other = await served.raw();
     other.send(get('/'));
     await other.until(/^HTTP\/1\.1 200/);
     expect(begun).toBe(2);
     client.socket.destroy();
-    await eventually(() => ended === 1);
+    await untilTurned(() => ended === 1);
     other.socket.destroy();
-    await eventually(() => ended === 2);
+    await untilTurned(() => ended === 2);
     expect(begun).toBe(2);
     expect(served.reports).toEqual([]);
   });
@@ -178,11 +182,11 @@ describe('slow, disconnected and flooding clients', () => {
     }, clock);
     const client = await served.raw();
     client.send(`${Array.from({ length: 15 }, (_, i) => get(`/${i}`)).join('')}malformed\r\n\r\n`);
-    await eventually(() => answer !== undefined);
+    await untilTurned(() => answer !== undefined);
     client.socket.destroy();
     await once(client.socket, 'close');
     answer?.(); // writing reveals that the client has disconnected
-    await eventually(() => ended);
+    await untilTurned(() => ended);
     await new Promise(setImmediate); // then each response closes
     expect(goodbyes).toBe(0);
     expect(served.reports).toEqual([]);
@@ -215,13 +219,23 @@ describe('slow, disconnected and flooding clients', () => {
   });
 
   test('a client that half-closes its connection still gets its response', async () => {
-    const served = await serve(async () => {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      return text('answered');
+    const pending = Promise.withResolvers<ApiResponse>();
+    let begun = false;
+    const served = await serve(({ target }) => {
+      if (target === '/other') return text('served');
+      begun = true;
+      return pending.promise;
     });
     const client = await served.raw();
     client.send(get('/'));
+    await untilTurned(() => begun);
     client.socket.end();
+    await once(client.socket, 'finish');
+    // The server reads the end of the first connection before a request that arrives later on another.
+    const other = await served.raw();
+    other.send(get('/other'));
+    await other.until(/served$/);
+    pending.resolve(text('answered'));
     expect(await client.ended()).toMatch(/answered$/);
   });
 });
@@ -238,12 +252,12 @@ describe('vanished clients', () => {
     mute.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
     const session = served.http2();
     session.request({ ':path': '/' }).on('error', () => {});
-    await eventually(() => signals.length === 2);
+    await untilTurned(() => signals.length === 2);
     for (let ms = 0; ms <= limits.pingIntervalMs + limits.pingTimeoutMs + 3_000; ms += limits.sweepMs) {
       clock.advance(limits.sweepMs);
       await new Promise((resolve) => session.ping(resolve));
     }
-    await eventually(() => (signals[0] as AbortSignal).aborted);
+    await untilTurned(() => (signals[0] as AbortSignal).aborted);
     expect(signals[1]?.aborted).toBe(false);
   });
 });

@@ -1,7 +1,8 @@
 import { beforeEach, expect, test } from '@jest/globals';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { LatencyTracker } from '@cluster-apiserver/base';
 import type { ApiRequest, ApiResponse, ExchangeEnd } from '../exchange.ts';
-import { type FakeClock, fakeClock } from '../../test/listener.ts';
+
 import { type EndedRequest, logRequests } from './log-requests.ts';
 
 let clock: FakeClock;

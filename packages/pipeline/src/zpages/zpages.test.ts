@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { seededRandom } from '@cluster-apiserver/base';
 import { askDocuments } from '../../test/ask-documents.ts';
-import { type FakeClock, fakeClock } from '../../test/listener.ts';
 import { textResponse } from '../responses.ts';
 import { rootRoutes } from './listed-paths.ts';
 import { zpageRoutes } from './zpages.ts';
@@ -22,7 +22,7 @@ const version = {
 const other = ({ auditId }: { readonly auditId: string }) => textResponse(auditId, 200, '');
 
 beforeEach(() => {
-  clock = fakeClock();
+  clock = fakeClock(0);
   const flags = { v: '2', 'etcd-servers': 'https://a:2379', 'event-ttl': '1h0m0s' };
   ask = askDocuments({
     '/metrics': other,

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
-import { until } from '@cluster-apiserver/testkit/until';
+import { until, untilSteady } from '@cluster-apiserver/testkit/until';
 import { encodeGrpcMessage } from './grpc-frames.ts';
 import { type EtcdTransport, etcdTransports, http2Connect } from './http2-transport.ts';
 import type { Transport } from './transport.ts';
@@ -211,14 +211,8 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     const stream = transport.openStream('/service/Stream');
     const messages = stream.messages[Symbol.asyncIterator]();
     await messages.next();
-    let before = -1;
-    // It stops by itself: no more leaves within a tenth of a second.
-    while (sent !== before) {
-      before = sent;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    expect(sent).toBeLessThan(1_000);
-    const stoppedAt = sent;
+    const stoppedAt = await untilSteady(() => sent);
+    expect(stoppedAt).toBeLessThan(1_000);
     for (let n = 0; n < 500; n++) await messages.next();
     expect(sent).toBeGreaterThan(stoppedAt);
     stream.close();

@@ -63,6 +63,7 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
   beforeAll(async () => {
     plugin = await startPlugin(socket);
     server = await open();
+    await createAccount(server, 'robot');
   });
   afterAll(async () => {
     await server.close();
@@ -72,7 +73,6 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
   test('that is healthy keeps the server ready, and does not affect liveness', async () => {
     expect(await healthChecks(server)).toEqual([200, 200, 200, 200]);
     expect(await statusOf(server, '/livez/kms-provider-0')).toBe(404);
-    await createAccount(server, 'robot');
     expect(prefixOf(await readStoredValue(server, 'robot'))).toBe(`k8s:enc:kms:${version}:vault:`);
   });
 
@@ -117,7 +117,23 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
     }
   });
 
+  /** The first replica decrypts what another one has written. */
+  async function createByOther(): Promise<void> {
+    const other = await open(server.etcd);
+    await createAccount(other, 'by-other');
+    await other.close();
+    await until('the account', async () => ((await get('by-other')).status === 200 ? true : undefined));
+  }
+
+  async function failToEncrypt(): Promise<void> {
+    await plugin.stop();
+    expect((await createAccount(server, 'not-encrypted')).status).toBe(503);
+    await waitUntilHealthy(server);
+  }
+
   test('has the metrics of kube-apiserver, with hashes of its key IDs', async () => {
+    await createByOther();
+    if (version === 'v1') await failToEncrypt();
     const text = await metricsOf(server);
     const service = version === 'v1' ? 'v1beta1' : 'v2';
     expect(text).toContain(
@@ -173,12 +189,12 @@ describe('a reloaded configuration', () => {
       await until('the configuration', () =>
         server.logLines.slice(seen).some((line) => line.includes('configuration reloaded')) ? true : undefined,
       );
-      await createAccount(server, 'behind');
-      expect(prefixOf(await readStoredValue(server, 'behind'))).toBe('k8s:enc:kms:v2:vault:');
+      await createAccount(server, 'later');
+      expect(prefixOf(await readStoredValue(server, 'later'))).toBe('k8s:enc:kms:v2:vault:');
       expect(await statusOf(server, '/readyz/kms-provider-0')).toBe(404);
       const failures = server.logLines.filter((line) => line.includes('cannot reload the configuration'));
       expect(failures.length).toBe(1); // retried each second, logged once
-      const gone = (await server.request('DELETE', `${accounts}/behind`)).status;
+      const gone = (await server.request('DELETE', `${accounts}/later`)).status;
       expect(gone).toBe(200);
       await reconfigure(server, configuration(local));
       expect(server.logLines.at(-1)).toContain('configuration reloaded');

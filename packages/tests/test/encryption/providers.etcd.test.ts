@@ -64,6 +64,14 @@ const providers: readonly Tested[] = [
 
 const flips = 120;
 
+const openServer = (etcd: RealEtcd, providers: object[]): Promise<TestServer> =>
+  serveKinds(kinds, { flags, files: { [file]: configuration(...providers) }, etcd, errorsExpected: true });
+const get = (server: TestServer, name: string): Promise<ApiResponse> => server.request('GET', `${accounts}/${name}`);
+const merge = (server: TestServer, name: string, change: object): Promise<ApiResponse> =>
+  server.request('PATCH', `${accounts}/${name}`, change, 'application/merge-patch+json');
+const listNames = async (server: TestServer): Promise<(string | undefined)[]> =>
+  ((await server.request('GET', accounts)).body.items ?? []).map(({ metadata }) => metadata.name);
+
 let plugin: RealPlugin;
 beforeAll(async () => {
   plugin = await startPlugin(socket);
@@ -75,11 +83,6 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
   let etcd: RealEtcd;
   const put = (name: string, value: Buffer): Promise<void> =>
     putRaw(server.etcd.endpoints[0] as string, keyOf(name), value);
-  const get = (name: string): Promise<ApiResponse> => server.request('GET', `${accounts}/${name}`);
-  const merge = (name: string, change: object): Promise<ApiResponse> =>
-    server.request('PATCH', `${accounts}/${name}`, change, 'application/merge-patch+json');
-  const listNames = async (): Promise<(string | undefined)[]> =>
-    ((await server.request('GET', accounts)).body.items ?? []).map(({ metadata }) => metadata.name);
   const expectUnreadable = async (name: string): Promise<void> => {
     const message = expect.stringContaining(keyOf(name));
     for (const [path, reason] of [
@@ -93,12 +96,7 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
 
   beforeAll(async () => {
     etcd = await startEtcd({ encrypted: provider !== 'identity' });
-    server = await serveKinds(kinds, {
-      flags,
-      files: { [file]: configuration(...by('a')) },
-      etcd,
-      errorsExpected: true,
-    });
+    server = await openServer(etcd, by('a'));
   });
   afterAll(async () => {
     await server.close();
@@ -117,8 +115,8 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
 
   test('reads and lists its own values', async () => {
     await createAccount(server, 'read');
-    expect((await get('read')).body.metadata.annotations).toEqual({ canary });
-    expect(await listNames()).toContain('read');
+    expect((await get(server, 'read')).body.metadata.annotations).toEqual({ canary });
+    expect(await listNames(server)).toContain('read');
   });
 
   test('watch: additions, changes and deletions, each with its object', async () => {
@@ -126,7 +124,7 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     const watch = await server.open('GET', `${accounts}?watch=true&resourceVersion=${from}`);
     const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
     await createAccount(server, 'watched');
-    await merge('watched', { metadata: { labels: { a: 'b' } } });
+    await merge(server, 'watched', { metadata: { labels: { a: 'b' } } });
     await server.request('DELETE', `${accounts}/watched`);
     for (const type of ['ADDED', 'MODIFIED', 'DELETED']) {
       const event = JSON.parse((await lines.next()).value as string);
@@ -138,14 +136,14 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
   test('update: different bytes with the same prefix, and no write without a change', async () => {
     const { body } = await createAccount(server, 'changed');
     const before = await readStoredValue(server, 'changed');
-    expect((await merge('changed', {})).body.metadata.resourceVersion).toBe(body.metadata.resourceVersion);
+    expect((await merge(server, 'changed', {})).body.metadata.resourceVersion).toBe(body.metadata.resourceVersion);
     expect(await readStoredValue(server, 'changed')).toEqual(before);
     const replaced = { ...body, metadata: { ...body.metadata, labels: { changed: 'yes' } } };
     expect((await server.request('PUT', `${accounts}/changed`, replaced)).status).toBe(200);
     const after = await readStoredValue(server, 'changed');
     expect(prefixOf(after)).toBe(prefix('a'));
     expect(after.equals(before)).toBe(false);
-    expect((await get('changed')).body.metadata.labels).toEqual({ changed: 'yes' });
+    expect((await get(server, 'changed')).body.metadata.labels).toEqual({ changed: 'yes' });
   });
 
   test('corrupt: truncated, empty and random values are reported by key, and other objects stay readable', async () => {
@@ -162,11 +160,11 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     ]) {
       await put('wreck', wreck);
       await expectUnreadable('wreck');
-      expect((await get('whole')).status).toBe(200);
+      expect((await get(server, 'whole')).status).toBe(200);
     }
     await put('wreck', whole);
-    expect((await get('wreck')).body.metadata.annotations).toEqual({ canary });
-    expect(await listNames()).toContain('wreck');
+    expect((await get(server, 'wreck')).body.metadata.annotations).toEqual({ canary });
+    expect(await listNames(server)).toContain('wreck');
   });
 
   test('moved: a value under another key is not read as that object', async () => {
@@ -176,45 +174,52 @@ describe.each(providers)('$name', ({ name: provider, prefix, by, authenticates }
     await put('there', await readStoredValue(server, 'here'));
     await expectUnreadable('there');
     await put('there', own);
-    expect((await get('there')).status).toBe(200);
+    expect((await get(server, 'there')).status).toBe(200);
   });
 
   test('flipped: no bit flip yields another object or crashes the server', async () => {
     await createAccount(server, 'flip');
     const whole = await readStoredValue(server, 'flip');
-    const before = (await get('flip')).body;
+    const before = (await get(server, 'flip')).body;
     const random = seededRandom(11);
     const stretch = Math.floor((whole.length * 8) / flips);
     for (let n = 0; n < flips; n++) {
       const bit = n * stretch + random.below(stretch); // in every part of the value
       await put('flip', flipBits(whole, bit));
-      const { status, body } = await get('flip');
+      const { status, body } = await get(server, 'flip');
       if (authenticates) expect({ bit, status, body }).toMatchObject({ bit, status: 500 });
       // Without authentication the content may change, but never the identity of the object.
       else expect([bit, status === 500 || body.metadata.name === 'flip']).toEqual([bit, true]);
     }
     await put('flip', whole);
-    expect({ ...(await get('flip')).body.metadata, resourceVersion: '' }).toEqual({
+    expect({ ...(await get(server, 'flip')).body.metadata, resourceVersion: '' }).toEqual({
       ...before.metadata,
       resourceVersion: '',
     });
   });
+});
 
-  test('rotation: a key is added, becomes primary, becomes the only one; values of older keys are rewritten', async () => {
+test.each(providers)(
+  'rotation of $name: a key is added, becomes primary, becomes the only one; values of older keys are rewritten',
+  async ({ name: provider, prefix, by }) => {
+    const etcd = await startEtcd({ encrypted: provider !== 'identity' });
+    const server = await openServer(etcd, by('a'));
     await createAccount(server, 'rotated');
     await reconfigure(server, configuration(...by('a', 'b')));
     expect(prefixOf(await readStoredValue(server, 'rotated'))).toBe(prefix('a'));
     await reconfigure(server, configuration(...by('b', 'a')));
-    expect((await get('rotated')).body.metadata.annotations).toEqual({ canary });
-    await merge('rotated', {});
+    expect((await get(server, 'rotated')).body.metadata.annotations).toEqual({ canary });
+    await merge(server, 'rotated', {});
     const rewritten = await readStoredValue(server, 'rotated');
     expect(prefixOf(rewritten)).toBe(prefix('b'));
-    await merge('rotated', {});
+    await merge(server, 'rotated', {});
     expect(await readStoredValue(server, 'rotated')).toEqual(rewritten);
-    for (const name of await listNames()) await merge(String(name), {});
+    for (const name of await listNames(server)) await merge(server, String(name), {});
     await reconfigure(server, configuration(...by('b')));
-    expect(await listNames()).toContain('rotated');
-    const values = await Promise.all((await listNames()).map((name) => readStoredValue(server, String(name))));
+    expect(await listNames(server)).toContain('rotated');
+    const values = await Promise.all((await listNames(server)).map((name) => readStoredValue(server, String(name))));
     expect(new Set(values.map(prefixOf))).toEqual(new Set([prefix('b')]));
-  });
-});
+    await server.close();
+    await etcd.stop();
+  },
+);

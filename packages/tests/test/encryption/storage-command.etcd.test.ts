@@ -1,5 +1,5 @@
 /** An operator's key rotation with the storage command: inspect, dry run, rewrite, inspect. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { canary } from '@cluster-apiserver/testkit/leaks';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
@@ -9,7 +9,7 @@ import { configuration, createAccount, file, flags, provider, keyOf } from './co
 import { runStorage } from './run-storage.ts';
 
 let etcd: RealEtcd;
-beforeAll(async () => {
+beforeEach(async () => {
   etcd = await startEtcd({ encrypted: true });
   const alone = ['--system-namespaces=', '--disable-admission-plugins=NamespaceAutoProvision'];
   const files = { [file]: configuration(provider('aesgcm', 'a')) };
@@ -21,7 +21,7 @@ beforeAll(async () => {
   });
   await server.close();
 });
-afterAll(() => etcd.stop());
+afterEach(() => etcd.stop());
 
 async function run(text: string, ...args: string[]): ReturnType<typeof runStorage> {
   const ran = await runStorage(etcd, text, ...args);

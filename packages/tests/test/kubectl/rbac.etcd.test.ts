@@ -15,7 +15,7 @@ describeWithKubectl('kubectl and roles', () => {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const apiGroup = 'rbac.authorization.k8s.io';
 
-  test('creates each of the four kinds', async () => {
+  test('creates each of the four kinds, shows them in tables, and describes them', async () => {
     expect(
       await kubectl.stdoutOf(
         'create role reader --verb=get --verb=list --resource=events,serviceaccounts/token --resource-name=a',
@@ -65,9 +65,7 @@ describeWithKubectl('kubectl and roles', () => {
       roleRef: { apiGroup, kind: 'ClusterRole', name: 'prober' },
       subjects: [{ apiGroup, kind: 'Group', name: 'crew' }],
     });
-  });
 
-  test('shows them in tables, and describes them', async () => {
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
     const age = expect.stringMatching(/^\d+s$/);
     expect(rows(await kubectl.stdoutOf('get roles'))).toEqual([
@@ -91,15 +89,19 @@ describeWithKubectl('kubectl and roles', () => {
   });
 
   test('adds subjects, changes rules, and cannot change a roleRef', async () => {
-    expect(await kubectl.stdoutOf('set subject rolebinding readers --group=crew')).toBe(
+    await kubectl.stdoutOf('create role reader -n other --verb=get --resource=events');
+    await kubectl.stdoutOf('create rolebinding readers -n other --role=reader --user=jane');
+    expect(await kubectl.stdoutOf('set subject rolebinding readers -n other --group=crew')).toBe(
       'rolebinding.rbac.authorization.k8s.io/readers subjects updated\n',
     );
-    expect(await kubectl.stdoutOf('get rolebinding readers -o jsonpath={.subjects[*].name}')).toBe('jane robot crew');
+    expect(await kubectl.stdoutOf('get rolebinding readers -n other -o jsonpath={.subjects[*].name}')).toBe(
+      'jane crew',
+    );
     const rule = { apiGroups: [''], resources: ['events'], verbs: ['watch'] };
-    await kubectl.stdoutOf(['patch', 'role', 'reader', '-p', JSON.stringify({ rules: [rule] })]);
-    expect(await kubectl.stdoutOf('get role reader -o jsonpath={.rules[*].verbs[*]}')).toBe('watch');
+    await kubectl.stdoutOf(['patch', 'role', 'reader', '-n', 'other', '-p', JSON.stringify({ rules: [rule] })]);
+    expect(await kubectl.stdoutOf('get role reader -n other -o jsonpath={.rules[*].verbs[*]}')).toBe('watch');
     const other = JSON.stringify({ roleRef: { kind: 'ClusterRole' } });
-    expect(await kubectl.run(['patch', 'rolebinding', 'readers', '-p', other])).toMatchObject({
+    expect(await kubectl.run(['patch', 'rolebinding', 'readers', '-n', 'other', '-p', other])).toMatchObject({
       code: 1,
       error: expect.stringContaining('cannot change roleRef'),
     });

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { once } from 'node:events';
 import https from 'node:https';
 import { buffer } from 'node:stream/consumers';
+import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
@@ -142,6 +143,9 @@ test('client input can neither forge lines nor expose secrets', async () => {
   expect(line).not.toContain(server.token);
 });
 
+/** The injected fault: longer than a request may take without being logged as slow. */
+const stallMs = 800;
+
 test('a slow request is logged with the times that it waited at any verbosity', async () => {
   const quiet = await serveKinds(kinds, { etcd: server.etcd });
   try {
@@ -149,11 +153,10 @@ test('a slow request is logged with the times that it waited at any verbosity', 
     const headers = { authorization: `Bearer ${quiet.token}`, 'audit-id': 'slow-read' };
     const request = https.request(`${quiet.url}${accounts}/first`, { ca: quiet.certificate, headers });
     await member?.signal('SIGSTOP');
+    const responded = once(request, 'response');
     request.end();
-    const resume = setTimeout(() => void member?.signal('SIGCONT'), 800);
-    const [response] = await once(request, 'response');
-    clearTimeout(resume);
-    await member?.signal('SIGCONT');
+    await sleep(clock, stallMs).finally(() => member?.signal('SIGCONT'));
+    const [response] = await responded;
     response.resume();
     const line = await until('the line', () => quiet.logLines.find((one) => one.includes('"slow-read"')));
     expect(line).toMatch(/^I\d{4} .* http\] "slow request" verb="get" .*resp=200 .*storage="\d{3,}\.\d{3}ms"/);

@@ -325,7 +325,8 @@ describe('another service', () => {
   });
 
   test('may cache the documents for an hour, and must authenticate unless configured otherwise', async () => {
-    const token = await issue(first, 'traveller');
+    await create(first, 'reader');
+    const token = await issue(first, 'reader');
     const answered = async (path: string, more: object = {}): Promise<IncomingMessage> => {
       const request = https.request(`${first.url}${path}`, { agent: false, ca: first.certificate, ...more });
       request.end();

@@ -1,5 +1,6 @@
 /** An unavailable or hanging trace collector does not affect clients. */
 import { expect, test } from '@jest/globals';
+import { startReceiver } from '@cluster-apiserver/testkit/otlp-receiver';
 import { until } from '@cluster-apiserver/testkit/until';
 import { sendRequest } from '../authentication/send-request.ts';
 import { million, serveTraced, startTracedServer } from './traced-server.ts';
@@ -32,11 +33,14 @@ test('rejected spans are dropped and counted, and logged once', async () => {
 });
 
 test('a hanging collector delays neither requests nor the shutdown of the server', async () => {
-  receiver.ready = new Promise(() => {});
-  const other = await serveTraced({ endpoint: receiver.address, samplingRatePerMillion: million }, { etcd });
+  const hanging = await startReceiver();
+  const ready = Promise.withResolvers<void>();
+  hanging.ready = ready.promise;
+  const other = await serveTraced({ endpoint: hanging.address, samplingRatePerMillion: million }, { etcd });
   for (let times = 0; times < 50; times++) expect((await other.request('GET', '/api/v1/namespaces')).status).toBe(200);
   await other.close();
-  receiver.ready = Promise.resolve();
+  ready.resolve();
+  await hanging.stop();
 });
 
 test('an invalid configuration prevents the server from starting, with all errors', async () => {

@@ -1,8 +1,10 @@
 import { expect, test } from '@jest/globals';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
 import type { ApiRequest, ApiResponse, Handler, Sink } from '../../exchange.ts';
 import { encodeCloseMessage, encodeMessage } from './messages.ts';
 import { lingerMs } from '../limits.ts';
-import { clientFrame, eventually, fakeClock, type RawClient, useListener } from '../../../test/listener.ts';
+import { clientFrame, type RawClient, useListener } from '../../../test/listener.ts';
 
 const serve = useListener();
 
@@ -138,7 +140,7 @@ test.each(['ends its side', 'is gone'])('the stream of a client that %s ends', a
   const { client, sink } = await open();
   if (how === 'is gone') client.socket.destroy();
   else client.socket.end();
-  await eventually(() => sink.signal.aborted);
+  await untilTurned(() => sink.signal.aborted);
 });
 
 test('frames that arrive with the request are read', async () => {
@@ -168,7 +170,7 @@ test('a client that does not read gets no pongs, and is cut off when the stream 
   for (let n = 0; n < 20; n++) await new Promise<void>((sent) => client.socket.write(pings, () => sent()));
   expect(sink.backlogBytes).toBeLessThanOrEqual(before);
   end();
-  await eventually(() => sink.signal.aborted);
+  await untilTurned(() => sink.signal.aborted);
   expect(sink.backlogBytes).toBeGreaterThan(0);
   clock.advance(lingerMs);
   client.socket.resume();
@@ -190,7 +192,7 @@ test('a draining server closes with going away', async () => {
   const client = await served.raw();
   client.send(opening());
   await client.until(/\r\n\r\n$/);
-  await eventually(() => sinks.length === 1);
+  await untilTurned(() => sinks.length === 1);
   const drained = served.listener.drain(10_000);
   await client.ended();
   expect(frames(client)).toEqual(encodeCloseMessage(1001));
