@@ -112,6 +112,7 @@ describeWithHelm('the pods of a release', () => {
   let addresses: readonly (readonly [string, string])[];
   let ca: string;
   let adminToken: string;
+  let startReplica: (at: number) => Promise<Replica>;
 
   /** Keeps the Secrets that Helm generated, as an upgrade does. */
   const renderUpgrade = (changes: Value): readonly Manifest[] => [
@@ -188,28 +189,27 @@ describeWithHelm('the pods of a release', () => {
         60_000,
       );
 
-    const started = await Promise.all(
-      Array.from({ length: replicaCount }, async (_, at) => {
-        const container = await start(`${name}-${at}`, {
-          workload: find(manifests, 'Deployment', name),
-          container: 'apiserver',
-          entryPoint: serverEntryPoint(),
-          addresses: [...addresses, ['--secure-port=6443', '--secure-port=0']],
-        });
-        const port = await until(
-          'the port of a replica',
-          () => {
-            requireRunning(container);
-            return /"serving".*"port":"?(\d+)/.exec(container.output)?.[1];
-          },
-          60_000,
-        );
-        return { container, port: Number(port) };
-      }),
-    );
-    replicas = started as unknown as [Replica, Replica]; // two replicas were started
-    for (const replica of replicas)
+    startReplica = async (at) => {
+      const container = await start(`${name}-${at}`, {
+        workload: find(manifests, 'Deployment', name),
+        container: 'apiserver',
+        entryPoint: serverEntryPoint(),
+        addresses: [...addresses, ['--secure-port=6443', '--secure-port=0']],
+      });
+      const port = await until(
+        'the port of a replica',
+        () => {
+          requireRunning(container);
+          return /"serving".*"port":"?(\d+)/.exec(container.output)?.[1];
+        },
+        60_000,
+      );
+      const replica = { container, port: Number(port) };
       await until('a ready replica', async () => (await probe(replica, '/readyz')) === 200 || undefined, 60_000);
+      return replica;
+    };
+    const started = await Promise.all(Array.from({ length: replicaCount }, (_, at) => startReplica(at)));
+    replicas = started as unknown as [Replica, Replica]; // two replicas were started
   }, limitMs);
   afterAll(() => cleanup.close(), limitMs);
 
@@ -306,7 +306,8 @@ describeWithHelm('the pods of a release', () => {
   });
 
   describeIf(etcdctl !== undefined, 'store', 'there is no etcdctl', () => {
-    test('encrypt stored objects with the key of the Secret', () => {
+    test('encrypt stored objects with the key of the Secret', async () => {
+      await create(replicas[0], 'encrypted');
       const files = path.join(directory, `${name}-0`, 'etcd');
       const [[, endpoint] = ['', '']] = addresses;
       const access = ['--cacert', 'ca.crt', '--cert', 'tls.crt', '--key', 'tls.key'].map((word) =>
@@ -314,7 +315,7 @@ describeWithHelm('the pods of a release', () => {
       );
       const { stdout } = spawnSync(
         etcdctl ?? '',
-        ['--endpoints', `https://${endpoint}`, ...access, 'get', '/registry/serviceaccounts/team/by-0'],
+        ['--endpoints', `https://${endpoint}`, ...access, 'get', '/registry/serviceaccounts/team/encrypted'],
         { encoding: 'latin1', env: { PATH: process.env.PATH, ETCDCTL_API: '3' } },
       );
       expect(stdout).toContain('k8s:enc:aesgcm:v1:one:');
@@ -322,7 +323,8 @@ describeWithHelm('the pods of a release', () => {
   });
 
   describeWithKubectl('serve', () => {
-    test('serve kubectl', () => {
+    test('serve kubectl', async () => {
+      await create(replicas[0], 'listed');
       const home = path.join(directory, 'kubectl');
       fs.mkdirSync(home);
       fs.writeFileSync(path.join(home, 'ca.crt'), ca);
@@ -334,7 +336,7 @@ describeWithHelm('the pods of a release', () => {
           { encoding: 'utf8', env: { PATH: process.env.PATH, HOME: home } },
         );
         expect(status).toBe(0);
-        expect(stdout).toContain('serviceaccount/by-0\n');
+        expect(stdout).toContain('serviceaccount/listed\n');
       }
     });
   });
@@ -362,13 +364,17 @@ describeWithHelm('the pods of a release', () => {
     expect(await runHelmTest(unused, 'test-2')).not.toBe(0);
   });
 
-  test('stop within their grace period while the other replica keeps serving', async () => {
-    const [first, second] = replicas;
-    expect(await first.container.stop()).toBe(0);
-    expect(await probe(second, '/readyz')).toBe(200);
-    expect((await request(second, 'GET', `${accounts}/by-0`)).status).toBe(200);
-    expect(await second.container.stop()).toBe(0);
-  });
+  test(
+    'stop within their grace period while another replica keeps serving',
+    async () => {
+      const third = await startReplica(replicaCount);
+      expect((await create(third, 'left-behind')).status).toBe(201);
+      expect(await third.container.stop()).toBe(0);
+      expect(await probe(replicas[0], '/readyz')).toBe(200);
+      expect((await request(replicas[0], 'GET', `${accounts}/left-behind`)).status).toBe(200);
+    },
+    limitMs,
+  );
 });
 
 function requireRunning(container: RunningContainer | undefined): void {

@@ -247,5 +247,10 @@ current-context: x
       async () => (await fileOf('authentication-config'))?.hash === hashOf(mended) || undefined,
     );
     expect(await fileOf('authentication-config')).not.toHaveProperty('lastReloadError');
+    fs.writeFileSync(files.authentication, authentication);
+    await until(
+      'the first content',
+      async () => (await fileOf('authentication-config'))?.hash === before?.hash || undefined,
+    );
   });
 });

@@ -53,6 +53,10 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     ]);
     return ids === '' ? [] : (JSON.parse(run('docker', ['inspect', ...ids.trim().split('\n')])) as Container[]);
   };
+  /** Starts what does not run, and again the replicas that run with another configuration. */
+  const startCluster = (): void => void runCompose('up', '--detach', '--no-build');
+  const runKubectl = (...args: string[]): string =>
+    run('kubectl', ['--kubeconfig', path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig'), ...args]);
   const isHealthy = (service: string): boolean => containersOf(service)[0]?.State.Health?.Status === 'healthy';
 
   beforeAll(async () => {
@@ -67,7 +71,7 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     cleanup.defer('directory', () => fs.rmSync(directory, { recursive: true, force: true }));
     cleanup.defer('cluster', () => void runCompose('down', '--volumes', '--timeout', '5'));
     try {
-      runCompose('up', '--detach', '--no-build');
+      startCluster();
     } catch (error) {
       throw new Error(runCompose('logs', '--tail', '20'), { cause: error });
     }
@@ -164,23 +168,13 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     async () => {
       const file = path.join(directory, 'deploy', 'compose', 'credentials', 'ca.crt');
       const authority = fs.readFileSync(file, 'utf8');
+      runKubectl('create', 'serviceaccount', 'survivor', '--namespace', 'team-b');
       runCompose('down', '--timeout', '20');
       expect(containersOf()).toEqual([]);
-      runCompose('up', '--detach', '--no-build');
+      startCluster();
       expect(fs.readFileSync(file, 'utf8')).toBe(authority);
-      const kubeconfig = path.join(path.dirname(file), 'kubeconfig');
-      const found = run('kubectl', [
-        '--kubeconfig',
-        kubeconfig,
-        'get',
-        'serviceaccount',
-        'robot',
-        '--namespace',
-        'team-a',
-        '--output',
-        'name',
-      ]);
-      expect(found).toBe('serviceaccount/robot\n');
+      const found = runKubectl('get', 'serviceaccount', 'survivor', '--namespace', 'team-b', '--output', 'name');
+      expect(found).toBe('serviceaccount/survivor\n');
     },
     slowTestMs,
   );
@@ -228,11 +222,10 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
       test(
         'requests appear in Jaeger as traces with the spans of what they waited for',
         async () => {
-          const credentials = path.join(directory, 'deploy', 'compose', 'credentials');
           const trace = await until(
             'a trace',
             () => {
-              run('kubectl', ['--kubeconfig', path.join(credentials, 'kubeconfig'), 'get', 'namespaces', '--v=0']);
+              runKubectl('get', 'namespaces', '--v=0');
               return findTrace();
             },
             answerMs,
@@ -262,21 +255,20 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
           },
           answerMs,
         );
+        startCluster();
         expect(said).toMatch(/Username +ada@example\.com/);
       },
       slowTestMs,
     );
   });
 
-  // Last, because the replicas must keep this configuration to read what the plugin encrypted.
   describe('with the profile kms', () => {
     test(
       'and its configuration, the plugin encrypts new objects',
       () => {
         startProfile('kms', { ENCRYPTION_CONFIG: 'encryption-kms.yaml' });
-        const kubeconfig = path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig');
-        run('kubectl', ['--kubeconfig', kubeconfig, 'create', 'serviceaccount', 'sealed', '--namespace', 'team-a']);
-        const key = '/registry/serviceaccounts/team-a/sealed';
+        runKubectl('create', 'serviceaccount', 'sealed', '--namespace', 'team-b');
+        const key = '/registry/serviceaccounts/team-b/sealed';
         const stored = run('docker', [
           'exec',
           containersOf('etcd-2')[0]?.Id ?? '',
@@ -284,6 +276,9 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
           'get',
           key,
         ]);
+        // Without the plugin, replicas cannot read what it has encrypted.
+        runKubectl('delete', 'serviceaccount', 'sealed', '--namespace', 'team-b');
+        startCluster();
         expect(stored).toContain('k8s:enc:kms:v2:reference:');
       },
       slowTestMs,
@@ -326,7 +321,6 @@ interface Trace {
 
 const installPage = path.join(root, 'docs', 'install.md');
 
-/** Undefined while nothing answers there. */
 /** Returns undefined until the service is ready. */
 const getJson = async (url: string): Promise<unknown> =>
   fetch(url).then(

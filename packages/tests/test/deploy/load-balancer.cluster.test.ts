@@ -137,7 +137,7 @@ describeIf(process.env.HAPROXY_BIN !== undefined, 'behind the load balancer', 't
         const [replica] = cluster.replicas;
         replica?.signal('SIGTERM');
         await replica?.restart();
-        await until('the load balancer to use it', async () => ((await servers(cluster)) === 3 ? true : undefined));
+        await useAllReplicas(cluster);
       } finally {
         await load.stop();
       }
@@ -171,6 +171,7 @@ describeIf(process.env.HAPROXY_BIN !== undefined, 'behind the load balancer', 't
       } finally {
         watch.stop();
       }
+      await useAllReplicas(cluster);
       expect(seen).toEqual(written);
       // Every replica was killed, so the watch was resumed at least once.
       expect(watch.resumed()).toBeGreaterThan(0);
@@ -193,6 +194,9 @@ async function connectTls({ url, ca }: ComposeProcesses): Promise<tls.TLSSocket>
     socket.on('error', reject);
   });
 }
+
+const useAllReplicas = (cluster: ComposeProcesses): Promise<true> =>
+  until('the load balancer to use all replicas', async () => ((await servers(cluster)) === 3 ? true : undefined));
 
 /** The number of replicas that the load balancer uses. */
 async function servers({ loadBalancer }: ComposeProcesses): Promise<number> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
@@ -30,7 +30,8 @@ describeIf(etcdctl !== undefined, 'etcd restored from a snapshot', 'there is no 
   let cluster: Cluster;
   let replicas: readonly { readonly name: string; readonly client: Client; readonly watcher: Client }[];
 
-  beforeAll(async () => {
+  // Each test restores the etcd of a cluster of its own, whose log contains only its requests.
+  beforeEach(async () => {
     etcd = await startEtcd();
     cluster = await startCluster({
       replicas: 2,
@@ -43,7 +44,7 @@ describeIf(etcdctl !== undefined, 'etcd restored from a snapshot', 'there is no 
       watcher: http1Client(url, cluster),
     }));
   }, slowTestMs);
-  afterAll(async () => {
+  afterEach(async () => {
     for (const { client, watcher } of replicas) for (const one of [client, watcher]) one.close();
     await cluster.stop();
     await etcd.stop();
@@ -57,7 +58,6 @@ describeIf(etcdctl !== undefined, 'etcd restored from a snapshot', 'there is no 
     return Number(JSON.parse(answer).metadata.resourceVersion);
   };
 
-  // Runs first, while etcd's log contains only the load.
   test(
     'under load: later responses show the restored state, as if nothing had been written since the snapshot',
     async () => {
