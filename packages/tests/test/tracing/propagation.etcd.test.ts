@@ -96,7 +96,13 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   response.end(JSON.stringify(await documentAt(at, body === '' ? {} : JSON.parse(body))));
 }
 
-async function documentAt(at: string, review: { apiVersion?: string; request?: { uid: string } }): Promise<object> {
+interface Review {
+  readonly apiVersion?: string;
+  readonly spec?: { readonly token?: string };
+  readonly request?: { readonly uid: string };
+}
+
+async function documentAt(at: string, review: Review): Promise<object> {
   const { apiVersion } = review;
   switch (at) {
     case '/.well-known/openid-configuration':
@@ -104,7 +110,12 @@ async function documentAt(at: string, review: { apiVersion?: string; request?: {
     case '/keys':
       return { keys: [{ ...(await exportJWK(keys.publicKey)), kid: 'k', alg: 'ES256', use: 'sig' }] };
     case '/tokens':
-      return { apiVersion, kind: 'TokenReview', status: { authenticated: true, user: { username: 'cat' } } };
+      // Each token has a user of its own, for whom no permission is cached.
+      return {
+        apiVersion,
+        kind: 'TokenReview',
+        status: { authenticated: true, user: { username: review.spec?.token } },
+      };
     case '/authorize':
       return { apiVersion, kind: 'SubjectAccessReview', status: { allowed: true } };
     default:
@@ -170,7 +181,7 @@ describe('The trace of a write includes', () => {
 
   test('server addresses, without paths and queries', async () => {
     const { port } = new URL(others.origin);
-    const webhooks = clientsIn(await traceOfCreate('opaque')).filter(({ name }) => name === 'POST');
+    const webhooks = clientsIn(await traceOfCreate('another')).filter(({ name }) => name === 'POST');
     for (const { attributes } of webhooks)
       expect(attributes).toEqual({
         'http.request.method': 'POST',

@@ -10,6 +10,7 @@ import { requestSpan, serveTraced, startTracedServer, spansOf, treeOf } from './
 const { etcd, receiver, server } = await startTracedServer();
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
+for (const name of ['read', 'patched', 'deleted']) await server.request('POST', accounts, { metadata: { name } });
 let requestCount = 0;
 const newAuditId = (): string => `trace-${++requestCount}`;
 
@@ -28,7 +29,7 @@ const names = (spans: readonly ReceivedSpan[]): string[] => treeOf(spans, ({ nam
 describe('The spans of a request are', () => {
   const collection = '/api/v1/namespaces/{:namespace}/serviceaccounts';
   const object = `${collection}/{:name}`;
-  const body = JSON.stringify({ metadata: { name: 'a' } });
+  const body = JSON.stringify({ metadata: { name: 'new' } });
   const merge = { 'content-type': 'application/merge-patch+json' };
   const start = ['  authentication', '  authorization'];
   const barrier = ['  read barrier', '    etcd head'];
@@ -37,22 +38,22 @@ describe('The spans of a request are', () => {
   test.each<[string, RequestOptions, string, readonly string[]]>([
     [
       'of a create in a new namespace',
-      { method: 'POST', path: accounts, body },
+      { method: 'POST', path: '/api/v1/namespaces/new/serviceaccounts', body },
       `POST ${collection}`,
       ['  read body', '  mutating admission', '  validating admission', '    etcd create', '  etcd create'],
     ],
-    ['of a get', { path: `${accounts}/a` }, `GET ${object}`, barrier],
-    ['of a get from memory', { path: `${accounts}/a?resourceVersion=0` }, `GET ${object}`, []],
+    ['of a get', { path: `${accounts}/read` }, `GET ${object}`, barrier],
+    ['of a get from memory', { path: `${accounts}/read?resourceVersion=0` }, `GET ${object}`, []],
     ['of a list', { path: accounts }, `GET ${collection}`, [...barrier, '  encode list']],
     [
       'of a patch',
-      { method: 'PATCH', path: `${accounts}/a`, headers: merge, body: '{"metadata":{"labels":{"a":"b"}}}' },
+      { method: 'PATCH', path: `${accounts}/patched`, headers: merge, body: '{"metadata":{"labels":{"a":"b"}}}' },
       `PATCH ${object}`,
       ['  read body', ...admitted, '  etcd update'],
     ],
     [
       'of a delete',
-      { method: 'DELETE', path: `${accounts}/a` },
+      { method: 'DELETE', path: `${accounts}/deleted` },
       `DELETE ${object}`,
       ['  read body', ...admitted, '  etcd delete'],
     ],
