@@ -31,7 +31,9 @@ export {
   loadAuthorizationConfiguration,
   type WebhookConfiguration,
 } from './authorization-configuration.ts';
+export type { ClaimMapping, ClaimMappings } from './authentication/claim-mappings.ts';
 export type { EgressSelector, Issuer } from './authentication/issuer.ts';
+export type { ClaimRule, ExpressionRule } from './authentication/rules.ts';
 export {
   type EgressConfiguration,
   type EgressProxy,

@@ -12,7 +12,7 @@ export interface EventLimit {
   /** Events per second that are admitted once the burst is used up. */
   readonly qps: number;
   readonly burst: number;
-  /** Maximum number of buckets; an evicted bucket starts full again. */
+  /** Maximum number of buckets. The least recently used one is evicted, and starts full again. */
   readonly cacheSize: number;
 }
 

@@ -4,7 +4,8 @@ import type { StatusError } from '@cluster-apiserver/model';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { contextOf } from '../../test/admission.ts';
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
-import { type EventLimit, createEventRateLimit } from './event-rate-limit.ts';
+import type { EventLimit } from '@cluster-apiserver/config';
+import { createEventRateLimit } from './event-rate-limit.ts';
 
 const event = (involved = 'a', more: object = {}): Partial<AdmissionContext> => ({
   resource: { ...contextOf().resource, group: '', plural: 'events', kind: 'Event' },

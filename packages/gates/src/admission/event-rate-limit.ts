@@ -1,20 +1,11 @@
 import type { Call, Clock } from '@cluster-apiserver/base';
 import { getOwn } from '@cluster-apiserver/base';
+import type { EventLimit } from '@cluster-apiserver/config';
 import { isJsonObject, StatusError } from '@cluster-apiserver/model';
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
 
-export interface EventLimit {
-  readonly type: keyof typeof keyOf;
-  /** Tokens that a bucket gets each second. */
-  readonly qps: number;
-  /** Tokens of a full bucket. */
-  readonly burst: number;
-  /** Maximum number of buckets. The least recently used one is evicted, and starts full again. */
-  readonly cacheSize: number;
-}
-
 /** The key of the bucket of an event. */
-const keyOf = {
+const keyOf: Readonly<Record<EventLimit['type'], (context: AdmissionContext) => string>> = {
   Server: () => '',
   Namespace: ({ namespace = '' }: AdmissionContext) => namespace,
   User: ({ user }: AdmissionContext) => user.name,

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { compile, type Expression, types } from '@cluster-apiserver/expressions';
-import { type ClaimMappings, toClaimValues, mapClaims } from './claim-mapping.ts';
+import type { ClaimMappings } from '@cluster-apiserver/config';
+import { toClaimValues, mapClaims } from './claim-mapping.ts';
 import { TokenRejectedError } from '../token-rejected-error.ts';
 
 const claimSetsCount = 2_000;

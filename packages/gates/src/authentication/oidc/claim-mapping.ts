@@ -1,21 +1,10 @@
 import { getOwn } from '@cluster-apiserver/base';
+import type { ClaimMapping, ClaimMappings } from '@cluster-apiserver/config';
 import { type Expression, fromJson, type Value } from '@cluster-apiserver/expressions';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { credentialIdKey, tokenCredentialId } from '../credential-id.ts';
 import { TokenRejectedError } from '../token-rejected-error.ts';
 import type { Claims } from './verify-claims.ts';
-
-/** How the claims of a token map to the attributes of a user. */
-export interface ClaimMappings {
-  readonly username: ClaimMapping;
-  readonly groups: ClaimMapping | undefined;
-  readonly uid: ClaimMapping | undefined;
-  readonly extra: readonly { readonly key: string; readonly expression: Expression }[];
-}
-
-export type ClaimMapping =
-  | { readonly from: 'claim'; readonly claim: string; readonly prefix: string }
-  | { readonly from: 'expression'; readonly expression: Expression };
 
 /** Maps claims to a user. `values` are the same claims for expressions. */
 export function mapClaims(mappings: ClaimMappings, claims: Claims, values: Values): UserInfo {

@@ -1,9 +1,10 @@
 import type { Call, Clock } from '@cluster-apiserver/base';
+import type { ClaimMappings, ClaimRule, ExpressionRule } from '@cluster-apiserver/config';
 import { addAuthenticatedGroup } from '../user-groups.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
-import { type ClaimMappings, toClaimValues, mapClaims } from './claim-mapping.ts';
+import { toClaimValues, mapClaims } from './claim-mapping.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
-import { checkClaimRules, checkUserRules, type ClaimRule, type ExpressionRule } from './rules.ts';
+import { checkClaimRules, checkUserRules } from './rules.ts';
 import { readIssuer, verifyClaims } from './verify-claims.ts';
 
 /** A trusted issuer, with the rules and mappings for its tokens. */

@@ -1,20 +1,10 @@
 import { getOwn } from '@cluster-apiserver/base';
-import { type Expression, fromJson } from '@cluster-apiserver/expressions';
+import type { ClaimRule, ExpressionRule } from '@cluster-apiserver/config';
+import { fromJson } from '@cluster-apiserver/expressions';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { evaluate, type Values } from './claim-mapping.ts';
 import { TokenRejectedError } from '../token-rejected-error.ts';
 import type { Claims } from './verify-claims.ts';
-
-export type ClaimRule =
-  | { readonly by: 'claim'; readonly claim: string; readonly requiredValue: string }
-  | ExpressionRule;
-
-export interface ExpressionRule {
-  readonly by: 'expression';
-  readonly expression: Expression;
-  /** Sent to the client if the rule rejects its token. */
-  readonly message: string | undefined;
-}
 
 /** Every rule must hold. */
 export function checkClaimRules(rules: readonly ClaimRule[], claims: Claims, values: Values): void {
