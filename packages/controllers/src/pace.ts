@@ -12,6 +12,8 @@ export interface Pace {
   isDue(): boolean;
   /** Resolves when everything that was ready has had its turn; rejects with the reason of the signal once it aborts. */
   pause(): Promise<void>;
+  /** Visits all items, and pauses in between. */
+  forEach<Item>(items: Iterable<Item>, visit: (item: Item) => void): Promise<void>;
 }
 
 export function createPace(clock: Clock, signal: AbortSignal): Pace {
@@ -25,8 +27,17 @@ export function createPace(clock: Clock, signal: AbortSignal): Pace {
     beganMs = clock.monotonicMs();
     signal.throwIfAborted();
   };
+  const isDue = (): boolean =>
+    pausing !== undefined || (++steps % stepsPerLook === 0 && clock.monotonicMs() - beganMs > sliceMs);
+  const pauseOnce = (): Promise<void> => (pausing ??= pause());
   return {
-    isDue: () => pausing !== undefined || (++steps % stepsPerLook === 0 && clock.monotonicMs() - beganMs > sliceMs),
-    pause: () => (pausing ??= pause()),
+    isDue,
+    pause: pauseOnce,
+    forEach: async (items, visit) => {
+      for (const item of items) {
+        visit(item);
+        if (isDue()) await pauseOnce();
+      }
+    },
   };
 }

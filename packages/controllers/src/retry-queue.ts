@@ -22,81 +22,96 @@ export interface RetryQueueOptions<Key> {
   readonly measures: QueueMeasures;
 }
 
-export function retryQueue<Key extends object | string>(options: RetryQueueOptions<Key>): RetryQueue<Key> {
-  const { clock, random, workers, pauses, work, failed, measures } = options;
-  /** Keys that wait for a worker, and since when. */
-  const ready = new Map<Key, number>();
-  const running = new Map<Key, Promise<void>>();
-  /** Keys that were added while they were worked on: that work may have seen an old state. */
-  const again = new Set<Key>();
-  const pausing = new Map<Key, () => void>();
-  const failures = new Map<Key, { tries: number; readonly pauses: Backoff }>();
-  let closed = false;
+export const retryQueue = <Key extends object | string>(options: RetryQueueOptions<Key>): RetryQueue<Key> =>
+  new WorkQueue(options);
 
+class WorkQueue<Key extends object | string> implements RetryQueue<Key> {
+  readonly #options: RetryQueueOptions<Key>;
+  /** Keys that wait for a worker, and since when. */
+  readonly #ready = new Map<Key, number>();
   /** One iterator for many keys: a new one would first skip all entries of the map that were deleted. */
-  let waiting = ready.entries();
-  const take = (): readonly [key: Key, sinceMs: number] | undefined => {
-    let next = waiting.next();
-    if (next.done) {
-      waiting = ready.entries();
-      next = waiting.next();
-    }
-    if (next.done) return undefined;
-    ready.delete(next.value[0]);
-    return next.value;
+  #waiting = this.#ready.entries();
+  readonly #running = new Map<Key, Promise<void>>();
+  /** Keys that were added while they were worked on: that work may have seen an old state. */
+  readonly #again = new Set<Key>();
+  /** Keys whose work has failed, each with its timer. */
+  readonly #pausing = new Map<Key, () => void>();
+  readonly #failures = new Map<Key, { tries: number; readonly pauses: Backoff }>();
+  #isClosed = false;
+
+  constructor(options: RetryQueueOptions<Key>) {
+    this.#options = options;
+  }
+
+  /** Bound, because it is passed on alone. */
+  readonly add = (key: Key): void => {
+    if (this.#isClosed || this.#pausing.has(key)) return;
+    if (!this.#ready.has(key) && !this.#again.has(key)) this.#options.measures.added();
+    if (this.#running.has(key)) this.#again.add(key);
+    else this.#makeReady(key);
+    this.#startWork();
   };
-  const pump = (): void => {
-    while (running.size < workers) {
-      const taken = take();
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#ready.clear();
+    this.#options.measures.queued(0);
+    for (const cancel of this.#pausing.values()) cancel();
+    this.#pausing.clear();
+    await Promise.all(this.#running.values());
+  }
+
+  #startWork(): void {
+    const { clock, workers, measures } = this.#options;
+    while (this.#running.size < workers) {
+      const taken = this.#take();
       if (!taken) break;
       const [key, sinceMs] = taken;
-      running.set(key, attempt(key, measures.began((clock.monotonicMs() - sinceMs) / 1000)));
+      this.#running.set(key, this.#attempt(key, measures.began((clock.monotonicMs() - sinceMs) / 1000)));
     }
-    measures.queued(ready.size);
-  };
-  const attempt = async (key: Key, ended: () => void): Promise<void> => {
+    measures.queued(this.#ready.size);
+  }
+
+  #take(): readonly [key: Key, sinceMs: number] | undefined {
+    let next = this.#waiting.next();
+    if (next.done) {
+      this.#waiting = this.#ready.entries();
+      next = this.#waiting.next();
+    }
+    if (next.done) return undefined;
+    this.#ready.delete(next.value[0]);
+    return next.value;
+  }
+
+  async #attempt(key: Key, ended: () => void): Promise<void> {
     try {
-      await work(key);
-      failures.delete(key);
+      await this.#options.work(key);
+      this.#failures.delete(key);
     } catch (cause) {
-      if (!closed) pauseAfter(key, cause);
+      if (!this.#isClosed) this.#pauseAfter(key, cause);
     }
     ended();
-    running.delete(key);
-    if (again.delete(key)) wait(key);
+    this.#running.delete(key);
+    if (this.#again.delete(key)) this.#makeReady(key);
     // Also when `add` left the key to its pause: the worker is free for another key.
-    pump();
-  };
-  const pauseAfter = (key: Key, cause: unknown): void => {
-    const failure = failures.get(key) ?? { tries: 0, pauses: backoff(pauses, random) };
+    this.#startWork();
+  }
+
+  #pauseAfter(key: Key, cause: unknown): void {
+    const { clock, random, pauses, failed } = this.#options;
+    const failure = this.#failures.get(key) ?? { tries: 0, pauses: backoff(pauses, random) };
     failure.tries++;
-    failures.set(key, failure);
+    this.#failures.set(key, failure);
     const resume = (): void => {
-      pausing.delete(key);
-      add(key);
+      this.#pausing.delete(key);
+      this.add(key);
     };
-    pausing.set(key, clock.after(failure.pauses.nextMs(), resume));
+    this.#pausing.set(key, clock.after(failure.pauses.nextMs(), resume));
     failed(key, { tries: failure.tries, cause });
-  };
-  const add = (key: Key): void => {
-    if (closed || pausing.has(key)) return;
-    if (!ready.has(key) && !again.has(key)) measures.added();
-    if (running.has(key)) again.add(key);
-    else wait(key);
-    pump();
-  };
-  const wait = (key: Key): void => {
-    if (!closed && !pausing.has(key) && !ready.has(key)) ready.set(key, clock.monotonicMs());
-  };
-  return {
-    add,
-    close: async () => {
-      closed = true;
-      ready.clear();
-      measures.queued(0);
-      for (const cancel of pausing.values()) cancel();
-      pausing.clear();
-      await Promise.all(running.values());
-    },
-  };
+  }
+
+  #makeReady(key: Key): void {
+    if (this.#isClosed || this.#pausing.has(key) || this.#ready.has(key)) return;
+    this.#ready.set(key, this.#options.clock.monotonicMs());
+  }
 }

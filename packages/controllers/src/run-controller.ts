@@ -72,12 +72,8 @@ export async function runController(
     },
     measures,
   });
-  const forEachKey = async (visit: (key: string) => void): Promise<void> => {
-    for (const { key } of itemsWithin(reconciled.collection.view(), '')) {
-      visit(key);
-      if (pace.isDue()) await pace.pause();
-    }
-  };
+  const forEachKey = (visit: (key: string) => void): Promise<void> =>
+    pace.forEach(itemsWithin(reconciled.collection.view(), ''), ({ key }) => visit(key));
   const reconciler = start({ enqueue: queue.add, forEachKey, call: callsOf(clock, signal), pace });
   const measureUnreadable = (): void => measures.unreadable(unreadableCount([reconciled]));
   const passes = createPasses(clock, signal);

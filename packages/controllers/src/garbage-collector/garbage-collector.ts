@@ -10,12 +10,12 @@
 import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import { callsOf, followAll, isLoaded, itemsWithin, readable, unreadableCount } from '../memory.ts';
-import { createPace } from '../pace.ts';
-import { createPasses } from '../passes.ts';
-import { retryQueue } from '../retry-queue.ts';
+import { createPace, type Pace } from '../pace.ts';
+import { createPasses, type Passes } from '../passes.ts';
+import { type RetryQueue, retryQueue } from '../retry-queue.ts';
 import type { ControllerOptions } from '../run-controller.ts';
 import { Graph, type GraphNode, type Owner } from './graph.ts';
-import { nextActionReader } from './next-action.ts';
+import { type NextActionReader, nextActionReader } from './next-action.ts';
 import { referenceResolver } from './owner-references.ts';
 import { type CollectorAction, createWorker } from './worker.ts';
 
@@ -41,134 +41,150 @@ const unreadableReportsMax = 10;
 
 /** Collects until the signal aborts, and resolves when no work is running any more. */
 export async function collectGarbage(options: GarbageCollectorOptions): Promise<void> {
-  const { resources, clock, random, signal, report, measures } = options;
-  if (signal.aborted) return;
-  const call = callsOf(clock, signal);
-  const pace = createPace(clock, signal);
-  const graph = new Graph(resources, referenceResolver(resources));
-  const actions = nextActionReader(graph, resources);
+  if (!options.signal.aborted) await new GarbageCollector(options).run();
+}
 
-  /** The work of the next pass. Each owner is in it once, so the graph bounds it. */
-  const pending = { sync: true, waiting: false };
-  const changedOwners = new Set<Owner>();
+/**
+ * Changes of memory update the graph at once. What they may concern besides their own object is done by the next pass: a
+ * sync, the dependents of owners whose state has changed, and the nodes that an unreadable object may have held.
+ */
+class GarbageCollector {
+  readonly #options: GarbageCollectorOptions;
+  readonly #graph: Graph;
+  readonly #actions: NextActionReader;
+  readonly #queue: RetryQueue<GraphNode>;
+  readonly #pace: Pace;
+  readonly #passes: Passes;
   /** In an incomplete graph an owner may seem to have no dependents, so nothing is enqueued. */
-  let isComplete = false;
-  const passes = createPasses(clock, signal);
+  #isComplete = false;
+  #isSyncDue = true;
+  #areWaitingNodesDue = false;
+  /** Owners whose dependents the next pass considers. Each is in it once, so the graph bounds it. */
+  readonly #changedOwners = new Set<Owner>();
+  #unreadableReports = 0;
 
-  const worker = createWorker({ graph, actions, clock, isComplete: () => isComplete, signal, call, report });
-  const queue = retryQueue<GraphNode>({
-    clock,
-    random,
-    workers,
-    pauses,
-    work: worker,
-    failed: (node, { tries, cause }) => {
+  constructor(options: GarbageCollectorOptions) {
+    const { resources, clock, random, signal, report, measures } = options;
+    this.#options = options;
+    this.#graph = new Graph(resources, referenceResolver(resources));
+    this.#actions = nextActionReader(this.#graph, resources);
+    this.#pace = createPace(clock, signal);
+    this.#passes = createPasses(clock, signal);
+    const work = createWorker({
+      graph: this.#graph,
+      actions: this.#actions,
+      clock,
+      isComplete: () => this.#isComplete,
+      signal,
+      call: callsOf(clock, signal),
+      report,
+    });
+    const failed = (node: GraphNode, failure: { readonly tries: number; readonly cause: unknown }): void => {
       measures.retried();
-      report({
-        type: 'failed',
-        key: node.resource.collection.descriptor.prefix + textOfItemKey(node.itemKey),
-        tries,
-        cause,
-      });
-    },
-    measures,
-  });
+      report({ type: 'failed', key: storageKey(node.resource, node.itemKey), ...failure });
+    };
+    this.#queue = retryQueue({ clock, random, workers, pauses, work, failed, measures });
+  }
 
-  const enqueueIfActionable = (node: GraphNode | undefined): void => {
-    if (isComplete && node && actions.nextAction(node)) queue.add(node);
-  };
-  const updateNode = (resource: Resource, itemKey: string, item: CachedObject | undefined): void => {
-    const { node, before } = graph.put(resource, itemKey, readable(item));
-    if (!isComplete) return;
-    enqueueIfActionable(node);
-    for (const { owner } of before) enqueueIfActionable(graph.nodeOf(owner));
-  };
-  const changed = (resource: Resource, change: ItemChange<CachedObject>): void => {
-    updateNode(resource, change.key, change.current);
-    for (const owner of graph.refreshOwners(resource, change)) changedOwners.add(owner);
-    if (change.previous?.unreadable || change.current?.unreadable) {
-      pending.waiting = true;
-      measures.unreadable(unreadableCount(resources));
-      reportUnreadable(resource, change.current);
+  async run(): Promise<void> {
+    const { resources, measures } = this.#options;
+    const unfollow = followAll(resources, {
+      changed: (resource, change) => this.#noteChange(resource, change),
+      interrupted: () => {
+        this.#isComplete = false;
+        this.#isSyncDue = true;
+        this.#passes.request();
+      },
+      failed: this.#passes.fail,
+    });
+    this.#passes.request();
+    try {
+      await this.#passes.run(async () => {
+        if (this.#isSyncDue) await this.#sync();
+        else if (this.#areWaitingNodesDue) await this.#considerWaitingNodes();
+        await this.#considerDependents();
+      });
+    } finally {
+      unfollow();
+      measures.unreadable(0);
+      await this.#queue.close();
     }
-    if (changedOwners.size > 0 || pending.waiting) passes.request();
-  };
-  let unreadableReports = 0;
-  const reportUnreadable = ({ collection }: Resource, item: CachedObject | undefined): void => {
-    if (!item?.unreadable || unreadableReports === unreadableReportsMax) return;
-    unreadableReports++;
-    report({ type: 'unreadable', key: collection.descriptor.prefix + textOfItemKey(item.key), cause: item.unreadable });
-  };
+  }
+
+  #noteChange(resource: Resource, change: ItemChange<CachedObject>): void {
+    const { previous, current } = change;
+    this.#updateNode(resource, change.key, current);
+    for (const owner of this.#graph.refreshOwners(resource, change)) this.#changedOwners.add(owner);
+    if (previous?.unreadable || current?.unreadable) {
+      this.#areWaitingNodesDue = true;
+      this.#measureUnreadable();
+      this.#reportUnreadable(resource, current);
+    }
+    if (this.#changedOwners.size > 0 || this.#areWaitingNodesDue) this.#passes.request();
+  }
 
   /** Brings the graph to what memory holds; changes that arrive meanwhile are put into it as they come. */
-  const sync = async (): Promise<void> => {
-    pending.sync = false;
+  async #sync(): Promise<void> {
+    const { resources, report } = this.#options;
+    this.#isSyncDue = false;
     // The load interrupts the followers, and that is the time to sync.
     if (!isLoaded(resources)) return;
-    unreadableReports = 0;
-    measures.unreadable(unreadableCount(resources));
-    for (const { resource, itemKey } of graph.nodes()) {
-      updateNode(resource, itemKey, resource.collection.get(itemKey));
-      if (pace.isDue()) await pace.pause();
-    }
+    this.#unreadableReports = 0;
+    this.#measureUnreadable();
+    await this.#pace.forEach(this.#graph.nodes(), ({ resource, itemKey }) =>
+      this.#updateNode(resource, itemKey, resource.collection.get(itemKey)),
+    );
     for (const resource of resources)
-      for (const { key } of itemsWithin(resource.collection.view(), '')) {
+      await this.#pace.forEach(itemsWithin(resource.collection.view(), ''), ({ key }) => {
         const item = resource.collection.get(key);
-        if (item?.unreadable) reportUnreadable(resource, item);
-        else updateNode(resource, key, item);
-        if (pace.isDue()) await pace.pause();
-      }
-    for (const owner of graph.owners()) {
-      graph.refreshOwner(owner);
-      if (pace.isDue()) await pace.pause();
-    }
-    if (pending.sync) return;
-    isComplete = true;
-    pending.waiting = false;
-    changedOwners.clear();
-    report({ type: 'synced', nodes: graph.size });
-    for (const node of graph.nodes()) {
-      enqueueIfActionable(node);
-      if (pace.isDue()) await pace.pause();
-    }
-  };
-  const considerDependents = async (): Promise<void> => {
-    for (const owner of changedOwners) {
-      changedOwners.delete(owner);
-      for (const dependent of owner.dependents) {
-        enqueueIfActionable(dependent);
-        if (pace.isDue()) await pace.pause();
-      }
-    }
-  };
-  /** An object that can be read now, or is gone, no longer holds the owners that it may have depended on. */
-  const considerWaiting = async (): Promise<void> => {
-    pending.waiting = false;
-    for (const node of graph.waiting) {
-      enqueueIfActionable(node);
-      if (pace.isDue()) await pace.pause();
-    }
-  };
+        if (item?.unreadable) this.#reportUnreadable(resource, item);
+        else this.#updateNode(resource, key, item);
+      });
+    await this.#pace.forEach(this.#graph.owners(), (owner) => this.#graph.refreshOwner(owner));
+    // Memory was loaded again meanwhile.
+    if (this.#isSyncDue) return;
+    this.#isComplete = true;
+    this.#areWaitingNodesDue = false;
+    this.#changedOwners.clear();
+    report({ type: 'synced', nodes: this.#graph.size });
+    await this.#pace.forEach(this.#graph.nodes(), (node) => this.#enqueueIfActionable(node));
+  }
 
-  const unfollow = followAll(resources, {
-    changed,
-    interrupted: () => {
-      isComplete = false;
-      pending.sync = true;
-      passes.request();
-    },
-    failed: passes.fail,
-  });
-  passes.request();
-  try {
-    await passes.run(async () => {
-      if (pending.sync) await sync();
-      else if (pending.waiting) await considerWaiting();
-      await considerDependents();
-    });
-  } finally {
-    unfollow();
-    measures.unreadable(0);
-    await queue.close();
+  async #considerDependents(): Promise<void> {
+    for (const owner of this.#changedOwners) {
+      this.#changedOwners.delete(owner);
+      await this.#pace.forEach(owner.dependents, (dependent) => this.#enqueueIfActionable(dependent));
+    }
+  }
+
+  /** An object that can be read now, or is gone, no longer holds the owners that it may have depended on. */
+  async #considerWaitingNodes(): Promise<void> {
+    this.#areWaitingNodesDue = false;
+    await this.#pace.forEach(this.#graph.waiting, (node) => this.#enqueueIfActionable(node));
+  }
+
+  #updateNode(resource: Resource, itemKey: string, item: CachedObject | undefined): void {
+    const { node, before } = this.#graph.put(resource, itemKey, readable(item));
+    if (!this.#isComplete) return;
+    this.#enqueueIfActionable(node);
+    for (const { owner } of before) this.#enqueueIfActionable(this.#graph.nodeOf(owner));
+  }
+
+  #enqueueIfActionable(node: GraphNode | undefined): void {
+    if (this.#isComplete && node && this.#actions.nextAction(node)) this.#queue.add(node);
+  }
+
+  #measureUnreadable(): void {
+    const { measures, resources } = this.#options;
+    measures.unreadable(unreadableCount(resources));
+  }
+
+  #reportUnreadable(resource: Resource, item: CachedObject | undefined): void {
+    if (!item?.unreadable || this.#unreadableReports === unreadableReportsMax) return;
+    this.#unreadableReports++;
+    this.#options.report({ type: 'unreadable', key: storageKey(resource, item.key), cause: item.unreadable });
   }
 }
+
+const storageKey = ({ collection }: Resource, itemKey: string): string =>
+  collection.descriptor.prefix + textOfItemKey(itemKey);

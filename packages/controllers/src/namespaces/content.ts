@@ -1,3 +1,4 @@
+import { errorMessage } from '@cluster-apiserver/base';
 import { foregroundFinalizer, orphanFinalizer, StatusError } from '@cluster-apiserver/model';
 import { type CachedObject, deleteObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { type Call, itemKey } from '@cluster-apiserver/storage';
@@ -50,14 +51,12 @@ export async function deleteContent({ resources, namespace, ...options }: Conten
     for (const [finalizer, holds] of left.finalizers)
       finalizers.set(finalizer, (finalizers.get(finalizer) ?? 0) + holds);
     if (left.unreadable > 0) failures.push(`${name}: ${left.unreadable} stored objects cannot be read`);
-    if (left.failures.length > 0) failures.push(`${name}: ${messageOf(left.failures[0])}`);
+    if (left.failures.length > 0) failures.push(`${name}: ${errorMessage(left.failures[0])}`);
     unreadable += left.unreadable;
     isWorthRetry ||= left.failures.length > 0;
   }
   return { remaining, finalizers, failures, unreadable, isWorthRetry };
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 interface Left {
   readonly held: number;

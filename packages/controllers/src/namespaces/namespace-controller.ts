@@ -9,7 +9,7 @@
  */
 import { contentFinalizer, namespaceKind } from '@cluster-apiserver/kinds';
 import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
-import { textOfItemKey } from '@cluster-apiserver/storage';
+import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import type { ObjectIdentity } from '../change-object.ts';
 import { hasItemWithin, readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
@@ -48,7 +48,7 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
       reconciled: namespaces,
       followed: resources,
       failed: (namespace, failure) => report({ type: 'failed', namespace, ...failure }),
-      start: (context) => drainer(options, namespaces, terminating, context),
+      start: (context) => new NamespaceDrainer(options, namespaces, terminating, context),
     });
   } finally {
     for (const { cancelRecount } of terminating.values()) cancelRecount?.();
@@ -58,70 +58,91 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
 /** The namespaces that memory holds as Terminating, by their keys, each with its timer if it is to be counted again. */
 type TerminatingNamespaces = Map<string, { cancelRecount: (() => void) | undefined }>;
 
-function drainer(
-  { resources, clock, signal, report }: NamespaceControllerOptions,
-  namespaces: Resource,
-  terminating: TerminatingNamespaces,
-  { enqueue, forEachKey, call, pace }: ControllerContext,
-): Reconciler {
-  const namespaced = resources.filter(({ kind }) => kind.namespaced);
-  let unreadableReports = 0;
+class NamespaceDrainer implements Reconciler {
+  readonly #options: NamespaceControllerOptions;
+  readonly #namespaces: Resource;
+  /** The resources whose objects are in namespaces. */
+  readonly #namespaced: readonly Resource[];
+  readonly #terminating: TerminatingNamespaces;
+  readonly #context: ControllerContext;
+  #unreadableReports = 0;
 
-  const noteNamespace = (key: string, item: CachedObject | undefined): void => {
-    if (item?.unreadable && unreadableReports < unreadableReportsMax) {
-      unreadableReports++;
-      report({ type: 'unreadable', namespace: textOfItemKey(key), cause: item.unreadable });
+  constructor(
+    options: NamespaceControllerOptions,
+    namespaces: Resource,
+    terminating: TerminatingNamespaces,
+    context: ControllerContext,
+  ) {
+    this.#options = options;
+    this.#namespaces = namespaces;
+    this.#namespaced = options.resources.filter(({ kind }) => kind.namespaced);
+    this.#terminating = terminating;
+    this.#context = context;
+  }
+
+  async reconcile(key: string): Promise<void> {
+    const { clock, signal, report } = this.#options;
+    const { call, pace } = this.#context;
+    await readBarrier(this.#namespaces, call(), signal);
+    const found = terminatingNamespace(readable(this.#namespaces.collection.get(key)));
+    if (!found) return;
+    const namespace = found.name;
+    const content = await deleteContent({ resources: this.#namespaced, namespace, pace, signal, call });
+    if (content.remaining.size === 0 && content.failures.length === 0) {
+      await finalize(this.#namespaces, found, call());
+      report({ type: 'finalized', namespace });
+      return;
+    }
+    await writeConditions(this.#namespaces, found, content, clock.now(), call());
+    report({ type: 'held', namespace, ...content });
+    if (content.isWorthRetry) throw new Error(`deleting the content failed: ${content.failures.join('; ')}`);
+  }
+
+  changed(resource: Resource, { key, current }: ItemChange<CachedObject>): void {
+    if (resource === this.#namespaces) this.#noteNamespace(key, current);
+    else if (resource.kind.namespaced) this.#noteContent(key);
+  }
+
+  async sync(): Promise<void> {
+    const { enqueue, forEachKey, pace } = this.#context;
+    const { collection } = this.#namespaces;
+    this.#unreadableReports = 0;
+    await pace.forEach(this.#terminating.keys(), (key) => {
+      this.#noteNamespace(key, collection.get(key));
+      enqueue(key);
+    });
+    await forEachKey((key) => this.#noteNamespace(key, collection.get(key)));
+  }
+
+  #noteNamespace(key: string, item: CachedObject | undefined): void {
+    if (item?.unreadable && this.#unreadableReports < unreadableReportsMax) {
+      this.#unreadableReports++;
+      this.#options.report({ type: 'unreadable', namespace: textOfItemKey(key), cause: item.unreadable });
     }
     if (terminatingNamespace(readable(item))) {
-      if (terminating.has(key)) return;
-      terminating.set(key, { cancelRecount: undefined });
-      enqueue(key);
+      if (this.#terminating.has(key)) return;
+      this.#terminating.set(key, { cancelRecount: undefined });
+      this.#context.enqueue(key);
     } else {
-      terminating.get(key)?.cancelRecount?.();
-      terminating.delete(key);
+      this.#terminating.get(key)?.cancelRecount?.();
+      this.#terminating.delete(key);
     }
-  };
-  const noteContent = (key: string): void => {
-    if (terminating.size === 0) return;
+  }
+
+  /** An object of a namespace has changed. Without objects the namespace is finalized; else they are counted again later. */
+  #noteContent(key: string): void {
+    if (this.#terminating.size === 0) return;
     const namespace = key.slice(0, key.indexOf('/'));
-    const state = terminating.get(namespace);
+    const state = this.#terminating.get(namespace);
     if (!state) return;
-    if (!namespaced.some((resource) => hasItemWithin(resource, `${namespace}/`))) enqueue(namespace);
+    const { enqueue } = this.#context;
+    if (!this.#namespaced.some((resource) => hasItemWithin(resource, `${namespace}/`))) enqueue(namespace);
     else
-      state.cancelRecount ??= clock.after(recountMs, () => {
+      state.cancelRecount ??= this.#options.clock.after(recountMs, () => {
         state.cancelRecount = undefined;
         enqueue(namespace);
       });
-  };
-  return {
-    reconcile: async (key) => {
-      await readBarrier(namespaces, call(), signal);
-      const namespace = terminatingNamespace(readable(namespaces.collection.get(key)));
-      if (!namespace) return;
-      const content = await deleteContent({ resources: namespaced, namespace: namespace.name, pace, signal, call });
-      if (content.remaining.size === 0 && content.failures.length === 0) {
-        await finalize(namespaces, namespace, call());
-        report({ type: 'finalized', namespace: namespace.name });
-        return;
-      }
-      await writeConditions(namespaces, namespace, content, clock.now(), call());
-      report({ type: 'held', namespace: namespace.name, ...content });
-      if (content.isWorthRetry) throw new Error(`deleting the content failed: ${content.failures.join('; ')}`);
-    },
-    changed: (resource, { key, current }) => {
-      if (resource === namespaces) noteNamespace(key, current);
-      else if (resource.kind.namespaced) noteContent(key);
-    },
-    sync: async () => {
-      unreadableReports = 0;
-      for (const key of terminating.keys()) {
-        noteNamespace(key, namespaces.collection.get(key));
-        enqueue(key);
-        if (pace.isDue()) await pace.pause();
-      }
-      await forEachKey((key) => noteNamespace(key, namespaces.collection.get(key)));
-    },
-  };
+  }
 }
 
 /** Undefined for a namespace that is not Terminating, or that no longer has the finalizer of this controller. */

@@ -38,70 +38,86 @@ export function policyResources(resources: readonly Resource[]): readonly Resour
 /** Building can only fail because of an internal error, and may do so again. */
 const rebuildDelayMs = 1_000;
 
-export function followPolicy({ resources, clock, failed }: FollowPolicyOptions): FollowedPolicy {
-  const followed = policyResources(resources);
-  let current: PolicyIndex | undefined;
-  /** The index under construction, and the changes that it has not seen yet. */
-  let next: { readonly index: PolicyIndex; readonly changes: (() => void)[] } | undefined;
-  let isBuildDue = false;
-  let building: Promise<void> | undefined;
-  let cancelRebuild: (() => void) | undefined;
-  let isClosed = false;
+export const followPolicy = (options: FollowPolicyOptions): FollowedPolicy => new PolicyFollower(options);
 
-  const build = async (): Promise<void> => {
-    while (isBuildDue && !isClosed) {
-      // In a turn of its own, after all collections have taken over the loaded objects.
-      await new Promise<void>((resolve) => clock.soon(resolve));
-      isBuildDue = false;
-      // The load interrupts the followers, and that is the time to build.
-      if (!isLoaded(followed)) return;
-      next = { index: new PolicyIndex(), changes: [] };
-      const { index, changes } = next;
-      await runTask(clock, undefined, fillIndex(index, followed));
-      for (const change of changes) change();
-      next = undefined;
-      if (!isBuildDue) current = index;
-    }
-  };
-  const requestBuild = (): void => {
-    isBuildDue = true;
-    building ??= build()
+class PolicyFollower implements FollowedPolicy {
+  readonly #options: FollowPolicyOptions;
+  readonly #followed: readonly Resource[];
+  readonly #unfollow: () => void;
+  #index: PolicyIndex | undefined;
+  /** The index under construction, and the changes that it has not seen yet. */
+  #next: { readonly index: PolicyIndex; readonly changes: (() => void)[] } | undefined;
+  #isBuildDue = false;
+  #building: Promise<void> | undefined;
+  #cancelRebuild = (): void => {};
+  #isClosed = false;
+
+  constructor(options: FollowPolicyOptions) {
+    this.#options = options;
+    this.#followed = policyResources(options.resources);
+    this.#unfollow = followAll(this.#followed, {
+      changed: ({ kind }, { key, current }) => this.#noteChange(kind.kind, key, current),
+      interrupted: () => {
+        if (!isLoaded(this.#followed)) this.#index = undefined;
+        this.#requestBuild();
+      },
+      failed: (error) => {
+        options.failed(error);
+        this.#index = undefined;
+        this.#requestBuild();
+      },
+    });
+    this.#requestBuild();
+  }
+
+  // Bound, because both are passed on alone.
+  readonly current = (): PolicyIndex | undefined => this.#index;
+  readonly refresh = async (call: Call): Promise<void> => this.#followed[0]?.collection.waitUntilFresh(undefined, call);
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelRebuild();
+    this.#unfollow();
+    await this.#building;
+  }
+
+  #noteChange(kind: string, key: string, item: CachedObject | undefined): void {
+    if (this.#index) setItem(this.#index, kind, key, item);
+    const underConstruction = this.#next?.index;
+    if (underConstruction) this.#next?.changes.push(() => setItem(underConstruction, kind, key, item));
+  }
+
+  #requestBuild(): void {
+    const { clock, failed } = this.#options;
+    this.#isBuildDue = true;
+    this.#building ??= this.#build()
       .catch((error: unknown) => {
-        next = undefined;
+        this.#next = undefined;
         failed(error);
-        cancelRebuild = clock.after(rebuildDelayMs, requestBuild);
+        this.#cancelRebuild = clock.after(rebuildDelayMs, () => this.#requestBuild());
       })
       .finally(() => {
-        building = undefined;
+        this.#building = undefined;
       });
-  };
-  const unfollow = followAll(followed, {
-    changed: ({ kind }, { key, current: item }) => {
-      if (current) setItem(current, kind.kind, key, item);
-      const underConstruction = next?.index;
-      if (underConstruction) next?.changes.push(() => setItem(underConstruction, kind.kind, key, item));
-    },
-    interrupted: () => {
-      if (!isLoaded(followed)) current = undefined;
-      requestBuild();
-    },
-    failed: (error) => {
-      failed(error);
-      current = undefined;
-      requestBuild();
-    },
-  });
-  requestBuild();
-  return {
-    current: () => current,
-    refresh: async (call) => followed[0]?.collection.waitUntilFresh(undefined, call),
-    close: async () => {
-      isClosed = true;
-      cancelRebuild?.();
-      unfollow();
-      await building;
-    },
-  };
+  }
+
+  async #build(): Promise<void> {
+    const { clock } = this.#options;
+    while (this.#isBuildDue && !this.#isClosed) {
+      // In a turn of its own, after all collections have taken over the loaded objects.
+      await new Promise<void>((resolve) => clock.soon(resolve));
+      this.#isBuildDue = false;
+      // The load interrupts the followers, and that is the time to build.
+      if (!isLoaded(this.#followed)) return;
+      const index = new PolicyIndex();
+      const changes: (() => void)[] = [];
+      this.#next = { index, changes };
+      await runTask(clock, undefined, fillIndex(index, this.#followed));
+      for (const change of changes) change();
+      this.#next = undefined;
+      if (!this.#isBuildDue) this.#index = index;
+    }
+  }
 }
 
 const itemsPerStep = 64;
