@@ -20,40 +20,29 @@ import type { Revision } from './revision.ts';
  *   in a HistoryReplacedError: no result mixes two histories.
  */
 export interface Store {
-  readonly get: (key: string, call: Call) => Promise<ReadResult>;
-  readonly list: (range: Range, call: Call) => Promise<Snapshot>;
+  get(key: string, call: Call): Promise<ReadResult>;
+  list(range: Range, call: Call): Promise<Snapshot>;
   /** Throws KeyExistsError, with the present value, if the key exists, else PreconditionFailedError if a precondition fails. */
-  readonly create: (key: string, value: Buffer, options: CreateOptions, call: Call) => Promise<Revision>;
+  create(key: string, value: Buffer, options: CreateOptions, call: Call): Promise<Revision>;
   /** Throws RevisionMismatchError, with the present value, unless the key was last written at `expected`. */
-  readonly update: (
-    key: string,
-    value: Buffer,
-    expected: Revision,
-    options: WriteOptions,
-    call: Call,
-  ) => Promise<Revision>;
+  update(key: string, value: Buffer, expected: Revision, options: WriteOptions, call: Call): Promise<Revision>;
   /** Throws RevisionMismatchError, with the present value, unless the key was last written at `expected`. */
-  readonly delete: (key: string, expected: Revision, call: Call) => Promise<Revision>;
+  delete(key: string, expected: Revision, call: Call): Promise<Revision>;
   /**
    * The changes of all keys with the prefix, after a revision. Ends when the signal aborts; throws RevisionCompactedError if
    * the revision is too old. It reconnects after a lost connection and misses nothing.
    */
-  readonly watch: (
-    prefix: string,
-    after: Revision,
-    signal: AbortSignal,
-    options?: WatchOptions,
-  ) => AsyncIterable<ChangeSet>;
+  watch(prefix: string, after: Revision, signal: AbortSignal, options?: WatchOptions): AsyncIterable<ChangeSet>;
   /** A linearizable read of the latest revision: that of the last acknowledged write, or a later one. */
-  readonly readLatestRevision: (call: Call) => Promise<Revision>;
+  readLatestRevision(call: Call): Promise<Revision>;
   /** Makes quiet watches report their progress soon. Returns at once and may be called at any time. */
-  readonly requestProgress: () => void;
+  requestProgress(): void;
   /** Makes silent watches resume at another member if there is one. */
-  readonly restartWatches: () => void;
+  restartWatches(): void;
   /** The number of the present history. What was read under another number is void. */
   readonly historyNumber: number;
   /** Calls back synchronously when another history is detected. The returned function removes the listener. */
-  readonly onHistoryReplaced: (listener: (replaced: HistoryReplaced) => void) => () => void;
+  onHistoryReplaced(listener: (replaced: HistoryReplaced) => void): () => void;
 }
 
 /**

@@ -9,13 +9,13 @@ export function requireLeadership(store: Store, leading: () => boolean): Store {
     if (!leading()) throw new StorageUnavailableError('leadership was lost');
   };
   return {
-    get: store.get,
-    list: store.list,
-    watch: store.watch,
-    readLatestRevision: store.readLatestRevision,
-    requestProgress: store.requestProgress,
-    restartWatches: store.restartWatches,
-    onHistoryReplaced: store.onHistoryReplaced,
+    get: (...read) => store.get(...read),
+    list: (...read) => store.list(...read),
+    watch: (...watched) => store.watch(...watched),
+    readLatestRevision: (call) => store.readLatestRevision(call),
+    requestProgress: () => store.requestProgress(),
+    restartWatches: () => store.restartWatches(),
+    onHistoryReplaced: (listener) => store.onHistoryReplaced(listener),
     get historyNumber() {
       return store.historyNumber;
     },

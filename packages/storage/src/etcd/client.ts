@@ -11,7 +11,7 @@ import { capabilitiesOfVersion } from './capabilities.ts';
 import { History, type HistoryReplaced } from './history.ts';
 import { type EtcdMeasures, noMeasures } from './measures.ts';
 import { type Member, type Members, trackMembers } from './members.ts';
-import { trackOutage } from './outage.ts';
+import { type OutageTracker, trackOutage } from './outage.ts';
 import { Refusals } from './refusals.ts';
 import { type CallDependencies, type EtcdCall, RetryingCall, unverifiedConnection } from './retrying-call.ts';
 import { StallAwareClock } from './stall-aware-clock.ts';
@@ -97,81 +97,98 @@ const attemptPerElectionTimeout = 0.45;
 /** A member that takes longer than this many election timeouts counts as dead, however slow it has been. */
 const slowAttemptElectionsMax = 3;
 
-export function openEtcdClient(options: EtcdOptions): EtcdClient {
-  const { clock, random, report = () => {}, measures = noMeasures } = options;
-  const electionTimeoutMs = options.electionTimeoutMs ?? defaultElectionTimeoutMs;
-  const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
-  const slowAttemptMaxMs = electionTimeoutMs * slowAttemptElectionsMax;
-  const stallAwareClock = new StallAwareClock(clock);
-  const members = trackMembers({
-    endpoints: options.endpoints,
-    connect: options.connect,
-    clock,
-    random,
-    stallAwareClock,
-    electionTimeoutMs,
-    onVersion: createCapabilityReporter(report),
-  });
+export const openEtcdClient = (options: EtcdOptions): EtcdClient => new Client(options);
+
+class Client implements EtcdClient {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly stallAwareClock: StallAwareClock;
+  readonly electionTimeoutMs: number;
+  readonly measures: EtcdMeasures;
+  readonly history = new History();
+  readonly #members: Members;
   // A slow disk makes all writes slow, and no reads.
-  const readTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
-  const writeTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
-  const latestRevisionRequest = { key: options.probeKey ?? 'head', countOnly: true };
-  const probe = (): Promise<void> => probeMembers(members, latestRevisionRequest, attemptMs);
-  const outage = trackOutage({ clock, random, report, probe });
-  let closed = false;
-  const requireOpen = (): void => {
-    if (closed) throw new StorageUnavailableError('the etcd client is closed');
-  };
-  const history = new History();
-  history.onReplaced((replaced) => report({ type: 'history replaced', ...replaced }));
-  const verification = new Verification({
-    clock,
-    electionTimeoutMs,
-    members,
-    history,
-    latestRevisionRequest,
-    onForeignMember: createForeignMemberReporter(report),
-    onVerified: () => measures.connectionVerified(),
-  });
-  const refusals = new Refusals(report);
-  members.probeAll();
+  readonly #readTimeout: AdaptiveTimeout;
+  readonly #writeTimeout: AdaptiveTimeout;
+  readonly #latestRevisionRequest: RangeRequest;
+  readonly #outage: OutageTracker;
+  readonly #verification: Verification;
+  readonly #refusals: Refusals;
+  readonly #callDependencies: CallDependencies;
+  #isClosed = false;
 
-  const shared: CallDependencies = {
-    clock,
-    random,
-    stallAwareClock,
-    electionTimeoutMs,
-    measures,
-    members,
-    verification,
-    history,
-    outage,
-    refusals,
-    lateResponseMs: slowAttemptMaxMs,
-    requireOpen,
-  };
-  const callEtcd = <Request, Response>(
-    rpc: Rpc<Request, Response>,
-    request: Request,
-    call: EtcdCall,
-  ): Promise<Response> =>
-    new RetryingCall(shared, rpc, request, call, rpc.path === range.path ? readTimeout : writeTimeout).run();
+  constructor(options: EtcdOptions) {
+    const { endpoints, connect, clock, random, report = () => {}, measures = noMeasures } = options;
+    const { electionTimeoutMs = defaultElectionTimeoutMs, probeKey = 'head' } = options;
+    const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
+    const slowAttemptMaxMs = electionTimeoutMs * slowAttemptElectionsMax;
+    const stallAwareClock = new StallAwareClock(clock);
+    const onVersion = createCapabilityReporter(report);
+    const shared = { clock, random, stallAwareClock, electionTimeoutMs };
+    const members = trackMembers({ ...shared, endpoints, connect, onVersion });
+    const latestRevisionRequest: RangeRequest = { key: probeKey, countOnly: true };
+    const { history } = this;
+    history.onReplaced((replaced) => report({ type: 'history replaced', ...replaced }));
+    const verification = new Verification({
+      clock,
+      electionTimeoutMs,
+      members,
+      history,
+      latestRevisionRequest,
+      onForeignMember: createForeignMemberReporter(report),
+      onVerified: () => measures.connectionVerified(),
+    });
+    const probe = (): Promise<void> => probeMembers(members, latestRevisionRequest, attemptMs);
+    const outage = trackOutage({ clock, random, report, probe });
+    const refusals = new Refusals(report);
 
-  const openStream = async (path: string): Promise<MemberConnection> => {
-    requireOpen();
-    const member = members.choose();
-    const markFailed = (hasResponded: boolean): void => {
-      members.noteFailure(member, hasResponded);
-      members.probeAll();
+    this.clock = clock;
+    this.random = random;
+    this.stallAwareClock = stallAwareClock;
+    this.electionTimeoutMs = electionTimeoutMs;
+    this.measures = measures;
+    this.#members = members;
+    this.#readTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
+    this.#writeTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
+    this.#latestRevisionRequest = latestRevisionRequest;
+    this.#outage = outage;
+    this.#verification = verification;
+    this.#refusals = refusals;
+    this.#callDependencies = {
+      ...shared,
+      measures,
+      members,
+      verification,
+      history,
+      outage,
+      refusals,
+      lateResponseMs: slowAttemptMaxMs,
+      requireOpen: () => this.#requireOpen(),
     };
+    members.probeAll();
+  }
+
+  call<Request, Response>(rpc: Rpc<Request, Response>, request: Request, call: EtcdCall): Promise<Response> {
+    const timeout = rpc.path === range.path ? this.#readTimeout : this.#writeTimeout;
+    return new RetryingCall(this.#callDependencies, rpc, request, call, timeout).run();
+  }
+
+  async readLatestRevision(call: EtcdCall): Promise<Revision> {
+    return revision((await this.call(range, this.#latestRevisionRequest, call)).header.revision);
+  }
+
+  async openStream(path: string): Promise<MemberConnection> {
+    this.#requireOpen();
+    const member = this.#members.choose();
+    const verification = this.#verification;
     try {
-      if (!verification.isVerified(member)) await verification.verify(member, readTimeout.currentMs);
+      if (!verification.isVerified(member)) await verification.verify(member, this.#readTimeout.currentMs);
       if (!verification.isVerified(member)) throw unverifiedConnection(member);
     } catch (fault) {
-      markFailed(fault instanceof EtcdFault && fault.kind === 'refused');
+      this.#noteFailure(member, fault instanceof EtcdFault && fault.kind === 'refused');
       throw fault;
     }
-    requireOpen();
+    this.#requireOpen();
     const stream = member.transport.openStream(path);
     return {
       send: (message) => stream.send(message),
@@ -180,49 +197,53 @@ export function openEtcdClient(options: EtcdOptions): EtcdClient {
       get supportsProgressRequests() {
         return member.version !== undefined && capabilitiesOfVersion(member.version).progressRequests;
       },
-      markFailed: () => markFailed(false),
+      markFailed: () => this.#noteFailure(member, false),
       distrust: () => {
         member.verifiedConnection = 0;
       },
     };
-  };
+  }
 
-  const readStatus = async (call: Call): Promise<MemberStatus> => {
-    const callOptions = { timeoutMs: call.deadlineMs - clock.monotonicMs(), requireLeader: false };
-    const { transport } = members.choose();
-    return memberStatus.decode(await transport.unary(memberStatus.path, memberStatus.encode(), callOptions));
-  };
+  async readDatabaseBytes(call: Call): Promise<number> {
+    return (await this.#readStatus(call)).databaseBytes;
+  }
+
+  async checkRefusals(call: Call): Promise<void> {
+    if (this.#refusals.full) await this.#checkForSpace(call).catch(ignoreUnreachableMember);
+    this.#refusals.check();
+  }
+
+  noteWatchOutcome(fault: EtcdFault | undefined): void {
+    if (!fault) return this.#refusals.end('watch');
+    this.measures.watchEnded(fault.kind === 'refused' ? 'refusal' : 'loss');
+    if (fault.kind === 'refused') this.#refusals.begin('watch', fault);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#outage.close();
+    this.#members.close();
+  }
+
+  #requireOpen(): void {
+    if (this.#isClosed) throw new StorageUnavailableError('the etcd client is closed');
+  }
+
+  #noteFailure(member: Member, hasResponded: boolean): void {
+    this.#members.noteFailure(member, hasResponded);
+    this.#members.probeAll();
+  }
+
   /** Only a successful write would show that there is space again, and a replica that is not ready gets no writes. */
-  const checkForSpace = async (call: Call): Promise<void> => {
-    if (!(await readStatus(call)).outOfSpace) refusals.end('full');
-  };
+  async #checkForSpace(call: Call): Promise<void> {
+    if (!(await this.#readStatus(call)).outOfSpace) this.#refusals.end('full');
+  }
 
-  return {
-    clock,
-    random,
-    stallAwareClock,
-    electionTimeoutMs,
-    measures,
-    history,
-    call: callEtcd,
-    openStream,
-    readLatestRevision: async (call) => revision((await callEtcd(range, latestRevisionRequest, call)).header.revision),
-    readDatabaseBytes: async (call) => (await readStatus(call)).databaseBytes,
-    checkRefusals: async (call) => {
-      if (refusals.full) await checkForSpace(call).catch(ignoreUnreachableMember);
-      refusals.check();
-    },
-    noteWatchOutcome: (fault) => {
-      if (!fault) return refusals.end('watch');
-      measures.watchEnded(fault.kind === 'refused' ? 'refusal' : 'loss');
-      if (fault.kind === 'refused') refusals.begin('watch', fault);
-    },
-    close: () => {
-      closed = true;
-      outage.close();
-      members.close();
-    },
-  };
+  async #readStatus(call: Call): Promise<MemberStatus> {
+    const options = { timeoutMs: call.deadlineMs - this.clock.monotonicMs(), requireLeader: false };
+    const { transport } = this.#members.choose();
+    return memberStatus.decode(await transport.unary(memberStatus.path, memberStatus.encode(), options));
+  }
 }
 
 /** One linearizable read at each member: a single response proves that there is a quorum. */

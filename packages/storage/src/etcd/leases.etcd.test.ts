@@ -50,7 +50,11 @@ test('different times to live have different leases', async () => {
 test('a lease is used no longer than its window', async () => {
   const opened = openStore(etcd.endpoints);
   let nowMs = 0;
-  const client = { ...opened.client, clock: { ...opened.client.clock, monotonicMs: () => nowMs } };
+  const client: EtcdClient = {
+    ...opened.client,
+    clock: { ...opened.client.clock, monotonicMs: () => nowMs },
+    call: (rpc, request, calling) => opened.client.call(rpc, request, calling),
+  };
   const leases = sharedLeases(client);
   const call = callUntil(Number.MAX_SAFE_INTEGER);
   const first = await leases.acquire(3_600, call);

@@ -31,7 +31,8 @@ export interface Members {
   close(): void;
 }
 
-/** The following are in election timeouts, because a network with slow elections has slow responses too. */
+// The following are in election timeouts, because a network with slow elections has slow responses too.
+
 /** How long a response shows that the member is alive. */
 const responsiveElections = 1;
 
@@ -66,93 +67,114 @@ export interface MembersOptions {
   readonly onVersion: OnVersion;
 }
 
-export function trackMembers(options: MembersOptions): Members {
-  const { endpoints, connect, clock, random, stallAwareClock, electionTimeoutMs, onVersion } = options;
-  const responsiveMs = responsiveElections * electionTimeoutMs;
-  const probeFreshMs = probeFreshElections * electionTimeoutMs;
-  const probeTimeoutMs = probeTimeoutElections * electionTimeoutMs;
-  const closing = new AbortController();
-  const all: readonly MutableMember[] = endpoints.map((endpoint) => ({
-    endpoint,
-    transport: connect(endpoint),
-    version: undefined,
-    verifiedConnection: 0,
-    respondedMs: Number.NEGATIVE_INFINITY,
-    failedMs: -1,
-    isSilent: false,
-    isProbed: false,
-  }));
-  // If all replicas started with the first member, it would get all requests.
-  let current = requireValue(all[random.below(all.length)], 'there is at least one endpoint');
-  const states = new Map<Member, MutableMember>(all.map((member) => [member, member]));
-  const stateOf = (member: Member): MutableMember =>
-    requireValue(states.get(member), 'callers have members from `all`');
-  const noteResponse = (member: MutableMember, nowMs = stallAwareClock.nowMs()): void => {
-    member.respondedMs = nowMs;
-    member.isSilent = false;
-  };
+export const trackMembers = (options: MembersOptions): Members => new TrackedMembers(options);
 
-  return {
-    all,
-    choose: () => {
-      if (current.failedMs < 0) return current;
-      current = all.reduce((best, member) => (isPreferable(member, best) ? member : best));
-      return current;
-    },
-    noteSuccess: (member, nowMs) => {
-      const state = stateOf(member);
-      noteResponse(state, nowMs);
-      state.failedMs = -1;
-    },
-    noteFailure: (member, hasResponded) => {
-      const state = stateOf(member);
-      state.failedMs = stallAwareClock.nowMs();
-      // Earlier responses stay valid for a while: a write also times out if there is no leader.
-      if (hasResponded) noteResponse(state);
-      else state.isSilent = true;
-    },
-    majorityResponds: (nowMs) => {
-      const since = nowMs - responsiveMs;
-      return all.filter((member) => member.respondedMs >= since).length > all.length / 2;
-    },
-    probeAll: () => {
-      const fresh = stallAwareClock.nowMs() - probeFreshMs;
-      for (const member of all) if (!member.isProbed && member.respondedMs < fresh) void probe(member);
-    },
-    close: () => {
-      closing.abort();
-      for (const member of all) member.transport.close();
-    },
-  };
+class TrackedMembers implements Members {
+  readonly all: readonly MutableMember[];
+  readonly #states: ReadonlyMap<Member, MutableMember>;
+  readonly #options: MembersOptions;
+  readonly #closing = new AbortController();
+  #current: MutableMember;
 
-  async function probe(member: MutableMember): Promise<void> {
+  constructor(options: MembersOptions) {
+    const { endpoints, connect, random } = options;
+    this.#options = options;
+    this.all = endpoints.map((endpoint) => ({
+      endpoint,
+      transport: connect(endpoint),
+      version: undefined,
+      verifiedConnection: 0,
+      respondedMs: Number.NEGATIVE_INFINITY,
+      failedMs: -1,
+      isSilent: false,
+      isProbed: false,
+    }));
+    this.#states = new Map(this.all.map((member) => [member, member]));
+    // If all replicas started with the first member, it would get all requests.
+    this.#current = requireValue(this.all[random.below(this.all.length)], 'there is at least one endpoint');
+  }
+
+  choose(): Member {
+    if (this.#current.failedMs >= 0)
+      this.#current = this.all.reduce((best, member) => (isPreferable(member, best) ? member : best));
+    return this.#current;
+  }
+
+  noteSuccess(member: Member, nowMs?: number): void {
+    const state = this.#stateOf(member);
+    this.#noteResponse(state, nowMs);
+    state.failedMs = -1;
+  }
+
+  noteFailure(member: Member, hasResponded: boolean): void {
+    const state = this.#stateOf(member);
+    state.failedMs = this.#nowMs();
+    // Earlier responses stay valid for a while: a write also times out if there is no leader.
+    if (hasResponded) this.#noteResponse(state);
+    else state.isSilent = true;
+  }
+
+  majorityResponds(nowMs: number): boolean {
+    const since = nowMs - this.#toMs(responsiveElections);
+    return this.all.filter((member) => member.respondedMs >= since).length > this.all.length / 2;
+  }
+
+  probeAll(): void {
+    const fresh = this.#nowMs() - this.#toMs(probeFreshElections);
+    for (const member of this.all) if (!member.isProbed && member.respondedMs < fresh) void this.#probe(member);
+  }
+
+  close(): void {
+    this.#closing.abort();
+    for (const member of this.all) member.transport.close();
+  }
+
+  async #probe(member: MutableMember): Promise<void> {
+    const { stallAwareClock, onVersion } = this.#options;
+    const timeoutMs = this.#toMs(probeTimeoutElections);
     member.isProbed = true;
-    const dueMs = stallAwareClock.nowMs() + probeTimeoutMs;
+    const dueMs = this.#nowMs() + timeoutMs;
     try {
-      const probeOptions = { timeoutMs: probeTimeoutMs, requireLeader: false };
       const status = memberStatus.decode(
-        await member.transport.unary(memberStatus.path, memberStatus.encode(), probeOptions),
+        await member.transport.unary(memberStatus.path, memberStatus.encode(), { timeoutMs, requireLeader: false }),
       );
       if (member.version !== status.version) onVersion(member, status.version);
       member.version = status.version;
-      noteResponse(member);
+      this.#noteResponse(member);
     } catch {
       // Without a response the member's last one grows old, unless this process has stalled.
       stallAwareClock.noteTimerFired(dueMs);
-      if (member.version === undefined) probeLater(member);
+      if (member.version === undefined) this.#probeLater(member);
     } finally {
       member.isProbed = false;
     }
   }
 
   /** The capabilities of a member are unknown without its version. */
-  function probeLater(member: MutableMember): void {
-    sleep(clock, versionRetryElections * electionTimeoutMs, closing.signal).then(
+  #probeLater(member: MutableMember): void {
+    sleep(this.#options.clock, this.#toMs(versionRetryElections), this.#closing.signal).then(
       () => {
-        if (!member.isProbed && member.version === undefined) void probe(member);
+        if (!member.isProbed && member.version === undefined) void this.#probe(member);
       },
       () => {}, // closed
     );
+  }
+
+  #noteResponse(member: MutableMember, nowMs = this.#nowMs()): void {
+    member.respondedMs = nowMs;
+    member.isSilent = false;
+  }
+
+  #stateOf(member: Member): MutableMember {
+    return requireValue(this.#states.get(member), 'callers have members from `all`');
+  }
+
+  #nowMs(): number {
+    return this.#options.stallAwareClock.nowMs();
+  }
+
+  #toMs(elections: number): number {
+    return elections * this.#options.electionTimeoutMs;
   }
 }
 
