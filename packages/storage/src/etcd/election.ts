@@ -11,7 +11,8 @@ import type { EtcdClient } from './client.ts';
 import { newLeaseId } from './leases.ts';
 import type { EtcdCall } from './retrying-call.ts';
 import { conditionalWrite, type KeyValue, range } from './wire/key-value.ts';
-import { grantLease, keepLeaseAlive, revokeLease } from './wire/lease.ts';
+import { Term } from './term.ts';
+import { grantLease, revokeLease } from './wire/lease.ts';
 
 export interface ElectionOptions {
   readonly client: EtcdClient;
@@ -45,188 +46,148 @@ const defaultTimeToLiveSeconds = 15;
 /** A leader renews its lease, and the others check the key, this often per lease. */
 const renewalsPerLease = 3;
 
-/** A leader steps down when this fraction of its lease has passed without renewal. The rest is for running work. */
-const stepDownFraction = 0.8;
-
 /** How much of an orphaned value is reported. */
 const shownCharactersMax = 100;
 
-/** One term of leadership: a lease, its renewal, and stepping down before it expires. */
-class Term {
-  readonly lease: number;
+export const campaign = (options: ElectionOptions): Election => new Campaign(options);
+
+class Campaign implements Election {
+  readonly #options: ElectionOptions;
   readonly #client: EtcdClient;
-  readonly #leaseMs: number;
-  readonly #renewTimeoutMs: number;
-  readonly #lost = new AbortController();
-  /** When the lease was last renewed, counted from before the request. */
-  #renewedMs: number;
-  #isLeaseGone = false;
-  #cancelStepDown = (): void => {};
+  readonly #leaseSeconds: number;
+  readonly #renewIntervalMs: number;
+  readonly #closing = new AbortController();
+  readonly #openedMs: number;
+  #leaderSeenMs: number | undefined;
+  /** While this replica leads. */
+  #term: Term | undefined;
+  readonly #running: Promise<void>;
 
-  constructor(client: EtcdClient, lease: number, leaseMs: number, renewTimeoutMs: number) {
+  constructor(options: ElectionOptions) {
+    const { client, timeToLiveSeconds = defaultTimeToLiveSeconds } = options;
+    this.#options = options;
     this.#client = client;
-    this.lease = lease;
-    this.#leaseMs = leaseMs;
-    this.#renewTimeoutMs = renewTimeoutMs;
-    this.#renewedMs = client.clock.monotonicMs();
+    this.#leaseSeconds = timeToLiveSeconds;
+    this.#renewIntervalMs = (timeToLiveSeconds * 1000) / renewalsPerLease;
+    this.#openedMs = client.clock.monotonicMs();
+    this.#running = this.#run();
   }
 
-  /** Aborts when leadership is lost. */
-  get signal(): AbortSignal {
-    return this.#lost.signal;
+  get isLeading(): boolean {
+    return this.#term?.isCurrent === true;
   }
 
-  get isCurrent(): boolean {
-    return !this.signal.aborted && this.#client.clock.monotonicMs() < this.#stepDownMs;
+  get vacantMs(): number {
+    return this.#term ? 0 : this.#client.clock.monotonicMs() - (this.#leaderSeenMs ?? this.#openedMs);
   }
 
-  /** Whether etcd has dropped the lease, so that renewing it is pointless. */
-  get isLeaseGone(): boolean {
-    return this.#isLeaseGone;
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the election is closed'));
+    await this.#running;
   }
 
-  get #stepDownMs(): number {
-    return this.#renewedMs + this.#leaseMs * stepDownFraction;
-  }
-
-  lose(reason: unknown): void {
-    this.#cancelStepDown();
-    this.#lost.abort(reason);
-  }
-
-  scheduleStepDown(): void {
-    const { clock } = this.#client;
-    this.#cancelStepDown();
-    this.#cancelStepDown = clock.after(this.#stepDownMs - clock.monotonicMs(), () =>
-      this.lose(new Error('the lease was not renewed')),
-    );
-  }
-
-  async renew(): Promise<void> {
-    const { clock } = this.#client;
-    const requestedMs = clock.monotonicMs();
-    try {
-      const call = callUntil(requestedMs + this.#renewTimeoutMs);
-      const seconds = await this.#client.call(keepLeaseAlive, this.lease, call);
-      if (seconds === 0) {
-        this.#isLeaseGone = true;
-        this.lose(new Error('the lease is gone'));
-      } else if (!this.signal.aborted) {
-        this.#renewedMs = requestedMs;
-        this.scheduleStepDown();
-      }
-    } catch {
-      // The next renewal tries again. The step-down timer ends the term if that is too late.
-    }
-  }
-}
-
-export function campaign(options: ElectionOptions): Election {
-  const { client, key, timeToLiveSeconds = defaultTimeToLiveSeconds, report = () => {} } = options;
-  const { clock, history } = client;
-  const leaseMs = timeToLiveSeconds * 1000;
-  const renewIntervalMs = leaseMs / renewalsPerLease;
-  const closing = new AbortController();
-  const openedMs = clock.monotonicMs();
-  let leaderSeenMs: number | undefined;
-  let term: Term | undefined;
-
-  const newCall = (): Call => callUntil(clock.monotonicMs() + renewIntervalMs);
-
-  /** Acquires the key if it does not exist. */
-  const tryAcquire = async (): Promise<Term | undefined> => {
-    const historyNumber = history.number;
-    const [holder] = (await client.call(range, { key }, newCall())).values;
-    if (holder) {
-      if (holder.lease === 0) await removeOrphanedKey(holder);
-      else leaderSeenMs = clock.monotonicMs();
-      return undefined;
-    }
-    const lease = newLeaseId(client.random);
-    const acquired = new Term(client, lease, leaseMs, renewIntervalMs);
-    await client.call(grantLease, { id: lease, seconds: timeToLiveSeconds }, newCall());
-    let won = false;
-    try {
-      // A replica that is about to stop leaves the key to the others.
-      if (closing.signal.aborted) return undefined;
-      const value = [Buffer.from(options.identity)];
-      const call: EtcdCall = { ...newCall(), historyNumber };
-      won = (await client.call(conditionalWrite, { key, expected: 0, value, lease }, call)).applied;
-      return won ? acquired : undefined;
-    } finally {
-      // An attempt without a response may have written the key, which is deleted with its lease.
-      if (!won) await revoke(lease);
-    }
-  };
-  /** Leaders write the key with a lease. Without one it would stay forever. */
-  const removeOrphanedKey = async ({ modRevision, value }: KeyValue): Promise<void> => {
-    const removal = { key, expected: modRevision, value: undefined, lease: 0 };
-    const { applied } = await client.call(conditionalWrite, removal, newCall());
-    if (applied) report({ type: 'key repaired', key, value: value.toString().slice(0, shownCharactersMax) });
-  };
-  const revoke = async (lease: number): Promise<void> => {
-    await client.call(revokeLease, lease, newCall()).catch(() => {}); // the lease expires by itself
-  };
-
-  const leadUntilLost = async (acquired: Term): Promise<void> => {
-    term = acquired;
-    const { signal } = acquired;
-    const handleClose = (): void => acquired.lose(closing.signal.reason);
-    closing.signal.addEventListener('abort', handleClose, { once: true });
-    const stopListening = history.onReplaced(() => acquired.lose(new Error('the lease was of another history')));
-    // The election may have been closed while the key was being acquired.
-    if (closing.signal.aborted) handleClose();
-    const stopped = new AbortController();
-    if (signal.aborted) stopped.abort();
-    else {
-      acquired.scheduleStepDown();
-      void runWork(signal).finally(() => stopped.abort());
-    }
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
     while (!signal.aborted) {
-      await sleep(clock, renewIntervalMs, signal).catch(() => {});
-      if (!signal.aborted) await acquired.renew();
-    }
-    stopListening();
-    closing.signal.removeEventListener('abort', handleClose);
-    // The next leader must not begin before the work has stopped, so a leader that resigns keeps its lease until then.
-    const keepsLease = closing.signal.aborted && !acquired.isLeaseGone;
-    while (!stopped.signal.aborted) {
-      await sleep(clock, renewIntervalMs, stopped.signal).catch(() => {});
-      if (!stopped.signal.aborted && keepsLease) await acquired.renew();
-    }
-    term = undefined;
-    leaderSeenMs = clock.monotonicMs();
-    await revoke(acquired.lease);
-  };
-  /** Errors are reported by the work itself. */
-  const runWork = async (signal: AbortSignal): Promise<void> => {
-    try {
-      await options.lead?.(signal);
-    } catch {}
-  };
-
-  const running = (async () => {
-    while (!closing.signal.aborted) {
       try {
-        const acquired = await tryAcquire();
-        if (acquired) await leadUntilLost(acquired);
+        const term = await this.#tryAcquire();
+        if (term) await this.#lead(term);
       } catch {
         // Without etcd there is no election; the next round tries again.
       }
-      await sleep(clock, renewIntervalMs, closing.signal).catch(() => {});
+      await this.#pauseUnless(signal);
     }
-  })();
+  }
 
-  return {
-    get isLeading() {
-      return term?.isCurrent === true;
-    },
-    get vacantMs() {
-      return term ? 0 : clock.monotonicMs() - (leaderSeenMs ?? openedMs);
-    },
-    close: async () => {
-      closing.abort(new Error('the election is closed'));
-      await running;
-    },
-  };
+  /** Acquires the key if it does not exist. */
+  async #tryAcquire(): Promise<Term | undefined> {
+    const { key, identity } = this.#options;
+    const client = this.#client;
+    const historyNumber = client.history.number;
+    const [holder] = (await client.call(range, { key }, this.#newCall())).values;
+    if (holder) {
+      if (holder.lease === 0) await this.#removeOrphanedKey(holder);
+      else this.#leaderSeenMs = client.clock.monotonicMs();
+      return undefined;
+    }
+    const lease = newLeaseId(client.random);
+    const term = new Term(client, lease, this.#leaseSeconds * 1000, this.#renewIntervalMs);
+    await client.call(grantLease, { id: lease, seconds: this.#leaseSeconds }, this.#newCall());
+    let won = false;
+    try {
+      // A replica that is about to stop leaves the key to the others.
+      if (this.#closing.signal.aborted) return undefined;
+      const value = [Buffer.from(identity)];
+      const call: EtcdCall = { ...this.#newCall(), historyNumber };
+      won = (await client.call(conditionalWrite, { key, expected: 0, value, lease }, call)).applied;
+      return won ? term : undefined;
+    } finally {
+      // An attempt without a response may have written the key, which is deleted with its lease.
+      if (!won) await this.#revoke(lease);
+    }
+  }
+
+  /** Leaders write the key with a lease. Without one it would stay forever. */
+  async #removeOrphanedKey({ modRevision, value }: KeyValue): Promise<void> {
+    const { key, report } = this.#options;
+    const removal = { key, expected: modRevision, value: undefined, lease: 0 };
+    const { applied } = await this.#client.call(conditionalWrite, removal, this.#newCall());
+    if (applied) report?.({ type: 'key repaired', key, value: value.toString().slice(0, shownCharactersMax) });
+  }
+
+  /** Resolves when the work has stopped and the lease is released. */
+  async #lead(term: Term): Promise<void> {
+    this.#term = term;
+    const closing = this.#closing.signal;
+    const handleClose = (): void => term.lose(closing.reason);
+    closing.addEventListener('abort', handleClose, { once: true });
+    const stopListening = this.#client.history.onReplaced(() =>
+      term.lose(new Error('the lease was of another history')),
+    );
+    // The election may have been closed while the key was being acquired.
+    if (closing.aborted) handleClose();
+    const stopped = new AbortController();
+    if (term.signal.aborted) stopped.abort();
+    else {
+      term.scheduleStepDown();
+      void this.#runWork(term.signal).finally(() => stopped.abort());
+    }
+    await this.#renewUntil(term.signal, term);
+    stopListening();
+    closing.removeEventListener('abort', handleClose);
+    // The next leader must not begin before the work has stopped, so a leader that resigns keeps its lease until then.
+    const keepsLease = closing.aborted && !term.isLeaseGone;
+    await this.#renewUntil(stopped.signal, keepsLease ? term : undefined);
+    this.#term = undefined;
+    this.#leaderSeenMs = this.#client.clock.monotonicMs();
+    await this.#revoke(term.lease);
+  }
+
+  /** Errors are reported by the work itself. */
+  async #runWork(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.lead?.(signal);
+    } catch {}
+  }
+
+  /** Waits for the signal; without a term it renews nothing meanwhile. */
+  async #renewUntil(signal: AbortSignal, term: Term | undefined): Promise<void> {
+    while (!signal.aborted) {
+      await this.#pauseUnless(signal);
+      if (!signal.aborted) await term?.renew();
+    }
+  }
+
+  async #revoke(lease: number): Promise<void> {
+    await this.#client.call(revokeLease, lease, this.#newCall()).catch(() => {}); // the lease expires by itself
+  }
+
+  /** Until the next renewal or round; the signal ends it early. */
+  async #pauseUnless(signal: AbortSignal): Promise<void> {
+    await sleep(this.#client.clock, this.#renewIntervalMs, signal).catch(() => {});
+  }
+
+  #newCall(): Call {
+    return callUntil(this.#client.clock.monotonicMs() + this.#renewIntervalMs);
+  }
 }
