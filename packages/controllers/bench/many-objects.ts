@@ -29,7 +29,13 @@ const { store: direct } = await openLargeStore(cleanup);
 
 const requests = { reads: 0, writes: 0, barriers: 0, lists: 0 };
 const counted = (store: Store): Store => ({
-  ...store,
+  watch: (...args) => store.watch(...args),
+  requestProgress: () => store.requestProgress(),
+  restartWatches: () => store.restartWatches(),
+  onHistoryReplaced: (listener) => store.onHistoryReplaced(listener),
+  get historyNumber() {
+    return store.historyNumber;
+  },
   get: (...args) => (requests.reads++, store.get(...args)),
   list: (...args) => (requests.lists++, store.list(...args)),
   readLatestRevision: (...args) => (requests.barriers++, store.readLatestRevision(...args)),

@@ -10,7 +10,7 @@ import {
 } from '../errors.ts';
 import { History } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Store, StoredValue, WriteOptions } from '../store.ts';
+import type { ChangeSet, Store, StoredValue, WriteOptions } from '../store.ts';
 
 export interface MemoryStore extends Store {
   /** Drops the history before the revision, as etcd's compaction does. */
@@ -29,58 +29,12 @@ interface Write {
 }
 
 export function memoryStore(clock: Clock): MemoryStore {
-  /** An empty etcd is at revision 1 too; 0 means no revision. */
-  let head = revision(1);
-  let oldest = revision(1);
-  const replaced = new History();
-  const newest = new Map<string, StoredValue>();
-  let writes: Write[] = [];
-  const expiries = new Map<string, () => void>();
-  const watchers = new Set<() => void>();
-
-  const write = (key: string, value: Uint8Array | undefined, options: WriteOptions): Revision => {
-    head = revision(head + 1);
-    const previous = newest.get(key);
-    const current = value && { key, value: Buffer.from(value), revision: head, stale: false };
-    if (current) newest.set(key, current);
-    else newest.delete(key);
-    writes.push({ revision: head, key, current, previous });
-    expiries.get(key)?.();
-    expiries.delete(key);
-    if (current && options.timeToLiveSeconds !== undefined) {
-      const endMs = clock.monotonicMs() + options.timeToLiveSeconds * 1000;
-      // A timer counts from the start of the turn that sets it, so it may fire early.
-      const expire = (): void => {
-        if (clock.monotonicMs() >= endMs) write(key, undefined, {});
-        else arm();
-      };
-      const arm = (): void => void expiries.set(key, clock.after(Math.ceil(endMs - clock.monotonicMs()), expire));
-      arm();
-    }
-    for (const wake of watchers) wake();
-    return head;
-  };
-  const requireRevision = (key: string, expected: Revision): void => {
-    const current = newest.get(key);
-    if (current?.revision !== expected) throw new RevisionMismatchError(key, expected, current);
-  };
-  /** The latest state, with every change after the revision undone. */
-  const stateAt = (at: Revision): Map<string, StoredValue> => {
-    if (at < oldest) throw new RevisionCompactedError(at, oldest);
-    if (at > head) throw new RevisionTooLargeError(at);
-    const state = new Map(newest);
-    for (const { revision: written, key, previous } of writes.toReversed()) {
-      if (written <= at) break;
-      if (previous) state.set(key, previous);
-      else state.delete(key);
-    }
-    return state;
-  };
-
+  const state = new State(clock);
+  const { latest, replaced } = state;
   return {
-    get: async (key) => ({ stored: newest.get(key), revision: head }),
-    list: async ({ prefix, after = '', limit = Number.POSITIVE_INFINITY, revision: at = head }) => {
-      const inRange = [...stateAt(at).values()]
+    get: async (key) => ({ stored: latest.get(key), revision: state.head }),
+    list: async ({ prefix, after = '', limit = Number.POSITIVE_INFINITY, revision: at = state.head }) => {
+      const inRange = [...state.at(at).values()]
         .filter(({ key }) => key.startsWith(prefix) && byBytes(key, after) > 0)
         .sort((one, other) => byBytes(one.key, other.key));
       const entries = inRange.slice(0, limit);
@@ -88,40 +42,25 @@ export function memoryStore(clock: Clock): MemoryStore {
     },
     create: async (key, value, options, call) => {
       throwIfAborted(call);
-      const current = newest.get(key);
+      const current = latest.get(key);
       if (current) throw new KeyExistsError(current);
-      const hasFailed = options.preconditions?.some((one) => newest.get(one.key)?.revision !== one.revision);
-      if (hasFailed) throw new PreconditionFailedError(key, head);
-      return write(key, value, options);
+      const hasFailed = options.preconditions?.some((one) => latest.get(one.key)?.revision !== one.revision);
+      if (hasFailed) throw new PreconditionFailedError(key, state.head);
+      return state.write(key, value, options);
     },
     update: async (key, value, expected, options, call) => {
       throwIfAborted(call);
-      requireRevision(key, expected);
-      return write(key, value, options);
+      state.requireRevision(key, expected);
+      return state.write(key, value, options);
     },
     delete: async (key, expected, call) => {
       throwIfAborted(call);
-      requireRevision(key, expected);
-      return write(key, undefined, {});
+      state.requireRevision(key, expected);
+      return state.write(key, undefined, {});
     },
-    watch: async function* (prefix, after, signal, { withPrevious = true } = {}) {
-      let next = revision(after + 1);
-      const { number } = replaced;
-      while (!signal.aborted) {
-        if (replaced.number !== number) throw new HistoryReplacedError();
-        if (next < oldest) throw new RevisionCompactedError(after, oldest);
-        const found = writes.find((one) => one.revision >= next);
-        if (!found) {
-          await waitForWrite(watchers, signal);
-          continue;
-        }
-        next = revision(found.revision + 1);
-        const { key, current, previous } = found;
-        const change = { key, current, previous: withPrevious ? previous : undefined };
-        yield { revision: found.revision, changes: key.startsWith(prefix) ? [change] : [] };
-      }
-    },
-    readLatestRevision: async () => head,
+    watch: (prefix, after, signal, { withPrevious = true } = {}) =>
+      watchState(state, prefix, after, signal, withPrevious),
+    readLatestRevision: async () => state.head,
     // Its watches deliver every revision anyway.
     requestProgress: () => {},
     restartWatches: () => {},
@@ -129,37 +68,142 @@ export function memoryStore(clock: Clock): MemoryStore {
       return replaced.number;
     },
     onHistoryReplaced: (listener) => replaced.onReplaced(listener),
-    restore: (to) => {
-      const state = stateAt(to);
-      newest.clear();
-      for (const [key, stored] of state) newest.set(key, stored);
-      writes = writes.filter((one) => one.revision <= to);
-      replaced.revision = head;
-      head = to;
-      replaced.replace('revision', { clusterId: 1, revision: to });
-      for (const wake of watchers) wake();
-    },
-    compact: (to) => {
-      oldest = to;
-      writes = writes.filter((one) => one.revision >= to);
-      for (const wake of watchers) wake();
-    },
-    close: () => {
-      for (const cancel of expiries.values()) cancel();
-    },
+    restore: (to) => state.restore(to),
+    compact: (to) => state.compact(to),
+    close: () => state.close(),
   };
 }
 
-const byBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
-
-function waitForWrite(watchers: Set<() => void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const wake = (): void => {
-      watchers.delete(wake);
-      signal.removeEventListener('abort', wake);
-      resolve();
-    };
-    watchers.add(wake);
-    signal.addEventListener('abort', wake, { once: true });
-  });
+async function* watchState(
+  state: State,
+  prefix: string,
+  after: Revision,
+  signal: AbortSignal,
+  withPrevious: boolean,
+): AsyncGenerator<ChangeSet> {
+  let next = revision(after + 1);
+  const { number } = state.replaced;
+  while (!signal.aborted) {
+    if (state.replaced.number !== number) throw new HistoryReplacedError();
+    if (next < state.oldest) throw new RevisionCompactedError(after, state.oldest);
+    const found = state.firstWriteSince(next);
+    if (!found) {
+      await state.waitForWrite(signal);
+      continue;
+    }
+    next = revision(found.revision + 1);
+    const { key, current, previous } = found;
+    const change = { key, current, previous: withPrevious ? previous : undefined };
+    yield { revision: found.revision, changes: key.startsWith(prefix) ? [change] : [] };
+  }
 }
+
+/** The values, and every write since the last compaction. */
+class State {
+  readonly latest = new Map<string, StoredValue>();
+  readonly replaced = new History();
+  readonly #clock: Clock;
+  /** An empty etcd is at revision 1 too; 0 means no revision. */
+  #head = revision(1);
+  #oldest = revision(1);
+  #writes: Write[] = [];
+  readonly #expiries = new Map<string, () => void>();
+  readonly #watchers = new Set<() => void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get head(): Revision {
+    return this.#head;
+  }
+
+  get oldest(): Revision {
+    return this.#oldest;
+  }
+
+  write(key: string, value: Uint8Array | undefined, { timeToLiveSeconds }: WriteOptions): Revision {
+    this.#head = revision(this.#head + 1);
+    const previous = this.latest.get(key);
+    const current = value && { key, value: Buffer.from(value), revision: this.#head, stale: false };
+    if (current) this.latest.set(key, current);
+    else this.latest.delete(key);
+    this.#writes.push({ revision: this.#head, key, current, previous });
+    this.#expiries.get(key)?.();
+    this.#expiries.delete(key);
+    if (current && timeToLiveSeconds !== undefined)
+      this.#expireAt(key, this.#clock.monotonicMs() + timeToLiveSeconds * 1000);
+    this.#wakeWatchers();
+    return this.#head;
+  }
+
+  requireRevision(key: string, expected: Revision): void {
+    const current = this.latest.get(key);
+    if (current?.revision !== expected) throw new RevisionMismatchError(key, expected, current);
+  }
+
+  /** The latest values, with every write after the revision undone. */
+  at(requested: Revision): Map<string, StoredValue> {
+    if (requested < this.#oldest) throw new RevisionCompactedError(requested, this.#oldest);
+    if (requested > this.#head) throw new RevisionTooLargeError(requested);
+    const values = new Map(this.latest);
+    for (const { revision: written, key, previous } of this.#writes.toReversed()) {
+      if (written <= requested) break;
+      if (previous) values.set(key, previous);
+      else values.delete(key);
+    }
+    return values;
+  }
+
+  firstWriteSince(oldest: Revision): Write | undefined {
+    return this.#writes.find((write) => write.revision >= oldest);
+  }
+
+  waitForWrite(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#watchers.delete(wake);
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.#watchers.add(wake);
+      signal.addEventListener('abort', wake, { once: true });
+    });
+  }
+
+  restore(to: Revision): void {
+    const values = this.at(to);
+    this.latest.clear();
+    for (const [key, stored] of values) this.latest.set(key, stored);
+    this.#writes = this.#writes.filter((write) => write.revision <= to);
+    this.replaced.revision = this.#head;
+    this.#head = to;
+    this.replaced.replace('revision', { clusterId: 1, revision: to });
+    this.#wakeWatchers();
+  }
+
+  compact(oldest: Revision): void {
+    this.#oldest = oldest;
+    this.#writes = this.#writes.filter((write) => write.revision >= oldest);
+    this.#wakeWatchers();
+  }
+
+  close(): void {
+    for (const cancel of this.#expiries.values()) cancel();
+  }
+
+  /** A timer counts from the start of the turn that sets it, so it may fire early. */
+  #expireAt(key: string, endMs: number): void {
+    const expire = (): void => {
+      if (this.#clock.monotonicMs() >= endMs) this.write(key, undefined, {});
+      else this.#expireAt(key, endMs);
+    };
+    this.#expiries.set(key, this.#clock.after(Math.ceil(endMs - this.#clock.monotonicMs()), expire));
+  }
+
+  #wakeWatchers(): void {
+    for (const wake of this.#watchers) wake();
+  }
+}
+
+const byBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
