@@ -35,105 +35,132 @@ const keyTimeoutMs = 100;
 export async function* watchEtcd(
   client: EtcdClient,
   reader: EntryReader,
-  { prefix, after, signal, withPrevious, slowKeys, progress }: EtcdWatchOptions,
+  options: EtcdWatchOptions,
 ): AsyncGenerator<ChangeSet> {
+  const { signal } = options;
   const { history } = client;
   const { number } = history;
   const requireSameHistory = (): void => {
     if (history.number !== number) throw new HistoryReplacedError();
   };
   const pauses = backoff({ firstMs: reconnectFirstMs, maxMs: reconnectMaxMs }, client.random);
-  const range = { key: rangeStart(prefix, undefined), end: prefixEnd(prefix) };
-  let delivered = after;
+  let delivered = options.after;
   while (!signal.aborted) {
     requireSameHistory();
-    let connection: MemberConnection;
-    try {
-      connection = await client.openStream(watchPath);
-    } catch (fault) {
-      if (!(fault instanceof EtcdFault)) throw fault;
-      client.noteWatchOutcome(fault);
-      // The signal ends the sleep early when the watch is no longer needed.
-      await sleep(client.clock, pauses.nextMs(), signal).catch(() => {});
-      continue;
-    }
-    const changes = new OrderedChanges();
-    const stopAsking = progress.add(connection);
-    // A reader that has stopped iterating never closes the watch, so the signal must close everything.
-    const close = (): void => {
-      stopAsking();
-      connection.close();
-      changes.end();
-      changes.releaseWriter();
-    };
-    signal.addEventListener('abort', close, { once: true });
-    const stopListening = history.onReplaced(close);
-    if (signal.aborted || history.number !== number) close();
-    // One revision earlier than needed, which has been delivered already. If etcd has compacted exactly to the start of a
-    // watch, it silently omits a deletion at that revision (etcd issues 18089 and 19179).
-    connection.send(encodeWatchCreate({ ...range, startRevision: Math.max(delivered, 1), withPrevious }));
-    const readEntry = (value: KeyValue): Entry | Promise<Entry> =>
-      reader.read(value, slowKeys === 'defer' ? keyTimeoutMs : undefined);
-    void readAhead(changes, client, readEntry, connection, delivered, withPrevious);
-    try {
-      for (let set = await changes.next(); set; set = await changes.next()) {
-        if (signal.aborted) return;
-        requireSameHistory();
-        pauses.reset();
-        client.noteWatchOutcome(undefined);
-        delivered = set.revision;
-        yield set;
+    const connection = await connect(client);
+    if (connection) {
+      const watch = new MemberWatch(client, reader, options, connection);
+      if (signal.aborted || history.number !== number) watch.close();
+      watch.start(delivered);
+      try {
+        for (let set = await watch.changes.next(); set; set = await watch.changes.next()) {
+          if (signal.aborted) return;
+          requireSameHistory();
+          pauses.reset();
+          client.noteWatchOutcome(undefined);
+          delivered = set.revision;
+          yield set;
+        }
+      } catch (fault) {
+        noteFault(client, fault);
+      } finally {
+        watch.close();
       }
-    } catch (fault) {
-      if (!(fault instanceof EtcdFault)) throw fault;
-      client.noteWatchOutcome(fault);
-    } finally {
-      signal.removeEventListener('abort', close);
-      stopListening();
-      close();
+      if (signal.aborted) return;
+      requireSameHistory();
+      connection.markFailed();
     }
-    if (signal.aborted) return;
-    requireSameHistory();
-    connection.markFailed();
+    // The signal ends the sleep early when the watch is no longer needed.
     await sleep(client.clock, pauses.nextMs(), signal).catch(() => {});
   }
 }
 
-/** Reads and decrypts messages ahead of the consumer, until the connection ends. */
-async function readAhead(
-  changes: OrderedChanges,
-  client: EtcdClient,
-  read: ReadEntry,
-  connection: MemberConnection,
-  after: Revision,
-  withPrevious: boolean,
-): Promise<void> {
-  const { history } = client;
-  let readTo = after;
+async function connect(client: EtcdClient): Promise<MemberConnection | undefined> {
   try {
-    for await (const bytes of connection.messages) {
-      const message = decodeWatchMessage(bytes);
-      const { header } = message;
-      // The member was verified on this connection, so a proxy in between now routes to another cluster.
-      if (header.clusterId !== history.clusterId || (message.created && header.revision < after)) {
-        connection.distrust();
-        break;
-      }
-      if (message.compactRevision > 0) throw new RevisionCompactedError(readTo, revision(message.compactRevision));
-      if (message.canceled)
-        throw new EtcdFault('refused', refusedCode, `the watch was refused: ${message.cancelReason}`);
-      history.noteRevision(header.revision);
-      for (const set of message.events.length > 0 ? groupByRevision(message, readTo) : progressSets(message, readTo)) {
-        readTo = set.revision;
-        const full = changes.push(readChanges(read, set, withPrevious));
-        if (full) await full;
-      }
-      const last = message.events.at(-1);
-      if (last && !last.deleted) history.noteValue(last.current);
-    }
-    changes.end();
+    return await client.openStream(watchPath);
   } catch (fault) {
-    changes.end(fault instanceof Error ? fault : new Error(String(fault)));
+    noteFault(client, fault);
+    return undefined;
+  }
+}
+
+function noteFault(client: EtcdClient, fault: unknown): void {
+  if (!(fault instanceof EtcdFault)) throw fault;
+  client.noteWatchOutcome(fault);
+}
+
+/** The watch on one connection. It reads and decrypts messages ahead of the consumer, until the connection ends. */
+class MemberWatch {
+  readonly changes = new OrderedChanges();
+  readonly #client: EtcdClient;
+  readonly #reader: EntryReader;
+  readonly #options: EtcdWatchOptions;
+  readonly #connection: MemberConnection;
+  readonly #stopProgress: () => void;
+  readonly #stopListening: () => void;
+
+  constructor(client: EtcdClient, reader: EntryReader, options: EtcdWatchOptions, connection: MemberConnection) {
+    this.#client = client;
+    this.#reader = reader;
+    this.#options = options;
+    this.#connection = connection;
+    this.#stopProgress = options.progress.add(connection);
+    options.signal.addEventListener('abort', this.close, { once: true });
+    this.#stopListening = client.history.onReplaced(this.close);
+  }
+
+  /** Bound, for its listeners: a reader that has stopped iterating never closes the watch, so the signal must. */
+  readonly close = (): void => {
+    this.#options.signal.removeEventListener('abort', this.close);
+    this.#stopListening();
+    this.#stopProgress();
+    this.#connection.close();
+    this.changes.end();
+    this.changes.releaseWriter();
+  };
+
+  start(delivered: Revision): void {
+    const { prefix, withPrevious } = this.#options;
+    const range = { key: rangeStart(prefix, undefined), end: prefixEnd(prefix) };
+    // One revision earlier than needed, which has been delivered already. If etcd has compacted exactly to the start of a
+    // watch, it silently omits a deletion at that revision (etcd issues 18089 and 19179).
+    this.#connection.send(encodeWatchCreate({ ...range, startRevision: Math.max(delivered, 1), withPrevious }));
+    void this.#readAhead(delivered);
+  }
+
+  async #readAhead(after: Revision): Promise<void> {
+    const { changes } = this;
+    const { history } = this.#client;
+    const { slowKeys, withPrevious } = this.#options;
+    const timeoutMs = slowKeys === 'defer' ? keyTimeoutMs : undefined;
+    const read: ReadEntry = (value) => this.#reader.read(value, timeoutMs);
+    let readTo = after;
+    try {
+      for await (const bytes of this.#connection.messages) {
+        const message = decodeWatchMessage(bytes);
+        const { header } = message;
+        // The member was verified on this connection, so a proxy in between now routes to another cluster.
+        if (header.clusterId !== history.clusterId || (message.created && header.revision < after)) {
+          this.#connection.distrust();
+          break;
+        }
+        if (message.compactRevision > 0) throw new RevisionCompactedError(readTo, revision(message.compactRevision));
+        if (message.canceled)
+          throw new EtcdFault('refused', refusedCode, `the watch was refused: ${message.cancelReason}`);
+        history.noteRevision(header.revision);
+        const sets = message.events.length > 0 ? groupByRevision(message, readTo) : progressSets(message, readTo);
+        for (const set of sets) {
+          readTo = set.revision;
+          const full = changes.push(readChanges(read, set, withPrevious));
+          if (full) await full;
+        }
+        const last = message.events.at(-1);
+        if (last && !last.deleted) history.noteValue(last.current);
+      }
+      changes.end();
+    } catch (fault) {
+      changes.end(fault instanceof Error ? fault : new Error(String(fault)));
+    }
   }
 }
 
