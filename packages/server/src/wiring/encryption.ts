@@ -97,7 +97,7 @@ function addHealthChecks(health: Health, plugins: () => readonly KmsPlugin[], ch
     health.add({ name: 'kms-providers', endpoints, check });
   } else {
     for (const [at, plugin] of plugins().entries())
-      health.add({ name: `kms-provider-${at}`, endpoints, check: plugin.check });
+      health.add({ name: `kms-provider-${at}`, endpoints, check: () => plugin.check() });
   }
 }
 

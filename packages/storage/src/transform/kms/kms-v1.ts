@@ -50,7 +50,7 @@ export function kmsV1(
         return transformer.fromStorage(value.subarray(end), etcdKey);
       },
     },
-    check: monitor.check,
+    check: () => monitor.check(),
     firstCheck: monitor.firstCheck,
     close: () => {
       monitor.close();

@@ -3,7 +3,7 @@ import type { Span } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import type { Pieces } from '../../pieces.ts';
 import { aesGcm } from '../aes-gcm.ts';
-import type { SyncTransformer, Transformed } from '../transformer.ts';
+import type { SyncTransformer, Transformed, Transformer } from '../transformer.ts';
 import { derivedKeyGcm } from './derived-key.ts';
 import {
   decodeEncryptedObject,
@@ -13,7 +13,7 @@ import {
   validateKeyId,
   validateEncryptedKey,
 } from './encrypted-object.ts';
-import { monitorPlugin, type KmsPlugin, type KmsPluginOptions } from './plugin-monitor.ts';
+import { monitorPlugin, type KmsPlugin, type KmsPluginOptions, type PluginMonitor } from './plugin-monitor.ts';
 import type { EncryptedKey, KmsV2Service } from './service.ts';
 import { KeyCache } from './key-cache.ts';
 
@@ -31,84 +31,103 @@ interface WriteKey {
   readonly untilMs: number;
 }
 
+export const kmsV2 = (service: KmsV2Service, options: KmsPluginOptions): KmsPlugin => new KmsV2(service, options);
+
 /**
  * The plugin encrypts a random seed once, and values get keys derived from it. So writes, and reads of values with a cached
  * seed, need no call. When the plugin reports another key, a new seed is created, and values with the old one are stale.
  */
-export function kmsV2(service: KmsV2Service, options: KmsPluginOptions): KmsPlugin {
-  const { clock, random, measures } = options;
-  const keys = new KeyCache<SyncTransformer>(seedsMax, measures);
-  let writeKey: WriteKey | undefined;
-
-  const newWriteKey = async (untilMs: number): Promise<WriteKey> => {
-    const seed = random.bytes(seedBytes);
-    const encrypted = await service.encrypt(seed, random.uuid());
-    validateEncryptedKey(encrypted);
-    const transformer = derivedKeyGcm(createSecretKey(seed), random);
-    keys.set(cacheKeyOf(encrypted, 'seed'), transformer);
-    return { encrypted, inEnvelope: createEnvelopeWriter({ key: encrypted, keyType: 'seed' }), transformer, untilMs };
+class KmsV2 implements KmsPlugin {
+  readonly transformer: Transformer = {
+    toStorage: (value, etcdKey) => this.#encrypt(value, etcdKey),
+    fromStorage: (value, etcdKey, trace) => this.#decrypt(value, etcdKey, trace),
   };
+  readonly #service: KmsV2Service;
+  readonly #options: KmsPluginOptions;
+  readonly #keys: KeyCache<SyncTransformer>;
+  readonly #monitor: PluginMonitor;
+  #writeKey: WriteKey | undefined;
 
-  const checkStatus = async (): Promise<void> => {
+  constructor(service: KmsV2Service, options: KmsPluginOptions) {
+    this.#service = service;
+    this.#options = options;
+    this.#keys = new KeyCache(seedsMax, options.measures);
+    this.#monitor = monitorPlugin(() => this.#checkStatus(), options);
+  }
+
+  get firstCheck(): Promise<void> {
+    return this.#monitor.firstCheck;
+  }
+
+  check(): void {
+    this.#monitor.check();
+  }
+
+  close(): void {
+    this.#monitor.close();
+    this.#service.close();
+  }
+
+  #encrypt(value: Uint8Array, etcdKey: string): Pieces {
+    const { clock, measures } = this.#options;
+    if (!this.#writeKey || this.#writeKey.untilMs < clock.monotonicMs())
+      throw new KeyUnavailableError('the KMS plugin has not confirmed its key', { cause: this.#monitor.error });
+    const { encrypted, inEnvelope, transformer } = this.#writeKey;
+    const data = transformer.toStorage(value, etcdKey);
+    measures.keyUsed('to_storage', encrypted.keyId);
+    return inEnvelope(data);
+  }
+
+  #decrypt(value: Buffer, etcdKey: string, trace: Span | undefined): Transformed | Promise<Transformed> {
+    const object = decodeEncryptedObject(value);
+    const { keyId } = object.key;
+    const read = (transformer: SyncTransformer): Transformed => {
+      const { value: plain } = transformer.fromStorage(object.data, etcdKey);
+      this.#options.measures.keyUsed('from_storage', keyId);
+      return { value: plain, stale: object.keyType !== 'seed' || keyId !== this.#writeKey?.encrypted.keyId };
+    };
+    const transformer = this.#keyOf(object, trace);
+    return transformer instanceof Promise ? transformer.then(read) : read(transformer);
+  }
+
+  #keyOf({ key, keyType }: EncryptedObject, trace: Span | undefined): SyncTransformer | Promise<SyncTransformer> {
+    const { random } = this.#options;
+    return this.#keys.get(cacheKeyOf(key, keyType), async () => {
+      const decrypting = this.#service.decrypt(key, random.uuid(), trace);
+      const plain = createSecretKey(await this.#monitor.track(decrypting));
+      return keyType === 'seed' ? derivedKeyGcm(plain, random) : aesGcm({ key: plain, random, onNonce: () => {} });
+    });
+  }
+
+  async #checkStatus(): Promise<void> {
+    const { clock, measures } = this.#options;
     // Counted from before the request, because the response may be as old.
     const untilMs = clock.monotonicMs() + graceMs;
-    const { version, healthz, keyId } = await service.status();
+    const { version, healthz, keyId } = await this.#service.status();
     if (version !== 'v2' && version !== 'v2beta1') throw new Error('the plugin reports another API version than v2');
     if (healthz !== 'ok') throw new Error('the plugin reports that it is unhealthy');
     const problem = keyIdProblem(keyId);
     if (problem) measures.keyIdInvalid(problem);
     validateKeyId(keyId);
     measures.keyIdReported(keyId);
-    if (writeKey?.encrypted.keyId === keyId) writeKey = { ...writeKey, untilMs };
+    if (this.#writeKey?.encrypted.keyId === keyId) this.#writeKey = { ...this.#writeKey, untilMs };
     else {
-      const next = await newWriteKey(untilMs);
+      const next = await this.#newWriteKey(untilMs);
       // If the plugin changes its key in between, the next check retries, and writes go on with the present key.
       if (next.encrypted.keyId !== keyId) throw new Error('the plugin encrypts with another key than it reports');
-      writeKey = next;
+      this.#writeKey = next;
     }
-  };
-  const monitor = monitorPlugin(checkStatus, options);
+  }
 
-  const keyFor = (
-    { key, keyType }: EncryptedObject,
-    trace: Span | undefined,
-  ): SyncTransformer | Promise<SyncTransformer> =>
-    keys.get(cacheKeyOf(key, keyType), async () => {
-      const plain = createSecretKey(await monitor.track(service.decrypt(key, random.uuid(), trace)));
-      return keyType === 'seed' ? derivedKeyGcm(plain, random) : aesGcm({ key: plain, random, onNonce: () => {} });
-    });
-
-  return {
-    transformer: {
-      toStorage: (value, etcdKey) => {
-        if (!writeKey || writeKey.untilMs < clock.monotonicMs())
-          throw new KeyUnavailableError('the KMS plugin has not confirmed its key', {
-            cause: monitor.error,
-          });
-        const { encrypted, inEnvelope, transformer } = writeKey;
-        const data = transformer.toStorage(value, etcdKey);
-        measures.keyUsed('to_storage', encrypted.keyId);
-        return inEnvelope(data);
-      },
-      fromStorage: (value, etcdKey, trace) => {
-        const object = decodeEncryptedObject(value);
-        const read = (transformer: SyncTransformer): Transformed => {
-          const { value: plain } = transformer.fromStorage(object.data, etcdKey);
-          const { keyId } = object.key;
-          measures.keyUsed('from_storage', keyId);
-          return { value: plain, stale: object.keyType !== 'seed' || keyId !== writeKey?.encrypted.keyId };
-        };
-        const transformer = keyFor(object, trace);
-        return transformer instanceof Promise ? transformer.then(read) : read(transformer);
-      },
-    },
-    check: monitor.check,
-    firstCheck: monitor.firstCheck,
-    close: () => {
-      monitor.close();
-      service.close();
-    },
-  };
+  async #newWriteKey(untilMs: number): Promise<WriteKey> {
+    const { random } = this.#options;
+    const seed = random.bytes(seedBytes);
+    const encrypted = await this.#service.encrypt(seed, random.uuid());
+    validateEncryptedKey(encrypted);
+    const transformer = derivedKeyGcm(createSecretKey(seed), random);
+    this.#keys.set(cacheKeyOf(encrypted, 'seed'), transformer);
+    return { encrypted, inEnvelope: createEnvelopeWriter({ key: encrypted, keyType: 'seed' }), transformer, untilMs };
+  }
 }
 
 /** The cache key: the plugin may decrypt the same bytes differently with another key ID or annotations. */

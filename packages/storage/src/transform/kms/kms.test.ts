@@ -70,8 +70,8 @@ function opened(open: (options: Parameters<typeof kmsV2>[1]) => KmsPlugin, clock
     onRecovered: () => result.recoveries++,
     onUnhealthy: (error) => failures.push(error),
   });
-  const result = { ...plugin, recoveries: 0, failures, counted };
-  closings.push(result.close);
+  const result = Object.assign(plugin, { recoveries: 0, failures, counted });
+  closings.push(() => result.close());
   return result;
 }
 

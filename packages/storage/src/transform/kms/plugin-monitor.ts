@@ -1,4 +1,4 @@
-import { backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { type Backoff, backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import type { Transformer } from '../transformer.ts';
 
@@ -6,7 +6,7 @@ import type { Transformer } from '../transformer.ts';
 export interface KmsPlugin {
   readonly transformer: Transformer;
   /** Throws the reason if the plugin is not healthy. */
-  readonly check: () => void;
+  check(): void;
   /** Resolves after the first check, whatever its result. */
   readonly firstCheck: Promise<void>;
   close(): void;
@@ -56,76 +56,93 @@ type Health =
   | { readonly state: 'healthy'; readonly error?: undefined };
 
 /** Checks a plugin periodically, and soon while it is unhealthy or after a failed call. */
-export function monitorPlugin(
-  checkStatus: () => Promise<void>,
-  {
-    clock,
-    random,
-    onRecovered,
-    onUnhealthy,
-  }: Pick<KmsPluginOptions, 'clock' | 'random' | 'onRecovered' | 'onUnhealthy'>,
-): PluginMonitor {
-  const closing = new AbortController();
-  const firstCheck = Promise.withResolvers<void>();
-  const recheckDelays = backoff({ firstMs: recheckFirstMs, maxMs: recheckMaxMs }, random);
-  let health: Health = {
+export const monitorPlugin = (checkStatus: () => Promise<void>, options: MonitorOptions): PluginMonitor =>
+  new Monitor(checkStatus, options);
+
+type MonitorOptions = Pick<KmsPluginOptions, 'clock' | 'random' | 'onRecovered' | 'onUnhealthy'>;
+
+class Monitor implements PluginMonitor {
+  readonly #checkStatus: () => Promise<void>;
+  readonly #options: MonitorOptions;
+  readonly #recheckDelays: Backoff;
+  readonly #closing = new AbortController();
+  readonly #firstCheck = Promise.withResolvers<void>();
+  #health: Health = {
     state: 'unchecked',
     error: new KeyUnavailableError('the KMS plugin has not been checked yet'),
   };
   /** A check or a call has failed, so there may be unreadable values to retry once the plugin is healthy. */
-  let hasFailed = false;
+  #hasFailed = false;
   /** Aborted to end the delay early. */
-  let pollDelay = new AbortController();
+  #pollDelay = new AbortController();
 
-  const checkHealth = async (): Promise<void> => {
-    const previous = health;
-    health = await checkStatus().then(
+  constructor(checkStatus: () => Promise<void>, options: MonitorOptions) {
+    this.#checkStatus = checkStatus;
+    this.#options = options;
+    this.#recheckDelays = backoff({ firstMs: recheckFirstMs, maxMs: recheckMaxMs }, options.random);
+    this.#run().catch(() => {}); // only `close` ends it, by the signal of the sleep
+  }
+
+  get error(): Error | undefined {
+    return this.#health.error;
+  }
+
+  get firstCheck(): Promise<void> {
+    return this.#firstCheck.promise;
+  }
+
+  check(): void {
+    if (this.#health.error) throw this.#health.error;
+  }
+
+  track<T>(call: Promise<T>): Promise<T> {
+    return call.catch((error: unknown) => {
+      this.#hasFailed = true;
+      this.#pollDelay.abort();
+      throw error;
+    });
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#pollDelay.abort();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#closing.signal.aborted) {
+      await this.#checkHealth();
+      await this.#waitForNextCheck();
+    }
+  }
+
+  async #checkHealth(): Promise<void> {
+    const previous = this.#health;
+    const health = await this.#checkStatus().then(
       (): Health => ({ state: 'healthy' }),
       (error: unknown): Health => ({ state: 'unhealthy', error: asError(error) }),
     );
-    firstCheck.resolve();
-    if (closing.signal.aborted) return;
+    this.#health = health;
+    this.#firstCheck.resolve();
+    if (this.#closing.signal.aborted) return;
+    const { onRecovered, onUnhealthy } = this.#options;
     if (health.error) {
-      hasFailed = true;
+      this.#hasFailed = true;
       if (previous.state !== 'unchecked' && String(health.error) !== String(previous.error)) onUnhealthy(health.error);
-    } else if (hasFailed) {
-      hasFailed = false;
+    } else if (this.#hasFailed) {
+      this.#hasFailed = false;
       onRecovered();
     }
-  };
-  const waitForNextCheck = async (): Promise<void> => {
-    if (health.error) return sleep(clock, retryMs, closing.signal);
-    pollDelay = new AbortController();
-    if (!hasFailed) await sleep(clock, pollMs, pollDelay.signal).catch(() => {}); // ends early if a call fails
-    if (hasFailed) await sleep(clock, recheckDelays.nextMs(), closing.signal);
-    else recheckDelays.reset();
-  };
-  void (async () => {
-    while (!closing.signal.aborted) {
-      await checkHealth();
-      await waitForNextCheck();
-    }
-  })().catch(() => {}); // only `close` ends the loop, by the sleep's signal
+  }
 
-  return {
-    get error() {
-      return health.error;
-    },
-    check: () => {
-      if (health.error) throw health.error;
-    },
-    firstCheck: firstCheck.promise,
-    track: (call) =>
-      call.catch((error: unknown) => {
-        hasFailed = true;
-        pollDelay.abort();
-        throw error;
-      }),
-    close: () => {
-      closing.abort();
-      pollDelay.abort();
-    },
-  };
+  async #waitForNextCheck(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#closing;
+    if (this.#health.error) return sleep(clock, retryMs, signal);
+    this.#pollDelay = new AbortController();
+    if (!this.#hasFailed) await sleep(clock, pollMs, this.#pollDelay.signal).catch(() => {}); // ends early if a call fails
+    if (this.#hasFailed) await sleep(clock, this.#recheckDelays.nextMs(), signal);
+    else this.#recheckDelays.reset();
+  }
 }
 
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
