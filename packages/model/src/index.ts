@@ -33,7 +33,8 @@ export {
   watchEventMessage,
   watchFrame,
 } from './codec/protobuf.ts';
-export { encodeMessage, messageParts } from './codec/protobuf-message.ts';
+export { encodeMessage } from './codec/protobuf-encoder.ts';
+export { messageParts } from './codec/protobuf-parts.ts';
 export { delimited, encodeWith, writeNested, writeTag, varint, type ProtobufWriter } from './codec/protobuf-wire.ts';
 export { parseYaml, YamlTooLargeError } from './codec/yaml.ts';
 export { type Place, type TextPlaces, textPlaces } from './codec/text-places.ts';

@@ -3,7 +3,8 @@ import { objectMeta, typeMeta } from '../schema/common.ts';
 import { any, boolean, field, int32, list, microTime, object, string, stringMap, time } from '../schema/schema.ts';
 import { MalformedTextError } from '../json/json.ts';
 import { encodeProtobuf, parseProtobuf, watchFrame } from './protobuf.ts';
-import { decodeMessage, encodeMessage } from './protobuf-message.ts';
+import { decodeMessage } from './protobuf-decoder.ts';
+import { encodeMessage } from './protobuf-encoder.ts';
 
 const part = object({ size: field(1, int32, ''), name: field(2, string, '') });
 const schema = object(

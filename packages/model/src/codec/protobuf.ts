@@ -2,7 +2,8 @@ import { errorMessage } from '@cluster-apiserver/base';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { MalformedTextError, type Parsed } from '../json/json.ts';
 import { clientBounds, TooManyValuesError } from '../json/json-scan.ts';
-import { decodeMessage, encodeMessage } from './protobuf-message.ts';
+import { decodeMessage } from './protobuf-decoder.ts';
+import { encodeMessage } from './protobuf-encoder.ts';
 import { delimited, encodeWith, writeNested, readMessage, readNested, requireType, writeTag } from './protobuf-wire.ts';
 
 /**

@@ -1,6 +1,7 @@
 /** Every type, alone, in a list and in a map, in every form in which objects are sent and stored. */
 import { describe, expect, test } from '@jest/globals';
-import { decodeMessage, encodeMessage } from '../codec/protobuf-message.ts';
+import { decodeMessage } from '../codec/protobuf-decoder.ts';
+import { encodeMessage } from '../codec/protobuf-encoder.ts';
 import { decodeStored, encodeStored } from '../codec/stored-form.ts';
 import { parseYaml } from '../codec/yaml.ts';
 import { formatYaml } from '../codec/yaml-format.ts';

@@ -1,0 +1,206 @@
+/** Protobuf messages as objects, by the numbers of their schema's fields. The opposite of `protobuf-encoder.ts`. */
+import { setOwn, unreachable } from '@cluster-apiserver/base';
+import { parseJson } from '../json/json.ts';
+import { isObjectOrRawNumber } from '../json/json-object.ts';
+import { type JsonBounds, scanJson, storedBounds, TooManyValuesError } from '../json/json-scan.ts';
+import { type Integer, rawNumber } from '../json/raw-number.ts';
+import { zero } from '../schema/decode.ts';
+import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import { delimited, type Reader, type ReadField, readMessage, readNested, requireType, varint, WireError } from './protobuf-wire.ts';
+
+/** Throws WireError, or an error of the reader, if the bytes are no message of this schema. */
+export function decodeMessage(
+  schema: ObjectSchema,
+  message: Uint8Array,
+  bounds = storedBounds,
+): Record<string, unknown> {
+  const value: Record<string, unknown> = {};
+  readMessage(message, fieldsInto(value, schema, { left: bounds.valuesMax, bounds }));
+  return value;
+}
+
+/** How many values may still be read. */
+interface Budget {
+  left: number;
+  readonly bounds: JsonBounds;
+}
+
+function spend(budget: Budget, values: number): void {
+  budget.left -= values;
+  if (budget.left < 0) throw new TooManyValuesError(budget.bounds.valuesMax);
+}
+
+const byNumbers = new WeakMap<ObjectSchema, ReadonlyMap<number, Field>>();
+
+function byNumber(schema: ObjectSchema): ReadonlyMap<number, Field> {
+  let fields = byNumbers.get(schema);
+  if (!fields) {
+    fields = new Map([...schema.fields.values()].flatMap((field) => (field.number ? [[field.number, field]] : [])));
+    byNumbers.set(schema, fields);
+  }
+  return fields;
+}
+
+/** A repeated field appends to lists and maps, is merged into objects, and otherwise replaces the value. */
+function fieldsInto(value: Record<string, unknown>, schema: ObjectSchema, budget: Budget): ReadField {
+  const fields = byNumber(schema);
+  return (number, type, reader) => {
+    const field = fields.get(number);
+    if (!field) {
+      const { embedded } = schema;
+      if (number !== embedded?.number) return false;
+      requireType(type, delimited, 'embedded fields');
+      readNested(reader, fieldsInto(value, embedded.schema, budget));
+      return true;
+    }
+    spend(budget, 1);
+    const { name, schema: held } = field;
+    requireType(type, wireType(held), name);
+    if (held.type === 'list') listIn(value, name).push(readValue(reader, held.items, name, budget));
+    else if (held.type === 'map') readEntry(reader, held, objectIn(value, name), budget);
+    else if (held.type === 'object') readNested(reader, fieldsInto(objectIn(value, name), held, budget));
+    else value[name] = readValue(reader, held, name, budget);
+    return true;
+  };
+}
+
+/** The list that this message has already, or a new one. */
+function listIn(value: Record<string, unknown>, name: string): unknown[] {
+  const known = value[name];
+  if (Array.isArray(known)) return known;
+  const list: unknown[] = [];
+  value[name] = list;
+  return list;
+}
+
+function objectIn(value: Record<string, unknown>, name: string): Record<string, unknown> {
+  const known = value[name];
+  if (isObjectOrRawNumber(known)) return known;
+  const object: Record<string, unknown> = {};
+  value[name] = object;
+  return object;
+}
+
+function wireType(schema: Schema): typeof varint | typeof delimited {
+  if (schema.type === 'list') return wireType(schema.items);
+  return schema.type === 'boolean' || schema.type === 'int32' || schema.type === 'int64' ? varint : delimited;
+}
+
+function readEntry(reader: Reader, { values }: MapSchema, map: Record<string, unknown>, budget: Budget): void {
+  let key = '';
+  let value = zero(values);
+  readNested(reader, (number, type) => {
+    if (number > 2) return false;
+    requireType(type, number === 1 ? delimited : mapValueType(values), 'the entry of a map');
+    if (number === 1) key = reader.string();
+    else value = readMapValue(reader, values, budget);
+    return true;
+  });
+  setOwn(map, key, value);
+}
+
+const mapValueType = (values: Schema): ReturnType<typeof wireType> =>
+  values.type === 'list' || values.type === 'map' ? delimited : wireType(values);
+
+/** The opposite of `writeMapValue`. */
+function readMapValue(reader: Reader, schema: Schema, budget: Budget): unknown {
+  if (schema.type === 'list') return readItems(reader, schema, budget);
+  if (schema.type !== 'map') return readValue(reader, schema, 'the entry of a map', budget);
+  const map: Record<string, unknown> = {};
+  readNested(reader, (number, type) => {
+    if (number !== 1) return false;
+    requireType(type, delimited, 'the map of a map');
+    spend(budget, 1);
+    readEntry(reader, schema, map, budget);
+    return true;
+  });
+  return map;
+}
+
+/** The items of a list inside of a map. */
+function readItems(reader: Reader, { items }: ListSchema, budget: Budget): unknown[] {
+  const list: unknown[] = [];
+  readNested(reader, (number, type) => {
+    if (number !== 1) return false;
+    requireType(type, wireType(items), 'the list of a map');
+    spend(budget, 1);
+    list.push(readValue(reader, items, 'the list of a map', budget));
+    return true;
+  });
+  return list;
+}
+
+function readValue(reader: Reader, schema: Schema, name: string, budget: Budget): unknown {
+  switch (schema.type) {
+    case 'string':
+      return reader.string();
+    case 'bytes':
+      return Buffer.from(reader.bytes()).toString('base64');
+    case 'boolean':
+      return reader.bool();
+    case 'int32':
+    case 'int64':
+      return readInteger(reader);
+    case 'time':
+      return readTime(reader, name, () => '');
+    case 'microTime':
+      return readTime(reader, name, (nanos) => `.${String(Math.floor(nanos / 1000)).padStart(6, '0')}`);
+    case 'object': {
+      const value: Record<string, unknown> = {};
+      readNested(reader, fieldsInto(value, schema, budget));
+      return value;
+    }
+    case 'any':
+      return readJson(reader, name, budget);
+    case 'map':
+    case 'list':
+      throw new WireError(`${name} holds what has no place in protobuf`);
+    default:
+      return unreachable(schema);
+  }
+}
+
+/** A double where it is exact. */
+function readInteger(reader: Reader): Integer {
+  const long = reader.int64();
+  const rounded = toDouble(long);
+  if (Number.isSafeInteger(rounded)) return rounded;
+  return rawNumber(String((BigInt(long.high) << 32n) + BigInt(long.low >>> 0)));
+}
+
+const toDouble = ({ high, low }: ReturnType<Reader['int64']>): number => high * 2 ** 32 + (low >>> 0);
+
+/** The first second of year 0 and the last of year 9999, the range of RFC 3339. */
+const secondsRange = [-62_167_219_200, 253_402_300_799] as const;
+
+function readTime(reader: Reader, name: string, fraction: (nanos: number) => string): string | null {
+  let set = false;
+  let [seconds, nanos] = [0, 0];
+  readNested(reader, (number, type) => {
+    if (number > 2) return false;
+    requireType(type, varint, name);
+    set = true;
+    if (number === 1) seconds = toDouble(reader.int64());
+    else nanos = reader.int32();
+    return true;
+  });
+  if (!set) return null;
+  const [first, last] = secondsRange;
+  if (seconds < first || seconds > last || nanos < 0 || nanos > 999_999_999) throw new WireError(`${name} is no time`);
+  return `${new Date(seconds * 1000).toISOString().slice(0, 19)}${fraction(nanos)}Z`;
+}
+
+/** JSON inside a message of its own. */
+function readJson(reader: Reader, name: string, budget: Budget): unknown {
+  let text = '';
+  readNested(reader, (number, type) => {
+    if (number !== 1) return false;
+    requireType(type, delimited, name);
+    text = reader.string();
+    return true;
+  });
+  if (text === '') return null;
+  const scan = scanJson(text, { ...budget.bounds, valuesMax: budget.left });
+  spend(budget, scan.values);
+  return parseJson(text, () => scan).value;
+}
