@@ -33,16 +33,12 @@ import {
   settingsFrame,
 } from './frames.ts';
 import { CoalescingWriter } from './coalescing-writer.ts';
-import { clearTableUpdate, HeaderDecoder, tableBytesMax } from './header-block.ts';
+import { goAwayReason, numberAt, unpadded } from './frame-payload.ts';
+import { clearTableUpdate, tableBytesMax } from './header-block.ts';
+import { HeaderReader, type ReceivedHeaders } from './header-reader.ts';
 import { Keepalive } from './keepalive.ts';
 import { NativeStream, type StreamOwner } from './native-stream.ts';
 import { ReceiveWindow } from './receive-window.ts';
-
-/** Response headers have a few hundred bytes. */
-const headerBytesMax = 64 * 1024;
-
-/** How much of a peer's reason to close is reported. */
-const goAwayTextMax = 200;
 
 export interface ConnectOptions {
   readonly dial: Dial;
@@ -71,7 +67,7 @@ class NativeConnection implements Connection, StreamOwner {
   readonly #clock: Clock;
   readonly #socket: Socket;
   readonly #writer: CoalescingWriter;
-  readonly #headerDecoder = new HeaderDecoder();
+  readonly #headerReader = new HeaderReader();
   readonly #frameReader = createFrameReader();
   /** Open streams by their ID. */
   readonly #streams = new Map<number, NativeStream>();
@@ -95,8 +91,6 @@ class NativeConnection implements Connection, StreamOwner {
   #peerInitialWindow = initialWindowBytes;
   #sendWindow = initialWindowBytes;
   readonly #receiveWindow = new ReceiveWindow(connectionWindowBytes);
-  /** A header block that continues in further frames; no other frame may come in between. */
-  #unfinished: { readonly id: number; readonly last: boolean; readonly pieces: Buffer[]; bytes: number } | undefined;
   #cancelConnectTimer: () => void;
   readonly #pings: Keepalive;
 
@@ -248,15 +242,14 @@ class NativeConnection implements Connection, StreamOwner {
     if (!this.#hasReceivedSettings && type !== frameTypes.settings)
       throw new Http2ProtocolError('its first frame is not SETTINGS');
     this.#hasReceivedSettings = true;
-    if (this.#unfinished && (type !== frameTypes.continuation || id !== this.#unfinished.id))
-      throw new Http2ProtocolError('a header block without its continuation');
+    this.#headerReader.requireContinuation(type, id);
     switch (type) {
       case frameTypes.data:
         return this.#handleData(id, frameFlags, held, at, end);
       case frameTypes.headers:
         return this.#handleHeaders(id, frameFlags, unpadded(held, at, end, frameFlags));
       case frameTypes.continuation:
-        return this.#handleContinuation(frameFlags, held.subarray(at, end));
+        return this.#receiveHeaders(this.#headerReader.continue(frameFlags, held.subarray(at, end)));
       case frameTypes.resetStream:
         return this.#handleReset(id, numberAt(held, at, end));
       case frameTypes.settings:
@@ -289,28 +282,13 @@ class NativeConnection implements Connection, StreamOwner {
   #handleHeaders(id: number, frameFlags: number, block: Buffer): void {
     this.#stream(id);
     const fragment = (frameFlags & flags.priority) === 0 ? block : block.subarray(5);
-    const last = (frameFlags & flags.endStream) !== 0;
-    if ((frameFlags & flags.endHeaders) !== 0) return this.#endHeaders(id, last, fragment);
-    this.#unfinished = { id, last, pieces: [Buffer.from(fragment)], bytes: fragment.length };
+    this.#receiveHeaders(this.#headerReader.begin(id, frameFlags, fragment));
   }
 
-  #handleContinuation(frameFlags: number, fragment: Buffer): void {
-    const header = this.#unfinished;
-    if (!header) throw new Http2ProtocolError('a continuation without a header block');
-    header.pieces.push(Buffer.from(fragment));
-    // Frames count with their head, because there could be any id of empty ones.
-    header.bytes += fragment.length + headBytes;
-    if (header.bytes > headerBytesMax) throw new Http2ProtocolError(`a header of more than ${headerBytesMax} bytes`);
-    if ((frameFlags & flags.endHeaders) === 0) return;
-    this.#unfinished = undefined;
-    this.#endHeaders(header.id, header.last, Buffer.concat(header.pieces));
-  }
-
-  #endHeaders(id: number, last: boolean, block: Buffer): void {
+  #receiveHeaders(received: ReceivedHeaders | undefined): void {
+    if (!received) return;
     this.#pings.noteActivity();
-    // Decoded even if the stream has ended, because later header blocks may refer to it.
-    const headers = this.#headerDecoder.decode(block);
-    this.#stream(id)?.receiveHeaders(headers, last);
+    this.#stream(received.id)?.receiveHeaders(received.headers, received.last);
   }
 
   #handleReset(id: number, code: number): void {
@@ -381,23 +359,4 @@ class NativeConnection implements Connection, StreamOwner {
     for (const stream of this.#unopened) stream.end('unsent', cause);
     for (const stream of [...this.#streams.values()]) stream.end('lost', cause);
   }
-}
-
-/** The code and the text of a GOAWAY, such as code 11 with `too_many_pings`. Empty for an orderly shutdown. */
-function goAwayReason(held: Buffer, at: number, end: number): string {
-  if (end - at < 4 || held.readUInt32BE(at) === 0) return '';
-  const text = held.toString('latin1', at + 4, Math.min(end, at + 4 + goAwayTextMax));
-  return ` with code ${held.readUInt32BE(at)}${text === '' ? '' : ` and ${JSON.stringify(text)}`}`;
-}
-
-function unpadded(held: Buffer, at: number, end: number, frameFlags: number): Buffer {
-  if ((frameFlags & flags.padded) === 0) return held.subarray(at, end);
-  const padding = held[at] ?? 0;
-  if (at + 1 + padding > end) throw new Http2ProtocolError('more padding than payload');
-  return held.subarray(at + 1, end - padding);
-}
-
-function numberAt(held: Buffer, at: number, end: number): number {
-  if (end - at < 4) throw new Http2ProtocolError('a payload that is too short');
-  return held.readUInt32BE(at);
 }
