@@ -3,6 +3,7 @@ import { bytesOf, encodeStored, type KubeObject } from '@cluster-apiserver/model
 import { revision } from '@cluster-apiserver/storage';
 import { robotKind } from '../test/robot-kind.ts';
 import { readStored } from './stored-object.ts';
+import { isInternalized } from '@cluster-apiserver/testkit/garbage';
 
 const metadata = { name: 'marvin', namespace: 'ship', uid: '5f0c3a52-0000-4000-8000-000000000000' };
 
@@ -27,4 +28,14 @@ test('an own write at another place is refused like its bytes', () => {
   const value = bytesOf(encodeStored(object));
   const stored = { key: '/registry/robots/ship/zaphod', value, revision: revision(7), stale: false, source: object };
   expect(() => readStored(robotKind, stored, 'ship/zaphod')).toThrow();
+});
+
+test.each([false, true])('label values are not in the string table of V8, written by this replica: %s', (isOwn) => {
+  const own = { kind: 'Robot', apiVersion: 'v1', metadata: { ...metadata, labels: { number: '12345' } } };
+  const value = bytesOf(encodeStored(own));
+  const stored = { key: '/registry/robots/ship/marvin', value, revision: revision(7), stale: false };
+  const source: unknown = JSON.parse(value.toString());
+  const { labels } = readStored(robotKind, isOwn ? { ...stored, source: source as KubeObject } : stored, 'ship/marvin');
+  expect(labels).toEqual({ number: '12345' });
+  expect(isInternalized(labels?.['number'] ?? '')).toBe(false);
 });

@@ -33,3 +33,10 @@ function oldSpaceBytes(): number {
   const space = v8.getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space');
   return space?.space_used_size ?? 0;
 }
+
+/** Whether a string is in V8's table of internalized strings, which each full collection walks. */
+export function isInternalized(text: string): boolean {
+  v8.setFlagsFromString('--allow-natives-syntax');
+  const ask: (text: string) => boolean = vm.runInThisContext('(text) => %IsInternalizedString(text)');
+  return ask(text);
+}
