@@ -14,7 +14,14 @@ import type { ProgressRequester } from './progress.ts';
 import { EtcdFault } from './transport.ts';
 import type { EntryReader } from './values.ts';
 import type { KeyValue } from './wire/key-value.ts';
-import { decodeWatchMessage, encodeWatchCreate, type WatchEvent, type WatchMessage, watchPath } from './wire/watch.ts';
+import {
+  decodeWatchMessage,
+  encodeWatchCreate,
+  eventsOfMessage,
+  type WatchEvent,
+  type WatchMessage,
+  watchPath,
+} from './wire/watch.ts';
 
 export interface EtcdWatchOptions {
   readonly prefix: string;
@@ -148,13 +155,14 @@ class MemberWatch {
         if (message.canceled)
           throw new EtcdFault('refused', refusedCode, `the watch was refused: ${message.cancelReason}`);
         history.noteRevision(header.revision);
-        const sets = message.events.length > 0 ? groupByRevision(message, readTo) : progressSets(message, readTo);
-        for (const set of sets) {
+        let last: WatchEvent | undefined;
+        // Decoded no further ahead than the queue permits: a message has up to thousands of events.
+        for (const set of message.size > 0 ? groupByRevision(message, readTo) : progressSets(message, readTo)) {
           readTo = set.revision;
+          last = set.events.at(-1);
           const full = changes.push(readChanges(read, set, withPrevious));
           if (full) await full;
         }
-        const last = message.events.at(-1);
         if (last && !last.deleted) history.noteValue(last.current);
       }
       changes.end();
@@ -175,17 +183,19 @@ interface EventSet {
 }
 
 /** Groups the events of a message by revision. etcd sends all events of one revision in one message. */
-function groupByRevision(message: WatchMessage, delivered: Revision): readonly EventSet[] {
-  const sets: { revision: Revision; events: WatchEvent[] }[] = [];
-  for (const event of message.events) {
+function* groupByRevision(message: WatchMessage, delivered: Revision): Generator<EventSet> {
+  let set: { readonly revision: Revision; readonly events: WatchEvent[] } | undefined;
+  for (const event of eventsOfMessage(message)) {
     const at = revision(event.current.modRevision);
     if (at <= delivered) continue;
-    const last = sets.at(-1);
-    invariant(!last || at >= last.revision, `event ${at} came after ${last?.revision}: etcd's order is broken`);
-    if (last?.revision === at) last.events.push(event);
-    else sets.push({ revision: at, events: [event] });
+    invariant(!set || at >= set.revision, `event ${at} came after ${set?.revision}: etcd's order is broken`);
+    if (set?.revision === at) set.events.push(event);
+    else {
+      if (set) yield set;
+      set = { revision: at, events: [event] };
+    }
   }
-  return sets;
+  if (set) yield set;
 }
 
 function progressSets(message: WatchMessage, delivered: Revision): readonly EventSet[] {

@@ -3,7 +3,14 @@ import { HistoryReplacedError, StorageUnavailableError } from '../errors.ts';
 import type { EtcdClient, MemberConnection } from './client.ts';
 import type { EtcdCall } from './retrying-call.ts';
 import { EtcdFault } from './transport.ts';
-import { decodeWatchMessage, encodeWatchCreate, type WatchEvent, type WatchRequest, watchPath } from './wire/watch.ts';
+import {
+  decodeWatchMessage,
+  encodeWatchCreate,
+  eventsOfMessage,
+  type WatchEvent,
+  type WatchRequest,
+  watchPath,
+} from './wire/watch.ts';
 
 /** Past events arrive at once. A member that delivers none within this fraction of an election timeout is given up. */
 const attemptPerElectionTimeout = 0.45;
@@ -56,8 +63,8 @@ export async function findEvent(
           );
         if (message.compactRevision > 0) startRevision = message.compactRevision;
         if (message.canceled) break;
-        const found = message.events.find((event) => event.current.modRevision > after && accepts(event));
-        if (found) return found;
+        for (const event of eventsOfMessage(message))
+          if (event.current.modRevision > after && accepts(event)) return event;
       }
     } catch (fault) {
       if (!(fault instanceof EtcdFault)) throw fault;

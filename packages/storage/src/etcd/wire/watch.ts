@@ -3,6 +3,7 @@ import {
   encodeMessage,
   readNested,
   type Reader,
+  readerOf,
   readFields,
   readInt64,
   writeBytes,
@@ -32,6 +33,7 @@ export interface WatchEvent {
   readonly previous: KeyValue | undefined;
 }
 
+/** A message with up to thousands of events, which are decoded one by one. */
 export interface WatchMessage {
   readonly header: ResponseHeader;
   readonly created: boolean;
@@ -39,8 +41,12 @@ export interface WatchMessage {
   /** Not 0 if the watch was cancelled because it started before this revision. */
   readonly compactRevision: number;
   readonly cancelReason: string;
-  readonly events: readonly WatchEvent[];
+  /** The number of events in this message. */
+  readonly size: number;
+  readonly message: Buffer;
 }
+
+const eventsField = 11;
 
 /** Requests periodic progress notifications too. The events of one revision stay in one message. */
 export const encodeWatchCreate = (request: WatchRequest): Uint8Array =>
@@ -62,18 +68,29 @@ export function decodeWatchMessage(message: Buffer): WatchMessage {
   let canceled = false;
   let compactRevision = 0;
   let cancelReason = '';
-  const events: WatchEvent[] = [];
+  let size = 0;
   decodeMessage(message, (field, reader) => {
     if (field === 1) header = readHeader(reader);
     else if (field === 3) created = reader.bool();
     else if (field === 4) canceled = reader.bool();
     else if (field === 5) compactRevision = readInt64(reader);
     else if (field === 6) cancelReason = reader.string();
-    else if (field === 11) events.push(readNested(reader, readEvent));
-    else return false;
+    else {
+      if (field === eventsField) size++;
+      return false;
+    }
     return true;
   });
-  return { header, created, canceled, compactRevision, cancelReason, events };
+  return { header, created, canceled, compactRevision, cancelReason, size, message };
+}
+
+export function* eventsOfMessage({ message }: WatchMessage): Generator<WatchEvent> {
+  const reader = readerOf(message);
+  while (reader.pos < message.length) {
+    const tag = reader.uint32();
+    if (tag >>> 3 === eventsField) yield readNested(reader, readEvent);
+    else reader.skipType(tag & 7);
+  }
 }
 
 function readEvent(reader: Reader, end: number): WatchEvent {
