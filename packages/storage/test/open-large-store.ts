@@ -18,7 +18,10 @@ export interface LargeStore {
   readonly store: Store;
 }
 
-/** The store of benches: an etcd of one member with much space, a client, and no encryption. */
+/**
+ * The store of benches: an etcd of one member with much space, and a client. It does not encrypt, so that benches measure
+ * the watch cache and etcd; what encryption costs is compared in docs/performance.md.
+ */
 export async function openLargeStore(cleanup: CleanupStack): Promise<LargeStore> {
   const { endpoints, stop } = await startEtcd({ flags: ['--quota-backend-bytes', String(quotaBytes)] });
   cleanup.defer('etcd', stop);
