@@ -1,7 +1,11 @@
-import { type KubeObject, sameJson } from '@cluster-apiserver/model';
+import { type KubeObject, publicationOf, sameJson } from '@cluster-apiserver/model';
 
 /** The group of admission policies and webhooks. */
 export const admissionRegistration = { group: 'admissionregistration.k8s.io', version: 'v1' };
+
+/** The published schema of a part of these kinds. */
+export const publicationOfPart = (kind: string, description: string, required: readonly string[] = []) =>
+  publicationOf({ ...admissionRegistration, kind }, description, required);
 
 /** The shared part of their declarations. */
 export const admissionKind = {

@@ -5,13 +5,12 @@ import {
   int32,
   invalidValue,
   object,
-  publicationOf,
   required,
   string,
   subdomainNames,
   type ValueOf,
 } from '@cluster-apiserver/model';
-import { admissionRegistration } from './admission-registration.ts';
+import { publicationOfPart } from './admission-registration.ts';
 
 const serviceReference = object(
   {
@@ -21,11 +20,10 @@ const serviceReference = object(
     port: field(4, int32, 'Port of the service. Defaults to 443.', 'given'),
   },
   {
-    publication: publicationOf(
-      { ...admissionRegistration, kind: 'ServiceReference' },
-      'A service that webhook requests are sent to.',
-      ['namespace', 'name'],
-    ),
+    publication: publicationOfPart('ServiceReference', 'A service that webhook requests are sent to.', [
+      'namespace',
+      'name',
+    ]),
   },
 );
 
@@ -42,7 +40,7 @@ export const clientConfig = object(
     ),
   },
   {
-    publication: publicationOf({ ...admissionRegistration, kind: 'WebhookClientConfig' }, 'How to call a webhook.'),
+    publication: publicationOfPart('WebhookClientConfig', 'How to call a webhook.'),
   },
 );
 

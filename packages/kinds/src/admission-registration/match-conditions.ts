@@ -7,14 +7,13 @@ import {
   invalidValue,
   list,
   object,
-  publicationOf,
   qualifiedName,
   required,
   string,
   tooMany,
   type ValueOf,
 } from '@cluster-apiserver/model';
-import { admissionRegistration } from './admission-registration.ts';
+import { publicationOfPart } from './admission-registration.ts';
 import type { ExpressionChecker } from './expressions.ts';
 
 const matchCondition = object(
@@ -28,11 +27,7 @@ const matchCondition = object(
     ),
   },
   {
-    publication: publicationOf(
-      { ...admissionRegistration, kind: 'MatchCondition' },
-      'A condition that a request must meet.',
-      ['name', 'expression'],
-    ),
+    publication: publicationOfPart('MatchCondition', 'A condition that a request must meet.', ['name', 'expression']),
   },
 );
 

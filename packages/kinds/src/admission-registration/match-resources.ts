@@ -8,14 +8,13 @@ import {
   list,
   notSupported,
   object,
-  publicationOf,
   required,
   string,
   withNumber,
   type FieldValues,
   type ValueOf,
 } from '@cluster-apiserver/model';
-import { admissionRegistration } from './admission-registration.ts';
+import { publicationOfPart } from './admission-registration.ts';
 import { addNamedRuleErrors, namedRuleWithOperations, withScopes } from './rules.ts';
 
 export const selectorFields = {
@@ -55,8 +54,8 @@ export const matchResourcesSchema = object(
   },
   {
     atomic: true,
-    publication: publicationOf(
-      { ...admissionRegistration, kind: 'MatchResources' },
+    publication: publicationOfPart(
+      'MatchResources',
       'Selects requests by their resource, namespace and object. All of its members must match.',
     ),
   },

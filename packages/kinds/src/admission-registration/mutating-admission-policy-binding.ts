@@ -1,11 +1,11 @@
-import { defineKind, field, object, publicationOf, type ObjectOf } from '@cluster-apiserver/model';
-import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
+import { defineKind, field, object, type ObjectOf } from '@cluster-apiserver/model';
+import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
 import { bindingColumns, bindingErrors, bindingFields, withBindingDefaults } from './binding.ts';
 import { mutatedOperationErrors } from './mutated-operations.ts';
 
 const specSchema = object(bindingFields, {
-  publication: publicationOf(
-    { ...admissionRegistration, kind: 'MutatingAdmissionPolicyBindingSpec' },
+  publication: publicationOfPart(
+    'MutatingAdmissionPolicyBindingSpec',
     'The bound policy, the requests it applies to and its parameters.',
   ),
 });

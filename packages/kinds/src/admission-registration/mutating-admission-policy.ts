@@ -10,23 +10,19 @@ import {
   nameColumn,
   notSupported,
   object,
-  publicationOf,
   required,
   string,
   withNumber,
   type ObjectOf,
   type ValueOf,
 } from '@cluster-apiserver/model';
-import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
+import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
 import { failurePolicy } from './failure-policy.ts';
 import { matchConditionsField } from './match-conditions.ts';
 import { mutatedOperationErrors } from './mutated-operations.ts';
 import { addPolicyErrors, addVariableErrors, paramKindColumn, policyFields, withPolicyDefaults } from './policy.ts';
 import { reinvocationPolicyErrors } from './reinvocation-policy.ts';
-
-const publication = (kind: string, description: string, requiredFields: readonly string[] = []) =>
-  publicationOf({ ...admissionRegistration, kind }, description, requiredFields);
 
 const applyConfiguration = object(
   {
@@ -37,13 +33,13 @@ const applyConfiguration = object(
     ),
   },
   {
-    publication: publication('ApplyConfiguration', 'Changes an object by an apply configuration.'),
+    publication: publicationOfPart('ApplyConfiguration', 'Changes an object by an apply configuration.'),
   },
 );
 
 const jsonPatch = object(
   { expression: field(1, string, 'CEL expression of a list of JSONPatch operations.') },
-  { publication: publication('JSONPatch', 'Changes an object by a JSON patch.') },
+  { publication: publicationOfPart('JSONPatch', 'Changes an object by a JSON patch.') },
 );
 
 const mutationSchema = object(
@@ -53,7 +49,7 @@ const mutationSchema = object(
     jsonPatch: field(4, jsonPatch, 'The change, if patchType is JSONPatch.'),
   },
   {
-    publication: publication('Mutation', 'A change of the object of a request.', ['patchType']),
+    publication: publicationOfPart('Mutation', 'A change of the object of a request.', ['patchType']),
   },
 );
 
@@ -74,7 +70,10 @@ const specSchema = object(
     ),
   },
   {
-    publication: publication('MutatingAdmissionPolicySpec', 'Mutations of a policy and the requests they apply to.'),
+    publication: publicationOfPart(
+      'MutatingAdmissionPolicySpec',
+      'Mutations of a policy and the requests they apply to.',
+    ),
   },
 );
 

@@ -3,13 +3,12 @@ import {
   field,
   list,
   object,
-  publicationOf,
   string,
   withNumber,
   type ObjectOf,
   type ValueOf,
 } from '@cluster-apiserver/model';
-import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
+import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
 import { reinvocationPolicyErrors } from './reinvocation-policy.ts';
 import {
   matchConditionsField,
@@ -33,8 +32,8 @@ const webhookSchema = object(
     matchConditions: withNumber(12, matchConditionsField),
   },
   {
-    publication: publicationOf(
-      { ...admissionRegistration, kind: 'MutatingWebhook' },
+    publication: publicationOfPart(
+      'MutatingWebhook',
       'A webhook that accepts or rejects requests and may change their objects.',
       webhookRequired,
     ),

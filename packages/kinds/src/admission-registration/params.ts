@@ -9,13 +9,12 @@ import {
   notSupported,
   object,
   pathSegment,
-  publicationOf,
   required,
   string,
   subdomainNames,
   type ValueOf,
 } from '@cluster-apiserver/model';
-import { admissionRegistration } from './admission-registration.ts';
+import { publicationOfPart } from './admission-registration.ts';
 
 export const paramKindSchema = object(
   {
@@ -24,10 +23,7 @@ export const paramKindSchema = object(
   },
   {
     atomic: true,
-    publication: publicationOf(
-      { ...admissionRegistration, kind: 'ParamKind' },
-      'The kind of the objects that hold the parameters of a policy.',
-    ),
+    publication: publicationOfPart('ParamKind', 'The kind of the objects that hold the parameters of a policy.'),
   },
 );
 
@@ -56,10 +52,7 @@ export const paramRefSchema = object(
   },
   {
     atomic: true,
-    publication: publicationOf(
-      { ...admissionRegistration, kind: 'ParamRef' },
-      'Names the objects that hold the parameters of a policy.',
-    ),
+    publication: publicationOfPart('ParamRef', 'Names the objects that hold the parameters of a policy.'),
   },
 );
 

@@ -9,13 +9,12 @@ import {
   type KubeObject,
   list,
   object,
-  publicationOf,
   required,
   string,
   type ValueOf,
   type FieldValues,
 } from '@cluster-apiserver/model';
-import { admissionRegistration } from './admission-registration.ts';
+import { publicationOfPart } from './admission-registration.ts';
 import type { ExpressionChecker } from './expressions.ts';
 import { failurePolicyErrors } from './failure-policy.ts';
 import { addMatchConditionErrors, type MatchCondition } from './match-conditions.ts';
@@ -34,11 +33,10 @@ const variable = object(
   },
   {
     atomic: true,
-    publication: publicationOf(
-      { ...admissionRegistration, kind: 'Variable' },
-      'A variable that expressions of a policy can use.',
-      ['name', 'expression'],
-    ),
+    publication: publicationOfPart('Variable', 'A variable that expressions of a policy can use.', [
+      'name',
+      'expression',
+    ]),
   },
 );
 

@@ -7,12 +7,11 @@ import {
   list,
   notSupported,
   object,
-  publicationOf,
   required,
   string,
   type ObjectOf,
 } from '@cluster-apiserver/model';
-import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
+import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
 import { bindingColumns, bindingErrors, bindingFields, withBindingDefaults } from './binding.ts';
 
 const specSchema = object(
@@ -25,8 +24,8 @@ const specSchema = object(
     ),
   },
   {
-    publication: publicationOf(
-      { ...admissionRegistration, kind: 'ValidatingAdmissionPolicyBindingSpec' },
+    publication: publicationOfPart(
+      'ValidatingAdmissionPolicyBindingSpec',
       'The bound policy, the requests it applies to and its parameters.',
     ),
   },

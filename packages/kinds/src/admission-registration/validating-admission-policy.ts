@@ -12,7 +12,6 @@ import {
   nameColumn,
   notSupported,
   object,
-  publicationOf,
   qualifiedName,
   required,
   sharedPublication,
@@ -23,14 +22,11 @@ import {
   withNumber,
   type ValueOf,
 } from '@cluster-apiserver/model';
-import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
+import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
 import { failurePolicy } from './failure-policy.ts';
 import { matchConditionsField } from './match-conditions.ts';
 import { addPolicyErrors, addVariableErrors, paramKindColumn, policyFields, withPolicyDefaults } from './policy.ts';
-
-const publication = (kind: string, description: string, requiredFields: readonly string[] = []) =>
-  publicationOf({ ...admissionRegistration, kind }, description, requiredFields);
 
 const validationSchema = object(
   {
@@ -54,7 +50,7 @@ const validationSchema = object(
     ),
   },
   {
-    publication: publication('Validation', 'A rule that requests must meet.', ['expression']),
+    publication: publicationOfPart('Validation', 'A rule that requests must meet.', ['expression']),
   },
 );
 
@@ -66,7 +62,7 @@ const auditAnnotation = object(
     valueExpression: field(2, string, 'CEL expression of the value; null means no annotation.', 'always'),
   },
   {
-    publication: publication('AuditAnnotation', 'An annotation of the audit events of matching requests.', [
+    publication: publicationOfPart('AuditAnnotation', 'An annotation of the audit events of matching requests.', [
       'key',
       'valueExpression',
     ]),
@@ -90,7 +86,10 @@ const specSchema = object(
     variables: withNumber(7, policyFields.variables),
   },
   {
-    publication: publication('ValidatingAdmissionPolicySpec', 'Rules of a policy and the requests they apply to.'),
+    publication: publicationOfPart(
+      'ValidatingAdmissionPolicySpec',
+      'Rules of a policy and the requests they apply to.',
+    ),
   },
 );
 
@@ -100,7 +99,7 @@ const expressionWarning = object(
     warning: field(3, string, 'Result of the type check.', 'always'),
   },
   {
-    publication: publication('ExpressionWarning', 'A warning of the type check about an expression.', [
+    publication: publicationOfPart('ExpressionWarning', 'A warning of the type check about an expression.', [
       'fieldRef',
       'warning',
     ]),
@@ -134,7 +133,7 @@ const statusSchema = object(
           expressionWarnings: field(1, list(expressionWarning, 'atomic'), 'Result of the type check.'),
         },
         {
-          publication: publication('TypeChecking', 'The result of checking the types of all expressions.'),
+          publication: publicationOfPart('TypeChecking', 'The result of checking the types of all expressions.'),
         },
       ),
       'The result of checking the types of all expressions. Present once it was done.',
@@ -142,7 +141,7 @@ const statusSchema = object(
     conditions: field(3, list(condition, { key: 'type' }), 'Aspects of the current state of the policy.'),
   },
   {
-    publication: publication('ValidatingAdmissionPolicyStatus', 'Current state of a policy.'),
+    publication: publicationOfPart('ValidatingAdmissionPolicyStatus', 'Current state of a policy.'),
   },
 );
 

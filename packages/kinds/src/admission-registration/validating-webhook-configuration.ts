@@ -1,14 +1,5 @@
-import {
-  defineKind,
-  field,
-  list,
-  object,
-  publicationOf,
-  withNumber,
-  type ObjectOf,
-  type ValueOf,
-} from '@cluster-apiserver/model';
-import { admissionKind, admissionRegistration, countingChangesOf } from './admission-registration.ts';
+import { defineKind, field, list, object, withNumber, type ObjectOf, type ValueOf } from '@cluster-apiserver/model';
+import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
 import {
   matchConditionsField,
   webhookColumns,
@@ -25,11 +16,7 @@ const webhook = object(
     matchConditions: withNumber(11, matchConditionsField),
   },
   {
-    publication: publicationOf(
-      { ...admissionRegistration, kind: 'ValidatingWebhook' },
-      'A webhook that accepts or rejects requests.',
-      webhookRequired,
-    ),
+    publication: publicationOfPart('ValidatingWebhook', 'A webhook that accepts or rejects requests.', webhookRequired),
   },
 );
 
