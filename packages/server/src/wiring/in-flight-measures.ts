@@ -2,7 +2,7 @@ import type { Clock, CleanupStack } from '@cluster-apiserver/base';
 import type { ServedKind } from '@cluster-apiserver/model';
 import type { ApiRequest, InFlightMeasures, RequestInfo } from '@cluster-apiserver/pipeline';
 import type { Metrics } from '@cluster-apiserver/telemetry';
-import { createRequestLabeler } from './request-labels.ts';
+import { createRequestLabeler, requestLabels } from './request-labels.ts';
 
 /** As in kube-apiserver, the gauge is the maximum of the last second: a scrape would miss shorter peaks. */
 const peakPeriodMs = 1000;
@@ -27,16 +27,7 @@ export function createInFlightMeasures(
   const terminations = metrics.counter<string>({
     name: 'apiserver_request_terminations_total',
     help: 'Requests that the server ended in self-defense.',
-    labels: {
-      verb: 'any', // by the labeler, which bounds them
-      group: 'any',
-      version: 'any',
-      resource: 'any',
-      subresource: 'any',
-      scope: 'any',
-      component: 'any',
-      code: ['429'],
-    },
+    labels: { ...requestLabels, code: ['429'] },
   });
   const labelsOf = createRequestLabeler(kinds);
   const now = { readOnly: 0, mutating: 0 };

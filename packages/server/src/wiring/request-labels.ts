@@ -12,6 +12,17 @@ export interface RequestLabels extends Readonly<Record<string, string>> {
   readonly component: string;
 }
 
+/** Their declaration for metrics. The labeler bounds the values. */
+export const requestLabels = {
+  verb: 'any',
+  group: 'any',
+  version: 'any',
+  resource: 'any',
+  subresource: 'any',
+  scope: 'any',
+  component: 'any',
+} as const;
+
 /** The label for words of clients that name nothing that is served. */
 const otherLabel = 'other';
 

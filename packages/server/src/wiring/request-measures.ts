@@ -2,22 +2,19 @@ import type { Clock } from '@cluster-apiserver/base';
 import type { ServedKind } from '@cluster-apiserver/model';
 import type { MeasuredRequest, Measures, RequestInfo } from '@cluster-apiserver/pipeline';
 import { type Metrics, type Observe, secondsBuckets } from '@cluster-apiserver/telemetry';
-import { documentLabel, createRequestLabeler, type RequestLabels, scopeLabel, verbLabel } from './request-labels.ts';
+import {
+  documentLabel,
+  createRequestLabeler,
+  requestLabels,
+  type RequestLabels,
+  scopeLabel,
+  verbLabel,
+} from './request-labels.ts';
 
 /** Buckets of kube-apiserver. */
 const sliSecondsBuckets = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 const kilobyte = 1000;
 const bytesBuckets = Array.from({ length: 7 }, (_, power) => kilobyte * 10 ** power);
-
-const ofRequests = {
-  verb: 'any',
-  group: 'any',
-  version: 'any',
-  resource: 'any',
-  subresource: 'any',
-  scope: 'any',
-  component: 'any',
-} as const; // the labeler bounds the values
 
 /** The series of requests with the same labels. */
 interface RequestSeries {
@@ -29,27 +26,27 @@ interface RequestSeries {
 }
 
 export function createRequestMeasures(metrics: Metrics, kinds: readonly ServedKind[], clock: Clock): Measures {
-  const total = metrics.counter<keyof typeof ofRequests | 'dry_run' | 'code'>({
+  const total = metrics.counter<keyof typeof requestLabels | 'dry_run' | 'code'>({
     name: 'apiserver_request_total',
     help: 'Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code. A watch counts when it begins.',
-    labels: { ...ofRequests, dry_run: ['', 'All'], code: 'any' },
+    labels: { ...requestLabels, dry_run: ['', 'All'], code: 'any' },
   });
-  const duration = metrics.histogram<keyof typeof ofRequests | 'dry_run'>({
+  const duration = metrics.histogram<keyof typeof requestLabels | 'dry_run'>({
     name: 'apiserver_request_duration_seconds',
     help: 'Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component. Of a watch until its stream begins.',
-    labels: { ...ofRequests, dry_run: ['', 'All'] },
+    labels: { ...requestLabels, dry_run: ['', 'All'] },
     buckets: secondsBuckets,
   });
-  const sliDuration = metrics.histogram<keyof typeof ofRequests>({
+  const sliDuration = metrics.histogram<keyof typeof requestLabels>({
     name: 'apiserver_request_sli_duration_seconds',
     help: 'Response latency distribution (not counting webhook duration) in seconds for each verb, group, version, resource, subresource, scope and component. Of a watch until its stream begins.',
-    labels: ofRequests,
+    labels: requestLabels,
     buckets: sliSecondsBuckets,
   });
-  const responseSizes = metrics.histogram<keyof typeof ofRequests>({
+  const responseSizes = metrics.histogram<keyof typeof requestLabels>({
     name: 'apiserver_response_sizes',
     help: 'Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component. Of GET and LIST.',
-    labels: ofRequests,
+    labels: requestLabels,
     buckets: bytesBuckets,
   });
   const begin = (labels: RequestLabels, dry_run: string): RequestSeries => {
