@@ -15,6 +15,7 @@ import {
   type TokenAuthenticator,
 } from '../src/index.ts';
 import { bringing } from '../test/credentials.ts';
+import { prefixedClaims } from '../test/oidc/prefixed-claims.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 
@@ -34,12 +35,7 @@ const signed = createJwtAuthenticator(
       issuer: { url, audiences: ['cluster'] },
       keys,
       claimRules: [],
-      claimMappings: {
-        username: { from: 'claim', claim: 'sub', prefix: 'p:' },
-        groups: { from: 'claim', claim: 'groups', prefix: 'g:' },
-        uid: undefined,
-        extra: [],
-      },
+      claimMappings: prefixedClaims,
       userRules: [],
     },
   ],

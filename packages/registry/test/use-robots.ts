@@ -80,53 +80,40 @@ export interface Robots {
 }
 
 export function useRobots(): Robots {
-  let nowMs: number;
-  const clock: Clock = { ...systemClock, now: () => nowMs };
-  let memory: Robots['memory'];
   let registry: Registry;
-  let resource: Resource;
   let warnings: string[];
+  const options = {
+    namespace: 'n',
+    dryRun: false,
+    manager: 'm',
+    warn: (text: string): void => void warnings.push(text),
+  };
+  const clock: Clock = { ...systemClock, now: () => robots.nowMs };
   const open = (store: Store): void => {
     registry = openTestRegistry(kind, store, clock);
-    resource = requireValue(registry.resources[0]);
+    robots.resource = requireValue(registry.resources[0]);
   };
-  beforeEach(() => {
-    nowMs = Date.UTC(2026, 0, 1);
-    warnings = [];
-    memory = memoryStore(clock);
-    open(memory);
-  });
-  afterEach(() => registry.cache.close());
-  const options = { namespace: 'n', dryRun: false, manager: 'm', warn: (text: string) => warnings.push(text) };
-  return {
-    get nowMs() {
-      return nowMs;
-    },
-    set nowMs(ms) {
-      nowMs = ms;
-    },
-    get resource() {
-      return resource;
-    },
-    set resource(replacement) {
-      resource = replacement;
-    },
-    get memory() {
-      return memory;
-    },
-    get warnings() {
-      return warnings;
-    },
+  const verbs: Partial<Robots> = {
     options,
-    make: (metadata, fields) => create(resource, robot(metadata, fields), options, call),
-    put: (name, metadata, fields) => update(resource, name, robot({ name, ...metadata }, fields), options, call),
-    read: async (name) => get(resource, { namespace: 'n', name }, undefined, call),
-    remove: (name, more = {}) => deleteObject(resource, name, { namespace: 'n', dryRun: false, ...more }, call),
+    make: (metadata, fields) => create(robots.resource, robot(metadata, fields), options, call),
+    put: (name, metadata, fields) => update(robots.resource, name, robot({ name, ...metadata }, fields), options, call),
+    read: async (name) => get(robots.resource, { namespace: 'n', name }, undefined, call),
+    remove: (name, more = {}) => deleteObject(robots.resource, name, { namespace: 'n', dryRun: false, ...more }, call),
     switchReplica: async () => {
       await registry.cache.close();
-      open(resource.store);
+      open(robots.resource.store);
     },
   };
+  // The rest is set before each test.
+  const robots = verbs as { -readonly [Field in keyof Robots]: Robots[Field] };
+  beforeEach(() => {
+    robots.nowMs = Date.UTC(2026, 0, 1);
+    robots.warnings = warnings = [];
+    robots.memory = memoryStore(clock);
+    open(robots.memory);
+  });
+  afterEach(() => registry.cache.close());
+  return robots;
 }
 
 /** The error of a verb that must fail. */

@@ -11,6 +11,7 @@ import {
   type JwtIssuer,
   TokenRejectedError,
 } from '../../src/index.ts';
+import { prefixedClaims } from './prefixed-claims.ts';
 import { type Provider, startProvider } from './provider.ts';
 
 export const call = callUntil(Number.POSITIVE_INFINITY);
@@ -76,12 +77,7 @@ export function useIssuer(): Issuer {
         failed: () => {},
       }),
       claimRules: [],
-      claimMappings: {
-        username: { from: 'claim', claim: 'sub', prefix: 'p:' },
-        groups: { from: 'claim', claim: 'groups', prefix: 'g:' },
-        uid: undefined,
-        extra: [],
-      },
+      claimMappings: prefixedClaims,
       userRules: [],
       ...part,
     };

@@ -49,108 +49,65 @@ export interface AccountTokens extends TokenAuthenticator {
 
 /** Tokens of the robot, and an authenticator of them for each test. */
 export function useAccountTokens(): AccountTokens {
-  let clock: FakeClock;
-  let keys: ServiceAccountKeys;
-  let inFiles: ServiceAccountKeys;
-  let reloads: number;
-  let remembered: FoundAccount | undefined;
-  let stored: FoundAccount | undefined;
-  let storeReads: number;
-  let signed: TokenAuthenticator<AccountAnswer>;
   let existing: TokenAuthenticator;
-
-  beforeEach(async () => {
-    clock = fakeClock(nowSeconds * 1000);
-    keys = inFiles = await keysOf(pems.ES256);
-    reloads = storeReads = 0;
-    remembered = stored = { uid: robot.uid, deletedAtMs: undefined };
-    const reload = async (): Promise<void> => {
-      reloads++;
-      await Promise.resolve();
-      keys = inFiles;
-    };
-    signed = createAccountTokenAuthenticator({
-      issuers: [url, 'https://before.example'],
-      audiences: [url, 'api'],
-      keys: createKeyFinder({ keys: () => keys.verifying, reload, clock }),
-      clock,
-    });
-    existing = requireExistingAccounts(
-      signed,
-      async (_, freshly) => {
-        if (freshly) storeReads++;
-        return freshly ? stored : remembered;
-      },
-      clock,
-    );
-  });
-
-  const answerTo: AccountTokens['answerTo'] = async (token, audiences) => {
-    let open = true;
-    const answer = (async () => existing.authenticateToken(token, call, audiences))()
-      .catch((thrown: unknown) => thrown)
-      .finally(() => (open = false));
-    while (open) {
-      await new Promise((resolve) => setImmediate(resolve));
-      if (open && clock.waiting > 0) clock.advance(1_000);
-    }
-    return answer;
-  };
-
-  return {
-    get clock() {
-      return clock;
-    },
-    get keys() {
-      return keys;
-    },
-    set keys(next) {
-      keys = next;
-    },
-    get inFiles() {
-      return inFiles;
-    },
-    set inFiles(next) {
-      inFiles = next;
-    },
-    get reloads() {
-      return reloads;
-    },
-    get remembered() {
-      return remembered;
-    },
-    set remembered(account) {
-      remembered = account;
-    },
-    get stored() {
-      return stored;
-    },
-    set stored(account) {
-      stored = account;
-    },
-    get storeReads() {
-      return storeReads;
-    },
-    get signed() {
-      return signed;
-    },
+  // The rest is set before each test.
+  const tokens = {
     authenticateToken: (...given) => existing.authenticateToken(...given),
     issue: async (audiences = [url], lifetimeSeconds = 600) => {
-      const issuer = createTokenIssuer({ issuer: url, signingKey: () => keys.signing, clock, random: seededRandom(1) });
+      const { clock } = tokens;
+      const signingKey = () => tokens.keys.signing;
+      const issuer = createTokenIssuer({ issuer: url, signingKey, clock, random: seededRandom(1) });
       return (await issuer.issue(robot, { audiences, lifetimeSeconds })).token;
     },
     signedWith: (claims, header = {}) => {
-      const { alg, kid, key } = keys.signing;
+      const { alg, kid, key } = tokens.keys.signing;
       const times = { exp: nowSeconds + 600, nbf: nowSeconds, iat: nowSeconds };
       return new SignJWT({ iss: url, aud: [url], ...times, 'kubernetes.io': own, ...claims })
         .setProtectedHeader({ alg, kid, ...header })
         .sign(key);
     },
-    answerTo,
+    answerTo: async (token, audiences) => {
+      let open = true;
+      const answer = (async () => existing.authenticateToken(token, call, audiences))()
+        .catch((thrown: unknown) => thrown)
+        .finally(() => (open = false));
+      while (open) {
+        await new Promise((resolve) => setImmediate(resolve));
+        if (open && tokens.clock.waiting > 0) tokens.clock.advance(1_000);
+      }
+      return answer;
+    },
     refusal: async (token, audiences) => {
-      const error = await answerTo(token, audiences);
+      const error = await tokens.answerTo(token, audiences);
       expect(error).toBeInstanceOf(TokenRejectedError);
       return (error as Error).message;
     },
-  };
+  } as { -readonly [Field in keyof AccountTokens]: AccountTokens[Field] };
+
+  beforeEach(async () => {
+    const clock = (tokens.clock = fakeClock(nowSeconds * 1000));
+    tokens.keys = tokens.inFiles = await keysOf(pems.ES256);
+    tokens.reloads = tokens.storeReads = 0;
+    tokens.remembered = tokens.stored = { uid: robot.uid, deletedAtMs: undefined };
+    const reload = async (): Promise<void> => {
+      tokens.reloads++;
+      await Promise.resolve();
+      tokens.keys = tokens.inFiles;
+    };
+    tokens.signed = createAccountTokenAuthenticator({
+      issuers: [url, 'https://before.example'],
+      audiences: [url, 'api'],
+      keys: createKeyFinder({ keys: () => tokens.keys.verifying, reload, clock }),
+      clock,
+    });
+    existing = requireExistingAccounts(
+      tokens.signed,
+      async (_, freshly) => {
+        if (freshly) tokens.storeReads++;
+        return freshly ? tokens.stored : tokens.remembered;
+      },
+      clock,
+    );
+  });
+  return tokens;
 }
