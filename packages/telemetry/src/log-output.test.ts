@@ -1,28 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Clock } from '@cluster-apiserver/base';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { createLogOutput } from './index.ts';
 
-let nowMs: number;
-let timers: { readonly atMs: number; readonly ring: () => void }[];
+let clock: FakeClock;
 let soon: (() => void)[];
-const clock: Clock = {
-  now: () => Date.UTC(2026, 0, 1),
-  monotonicMs: () => nowMs,
-  after: (delayMs, ring) => {
-    const timer = { atMs: nowMs + delayMs, ring };
-    timers.push(timer);
-    return () => {
-      timers = timers.filter((other) => other !== timer);
-    };
-  },
-  soon: (callback) => void soon.push(callback),
-};
-function move(ms: number): void {
-  nowMs += ms;
-  const due = timers.filter(({ atMs }) => atMs <= nowMs);
-  timers = timers.filter((timer) => !due.includes(timer));
-  for (const { ring } of due) ring();
-}
 const turn = (): void => soon.splice(0).forEach((callback) => callback());
 
 type Done = (error: NodeJS.ErrnoException | null, written: number) => void;
@@ -30,8 +11,7 @@ let writes: { readonly text: string; readonly done: Done }[];
 let written: string;
 
 beforeEach(() => {
-  nowMs = 0;
-  timers = [];
+  clock = { ...fakeClock(), soon: (callback) => void soon.push(callback) };
   soon = [];
   writes = [];
   written = '';
@@ -57,7 +37,7 @@ describe('The output of a log', () => {
     output.write('e\n');
     turn();
     expect(writes).toHaveLength(1);
-    move(50);
+    clock.advance(50);
     expect(writes.map(({ text }) => text)).toEqual(['a\nb\n', 'c\nd\ne\n']);
   });
 
@@ -66,7 +46,7 @@ describe('The output of a log', () => {
     output.write('a\n');
     turn();
     writes[0]?.done(null, 2);
-    move(50);
+    clock.advance(50);
     output.write('b\n');
     turn();
     expect(writes.map(({ text }) => text)).toEqual(['a\n', 'b\n']);
@@ -91,7 +71,7 @@ describe('The output of a log', () => {
     for (let count = 0; count < 512; count++) output.writeLater(() => 'x');
     turn();
     expect(writes.map(({ text }) => text.length)).toEqual([2, 512]);
-    move(50);
+    clock.advance(50);
     expect(writes).toHaveLength(2);
   });
 
@@ -102,7 +82,7 @@ describe('The output of a log', () => {
     writes[0]?.done(null, 1);
     writes[1]?.done(failure('EAGAIN'), 0);
     expect(writes.map(({ text }) => text)).toEqual(['abcd', 'bcd']);
-    move(20);
+    clock.advance(20);
     expect(writes.map(({ text }) => text)).toEqual(['abcd', 'bcd', 'bcd']);
   });
 
@@ -112,7 +92,7 @@ describe('The output of a log', () => {
     turn();
     output.write('b');
     writes[0]?.done(failure('EPIPE'), 0);
-    move(50);
+    clock.advance(50);
     expect(writes.map(({ text }) => text)).toEqual(['a', 'b']);
     expect(output.lostLines).toBe(1);
     writes[1]?.done(null, 1);
@@ -146,7 +126,7 @@ describe('The output of a log', () => {
     });
     output.write('a');
     turn();
-    move(201);
+    clock.advance(201);
     output.flushSync();
     expect(written).toBe('');
   });

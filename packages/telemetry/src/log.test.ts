@@ -1,36 +1,16 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { type Clock, systemClock } from '@cluster-apiserver/base';
+import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { createLog, type Log } from './index.ts';
 import type { LogOptions } from './log.ts';
 
 const new2026 = Date.UTC(2026, 0, 1);
-let nowMs: number;
-let timers: { readonly atMs: number; readonly ring: () => void }[];
+let clock: FakeClock;
 let lines: string[];
-const clock: Clock = {
-  now: () => new2026 + nowMs,
-  monotonicMs: () => nowMs,
-  after: (delayMs, ring) => {
-    const timer = { atMs: nowMs + delayMs, ring };
-    timers.push(timer);
-    return () => {
-      timers = timers.filter((other) => other !== timer);
-    };
-  },
-  soon: systemClock.soon,
-};
-function move(ms: number): void {
-  nowMs += ms;
-  const due = timers.filter(({ atMs }) => atMs <= nowMs);
-  timers = timers.filter((timer) => !due.includes(timer));
-  for (const { ring } of due) ring();
-}
 const open = (options: Partial<LogOptions> = {}): Log =>
   createLog({ clock, format: 'text', verbosity: 0, pid: 4711, write: (line) => lines.push(line), ...options });
 
 beforeEach(() => {
-  nowMs = 0;
-  timers = [];
+  clock = fakeClock(new2026);
   lines = [];
 });
 
@@ -40,7 +20,7 @@ describe('A line', () => {
   test('has the form of klog, with a component in the place of file and line', () => {
     const log = open({ verbosity: 2 }).withName('etcd');
     log.error('request failed', { verb: 'get', left: undefined, attempts: 3, again: false, error: failure });
-    nowMs = 3_723_045;
+    clock.advance(3_723_045);
     log.warn('slow');
     log.debug(2, 'detail');
     expect(lines).toEqual([
@@ -78,14 +58,14 @@ describe('A line', () => {
     const later: (() => string)[] = [];
     const log = open({ verbosity: 2, writeLater: (format) => later.push(format) });
     log.debug(2, 'HTTP', () => ({ resp: 200 }));
-    nowMs = 1_000;
+    clock.advance(1_000);
     expect(later.map((format) => format())).toEqual(['I0101 00:00:00.000000    4711 server] "HTTP" resp=200\n']);
   });
 
   test('has the time at which it was written, even if the clock goes back', () => {
     const log = open();
-    for (const at of [999, 1_000, 500]) {
-      nowMs = at;
+    for (const byMs of [999, 1, -500]) {
+      clock.advance(byMs);
       log.info('now');
     }
     expect(lines.map((line) => line.slice(6, 21))).toEqual(['00:00:00.999000', '00:00:01.000000', '00:00:00.500000']);
@@ -154,7 +134,7 @@ describe('A log that clients can fill', () => {
     for (let count = 0; count < 1_000; count++) log.warn('authentication failed', { count });
     expect(lines).toHaveLength(100);
     expect(log.omitted).toEqual({ rate_limit: 900, backlog: 0, output_error: 0 });
-    move(1_000);
+    clock.advance(1_000);
     log.warn('authentication failed', { count: 1_000 });
     log.warn('authentication failed', { count: 1_001 });
     expect(lines).toHaveLength(101);
@@ -164,9 +144,9 @@ describe('A log that clients can fill', () => {
   test('reports suppressed lines even if no line follows', () => {
     const log = open();
     for (let count = 0; count < 150; count++) log.warn('authentication failed');
-    move(10_000);
+    clock.advance(10_000);
     expect(lines.at(-1)).toContain('"authentication failed" suppressed=50');
-    expect(timers).toEqual([]);
+    expect(clock.waiting).toBe(0);
   });
 
   test('does not limit other messages, other components and debug lines', () => {

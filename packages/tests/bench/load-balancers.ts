@@ -10,11 +10,11 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import https from 'node:https';
-import net, { type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import tls from 'node:tls';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { freePorts } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type ComposeProcesses, startComposeProcesses } from '../test/deploy/compose-processes.ts';
 
@@ -214,7 +214,7 @@ const cluster = await startComposeProcesses();
 async function row(name: string, program: string, token: string): Promise<string> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'balancer-'));
   const ports = cluster.replicas.map(({ url }) => Number(new URL(url).port));
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const files: Files = {
     write: (file, content) => {
       fs.writeFileSync(path.join(folder, file), content);
@@ -450,14 +450,6 @@ function cpuUs(pid: number): number {
 
 const residentKiB = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), 'close');
-  return port;
-}
 
 async function ended(child: ChildProcess): Promise<void> {
   const exit = once(child, 'exit');

@@ -3,10 +3,10 @@ import { CleanupStack, sleep, systemClock as clock } from '@cluster-apiserver/ba
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import https from 'node:https';
-import net, { type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import os from 'node:os';
 import path from 'node:path';
+import { freePorts } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
 import { runReadme } from '../run-readme.ts';
 import { root } from './compose-file.ts';
@@ -67,7 +67,7 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
       recursive: true,
       filter: (file) => !/credentials\/[^.]/.test(file),
     });
-    port = await freePort();
+    [port = 0] = await freePorts(1);
     cleanup.defer('directory', () => fs.rmSync(directory, { recursive: true, force: true }));
     cleanup.defer('cluster', () => void runCompose('down', '--volumes', '--timeout', '5'));
     try {
@@ -331,14 +331,6 @@ const getJson = async (url: string): Promise<unknown> =>
 async function findTrace(): Promise<Trace | undefined> {
   const found = (await getJson('http://127.0.0.1:16686/api/traces?service=apiserver&limit=1')) as Traces | undefined;
   return found?.data?.[0];
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), 'close');
-  return port;
 }
 
 const statusOf = (url: string, options: https.RequestOptions): Promise<number | string> =>
