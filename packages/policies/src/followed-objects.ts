@@ -30,85 +30,100 @@ export interface FollowedObjects<Compiled> {
 /** Only an internal error makes compilation fail, and it may repeat. */
 const retryDelayMs = 1_000;
 
-export function followObjects<Compiled>({
-  description,
-  kinds,
-  combine,
-  clock,
-  compileFailed,
-}: FollowOptions<Compiled>): FollowedObjects<Compiled> {
-  const [{ collection: anyOfThem }] = kinds;
-  const collections = kinds.map(({ collection }) => collection);
-  let current = combine();
-  let unreadable: string | undefined;
-  /** Number of received changes, and of those that are compiled. */
-  let [changes, compiledChanges] = [0, 0];
-  let round: Promise<void> | undefined;
-  let cancelRetry: (() => void) | undefined;
-  let isClosed = false;
+export const followObjects = <Compiled>(options: FollowOptions<Compiled>): FollowedObjects<Compiled> =>
+  new ObjectFollower(options);
 
-  function* compileAll(): SyncTask<void> {
-    const upTo = changes;
-    for (const kind of kinds) yield* kind.refresh();
-    current = combine();
-    unreadable = kinds.find((kind) => kind.unreadable !== undefined)?.unreadable;
-    compiledChanges = upTo;
+class ObjectFollower<Compiled> implements FollowedObjects<Compiled> {
+  readonly #options: FollowOptions<Compiled>;
+  readonly #collections: readonly Resource['collection'][];
+  readonly #stops: readonly (() => void)[];
+  #current: Compiled;
+  #unreadable: string | undefined;
+  /** Number of received changes, and of those that are compiled. */
+  #changes = 0;
+  #compiledChanges = 0;
+  #round: Promise<void> | undefined;
+  #cancelRetry: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(options: FollowOptions<Compiled>) {
+    this.#options = options;
+    this.#collections = options.kinds.map(({ collection }) => collection);
+    this.#current = options.combine();
+    const noteChange = (): void => this.#noteChange();
+    this.#stops = this.#collections.map((collection) =>
+      collection.subscribe({ onChange: noteChange, onReset: noteChange }),
+    );
+    noteChange();
   }
-  const startRound = (): void => {
-    cancelRetry?.();
-    round = runTask(clock, undefined, compileAll(), true);
-    round.then(
+
+  get current(): Compiled {
+    return this.#current;
+  }
+
+  waitUntilCurrent(call: Call): Promise<void> | undefined {
+    if (this.#compiledChanges < this.#changes) return this.#waitForChanges(call);
+    for (const collection of this.#collections) if (!collection.hasLocalWrites) return this.#waitForChanges(call);
+    this.#requireReadable();
+    return undefined;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelRetry?.();
+    for (const stop of this.#stops) stop();
+  }
+
+  #noteChange(): void {
+    this.#changes++;
+    if (!this.#round && !this.#isClosed) this.#startRound();
+  }
+
+  #startRound(): void {
+    const { clock, compileFailed } = this.#options;
+    this.#cancelRetry?.();
+    this.#round = runTask(clock, undefined, this.#compileAll(), true);
+    this.#round.then(
       () => {
-        round = undefined;
-        if (compiledChanges < changes && !isClosed) startRound();
+        this.#round = undefined;
+        if (this.#compiledChanges < this.#changes && !this.#isClosed) this.#startRound();
       },
       (error: unknown) => {
-        round = undefined;
+        this.#round = undefined;
         compileFailed(error);
-        if (!isClosed) cancelRetry = clock.after(retryDelayMs, startRound);
+        if (!this.#isClosed) this.#cancelRetry = clock.after(retryDelayMs, () => this.#startRound());
       },
     );
-  };
-  const changed = (): void => {
-    changes++;
-    if (!round && !isClosed) startRound();
-  };
-  const stops = collections.map((collection) => collection.subscribe({ onChange: changed, onReset: changed }));
-  changed();
+  }
 
-  const requireReadable = (): void => {
-    if (unreadable === undefined) return;
+  *#compileAll(): SyncTask<void> {
+    const { kinds, combine } = this.#options;
+    const upTo = this.#changes;
+    for (const kind of kinds) yield* kind.refresh();
+    this.#current = combine();
+    this.#unreadable = kinds.find((kind) => kind.unreadable !== undefined)?.unreadable;
+    this.#compiledChanges = upTo;
+  }
+
+  async #waitForChanges(call: Call): Promise<void> {
+    const [{ collection: anyOfThem }] = this.#options.kinds;
+    await anyOfThem.waitUntilFresh('any', call);
+    const upTo = this.#changes;
+    while (this.#compiledChanges < upTo && !this.#isClosed) {
+      if (!this.#round) this.#startRound();
+      await this.#round;
+    }
+    this.#requireReadable();
+  }
+
+  #requireReadable(): void {
+    if (this.#unreadable === undefined) return;
     throw new StatusError(
       'ServiceUnavailable',
-      `no writes are admitted while a stored ${description} cannot be read; make it readable or delete it: ${unreadable}`,
+      `no writes are admitted while a stored ${this.#options.description} cannot be read; make it readable or delete it: ${this.#unreadable}`,
       { retryAfterSeconds: 1 },
     );
-  };
-  const waitForChanges = async (call: Call): Promise<void> => {
-    await anyOfThem.waitUntilFresh('any', call);
-    const upTo = changes;
-    while (compiledChanges < upTo && !isClosed) {
-      if (!round) startRound();
-      await round;
-    }
-    requireReadable();
-  };
-  return {
-    waitUntilCurrent: (call) => {
-      if (compiledChanges < changes) return waitForChanges(call);
-      for (const collection of collections) if (!collection.hasLocalWrites) return waitForChanges(call);
-      requireReadable();
-      return undefined;
-    },
-    get current() {
-      return current;
-    },
-    close: () => {
-      isClosed = true;
-      cancelRetry?.();
-      for (const stop of stops) stop();
-    },
-  };
+  }
 }
 
 interface Version<Compiled> {

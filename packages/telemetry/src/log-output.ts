@@ -35,78 +35,100 @@ const fullPauseMs = 20;
 /** A write that takes longer waits for a reader that does not read; the process must not wait for it at exit. */
 const stuckMs = 200;
 
+export const createLogOutput = (output: ByteOutput, clock: Clock): LogOutput => new GatheringOutput(output, clock);
+
 /**
  * Writes log lines asynchronously, one write at a time, because a full pipe blocks. Lines that arrive during a write, and
  * shortly after it, are written together. Each write has whole lines, so that several processes can share an output.
  */
-export function createLogOutput(output: ByteOutput, clock: Clock): LogOutput {
-  let queue: (string | (() => string))[] = [];
-  let queuedCharacters = 0;
+class GatheringOutput implements LogOutput {
+  readonly #output: ByteOutput;
+  readonly #clock: Clock;
+  #queue: (string | (() => string))[] = [];
+  #queuedCharacters = 0;
   /** The running write. */
-  let current: { rest: Buffer; readonly lines: number; readonly sinceMs: number } | undefined;
-  let scheduled: 'soon' | 'later' | undefined;
-  let writtenMs = Number.NEGATIVE_INFINITY;
-  let lostLines = 0;
+  #current: { rest: Buffer; readonly lines: number; readonly sinceMs: number } | undefined;
+  #scheduled: 'soon' | 'later' | undefined;
+  #writtenMs = Number.NEGATIVE_INFINITY;
+  #lostLines = 0;
 
-  const drainQueue = (): Buffer => {
-    const bytes = Buffer.from(queue.map((line) => (typeof line === 'string' ? line : line())).join(''));
-    queue = [];
-    queuedCharacters = 0;
-    return bytes;
-  };
-  const startWrite = (): void => {
-    scheduled = undefined;
-    if (current || queue.length === 0) return;
-    const lines = queue.length;
-    writtenMs = clock.monotonicMs();
-    current = { rest: drainQueue(), lines, sinceMs: writtenMs };
-    writeRest();
-  };
+  constructor(output: ByteOutput, clock: Clock) {
+    this.#output = output;
+    this.#clock = clock;
+  }
+
+  get lostLines(): number {
+    return this.#lostLines;
+  }
+
+  write(line: string): boolean {
+    return this.#add(line, line.length);
+  }
+
+  writeLater(format: () => string): boolean {
+    return this.#add(format, unformattedCharacters);
+  }
+
+  flushSync(): void {
+    if (this.#current && this.#clock.monotonicMs() - this.#current.sinceMs > stuckMs) return;
+    // The running write may be repeated, which is better than losing it.
+    let rest = Buffer.concat([this.#current?.rest ?? Buffer.alloc(0), this.#drainQueue()]);
+    this.#current = undefined;
+    try {
+      while (rest.length > 0) rest = rest.subarray(this.#output.writeSync(rest));
+    } catch {
+      // The process exits: there is no way left to report it.
+    }
+  }
+
+  #add(line: string | (() => string), characters: number): boolean {
+    if (this.#queuedCharacters + characters > backlogCharactersMax) return false;
+    this.#queue.push(line);
+    this.#queuedCharacters += characters;
+    // Not written synchronously, so that flushSync still finds the lines logged right before the process exits.
+    if (!this.#current) this.#schedule();
+    return true;
+  }
+
   /** After a pause, a line is written in the next iteration of the event loop. */
-  const schedule = (): void => {
-    if (scheduled === 'soon' || (scheduled === 'later' && queuedCharacters < gatherCharactersMax)) return;
-    const sinceMs = clock.monotonicMs() - writtenMs;
-    scheduled = sinceMs >= gatherMs || queuedCharacters >= gatherCharactersMax ? 'soon' : 'later';
-    if (scheduled === 'soon') clock.soon(startWrite);
-    else clock.after(gatherMs - sinceMs, startWrite);
-  };
-  const writeRest = (): void => {
-    if (!current) return;
-    output.write(current.rest, (error, written) => {
+  #schedule(): void {
+    const isLarge = this.#queuedCharacters >= gatherCharactersMax;
+    if (this.#scheduled === 'soon' || (this.#scheduled === 'later' && !isLarge)) return;
+    const sinceMs = this.#clock.monotonicMs() - this.#writtenMs;
+    this.#scheduled = sinceMs >= gatherMs || isLarge ? 'soon' : 'later';
+    const startWrite = (): void => this.#startWrite();
+    if (this.#scheduled === 'soon') this.#clock.soon(startWrite);
+    else this.#clock.after(gatherMs - sinceMs, startWrite);
+  }
+
+  #startWrite(): void {
+    this.#scheduled = undefined;
+    if (this.#current || this.#queue.length === 0) return;
+    const lines = this.#queue.length;
+    this.#writtenMs = this.#clock.monotonicMs();
+    this.#current = { rest: this.#drainQueue(), lines, sinceMs: this.#writtenMs };
+    this.#writeRest();
+  }
+
+  #writeRest(): void {
+    if (!this.#current) return;
+    this.#output.write(this.#current.rest, (error, written) => {
+      const current = this.#current;
       if (!current) return;
-      if (error?.code === 'EAGAIN') return void clock.after(fullPauseMs, writeRest);
-      if (error) lostLines += current.lines;
+      if (error?.code === 'EAGAIN') return void this.#clock.after(fullPauseMs, () => this.#writeRest());
+      if (error) this.#lostLines += current.lines;
       // Without a reader, lines are dropped: serving is more important than its log.
       current.rest = error ? Buffer.alloc(0) : current.rest.subarray(written);
-      if (current.rest.length > 0) return writeRest();
-      current = undefined;
-      if (queue.length > 0) schedule();
+      if (current.rest.length > 0) return this.#writeRest();
+      this.#current = undefined;
+      if (this.#queue.length > 0) this.#schedule();
     });
-  };
-  const add = (line: string | (() => string), characters: number): boolean => {
-    if (queuedCharacters + characters > backlogCharactersMax) return false;
-    queue.push(line);
-    queuedCharacters += characters;
-    // Not written synchronously, so that flushSync still finds the lines logged right before the process exits.
-    if (!current) schedule();
-    return true;
-  };
-  return {
-    write: (line) => add(line, line.length),
-    writeLater: (format) => add(format, unformattedCharacters),
-    flushSync: () => {
-      if (current && clock.monotonicMs() - current.sinceMs > stuckMs) return;
-      // The running write may be repeated, which is better than losing it.
-      let rest = Buffer.concat([current?.rest ?? Buffer.alloc(0), drainQueue()]);
-      current = undefined;
-      try {
-        while (rest.length > 0) rest = rest.subarray(output.writeSync(rest));
-      } catch {
-        // The process exits: there is no way left to report it.
-      }
-    },
-    get lostLines() {
-      return lostLines;
-    },
-  };
+  }
+
+  #drainQueue(): Buffer {
+    const bytes = Buffer.from(this.#queue.map((line) => (typeof line === 'string' ? line : line())).join(''));
+    this.#queue = [];
+    this.#queuedCharacters = 0;
+    return bytes;
+  }
 }

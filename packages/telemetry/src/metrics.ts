@@ -87,81 +87,109 @@ export const createDoublingBuckets = (first: number, count: number): readonly nu
   Array.from({ length: count }, (_, at) => first * 2 ** at);
 
 /** `ofProcess` adds the metrics of the process itself: memory, CPU and event loop. */
-export function createMetrics({ ofProcess }: { readonly ofProcess: boolean }): Metrics {
-  const families: MetricFamily[] = [];
-  const declared: DeclaredMetric[] = [];
-  const ofThisProcess = ofProcess ? collectProcessMetrics() : undefined;
-  const names = new Set(ofThisProcess?.declared.map(({ name }) => name));
-  const publish = (metric: DeclaredMetric, samples: () => Iterable<Sample>): void => {
-    const { name, help, type } = metric;
-    invariant(!names.has(name), `two metrics are named ${name}`);
-    names.add(name);
-    declared.push(metric);
-    families.push({ name, help, type, samples });
-  };
-  const declare = (type: MetricType, { name, help, labels = {} }: Declaration<string>): DeclaredMetric => ({
-    name,
-    help,
-    type,
-    labels: Object.keys(labels),
-    buckets: [],
-  });
-  const createSeries = (type: MetricType, declaration: Declaration<string>): SeriesOf<{ value: number }> => {
+export const createMetrics = ({ ofProcess }: { readonly ofProcess: boolean }): Metrics =>
+  new Registry(ofProcess ? collectProcessMetrics() : undefined);
+
+class Registry implements Metrics {
+  readonly #families: MetricFamily[] = [];
+  readonly #declared: DeclaredMetric[] = [];
+  readonly #names: Set<string>;
+  readonly #ofProcess: ReturnType<typeof collectProcessMetrics> | undefined;
+
+  constructor(ofProcess: ReturnType<typeof collectProcessMetrics> | undefined) {
+    this.#ofProcess = ofProcess;
+    this.#names = new Set(ofProcess?.declared.map(({ name }) => name));
+  }
+
+  counter(declaration: Declaration<string>): Counter<string> {
+    return createCounter(this.#addSeries('counter', declaration));
+  }
+
+  gauge(declaration: Declaration<string>): Gauge<string> {
+    const series = this.#addSeries('gauge', declaration);
+    return {
+      ...createCounter(series),
+      set: (labels, value) => {
+        series.of(labels).value = value;
+      },
+    };
+  }
+
+  histogram(declaration: Declaration<string> & { readonly buckets: readonly number[] }): Histogram<string> {
+    const { buckets } = declaration;
+    const series = new SeriesOf(declaration.labels ?? {}, () => new Distribution(buckets));
+    this.#publish({ ...declare('histogram', declaration), buckets }, () =>
+      series.all.map(({ labels, series: distribution }) => ({ labels, distribution })),
+    );
+    return createHistogram(series);
+  }
+
+  readAtScrape(...[type, { labels = [], ...declaration }, read]: Parameters<Metrics['readAtScrape']>): void {
+    this.#publish({ ...declare(type, declaration), labels }, () =>
+      read().map((sample) => ({ labels: formatLabels(sample.labels), value: sample.value })),
+    );
+  }
+
+  get declared(): readonly DeclaredMetric[] {
+    const all = [...this.#declared, ...(this.#ofProcess?.declared ?? [])];
+    return all.sort((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  async exposition(format: ExpositionFormat): Promise<Exposition> {
+    const all = [...this.#families, ...((await this.#ofProcess?.read()) ?? [])];
+    return { contentType: contentTypes[format], pieces: expose(all, format) };
+  }
+
+  #addSeries(type: MetricType, declaration: Declaration<string>): SeriesOf<Value> {
     const series = new SeriesOf(declaration.labels ?? {}, () => ({ value: 0 }));
-    publish(declare(type, declaration), () => series.all.map(({ labels, series: { value } }) => ({ labels, value })));
+    this.#publish(declare(type, declaration), () =>
+      series.all.map(({ labels, series: { value } }) => ({ labels, value })),
+    );
     return series;
-  };
-  const createCounter = (series: SeriesOf<{ value: number }>): Counter<string> => ({
-    add: (labels, difference = 1) => {
-      series.of(labels).value += difference;
-    },
-    series: (labels) => {
-      const found = series.of(labels);
-      return (difference = 1) => {
-        found.value += difference;
-      };
-    },
-  });
-  return {
-    counter: (declaration) => createCounter(createSeries('counter', declaration)),
-    gauge: (declaration) => {
-      const series = createSeries('gauge', declaration);
-      return {
-        ...createCounter(series),
-        set: (labels, value) => {
-          series.of(labels).value = value;
-        },
-      };
-    },
-    histogram: (declaration) => {
-      const { buckets } = declaration;
-      const series = new SeriesOf(declaration.labels ?? {}, () => new Distribution(buckets));
-      publish({ ...declare('histogram', declaration), buckets }, () =>
-        series.all.map(({ labels, series: distribution }) => ({ labels, distribution })),
-      );
-      return {
-        observe: (labels, value) => series.of(labels).observe(value),
-        series: (labels) => {
-          const found = series.of(labels);
-          return (value, exemplar) =>
-            exemplar ? found.observeWithTrace(exemplar.trace, value, exemplar.atSeconds) : found.observe(value);
-        },
-        means: (labels) => {
-          const found = series.of(labels);
-          return (sum, count) => found.observeMeans(sum, count);
-        },
-      };
-    },
-    readAtScrape: (type, { labels = [], ...declaration }, read) =>
-      publish({ ...declare(type, declaration), labels }, () =>
-        read().map((sample) => ({ labels: formatLabels(sample.labels), value: sample.value })),
-      ),
-    get declared() {
-      return [...declared, ...(ofThisProcess?.declared ?? [])].sort((one, other) => (one.name < other.name ? -1 : 1));
-    },
-    exposition: async (format) => {
-      const all = [...families, ...((await ofThisProcess?.read()) ?? [])];
-      return { contentType: contentTypes[format], pieces: expose(all, format) };
-    },
-  };
+  }
+
+  #publish(metric: DeclaredMetric, samples: () => Iterable<Sample>): void {
+    const { name, help, type } = metric;
+    invariant(!this.#names.has(name), `two metrics are named ${name}`);
+    this.#names.add(name);
+    this.#declared.push(metric);
+    this.#families.push({ name, help, type, samples });
+  }
 }
+
+interface Value {
+  value: number;
+}
+
+const declare = (type: MetricType, { name, help, labels = {} }: Declaration<string>): DeclaredMetric => ({
+  name,
+  help,
+  type,
+  labels: Object.keys(labels),
+  buckets: [],
+});
+
+const createCounter = (series: SeriesOf<Value>): Counter<string> => ({
+  add: (labels, difference = 1) => {
+    series.of(labels).value += difference;
+  },
+  series: (labels) => {
+    const found = series.of(labels);
+    return (difference = 1) => {
+      found.value += difference;
+    };
+  },
+});
+
+const createHistogram = (series: SeriesOf<Distribution>): Histogram<string> => ({
+  observe: (labels, value) => series.of(labels).observe(value),
+  series: (labels) => {
+    const found = series.of(labels);
+    return (value, exemplar) =>
+      exemplar ? found.observeWithTrace(exemplar.trace, value, exemplar.atSeconds) : found.observe(value);
+  },
+  means: (labels) => {
+    const found = series.of(labels);
+    return (sum, count) => found.observeMeans(sum, count);
+  },
+});

@@ -83,80 +83,96 @@ interface AuthorizerChain {
   readonly retire: () => void;
 }
 
-interface AuthorizerChains {
-  open(configuration: AuthorizationConfiguration): AuthorizerChain;
-}
-
 /** Added to the timeouts of its webhooks, after which no request uses a chain any more. */
 const retireSlackMs = 1_000;
 
 async function openChains(options: AuthorizationOptions, cleanup: CleanupStack): Promise<AuthorizerChains> {
-  const { environment, metrics, rbac } = options;
-  const { clock } = environment;
-  const measures = createAuthorizationMeasures(metrics);
-  const policies = await followPolicies(options, cleanup);
-  const stopped = new AbortController();
-  const closings = new Set<() => void>();
-  cleanup.defer('authorization webhooks', () => {
-    stopped.abort(new Error('the server stops'));
-    for (const close of closings) close();
-  });
+  const measures = createAuthorizationMeasures(options.metrics);
+  const chains = new AuthorizerChains(options, measures, await followPolicies(options, cleanup));
+  cleanup.defer('authorization webhooks', () => chains.close());
+  return chains;
+}
 
-  const authorizerOf = (configured: AuthorizerConfiguration, connections: FollowedConnection[]): Authorizer => {
+/** Opens the chain of each configuration, of which retired ones close later. */
+class AuthorizerChains {
+  readonly #options: AuthorizationOptions;
+  readonly #measures: ReturnType<typeof createAuthorizationMeasures>;
+  readonly #policies: Required<Authorizer>;
+  readonly #stopped = new AbortController();
+  readonly #closings = new Set<() => void>();
+
+  constructor(
+    options: AuthorizationOptions,
+    measures: ReturnType<typeof createAuthorizationMeasures>,
+    policies: Required<Authorizer>,
+  ) {
+    this.#options = options;
+    this.#measures = measures;
+    this.#policies = policies;
+  }
+
+  open({ authorizers }: AuthorizationConfiguration): AuthorizerChain {
+    const connections: FollowedConnection[] = [];
+    const chain = authorizers.map((one) =>
+      countDecisions(this.#createAuthorizer(one, connections), this.#measures.decided(one.type, one.name)),
+    );
+    let cancel = (): void => {};
+    const close = (): void => {
+      cancel();
+      this.#closings.delete(close);
+      for (const connection of connections) connection.close();
+    };
+    this.#closings.add(close);
+    const lastsMs = authorizers.reduce((sum, one) => sum + (one.type === 'Webhook' ? one.webhook.timeoutMs : 0), 0);
+    return {
+      authorizer: uniteAuthorizers(chain),
+      retire: () => {
+        if (this.#stopped.signal.aborted) close();
+        else cancel = this.#options.environment.clock.after(lastsMs + retireSlackMs, close);
+      },
+    };
+  }
+
+  close(): void {
+    this.#stopped.abort(new Error('the server stops'));
+    for (const close of this.#closings) close();
+  }
+
+  #createAuthorizer(configured: AuthorizerConfiguration, connections: FollowedConnection[]): Authorizer {
     switch (configured.type) {
       case 'AlwaysAllow':
         return alwaysAllow;
       case 'AlwaysDeny':
         return alwaysDeny;
       case 'RBAC':
-        return rbac;
+        return this.#options.rbac;
       case 'ABAC':
-        return policies;
+        return this.#policies;
       case 'Webhook': {
         const { name, webhook } = configured;
-        const connection = openConnection(name, webhook, options);
+        const connection = openConnection(name, webhook, this.#options);
         connections.push(connection);
-        return webhookOf(name, webhook, connection);
+        return this.#createWebhook(name, webhook, connection);
       }
       default:
         return unreachable(configured);
     }
-  };
-  const webhookOf = (name: string, webhook: WebhookConfiguration, connection: FollowedConnection): Authorizer =>
-    createWebhookAuthorizer({
+  }
+
+  #createWebhook(name: string, webhook: WebhookConfiguration, connection: FollowedConnection): Authorizer {
+    const { environment, log } = this.#options;
+    return createWebhookAuthorizer({
       ...webhook,
       name,
       connection: connection.current,
-      clock,
+      clock: environment.clock,
       random: environment.random,
-      signal: stopped.signal,
-      measures: measures.webhook(name),
+      signal: this.#stopped.signal,
+      measures: this.#measures.webhook(name),
       failed: (error) =>
-        options.log.withName('authorization').warn('authorization webhook failed', { authorizer: name, error }),
+        log.withName('authorization').warn('authorization webhook failed', { authorizer: name, error }),
     });
-  return {
-    open: ({ authorizers }) => {
-      const connections: FollowedConnection[] = [];
-      const chain = authorizers.map((one) =>
-        countDecisions(authorizerOf(one, connections), measures.decided(one.type, one.name)),
-      );
-      let cancel = (): void => {};
-      const close = (): void => {
-        cancel();
-        closings.delete(close);
-        for (const connection of connections) connection.close();
-      };
-      closings.add(close);
-      const lastsMs = authorizers.reduce((sum, one) => sum + (one.type === 'Webhook' ? one.webhook.timeoutMs : 0), 0);
-      return {
-        authorizer: uniteAuthorizers(chain),
-        retire: () => {
-          if (stopped.signal.aborted) close();
-          else cancel = clock.after(lastsMs + retireSlackMs, close);
-        },
-      };
-    },
-  };
+  }
 }
 
 const openConnection = (
