@@ -6,7 +6,16 @@ import { type JsonBounds, scanJson, storedBounds, TooManyValuesError } from '../
 import { type Integer, rawNumber } from '../json/raw-number.ts';
 import { zero } from '../schema/decode.ts';
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
-import { delimited, type Reader, type ReadField, readMessage, readNested, requireType, varint, WireError } from './protobuf-wire.ts';
+import {
+  delimited,
+  type Reader,
+  type ReadField,
+  readMessage,
+  readNested,
+  requireType,
+  varint,
+  WireError,
+} from './protobuf-wire.ts';
 
 /** Throws WireError, or an error of the reader, if the bytes are no message of this schema. */
 export function decodeMessage(
