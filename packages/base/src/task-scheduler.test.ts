@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type Clock, systemClock } from './clock.ts';
-import { iterationsPerSlice, schedulerOf } from './task-scheduler.ts';
+import { iterationsPerSlice, schedulerOf, TimeSlice } from './task-scheduler.ts';
 
 /** A clock that `spend` advances; `iterate` runs the event loop up to the next slice. */
 function manualClock() {
@@ -128,4 +128,34 @@ test('a clock has one scheduler, which schedules nothing while its queue is empt
   expect(schedulerOf(clock)).toBe(scheduler);
   expect(schedulerOf({ ...clock })).not.toBe(scheduler);
   expect(scheduled()).toBe(0);
+});
+
+test('the slice of a loop includes the work of its source', () => {
+  const { clock, spend } = manualClock();
+  const slice = new TimeSlice(clock);
+  let items = 0;
+  do {
+    spend(0.9);
+    slice.resume();
+    spend(0.1);
+    items++;
+  } while (!slice.shouldYield());
+  expect(items).toBe(5);
+});
+
+test('a loop that has yielded gets a whole slice, and so does one in each iteration', async () => {
+  const { clock, spend, iterate } = manualClock();
+  const slice = new TimeSlice(clock);
+  slice.resume();
+  spend(5);
+  expect(slice.shouldYield()).toBe(true);
+  const yielded = slice.yieldToEventLoop();
+  await iterate();
+  await yielded;
+  spend(3);
+  expect(slice.shouldYield()).toBe(false);
+  await iterate();
+  slice.resume();
+  spend(3);
+  expect(slice.shouldYield()).toBe(false);
 });

@@ -90,13 +90,13 @@ export class TaskScheduler {
 }
 
 /**
- * The time that one long loop may run before it yields to the event loop. It counts running time only, over several
- * iterations: a loop with little work in each of them rarely yields.
+ * The time that one long loop may run before it yields to the event loop. It begins with the first `resume` of an iteration,
+ * and so includes what the source of the loop does between two items: to decode them, and to collect garbage meanwhile.
  */
 export class TimeSlice {
   readonly #clock: Clock;
-  #sinceMs = 0;
-  #usedMs = 0;
+  /** When the slice of this iteration is over; undefined before its first item. */
+  #endMs: number | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -104,21 +104,19 @@ export class TimeSlice {
 
   /** The loop starts, or continues after a wait. */
   resume(): void {
-    this.#sinceMs = this.#clock.monotonicMs();
+    if (this.#endMs !== undefined) return;
+    this.#endMs = this.#clock.monotonicMs() + sliceMs;
+    // Before a loop that yields now is continued, so that it gets a new slice.
+    this.#clock.soon(() => (this.#endMs = undefined));
   }
 
-  /** Counts the time since `resume`, or since the last check. True if the loop should yield now. */
   shouldYield(): boolean {
-    const nowMs = this.#clock.monotonicMs();
-    this.#usedMs += nowMs - this.#sinceMs;
-    this.#sinceMs = nowMs;
-    return this.#usedMs >= sliceMs;
+    return this.#endMs !== undefined && this.#clock.monotonicMs() >= this.#endMs;
   }
 
   /** Resolves in the next iteration of the event loop, with a new slice. */
   async yieldToEventLoop(): Promise<void> {
     await new Promise<void>((resolve) => this.#clock.soon(resolve));
-    this.#usedMs = 0;
     this.resume();
   }
 }
