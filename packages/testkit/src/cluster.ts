@@ -54,9 +54,9 @@ export async function startCluster({
   const own = ['--data-dir', home, '--port', '0', '--replicas', `${replicas}`, ...etcd];
   const encryptionFile = path.join(home, 'encryption.yaml');
   // The launcher creates a key for its own etcd, and does not encrypt in another one.
-  const isLaunchersKey = hasOwnEtcd && encryption === undefined;
-  if (!isLaunchersKey) fs.writeFileSync(encryptionFile, encryption ?? createEncryptionConfiguration());
-  const encrypted = isLaunchersKey
+  const launcherEncrypts = hasOwnEtcd && encryption === undefined;
+  if (!launcherEncrypts) fs.writeFileSync(encryptionFile, encryption ?? createEncryptionConfiguration());
+  const encrypted = launcherEncrypts
     ? []
     : [`--encryption-provider-config=${encryptionFile}`, '--encryption-provider-config-automatic-reload=true'];
   const child = spawn(process.execPath, [builtLauncher, ...own, '--', ...encrypted, ...replicaFlags], {

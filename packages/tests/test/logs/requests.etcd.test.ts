@@ -155,7 +155,8 @@ test('a slow request is logged with the times that it waited at any verbosity', 
     await member?.signal('SIGSTOP');
     const responded = once(request, 'response');
     request.end();
-    await sleep(clock, stallMs).finally(() => member?.signal('SIGCONT'));
+    await sleep(clock, stallMs);
+    await member?.signal('SIGCONT');
     const [response] = await responded;
     response.resume();
     const line = await until('the line', () => quiet.logLines.find((one) => one.includes('"slow-read"')));
