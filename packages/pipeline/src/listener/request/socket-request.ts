@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { invariant, requireValue } from '@cluster-apiserver/base';
+import { invariant } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
 import {
   type ApiRequest,
@@ -17,7 +17,6 @@ import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import type { FailedRequest } from '../callback-guard.ts';
 import {
-  responseStallMs,
   bodyBytesPerSecondMin,
   bodyGraceMs,
   firstPieceBytes,
@@ -27,7 +26,9 @@ import {
 } from '../limits.ts';
 import type { CutOffResponse, RefusedBody } from '../measures.ts';
 import { type BodyWriter, BodySink, type PieceBudget, writePieces } from './write-body.ts';
+import { findHeader, findHeaderLines, findHeadersFrom } from './header-lookup.ts';
 import { createRefusal, refusalResponse } from './refusal.ts';
+import { type Backlog, ResponseProgress } from './response-progress.ts';
 import { type Receiving, receiveBody } from './receive-body.ts';
 
 const emptyBody = Buffer.alloc(0);
@@ -58,22 +59,18 @@ export abstract class SocketRequest implements ApiRequest {
   /** The reason of the signal if it aborts. */
   #abortReason: ClientGoneError = clientLeft;
   #isFinished = false;
-  #sendingSinceMs: number | undefined;
   #onEnd: ((end: ExchangeEnd) => void)[] | undefined;
-  /** Set once the body of the response is written. */
-  #bodyWriter: BodyWriter | undefined;
+  readonly #progress: ResponseProgress;
   #sink: BodySink | undefined;
-  #backlogBytes = 0;
-  #backlogSinceMs: number | undefined;
-  /** Bytes in memory, of the request body and of the response. */
+  /** Bytes of the request body in memory. */
   #bufferedRequestBytes = 0;
-  #bufferedResponseBytes = 0;
   /** Bytes of the response body that were written. */
   protected bodyBytes = 0;
 
   constructor(connection: Connection, context: ListenerContext) {
     this.connection = connection;
     this.context = context;
+    this.#progress = new ResponseProgress(connection.responseBytes);
   }
 
   get remoteAddress(): string {
@@ -85,33 +82,16 @@ export abstract class SocketRequest implements ApiRequest {
   }
 
   header(name: string): string | undefined {
-    const raw = this.rawHeaders;
-    for (let i = 0; i < raw.length; i += 2) if (isNamed(raw[i], name)) return this.#headerValueAt(i + 1);
-    return undefined;
+    const value = findHeader(this.rawHeaders, name);
+    return value === undefined ? undefined : this.decodeHeaderValue(value);
   }
 
   headerLines(name: string): readonly string[] {
-    const lines: string[] = [];
-    const raw = this.rawHeaders;
-    for (let i = 0; i < raw.length; i += 2) if (isNamed(raw[i], name)) lines.push(this.#headerValueAt(i + 1));
-    return lines;
+    return findHeaderLines(this.rawHeaders, name).map((value) => this.decodeHeaderValue(value));
   }
 
   headersFrom(prefix: string): readonly (readonly [name: string, value: string])[] {
-    const found: [string, string][] = [];
-    const raw = this.rawHeaders;
-    for (let i = 0; i < raw.length; i += 2) {
-      const name = requireValue(raw[i]);
-      // Most names differ in their first letter and cost nothing more.
-      if ((name.charCodeAt(0) | 0x20) !== prefix.charCodeAt(0)) continue;
-      const lower = name.toLowerCase();
-      if (lower.startsWith(prefix)) found.push([lower, this.#headerValueAt(i + 1)]);
-    }
-    return found;
-  }
-
-  #headerValueAt(index: number): string {
-    return this.decodeHeaderValue(requireValue(this.rawHeaders[index], 'names and values alternate'));
+    return findHeadersFrom(this.rawHeaders, prefix).map(([name, value]) => [name, this.decodeHeaderValue(value)]);
   }
 
   get isWebSocket(): boolean {
@@ -220,22 +200,18 @@ export abstract class SocketRequest implements ApiRequest {
   sweep(nowMs: number): void {
     const receiving = this.#receiving;
     if (receiving && this.isReceiving && isTooSlow(receiving, nowMs)) this.refuseBody('slow');
-    this.#updateBacklog(nowMs);
-    if (this.#sendingSinceMs !== undefined && nowMs - this.#sendingSinceMs > responseStallMs)
-      this.abandonResponse('stalled');
+    this.#progress.sweep(nowMs);
+    if (this.#progress.isStalled(nowMs)) this.abandonResponse('stalled');
   }
 
   /** Response bytes that the client has not read, and since when it has read nothing. */
   get backlog(): Backlog | undefined {
-    const sinceMs = this.#backlogSinceMs ?? (this.#bufferedResponseBytes > 0 ? this.#sendingSinceMs : undefined);
-    return sinceMs === undefined
-      ? undefined
-      : { bytes: Math.max(this.#backlogBytes, this.#bufferedResponseBytes), sinceMs };
+    return this.#progress.backlog;
   }
 
   /** Bytes queued by a stream, which no budget counts. */
   get streamBacklogBytes(): number {
-    return this.#sink ? this.#backlogBytes : 0;
+    return this.#sink ? this.#progress.unwrittenBytes : 0;
   }
 
   abandonResponse(reason: CutOffResponse): void {
@@ -245,23 +221,13 @@ export abstract class SocketRequest implements ApiRequest {
     this.cutOff();
   }
 
-  #updateBacklog(nowMs: number): void {
-    if (!this.#bodyWriter) return;
-    const bytes = this.#bodyWriter.writableLength;
-    const moved = bytes !== this.#backlogBytes;
-    this.#backlogBytes = bytes;
-    if (bytes === 0) this.#backlogSinceMs = undefined;
-    else if (moved || this.#backlogSinceMs === undefined) this.#backlogSinceMs = nowMs;
-    if (moved && this.#sendingSinceMs !== undefined) this.#sendingSinceMs = nowMs;
-  }
-
   /** Called when the socket or stream has finished with the request, answered or not. */
   finish(): void {
     if (this.#isFinished) return;
     const isAnswered = this.isAnswered;
     this.#isFinished = true;
     this.#releaseBody();
-    this.#release(this.#bufferedResponseBytes);
+    this.#progress.finish();
     if (!isAnswered) this.abort();
     this.#reportEnd(isAnswered);
   }
@@ -308,20 +274,20 @@ export abstract class SocketRequest implements ApiRequest {
 
   /** From now on the client must keep reading. */
   protected markSending(): void {
-    this.#sendingSinceMs = this.context.nowMs;
+    this.#progress.markSending(this.context.nowMs);
   }
 
   /** For a response that is written at once. Its bytes stay in memory until the request has finished. */
   protected markSent(bytes: number): void {
     this.markSending();
     this.bodyBytes = bytes;
-    this.#hold(bytes);
+    this.#progress.hold(bytes);
   }
 
   /** Writes the body after the headers. Never rejects; returns false if the body failed. */
   protected async writeBody(writer: BodyWriter, body: Exclude<ApiResponse['body'], undefined>): Promise<boolean> {
     try {
-      this.#bodyWriter = writer;
+      this.#progress.writer = writer;
       if (isStreaming(body)) {
         this.#sink = new BodySink(writer, this.signal, this.context.draining);
         await body.stream(this.#sink);
@@ -362,36 +328,16 @@ export abstract class SocketRequest implements ApiRequest {
       isFull: () => this.connection.responseBytes.isFull || this.context.responseBytes.isFull,
       addBuffered: (bytes) => {
         this.bodyBytes += bytes;
-        this.#hold(bytes);
+        this.#progress.hold(bytes);
         this.markSending();
       },
       addSent: (bytes) => {
         sentBytes += bytes;
         connection.sentResponseBytes += bytes;
-        this.#release(bytes);
+        this.#progress.release(bytes);
       },
     };
   }
-
-  #hold(bytes: number): void {
-    if (this.#isFinished) return;
-    this.#bufferedResponseBytes += bytes;
-    this.connection.responseBytes.acquire(bytes);
-  }
-
-  /** After the request has finished, everything has been released. */
-  #release(bytes: number): void {
-    const released = Math.min(bytes, this.#bufferedResponseBytes);
-    if (released === 0) return;
-    this.#bufferedResponseBytes -= released;
-    this.connection.responseBytes.release(released);
-  }
-}
-
-/** Unread response bytes, and since when the client has read none. */
-export interface Backlog {
-  readonly bytes: number;
-  readonly sinceMs: number;
 }
 
 /** Refuses the oldest body. Returns false if none is arriving. */
@@ -414,10 +360,6 @@ export const isStreaming = (body: ApiResponse['body']): body is StreamBody =>
 export function describeRequest({ method, target }: Pick<ApiRequest, 'method' | 'target'>): FailedRequest {
   const end = target.indexOf('?');
   return { method, path: end < 0 ? target : target.slice(0, end) };
-}
-
-function isNamed(raw: string | undefined, name: string): boolean {
-  return raw?.length === name.length && (raw === name || raw.toLowerCase() === name);
 }
 
 function isTooSlow(receiving: Receiving, nowMs: number): boolean {
