@@ -48,17 +48,9 @@ export { type RetirableTransformer, makeRetirable } from './transform/retirable-
 export { secretbox } from './transform/secretbox.ts';
 export { identity, rawTransformer, type Transformed, type Transformer } from './transform/transformer.ts';
 export type { CatchUpReader } from './watch-cache/catch-up-reader.ts';
-export {
-  type CacheItem,
-  type Changes,
-  Collection,
-  type CollectionDescriptor,
-  type CollectionStatistics,
-  itemKey,
-  type ListPage,
-  type ReadMeasures,
-  textOfItemKey,
-} from './watch-cache/collection.ts';
+export { Collection, type CollectionStatistics, type ListPage } from './watch-cache/collection.ts';
+export type { CacheItem, CollectionDescriptor, ReadMeasures } from './watch-cache/collection-descriptor.ts';
+export { type Changes, itemKey, textOfItemKey } from './watch-cache/entry-decoder.ts';
 export { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache/watch-cache.ts';
 export { SortedSet } from './watch-cache/sorted-set.ts';
 export type { View } from './watch-cache/view.ts';

@@ -3,7 +3,8 @@ import { callUntil, requireValue, seededRandom, systemClock } from '@cluster-api
 import { type MemoryStore, memoryStore } from '../src/memory/memory-store.ts';
 import { type Revision, revision } from '../src/revision.ts';
 import type { Entry } from '../src/store.ts';
-import type { CacheItem, Collection, CollectionDescriptor } from '../src/watch-cache/collection.ts';
+import type { Collection } from '../src/watch-cache/collection.ts';
+import type { CacheItem, CollectionDescriptor } from '../src/watch-cache/collection-descriptor.ts';
 import {
   openWatchCache,
   type WatchCache,

@@ -8,7 +8,7 @@ import { HistoryReplacedError, RevisionMismatchError, StorageUnavailableError } 
 import type { Revision } from '../revision.ts';
 import type { ChangeSet, Entry, Store } from '../store.ts';
 import { openWatchCache } from '../watch-cache/watch-cache.ts';
-import type { CacheItem } from '../watch-cache/collection.ts';
+import type { CacheItem } from '../watch-cache/collection-descriptor.ts';
 import type { EtcdEvent } from './client.ts';
 import { campaign } from './election.ts';
 

@@ -6,7 +6,7 @@ import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { KeyUnavailableError, StorageUnavailableError } from '../errors.ts';
 import type { Call, Change, Entry } from '../store.ts';
 import { identity, type Transformed, type Transformer } from '../transform/transformer.ts';
-import type { CacheItem, CollectionDescriptor } from '../watch-cache/collection.ts';
+import type { CacheItem, CollectionDescriptor } from '../watch-cache/collection-descriptor.ts';
 import { openWatchCache, type WatchCache } from '../watch-cache/watch-cache.ts';
 
 /** As if a key management plugin kept the keys of one resource, and hung. */

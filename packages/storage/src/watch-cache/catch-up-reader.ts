@@ -1,7 +1,8 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { RevisionCompactedError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
-import type { CacheItem, Changes } from './collection.ts';
+import type { CacheItem } from './collection-descriptor.ts';
+import type { Changes } from './entry-decoder.ts';
 import type { SharedReplay } from './shared-replay.ts';
 
 /** A reader waits at most this long for its first change, so that its client learns soon that it has to list again. */

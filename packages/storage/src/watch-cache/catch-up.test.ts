@@ -3,7 +3,8 @@ import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import { CatchUp } from './catch-up.ts';
-import type { CacheItem, Changes } from './collection.ts';
+import type { CacheItem } from './collection-descriptor.ts';
+import type { Changes } from './entry-decoder.ts';
 
 const newest = 100_000;
 

@@ -6,7 +6,7 @@
 import type { Clock } from '@cluster-apiserver/base';
 import type { Revision } from '../revision.ts';
 import { type CatchUpReader, ReplayReader } from './catch-up-reader.ts';
-import type { CacheItem } from './collection.ts';
+import type { CacheItem } from './collection-descriptor.ts';
 import { type OpenReplay, revisionGapMax, SharedReplay } from './shared-replay.ts';
 
 /** One for readers that return at the same time, and one for those that are further behind. */

@@ -1,44 +1,17 @@
 import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
-import { byteString, bytesOf } from '@cluster-apiserver/model';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, zeroRevision } from '../revision.ts';
-import type { Call, ChangeSet, Entry, Store } from '../store.ts';
+import type { Call, Entry, Store } from '../store.ts';
 import { CatchUp, type CatchUpStatistics } from './catch-up.ts';
 import type { CatchUpReader } from './catch-up-reader.ts';
-import type { ReadObserver } from './fresh-reader.ts';
+import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
+import { type Changes, EntryDecoder } from './entry-decoder.ts';
 import type { Freshness } from './freshness.ts';
 import { RetainedViews } from './retained-views.ts';
 import { LargeList } from './large-list.ts';
 import { LargeMap } from './large-map.ts';
-import type { Keyed } from './sorted-set.ts';
-import { emptyView, type TermsOf, type View, buildView, withChange, withoutChanges } from './view.ts';
+import { emptyView, type View, buildView, withChange, withoutChanges } from './view.ts';
 import { type ItemChange, ChangeWindow } from './change-window.ts';
-
-/** One version of one object, decoded for its readers. */
-export interface CacheItem extends Keyed {
-  readonly revision: Revision;
-  /** The approximate number of bytes that it keeps in memory. */
-  readonly weight: number;
-}
-
-/** Which keys a collection contains, and how it decodes their values. */
-export interface CollectionDescriptor<Item extends CacheItem> {
-  /** The prefix of all keys of the collection. */
-  readonly prefix: string;
-  /** Must not throw: an unreadable entry becomes an item that says so. `key` is the item's key. */
-  readonly read: (entry: Entry, key: string) => Item;
-  /** The index terms of an item. */
-  readonly termsOf: TermsOf<Item>;
-  readonly measures?: ReadMeasures | undefined;
-}
-
-/** How long reads waited until the memory was fresh enough. */
-export interface ReadMeasures {
-  /** Linearizable reads. */
-  readonly consistent: ReadObserver;
-  /** Reads of a revision or a later one. */
-  readonly notOlder: ReadObserver;
-}
 
 /** Counts of a collection since it was opened. */
 export interface CollectionStatistics {
@@ -64,12 +37,6 @@ export interface Subscriber<Item> {
   onReset(why: ResetReason): void;
 }
 
-/** Some of the changes of a collection, complete up to a revision. */
-export interface Changes<Item> {
-  readonly revision: Revision;
-  readonly changes: readonly ItemChange<Item>[];
-}
-
 export interface ListPage<Item> {
   readonly items: readonly Item[];
   readonly revision: Revision;
@@ -93,12 +60,10 @@ const windowWeightKept = 4 * 1024 * 1024;
 
 const trimIntervalMs = 5_000;
 
-/**
- * The objects below one prefix in memory, with their latest changes. An item's key is the rest of the stored key as bytes,
- * one character each, so that items have the order of the store.
- */
+/** The objects below one prefix in memory, with their latest changes. */
 export class Collection<Item extends CacheItem> {
   readonly descriptor: CollectionDescriptor<Item>;
+  readonly #decoder: EntryDecoder<Item>;
   readonly #store: Store;
   readonly #freshness: Freshness;
   readonly #clock: Clock;
@@ -124,6 +89,7 @@ export class Collection<Item extends CacheItem> {
 
   constructor(descriptor: CollectionDescriptor<Item>, store: Store, freshness: Freshness, clock: Clock) {
     this.descriptor = descriptor;
+    this.#decoder = new EntryDecoder(descriptor);
     this.#store = store;
     this.#freshness = freshness;
     this.#clock = clock;
@@ -220,8 +186,8 @@ export class Collection<Item extends CacheItem> {
     this.#requireSameHistory(revision);
     const { entries, ...page } = await this.#store.list(
       {
-        prefix: this.#fullKey(range.within),
-        after: range.after === undefined ? undefined : this.#fullKey(range.after),
+        prefix: this.#decoder.fullKey(range.within),
+        after: range.after === undefined ? undefined : this.#decoder.fullKey(range.after),
         limit: range.limit,
         revision,
       },
@@ -229,7 +195,7 @@ export class Collection<Item extends CacheItem> {
     );
     return {
       ...page,
-      items: await runTask(this.#clock, call, this.#decodeAll(entries), entries.length > largeListMin),
+      items: await runTask(this.#clock, call, this.#decoder.decodeAll(entries), entries.length > largeListMin),
     };
   }
 
@@ -246,19 +212,7 @@ export class Collection<Item extends CacheItem> {
 
   async *#replay(after: Revision, signal: AbortSignal): AsyncGenerator<() => Changes<Item>> {
     for await (const set of this.#store.watch(this.descriptor.prefix, after, signal))
-      yield () => this.#decodeChanges(set);
-  }
-
-  #decodeChanges({ revision, changes }: ChangeSet): Changes<Item> {
-    return {
-      revision,
-      changes: changes.map(({ key, previous, current }) => ({
-        key: this.#itemKeyOf(key),
-        revision,
-        previous: previous && this.#decode(previous),
-        current: current && this.#decode(current),
-      })),
-    };
+      yield () => this.#decoder.decodeChanges(set);
   }
 
   close(): void {
@@ -284,7 +238,7 @@ export class Collection<Item extends CacheItem> {
   /** Applies a change below the prefix. */
   apply(key: string, entry: Entry | undefined, revision: Revision): void {
     this.#eventsReceived++;
-    const itemKey = this.#itemKeyOf(key);
+    const itemKey = this.#decoder.itemKeyOf(key);
     const previous = this.#itemsByKey.get(itemKey);
     const current = entry && this.descriptor.read(entry, itemKey);
     this.#view = withChange(this.#view, previous, current, this.descriptor.termsOf, revision);
@@ -304,7 +258,7 @@ export class Collection<Item extends CacheItem> {
    */
   resolveUnreadable(entry: Entry): void {
     if (!entry.unreadable) {
-      const item = this.#decode(entry);
+      const item = this.#decoder.decode(entry);
       const present = this.#itemsByKey.get(item.key);
       if (present?.revision === item.revision) {
         this.#itemsByKey.set(item.key, item);
@@ -347,7 +301,7 @@ export class Collection<Item extends CacheItem> {
     const itemsByKey = new LargeMap<Item>();
     return {
       add: (entry) => {
-        const item = this.#decode(entry);
+        const item = this.#decoder.decode(entry);
         items.push(item);
         itemsByKey.set(item.key, item);
       },
@@ -366,31 +320,4 @@ export class Collection<Item extends CacheItem> {
       for (const subscriber of this.#subscribers) subscriber.onReset('reloaded');
     };
   }
-
-  *#decodeAll(entries: readonly Entry[]): SyncTask<Item[]> {
-    const items: Item[] = [];
-    for (const entry of entries) {
-      items.push(this.#decode(entry));
-      yield;
-    }
-    return items;
-  }
-
-  #decode(entry: Entry): Item {
-    return this.descriptor.read(entry, this.#itemKeyOf(entry.key));
-  }
-
-  #itemKeyOf(key: string): string {
-    return itemKey(key.slice(this.descriptor.prefix.length));
-  }
-
-  #fullKey(key: string): string {
-    return this.descriptor.prefix + textOfItemKey(key);
-  }
 }
-
-/** The key of an item: the UTF-8 bytes of the text after the prefix, one character each. */
-export const itemKey = (text: string): string => byteString(Buffer.from(text));
-
-export const textOfItemKey = (key: string): string =>
-  Buffer.byteLength(key) === key.length ? key : bytesOf(key).toString();

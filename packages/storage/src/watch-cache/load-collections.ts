@@ -1,7 +1,8 @@
 import { awaitWithin, type Call, callUntil, type Clock, runTask, type TimeSlice } from '@cluster-apiserver/base';
 import type { Revision } from '../revision.ts';
 import type { Snapshot, Store, UnreadableEntry } from '../store.ts';
-import type { CacheItem, Collection } from './collection.ts';
+import type { Collection } from './collection.ts';
+import type { CacheItem } from './collection-descriptor.ts';
 
 /** As kube-apiserver loads its caches. More round trips cost etcd much more time. */
 const pageKeys = 10_000;

@@ -2,7 +2,8 @@ import { type Clock, TimeSlice } from '@cluster-apiserver/base';
 import { type Revision, revision } from '../revision.ts';
 import type { ReplayReader } from './catch-up-reader.ts';
 import { ChangeWindow } from './change-window.ts';
-import type { CacheItem, Changes } from './collection.ts';
+import type { CacheItem } from './collection-descriptor.ts';
+import type { Changes } from './entry-decoder.ts';
 
 /** The weight of the objects before and after the buffered changes. */
 const bufferWeightMax = 8 * 1024 * 1024;

@@ -8,7 +8,8 @@ import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import type { HistoryReplaced } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { ChangeSet, Store } from '../store.ts';
-import { type CacheItem, Collection, type CollectionDescriptor } from './collection.ts';
+import { Collection } from './collection.ts';
+import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 import { Freshness } from './freshness.ts';
 import { loadCollections } from './load-collections.ts';
 import { UnreadableEntries } from './unreadable-entries.ts';
@@ -62,133 +63,173 @@ const latestRevisionTimeoutMs = 30_000;
 const restartFirstMs = 20;
 const restartMaxMs = 5_000;
 
-export function openWatchCache<Item extends CacheItem>(options: WatchCacheOptions<Item>): WatchCache<Item> {
-  const { store, prefix, clock, random, report, stallMs } = options;
-  const freshness = new Freshness({ store, clock, ...(stallMs !== undefined && { stallMs }) });
-  const collections = options.collections.map((descriptor) => new Collection(descriptor, store, freshness, clock));
-  const collectionOf = (key: string): Collection<Item> | undefined =>
-    collections.find(({ descriptor }) => key.startsWith(descriptor.prefix));
-  const unreadableEntries = new UnreadableEntries((entry) => collectionOf(entry.key)?.resolveUnreadable(entry));
+export const openWatchCache = <Item extends CacheItem>(options: WatchCacheOptions<Item>): WatchCache<Item> =>
+  new StoreFollower(options);
+
+/** Loads all collections, and follows the store from the loaded revision on; again if it loses the watch. */
+class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
+  readonly collections: readonly Collection<Item>[];
+  readonly #options: WatchCacheOptions<Item>;
+  readonly #freshness: Freshness;
+  readonly #unreadableEntries: UnreadableEntries;
   /** Lists and the watch deliver thousands of entries at once, and share this time. */
-  const slice = new TimeSlice(clock);
-  const firstLoad = Promise.withResolvers<void>();
-  const closing = new AbortController();
-  const { signal } = closing;
-  let isSynced = false;
-  let syncError: unknown;
+  readonly #slice: TimeSlice;
+  readonly #firstLoad = Promise.withResolvers<void>();
+  readonly #closing = new AbortController();
+  readonly #stopListening: () => void;
+  readonly #running: Promise<void>;
+  #isSynced = false;
+  #syncError: unknown;
   /** The first revision of the present history. Clients do not know earlier ones. */
-  let historyStart = 0;
+  #historyStart = 0;
   /** Aborted if the history is replaced, which ends the present load and watch. */
-  let round = new AbortController();
+  #round = new AbortController();
 
-  const apply = ({ revision: to, changes }: ChangeSet): void => {
-    for (const { key, current } of changes) {
-      const collection = collectionOf(key);
-      if (!collection) continue;
-      unreadableEntries.set(key, current);
-      collection.apply(key, current, to);
-    }
-    freshness.advance(to);
-  };
-  const stopListening = store.onHistoryReplaced((replaced) => {
-    isSynced = false;
-    syncError = new HistoryReplacedError();
-    historyStart = replaced.now;
-    freshness.replaceHistory();
-    unreadableEntries.clear();
-    for (const collection of collections) collection.replaceHistory(revision(replaced.now));
-    round.abort();
-    report({ type: 'history replaced', ...replaced });
-  });
+  constructor(options: WatchCacheOptions<Item>) {
+    const { store, clock, stallMs } = options;
+    const freshness = new Freshness({ store, clock, ...(stallMs !== undefined && { stallMs }) });
+    this.#options = options;
+    this.#freshness = freshness;
+    this.collections = options.collections.map((descriptor) => new Collection(descriptor, store, freshness, clock));
+    this.#unreadableEntries = new UnreadableEntries((entry) => this.#collectionOf(entry.key)?.resolveUnreadable(entry));
+    this.#slice = new TimeSlice(clock);
+    this.#stopListening = store.onHistoryReplaced((replaced) => this.#replaceHistory(replaced));
+    this.#running = this.#run();
+  }
 
-  const load = async (at: Revision | undefined, ended: AbortSignal): Promise<Revision> => {
-    const startedMs = clock.monotonicMs();
-    const loading = { store, prefix, collections, collectionOf, clock, slice, signal: ended };
-    const { revision: from, items, unreadable, publish } = await loadCollections(loading, at);
-    unreadableEntries.clear();
-    publish();
-    for (const entry of unreadable) unreadableEntries.set(entry.key, entry);
-    freshness.setLoaded(from);
-    isSynced = true;
-    syncError = undefined;
-    // The KMS plugin may have recovered during the load.
-    if (unreadable.length > 0) unreadableEntries.retry();
-    report({ type: 'loaded', items, revision: from, tookMs: clock.monotonicMs() - startedMs });
-    firstLoad.resolve();
-    return from;
-  };
+  get isSynced(): boolean {
+    return this.#isSynced;
+  }
 
-  /** Loads a past state if the store still has it, else the present one. */
-  const loadWithHistory = async (ended: AbortSignal): Promise<Revision> => {
-    const latest = await store.readLatestRevision(callUntil(clock.monotonicMs() + latestRevisionTimeoutMs));
-    const past = latest - historyRevisions;
-    // The cache never goes back behind a state that it has served.
-    if (past <= Math.max(1, freshness.currentRevision, historyStart)) return load(undefined, ended);
-    try {
-      return await load(revision(past), ended);
-    } catch (error) {
-      if (error instanceof RevisionCompactedError) return load(undefined, ended);
-      throw error;
-    }
-  };
+  get syncError(): unknown {
+    return this.#syncError;
+  }
 
-  const follow = async (from: Revision, ended: AbortSignal, onProgress: () => void): Promise<void> => {
-    for await (const set of store.watch(prefix, from, ended, { withPrevious: false, slowKeys: 'defer' })) {
-      if (ended.aborted) return;
-      onProgress();
-      slice.resume();
-      apply(set);
-      if (!slice.shouldYield()) continue;
-      await slice.yieldToEventLoop();
-      if (ended.aborted) return;
-    }
-  };
+  get currentRevision(): Revision {
+    return this.#freshness.currentRevision;
+  }
 
-  const run = async (): Promise<void> => {
+  get progressAgeMs(): number {
+    return this.#freshness.progressAgeMs;
+  }
+
+  get waitingReads(): number {
+    return this.#freshness.waiterCount;
+  }
+
+  get firstLoad(): Promise<void> {
+    return this.#firstLoad.promise;
+  }
+
+  retryUnreadable(): void {
+    this.#unreadableEntries.retry();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    for (const collection of this.collections) collection.close();
+    this.#stopListening();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, random, report } = this.#options;
+    const { signal } = this.#closing;
     const pauses = backoff({ firstMs: restartFirstMs, maxMs: restartMaxMs }, random);
     while (!signal.aborted) {
       try {
-        round = new AbortController();
-        const ended = AbortSignal.any([signal, round.signal]);
-        await follow(await loadWithHistory(ended), ended, () => pauses.reset());
+        this.#round = new AbortController();
+        const ended = AbortSignal.any([signal, this.#round.signal]);
+        await this.#follow(await this.#loadWithHistory(ended), ended, () => pauses.reset());
       } catch (cause) {
         if (signal.aborted) return;
-        isSynced = false;
-        if (!round.signal.aborted) {
+        this.#isSynced = false;
+        if (!this.#round.signal.aborted) {
           // Reported once, and not with every failed attempt to load again.
-          if (String(cause) !== String(syncError)) report({ type: 'lost', cause });
-          syncError = cause;
+          if (String(cause) !== String(this.#syncError)) report({ type: 'lost', cause });
+          this.#syncError = cause;
         }
       }
       await sleep(clock, pauses.nextMs(), signal).catch(() => {}); // ends early when the server closes
     }
-  };
-  const running = run();
+  }
 
-  return {
-    collections,
-    get isSynced() {
-      return isSynced;
-    },
-    get syncError() {
-      return syncError;
-    },
-    get currentRevision() {
-      return freshness.currentRevision;
-    },
-    get progressAgeMs() {
-      return freshness.progressAgeMs;
-    },
-    get waitingReads() {
-      return freshness.waiterCount;
-    },
-    firstLoad: firstLoad.promise,
-    retryUnreadable: () => unreadableEntries.retry(),
-    close: async () => {
-      closing.abort();
-      for (const collection of collections) collection.close();
-      stopListening();
-      await running;
-    },
-  };
+  /** Loads a past state if the store still has it, else the present one. */
+  async #loadWithHistory(ended: AbortSignal): Promise<Revision> {
+    const { store, clock } = this.#options;
+    const latest = await store.readLatestRevision(callUntil(clock.monotonicMs() + latestRevisionTimeoutMs));
+    const past = latest - historyRevisions;
+    // The cache never goes back behind a state that it has served.
+    if (past <= Math.max(1, this.currentRevision, this.#historyStart)) return this.#load(undefined, ended);
+    try {
+      return await this.#load(revision(past), ended);
+    } catch (error) {
+      if (error instanceof RevisionCompactedError) return this.#load(undefined, ended);
+      throw error;
+    }
+  }
+
+  async #load(at: Revision | undefined, ended: AbortSignal): Promise<Revision> {
+    const { store, prefix, clock, report } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const loading = {
+      store,
+      prefix,
+      collections: this.collections,
+      collectionOf: (key: string) => this.#collectionOf(key),
+      clock,
+      slice: this.#slice,
+      signal: ended,
+    };
+    const { revision: from, items, unreadable, publish } = await loadCollections(loading, at);
+    this.#unreadableEntries.clear();
+    publish();
+    for (const entry of unreadable) this.#unreadableEntries.set(entry.key, entry);
+    this.#freshness.setLoaded(from);
+    this.#isSynced = true;
+    this.#syncError = undefined;
+    // The KMS plugin may have recovered during the load.
+    if (unreadable.length > 0) this.#unreadableEntries.retry();
+    report({ type: 'loaded', items, revision: from, tookMs: clock.monotonicMs() - startedMs });
+    this.#firstLoad.resolve();
+    return from;
+  }
+
+  async #follow(from: Revision, ended: AbortSignal, onProgress: () => void): Promise<void> {
+    const { store, prefix } = this.#options;
+    for await (const set of store.watch(prefix, from, ended, { withPrevious: false, slowKeys: 'defer' })) {
+      if (ended.aborted) return;
+      onProgress();
+      this.#slice.resume();
+      this.#apply(set);
+      if (!this.#slice.shouldYield()) continue;
+      await this.#slice.yieldToEventLoop();
+      if (ended.aborted) return;
+    }
+  }
+
+  #apply({ revision: to, changes }: ChangeSet): void {
+    for (const { key, current } of changes) {
+      const collection = this.#collectionOf(key);
+      if (!collection) continue;
+      this.#unreadableEntries.set(key, current);
+      collection.apply(key, current, to);
+    }
+    this.#freshness.advance(to);
+  }
+
+  #replaceHistory(replaced: HistoryReplaced): void {
+    this.#isSynced = false;
+    this.#syncError = new HistoryReplacedError();
+    this.#historyStart = replaced.now;
+    this.#freshness.replaceHistory();
+    this.#unreadableEntries.clear();
+    for (const collection of this.collections) collection.replaceHistory(revision(replaced.now));
+    this.#round.abort();
+    this.#options.report({ type: 'history replaced', ...replaced });
+  }
+
+  #collectionOf(key: string): Collection<Item> | undefined {
+    return this.collections.find(({ descriptor }) => key.startsWith(descriptor.prefix));
+  }
 }
