@@ -1,4 +1,4 @@
-import { backoff, type Clock, type Random, sleep, errorMessage } from '@cluster-apiserver/base';
+import { type Backoff, backoff, type Clock, type Random, sleep, errorMessage } from '@cluster-apiserver/base';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -46,72 +46,90 @@ const readyPollMs = 50;
 const lastWordsLines = 8;
 
 /** Starts a program, and restarts it whenever it ends after it was ready. Calls `changed` for each new process. */
-export function supervise(
-  program: Program,
-  { clock, random, print }: SupervisorContext,
-  changed: () => void,
-): Supervised {
-  const pauses = backoff(restart, random);
-  const stopping = new AbortController();
-  let proven = false;
-  let started = clock.monotonicMs();
-  let child = start(program);
-  let end = waitForExit(child);
+export const supervise = (program: Program, context: SupervisorContext, changed: () => void): Supervised =>
+  new Supervisor(program, context, changed);
 
-  const life = (async () => {
+class Supervisor implements Supervised {
+  readonly #program: Program;
+  readonly #context: SupervisorContext;
+  readonly #changed: () => void;
+  readonly #pauses: Backoff;
+  readonly #stopping = new AbortController();
+  #isProven = false;
+  #startedMs: number;
+  #child: ChildProcess;
+  /** Resolves with a description of how the current process ended. */
+  #end: Promise<string>;
+  readonly #life: Promise<void>;
+
+  constructor(program: Program, context: SupervisorContext, changed: () => void) {
+    this.#program = program;
+    this.#context = context;
+    this.#changed = changed;
+    this.#pauses = backoff(restart, context.random);
+    this.#startedMs = context.clock.monotonicMs();
+    this.#child = start(program);
+    this.#end = waitForExit(this.#child);
+    this.#life = this.#restartUntilStopped();
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  async ready<T>(check: () => Promise<T | undefined>): Promise<T> {
+    const { clock } = this.#context;
+    const { name } = this.#program;
+    const deadlineMs = clock.monotonicMs() + startTimeoutMs;
     for (;;) {
-      const how = await end;
-      if (stopping.signal.aborted || !proven) return;
-      if (clock.monotonicMs() - started > provenMs) pauses.reset();
-      const pauseMs = pauses.nextMs();
-      print(
-        `${program.name} (pid ${child.pid}) ${how}; starting it again in ${(pauseMs / 1000).toFixed(1)} s, see ${program.logFile}`,
-      );
-      await sleep(clock, pauseMs, stopping.signal).catch(() => {}); // the next line handles the abort
-      if (stopping.signal.aborted) return;
-      started = clock.monotonicMs();
-      child = start(program);
-      end = waitForExit(child);
-      changed();
-    }
-  })();
-
-  const requestStop = (): void => {
-    stopping.abort();
-    child.kill('SIGTERM');
-  };
-  return {
-    get pid() {
-      return child.pid ?? 0;
-    },
-    requestStop,
-    ready: async (check) => {
-      const deadline = clock.monotonicMs() + startTimeoutMs;
-      for (;;) {
-        const answer = await check();
-        if (answer !== undefined) {
-          proven = true;
-          return answer;
-        }
-        const how = await Promise.race([end, sleep(clock, readyPollMs)]);
-        if (how !== undefined) throw new StartError(`${program.name} ${how} while starting.\n${readLogTail(program)}`);
-        if (clock.monotonicMs() > deadline) {
-          throw new StartError(
-            `${program.name} was not ready after ${startTimeoutMs / 1000} s.\n${readLogTail(program)}`,
-          );
-        }
+      const answer = await check();
+      if (answer !== undefined) {
+        this.#isProven = true;
+        return answer;
       }
-    },
-    stop: async (graceMs) => {
-      requestStop();
-      const killed = clock.after(graceMs, () => {
-        print(`${program.name} (pid ${child.pid}) did not stop within ${graceMs / 1000} s and is killed`);
-        child.kill('SIGKILL');
-      });
-      await life;
-      killed();
-    },
-  };
+      const how = await Promise.race([this.#end, sleep(clock, readyPollMs)]);
+      if (how !== undefined) throw new StartError(`${name} ${how} while starting.\n${readLogTail(this.#program)}`);
+      if (clock.monotonicMs() > deadlineMs)
+        throw new StartError(`${name} was not ready after ${startTimeoutMs / 1000} s.\n${readLogTail(this.#program)}`);
+    }
+  }
+
+  requestStop(): void {
+    this.#stopping.abort();
+    this.#child.kill('SIGTERM');
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    const { clock, print } = this.#context;
+    this.requestStop();
+    const cancel = clock.after(graceMs, () => {
+      print(`${this.#program.name} (pid ${this.#child.pid}) did not stop within ${graceMs / 1000} s and is killed`);
+      this.#child.kill('SIGKILL');
+    });
+    await this.#life;
+    cancel();
+  }
+
+  async #restartUntilStopped(): Promise<void> {
+    const { clock, print } = this.#context;
+    const { name, logFile } = this.#program;
+    const { signal } = this.#stopping;
+    for (;;) {
+      const how = await this.#end;
+      if (signal.aborted || !this.#isProven) return;
+      if (clock.monotonicMs() - this.#startedMs > provenMs) this.#pauses.reset();
+      const pauseMs = this.#pauses.nextMs();
+      print(
+        `${name} (pid ${this.#child.pid}) ${how}; starting it again in ${(pauseMs / 1000).toFixed(1)} s, see ${logFile}`,
+      );
+      await sleep(clock, pauseMs, signal).catch(() => {}); // the next line handles the abort
+      if (signal.aborted) return;
+      this.#startedMs = clock.monotonicMs();
+      this.#child = start(this.#program);
+      this.#end = waitForExit(this.#child);
+      this.#changed();
+    }
+  }
 }
 
 function start({ command, args, env, logFile, channel }: Program): ChildProcess {

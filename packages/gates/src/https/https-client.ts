@@ -73,54 +73,59 @@ export interface HttpsClientOptions {
 /** As in Go's client; many servers close connections earlier. */
 const idleConnectionMs = 90_000;
 
-export function createHttpsClient(options: HttpsClientOptions): HttpsClient {
-  const { clock, cert, key, serverName, dial, connectionsMax } = options;
-  const ca = options.ca ?? [...getCACertificates('default'), ...getCACertificates('system')];
-  const trust = { ca, ...(cert && key && { cert, key }), ...(serverName && { servername: serverName }) };
-  const agent = connectionsMax
-    ? new https.Agent({ keepAlive: true, maxSockets: connectionsMax, timeout: idleConnectionMs, ...trust })
-    : undefined;
-  const closed = new AbortController();
+export const createHttpsClient = (options: HttpsClientOptions): HttpsClient => new BoundedClient(options);
+
+class BoundedClient implements HttpsClient {
+  readonly #clock: Clock;
+  readonly #dial: Dial | undefined;
+  readonly #trust: tls.ConnectionOptions;
+  readonly #agent: https.Agent | undefined;
+  readonly #closed = new AbortController();
+
+  constructor({ clock, ca, cert, key, serverName, dial, connectionsMax }: HttpsClientOptions) {
+    this.#clock = clock;
+    this.#dial = dial;
+    this.#trust = {
+      ca: ca ?? [...getCACertificates('default'), ...getCACertificates('system')],
+      ...(cert && key && { cert, key }),
+      ...(serverName && { servername: serverName }),
+    };
+    if (connectionsMax)
+      this.#agent = new https.Agent({
+        keepAlive: true,
+        maxSockets: connectionsMax,
+        timeout: idleConnectionMs,
+        ...this.#trust,
+      });
+  }
 
   /** Adds a client span below the span of the call, and propagates the trace. */
-  const send = (request: HttpsRequest, call: Call): Promise<HttpsResponse> => {
+  send(request: HttpsRequest, call: Call): Promise<HttpsResponse> {
     const span = call.trace?.child(request.method, spanOptions(request));
-    if (!span) return sendPlain(request, call);
+    if (!span) return this.#send(request, call);
     const headers = { ...request.headers, ...traceHeaders(span.context) };
     return runInSpan(span, async () => {
-      const answer = await sendPlain({ ...request, headers }, call);
-      span.set({ 'http.response.status_code': answer.status });
-      return answer;
+      const response = await this.#send({ ...request, headers }, call);
+      span.set({ 'http.response.status_code': response.status });
+      return response;
     });
-  };
-  const sendPlain = async (request: HttpsRequest, call: Call): Promise<HttpsResponse> => {
+  }
+
+  close(): void {
+    this.#closed.abort(new HttpsError('the client is closed'));
+    this.#agent?.destroy();
+  }
+
+  async #send(request: HttpsRequest, call: Call): Promise<HttpsResponse> {
     if (request.url.protocol !== 'https:') throw new HttpsError('only https is used');
     const late = new AbortController();
-    const callLeftMs = call.deadlineMs - clock.monotonicMs();
-    const isOfCall = callLeftMs < request.timeoutMs;
-    const problem = isOfCall
-      ? new DeadlineExceededError()
-      : new HttpsTimeoutError(`no answer in ${request.timeoutMs} ms`);
-    const cancel = clock.after(Math.max(0, Math.ceil(Math.min(callLeftMs, request.timeoutMs))), () =>
-      late.abort(problem),
-    );
+    const cancel = this.#abortWhenLate(late, request, call);
     const ended = call.signal ? [call.signal, late.signal] : [late.signal];
-    const signal = AbortSignal.any([closed.signal, ...ended]);
+    const signal = AbortSignal.any([this.#closed.signal, ...ended]);
     let connection: Duplex | undefined;
     try {
-      connection = await dial?.(addressOf(request.url), signal);
-      const way = connection
-        ? // An agent would open its own connection instead.
-          { createConnection: createTlsConnector(request.url, connection, trust) }
-        : { ...trust, agent: agent ?? false };
-      for (;;) {
-        try {
-          return await exchange(request, { ...way, signal });
-        } catch (error) {
-          // Each retry consumes one idle connection; the last one opens a new connection.
-          if (!(error instanceof StaleConnectionError) || signal.aborted) throw error;
-        }
-      }
+      connection = await this.#dial?.(addressOf(request.url), signal);
+      return await this.#exchange(request, connection, signal);
     } catch (cause) {
       for (const { aborted, reason } of ended) if (aborted) throw reason;
       throw cause instanceof HttpsError ? cause : new HttpsError('the server cannot be reached', { cause });
@@ -128,14 +133,31 @@ export function createHttpsClient(options: HttpsClientOptions): HttpsClient {
       cancel();
       connection?.destroy();
     }
-  };
-  return {
-    send,
-    close: () => {
-      closed.abort(new HttpsError('the client is closed'));
-      agent?.destroy();
-    },
-  };
+  }
+
+  /** The deadline of the call, or the timeout of the request, whichever is first. */
+  #abortWhenLate(late: AbortController, { timeoutMs }: HttpsRequest, call: Call): () => void {
+    const callLeftMs = call.deadlineMs - this.#clock.monotonicMs();
+    const problem =
+      callLeftMs < timeoutMs ? new DeadlineExceededError() : new HttpsTimeoutError(`no answer in ${timeoutMs} ms`);
+    const leftMs = Math.max(0, Math.ceil(Math.min(callLeftMs, timeoutMs)));
+    return this.#clock.after(leftMs, () => late.abort(problem));
+  }
+
+  async #exchange(request: HttpsRequest, connection: Duplex | undefined, signal: AbortSignal): Promise<HttpsResponse> {
+    const way = connection
+      ? // An agent would open its own connection instead.
+        { createConnection: createTlsConnector(request.url, connection, this.#trust) }
+      : { ...this.#trust, agent: this.#agent ?? false };
+    for (;;) {
+      try {
+        return await exchange(request, { ...way, signal });
+      } catch (error) {
+        // Each retry consumes one idle connection; the last one opens a new connection.
+        if (!(error instanceof StaleConnectionError) || signal.aborted) throw error;
+      }
+    }
+  }
 }
 
 const spanOptions = ({ method, url }: HttpsRequest): SpanOptions => ({
