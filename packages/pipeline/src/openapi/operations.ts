@@ -6,7 +6,8 @@ import {
   statusSchema,
 } from '@cluster-apiserver/model';
 import type { EndpointMethod, OperationObject, OperationResponse } from '../endpoints/endpoint.ts';
-import { endpointsOf, groupVersionWords } from '../endpoints/endpoints.ts';
+import { endpointsOf } from '../endpoints/endpoints.ts';
+import { groupVersionWords } from '../endpoints/operation-parts.ts';
 import type { Parameter } from '../endpoints/parameters.ts';
 
 /** An endpoint as OpenAPI describes it, before a version of OpenAPI formats it. */
