@@ -108,7 +108,7 @@ async function serve({ certificate, privateKey }: Credentials): Promise<Server> 
   return listener;
 }
 
-/** Connects as a client that was told to expect `host` there. */
+/** Connects as a client that expects `host` there. */
 function handshake(listener: Server, ca: string, host: string): Promise<'authorized'> {
   const { port } = listener.address() as AddressInfo; // it listens on a TCP port
   return new Promise((resolve, reject) => {

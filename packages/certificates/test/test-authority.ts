@@ -40,7 +40,7 @@ export interface Wanted {
   readonly keyUsage?: KeyUsageFlags;
   /** Those of another one; new ones otherwise. */
   readonly keys?: webcrypto.CryptoKeyPair;
-  /** Numbers of extensions that nobody understands, or that mean too much. */
+  /** Numbers of extensions that are unknown, or that mean too much. */
   readonly criticalExtensions?: readonly string[];
 }
 

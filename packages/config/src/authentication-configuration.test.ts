@@ -223,7 +223,7 @@ describe('rejects a file that', () => {
       /^jwt\[0\]\.claimMappings\.uid: .*can't both be set/,
     ],
     [
-      'believes an email that nobody verified',
+      'accepts an unverified email',
       withMappings({ username: { expression: 'claims.email' } }),
       /^jwt\[0\]\.claimMappings\.username\.expression: .*claims\.email_verified must be used in/,
     ],

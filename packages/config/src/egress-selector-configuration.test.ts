@@ -38,7 +38,7 @@ describe('rejects a file with', () => {
       'egressSelections[0].name: Invalid value',
     ],
     [
-      'a protocol that nobody speaks',
+      'an unknown protocol',
       { name: 'cluster', connection: { proxyProtocol: 'GRPC' } },
       'egressSelections[0].connection.proxyProtocol: Invalid value: "GRPC": expected Direct or HTTPConnect',
     ],

@@ -65,7 +65,7 @@ describe.each(['at once', 'later'])('what is known %s', (when) => {
   });
 });
 
-test('rules are asked of who has them, and nobody else', async () => {
+test('rules are requested only from authorizers that can list them', async () => {
   const rules = { resource: [], nonResource: [], incomplete: false } as never;
   const authorize = (): AccessDecision => ({ verdict: 'deny' });
   const clock = fakeClock();

@@ -14,7 +14,7 @@ import { bringing } from '../test/credentials.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 
-const nobody = bringing();
+const noCredentials = bringing();
 const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups });
 const knows = (found: UserInfo | undefined): Authenticator => ({ authenticate: () => found });
 const knowsLater = (found: UserInfo | undefined): Authenticator => ({ authenticate: async () => found });
@@ -24,7 +24,7 @@ const rejects = (clientMessage: string): Authenticator => ({
   },
 });
 const rejectsLater = (clientMessage: string): Authenticator => ({
-  authenticate: async () => rejects(clientMessage).authenticate(nobody, call),
+  authenticate: async () => rejects(clientMessage).authenticate(noCredentials, call),
 });
 const decides = (decision: AccessDecision): Authorizer => ({ authorize: () => decision });
 const decidesLater = (decision: AccessDecision): Authorizer => ({ authorize: async () => decision });
@@ -32,7 +32,7 @@ const question = { user: user('a'), verb: 'get', path: '/x' };
 
 test('the first authenticator that accepts decides, whether it answers synchronously or not', async () => {
   expect(
-    uniteAuthenticators([knows(undefined), knows(user('b')), knows(user('c'))]).authenticate(nobody, call),
+    uniteAuthenticators([knows(undefined), knows(user('b')), knows(user('c'))]).authenticate(noCredentials, call),
   ).toEqual(user('b'));
   expect(
     await uniteAuthenticators([
@@ -40,24 +40,31 @@ test('the first authenticator that accepts decides, whether it answers synchrono
       knows(undefined),
       knowsLater(user('b')),
       knows(user('c')),
-    ]).authenticate(nobody, call),
+    ]).authenticate(noCredentials, call),
   ).toEqual(user('b'));
-  expect(uniteAuthenticators([]).authenticate(nobody, call)).toBeUndefined();
+  expect(uniteAuthenticators([]).authenticate(noCredentials, call)).toBeUndefined();
 });
 
 test('a rejection counts when no other authenticator accepts, and the first one is reported', async () => {
   for (const rejecting of [rejects('a'), rejectsLater('a')]) {
-    expect(await uniteAuthenticators([rejecting, knowsLater(user('b'))]).authenticate(nobody, call)).toEqual(user('b'));
-    expect(await uniteAuthenticators([rejecting, knows(user('b'))]).authenticate(nobody, call)).toEqual(user('b'));
+    expect(await uniteAuthenticators([rejecting, knowsLater(user('b'))]).authenticate(noCredentials, call)).toEqual(
+      user('b'),
+    );
+    expect(await uniteAuthenticators([rejecting, knows(user('b'))]).authenticate(noCredentials, call)).toEqual(
+      user('b'),
+    );
     await expect(
-      (async () => uniteAuthenticators([knows(undefined), rejecting, rejects('b')]).authenticate(nobody, call))(),
+      (async () =>
+        uniteAuthenticators([knows(undefined), rejecting, rejects('b')]).authenticate(noCredentials, call))(),
     ).rejects.toMatchObject({ name: 'TokenRejectedError', clientMessage: 'a' });
   }
 });
 
 test('an error is not a rejection: it ends the search', async () => {
   const faulty: Authenticator = { authenticate: async () => Promise.reject(new Error('ours')) };
-  await expect(uniteAuthenticators([faulty, knows(user('b'))]).authenticate(nobody, call)).rejects.toThrow('ours');
+  await expect(uniteAuthenticators([faulty, knows(user('b'))]).authenticate(noCredentials, call)).rejects.toThrow(
+    'ours',
+  );
 });
 
 test('the first authorizer with an opinion decides; without any opinion the request is denied', async () => {

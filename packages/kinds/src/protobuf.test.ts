@@ -22,7 +22,7 @@ const forms: readonly (readonly [string, ObjectSchema])[] = [
     [`${kind}List of ${apiVersion}`, listSchema] as const,
     ...subresourceForms.map((form) => [`${form.kind} of ${form.group}`, form.schema] as const),
   ]),
-  ...reviews({} as ReviewServices).map(({ kind, schema }) => [kind, schema] as const), // nobody asks them
+  ...reviews({} as ReviewServices).map(({ kind, schema }) => [kind, schema] as const), // not called
   ['Status', statusSchema],
   ['DeleteOptions', deleteOptions],
   ['PartialObjectMetadata', partialMetadataSchema],

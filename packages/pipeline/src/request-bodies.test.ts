@@ -14,7 +14,7 @@ describe('bodies', () => {
     ['a kind that is a number', 400, undefined, '{"kind":7,"metadata":{"name":"a"}}'],
     ['null', 422, undefined, 'null'],
     ['a wrong type', 400, undefined, '{"metadata":{"name":"a"},"arms":"two"}'],
-    ['a form nobody reads', 415, 'text/plain', 'x'],
+    ['an unsupported media type', 415, 'text/plain', 'x'],
     ['a form by the name of what every object has', 415, 'constructor', '{}'],
     ['YAML said to be JSON', 400, 'application/json', 'metadata:\n  name: a\n'],
     ['YAML', 201, 'application/yaml; charset=utf-8', 'metadata:\n  name: a\n'],

@@ -49,7 +49,7 @@ const attacks: Readonly<Record<string, () => Promise<void>>> = {
 };
 
 test.each(Object.keys(attacks))(
-  '%s clients that send their bodies byte by byte keep nobody else from writing',
+  '%s clients that send their bodies byte by byte do not delay the writes of others',
   async (protocol) => {
     await (attacks[protocol] as () => Promise<void>)();
     await untilTurned(() => uploads === clients);

@@ -49,7 +49,7 @@ test.each(forms)(
   },
 );
 
-test('an etcd that holds no canary stops, and so does one that was told nothing of it', async () => {
+test('an etcd that holds no canary stops, and so does one that is not searched for it', async () => {
   const etcd = await startEtcd({ encrypted: true });
   const other = await startEtcd();
   await put(etcd, 'k8s:enc:aesgcm:v1:a:xyz');

@@ -170,7 +170,7 @@ async function listener(serve: (socket: net.Socket) => void): Promise<Listener> 
 
 const speaker = (name: string): Promise<Listener> => listener((socket) => socket.end(name));
 
-/** A port where nobody listens. */
+/** A port without a listener. */
 async function refusing(): Promise<Listener> {
   const server = net.createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -15,7 +15,7 @@ describe('tokens of a file', () => {
     expect(createStaticTokenAuthenticator(file).authenticateToken(token, call)).toEqual({ user });
   });
 
-  test.each(['', 'SECRET-1', 'secret-12', 'secret-', 'token', '# a remark'])('%j is of nobody', (token) => {
+  test.each(['', 'SECRET-1', 'secret-12', 'secret-', 'token', '# a remark'])('%j is not accepted', (token) => {
     expect(createStaticTokenAuthenticator(file).authenticateToken(token, call)).toBeUndefined();
   });
 });

@@ -42,7 +42,7 @@ async function answerTo(
   asked: AccessAttributes = request,
 ): Promise<Impersonation> {
   const wanted = readImpersonatedUser(lines);
-  if (!wanted) throw new Error('nobody is to be impersonated');
+  if (!wanted) throw new Error('the headers name no user to impersonate');
   return impersonate(wanted, asked, call);
 }
 

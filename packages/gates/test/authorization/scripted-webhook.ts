@@ -4,7 +4,7 @@ import type { AccessAttributes } from '@cluster-apiserver/model';
 import { type Authorizer, type WebhookAuthorizerOptions, createWebhookAuthorizer } from '../../src/index.ts';
 import { type HttpsResponse, HttpsError, type HttpsRequest } from '../../src/https/https-client.ts';
 
-/** Nobody waits: whoever would is called back at once, and the time has passed. */
+/** Calls back at once, as if the time had passed. */
 export class SkippingClock implements Clock {
   ms = 0;
   now(): number {

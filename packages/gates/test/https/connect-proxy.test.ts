@@ -130,7 +130,7 @@ test('requests use the proxy and no direct connection', async () => {
   await once(server, 'listening');
   const dial = createProxyDial({ url: new URL(`http://localhost:${portOf(server)}`), tls: undefined });
   const get = createDocumentFetcher(createHttpsClient({ clock, ca: provider.certificateAuthority, dial }), clock);
-  // Nobody listens there: only the proxy knows where the issuer is.
+  // There is no listener: only the proxy knows where the issuer is.
   expect(await get('https://localhost:1/keys', signal)).toContain('keys');
 });
 

@@ -7,7 +7,7 @@ const issuer = useIssuer();
 const { authenticate, claims, configure, rejection } = issuer;
 
 describe('keys', () => {
-  const unknown = (): Promise<string> => issuer.provider.sign(claims(), { kid: 'nobody knows' });
+  const unknown = (): Promise<string> => issuer.provider.sign(claims(), { kid: 'unknown' });
   const fetches = (): number => issuer.provider.asked.filter((path) => path === '/keys').length;
 
   test('are fetched once for concurrent requests', async () => {

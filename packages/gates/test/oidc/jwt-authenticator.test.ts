@@ -33,7 +33,7 @@ describe('a token is refused', () => {
     ['with a beginning that is a text', { nbf: 'x' }, 'does not hold yet'],
     ['that was made at no time', { iat: 'x' }, 'when it was made'],
     ['for other audiences', { aud: ['clusters', 'clust'] }, 'other audiences'],
-    ['for nobody', { aud: undefined }, 'other audiences'],
+    ['without an audience', { aud: undefined }, 'other audiences'],
     ['for an audience within a list', { aud: [['cluster']] }, 'other audiences'],
     ['without a name', { sub: undefined }, 'the username is no text'],
     ['with an empty name', { sub: '' }, 'the username is empty'],

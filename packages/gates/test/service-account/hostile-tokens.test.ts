@@ -131,7 +131,7 @@ describe('Wrong aud/iss/exp/nbf/iat', () => {
     ['more than a minute before its beginning', { nbf: nowSeconds + 61 }],
     ['with a beginning that is a text', { nbf: 'x' }],
     ['made at no time', { iat: 'x' }],
-    ['for nobody', { aud: undefined }],
+    ['without an audience', { aud: undefined }],
     ['for an empty list', { aud: [] }],
     ['for a part of our name', { aud: [url.slice(0, -1)] }],
     ['for an audience within a list', { aud: [[url]] }],

@@ -27,7 +27,11 @@ test.each<[string, object, readonly string[], (readonly string[])?]>([
   ['for a resource', { ...get, ...core, ...events }, []],
   ['for everything', { verbs: ['*'], apiGroups: ['*'], resources: ['*'] }, []],
   ['for some names of several resources', { ...get, ...core, resources: ['a', 'b'], resourceNames: ['n', ''] }, []],
-  ['that nobody knows', { verbs: ['', 'dance'], apiGroups: ['no.such'], resources: ['*/x'] }, []],
+  [
+    'with unknown verbs, groups and resources',
+    { verbs: ['', 'dance'], apiGroups: ['no.such'], resources: ['*/x'] },
+    [],
+  ],
   ['that is empty', {}, [noVerbs, noGroups, noResources]],
   ['with empty lists', { verbs: [], apiGroups: [], resources: [] }, [noVerbs, noGroups, noResources]],
   ['with names alone', { ...get, resourceNames: ['a'] }, [noGroups, noResources]],

@@ -65,7 +65,7 @@ test.each<[string, unknown, (string | number[])[]]>([
   ['the first second of 1970, which is a time', { born: '1970-01-01T00:00:00Z' }, [[42, 2, 8, 0]]],
   ['the parts of a second that a time keeps', { seen: '1970-01-01T00:00:01.000001Z' }, [[50, 5, 8, 1, 16, 0xcf, 0x0f]]],
   ['JSON as what it says', { extra: { 'f:a': {} } }, [[162, 1, 12, 10, 10], '{"f:a":{}}']],
-  ['nothing of numbers that nobody knows', {}, [[80, 1, 90, 1, 0, 97, 0, 0, 0, 0, 0, 0, 0, 0, 101, 0, 0, 0, 0]]],
+  ['nothing of unknown field numbers', {}, [[80, 1, 90, 1, 0, 97, 0, 0, 0, 0, 0, 0, 0, 0, 101, 0, 0, 0, 0]]],
 ])('reads %s', (_, value, parts) => {
   expect(read(...parts)).toEqual(value);
 });

@@ -117,7 +117,7 @@ describe('an exception in one connection', () => {
       },
     ],
     [
-      'a body that nobody waits for',
+      'a body that is not awaited',
       (request) => {
         void request.body(10);
         return broken('handler');

@@ -93,8 +93,8 @@ test.each<[string, string, readonly string[] | undefined, boolean, object | unde
   ['somebody else who records', '01', ['devs'], false, undefined],
   ['somebody else whom chance chose', '01', ['devs'], true, { link: { traceId, spanId, flags: 1 } }],
   ['somebody else who does not record and whom chance chose', '00', ['devs'], true, { link: { flags: 0 } }],
-  ['nobody who records', '01', undefined, false, undefined],
-  ['nobody whom chance chose', '01', undefined, true, { link: { traceId } }],
+  ['an unauthenticated client who records', '01', undefined, false, undefined],
+  ['an unauthenticated client whom chance chose', '01', undefined, true, { link: { traceId } }],
 ])('the trace of %s', (_, flags, groups, chosen, origin) => {
   samples = chosen;
   void send({ traceparent: traceparent(flags) }, answering(groups));

@@ -12,7 +12,7 @@ const clients = (): WebhookClients => {
     open: (options) => {
       const at = opened.push(options);
       const client: RetirableClient = {
-        send: () => Promise.reject(new Error('nobody sends')),
+        send: () => Promise.reject(new Error('not sent')),
         retire: () => void ended.push(`retired ${at}`),
         close: () => void ended.push(`closed ${at}`),
       };

@@ -44,9 +44,9 @@ describe('invalid combinations are reported', () => {
     [[...both, 'service-account-max-token-expiration=1193047h'], 'must be from 1h to 2^32 seconds'],
     [[...both, 'service-account-jwks-uri=http://a'], '"http://a" is no https URL'],
     [[...both, 'service-account-jwks-uri=keys'], '"keys" is no https URL'],
-  ])('%j', (args, told) => {
+  ])('%j', (args, message) => {
     expect(() => read(...args)).toThrow(FlagError);
-    expect(() => read(...args)).toThrow(told);
+    expect(() => read(...args)).toThrow(message);
   });
 
   test('reports all problems at once', () => {

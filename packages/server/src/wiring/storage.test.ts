@@ -39,7 +39,7 @@ async function openWithFiles() {
       read: async (path: string) => Buffer.from(files.get(path) ?? ''),
       write: async () => {},
     },
-    // Nobody is connected to: what counts is with what it would be.
+    // No connection is opened; the test reads the options with which it would be.
     connectEtcd: ((used, of, more) => {
       credentials = of ?? credentials;
       options.push(more);

@@ -41,7 +41,7 @@ describe('three members', () => {
     await etcd.leader();
   });
 
-  /** Writers that create, update and delete their own keys without a pause, until told to stop. */
+  /** Writers that create, update and delete their own keys without a pause, until they are stopped. */
   function startWriters(
     store: Store,
     count: number,
@@ -83,7 +83,7 @@ describe('three members', () => {
     };
   }
 
-  /** What etcd itself has recorded since a revision, told by a watch of another client. */
+  /** What etcd itself has recorded since a revision, as a watch of another client delivers it. */
   async function recorded(prefix: string, after: Revision, until: Revision): Promise<ReadonlyMap<number, string>> {
     const { client, store } = openStore(etcd.endpoints);
     const seen = new Map<number, string>();
@@ -111,13 +111,13 @@ describe('three members', () => {
     const acknowledged = writes.map((write) => ({ ...write, revision: write.revision as Revision }));
     const last = Math.max(...acknowledged.map((write) => write.revision));
     const history = await recorded('/run', start, revision(last));
-    // Each acknowledged write is the one change at its revision, and there is no change that nobody was told of.
-    const told = new Map(acknowledged.map(({ revision: at, key, value }) => [at as number, `${key} ${value}`]));
-    expect(told.size).toBe(writes.length);
-    expect(history).toEqual(told);
+    // Each acknowledged write is the one change at its revision, and there is no other change.
+    const responses = new Map(acknowledged.map(({ revision: at, key, value }) => [at as number, `${key} ${value}`]));
+    expect(responses.size).toBe(writes.length);
+    expect(history).toEqual(responses);
   }
 
-  /** Writers at work, and a judgement in the end of what they were told. */
+  /** Writers at work, and finally a check of the responses that they received. */
   async function startLoad(): Promise<{
     traffic(when: string, writes?: number): Promise<true>;
     judge(): Promise<void>;

@@ -149,7 +149,7 @@ test('a leader that lost its lease campaigns again only after its work has stopp
   expect(election.isLeading).toBe(false);
   proxy.silent = false;
   proxy.cut();
-  // Nobody holds the key now, and it could be had again.
+  // The key is free now, and could be acquired again.
   const other = openStore(etcd.endpoints);
   await until('the lease to end', async () =>
     (await other.store.get(key, within(2_000))).stored === undefined ? true : undefined,

@@ -8,7 +8,7 @@ import { type Revision, revision } from '../revision.ts';
 import type { Store } from '../store.ts';
 import { compact } from './wire/key-value.ts';
 
-/** Reads a watch in the background and keeps the revisions it told of. */
+/** Reads a watch in the background and keeps the revisions that it delivered. */
 function follow(store: Store, prefix: string, after: Revision) {
   const abort = new AbortController();
   const revisions: number[] = [];
@@ -199,7 +199,7 @@ describe('three members', () => {
         try {
           written.push(await store.create(`/killed/${n}/${turn}`, Buffer.from('x'), {}, within(30_000)));
         } catch (error) {
-          // An election that takes longer than a call waits: whether it was written is told in the end.
+          // An election that takes longer than a call waits: the client learns at the end whether the write was applied.
           if (!(error instanceof StorageUnavailableError)) throw error;
         }
       }

@@ -36,7 +36,7 @@ interface Item extends CacheItem {
 }
 const textOf = (entry: Entry): string => (entry.unreadable ? '?' : entry.value.toString());
 
-/** A memory over all, and what its followers are told. */
+/** A memory over all, and what its followers are notified of. */
 function follow(store: Store) {
   const reports: string[] = [];
   const cache = openWatchCache<Item>({
@@ -144,7 +144,7 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
     proxy.silent = false;
     proxy.cut();
     const outcome = await updating;
-    // Known by its revision, or by its bytes at the newest one that a watch has told of; here nothing watched.
+    // Known by its revision, or by its bytes at the latest one that a watch has delivered; here nothing watched.
     if (client.history.number !== history) expect(outcome).toBeInstanceOf(HistoryReplacedError);
     expect(outcome).not.toBeInstanceOf(RevisionMismatchError);
   });

@@ -80,7 +80,7 @@ async function settle<T>(clock: FakeClock, call: Promise<T>): Promise<{ outcome:
 test('replicas start at different members', () => {
   const first = (seed: number): string | undefined => {
     const { client, asked } = open(seed);
-    client.readLatestRevision(callUntil(Number.POSITIVE_INFINITY)).catch(() => {}); // nobody answers
+    client.readLatestRevision(callUntil(Number.POSITIVE_INFINITY)).catch(() => {}); // there is no answer
     const [one] = asked.filter(({ path }) => path === range.path);
     client.close();
     return one?.endpoint;
@@ -100,7 +100,7 @@ test.each([
   'with an election timeout of $electionTimeoutMs an attempt takes $attemptMs ms and a sign of life $statusMs ms',
   ({ electionTimeoutMs, attemptMs, statusMs }) => {
     const { client, asked } = open(1, electionTimeoutMs);
-    client.readLatestRevision(callUntil(Number.POSITIVE_INFINITY)).catch(() => {}); // nobody answers
+    client.readLatestRevision(callUntil(Number.POSITIVE_INFINITY)).catch(() => {}); // there is no answer
     const times = (of: string): number[] => asked.filter(({ path }) => path === of).map(({ timeoutMs }) => timeoutMs);
     // Without a majority no attempt takes longer than all of them may.
     expect(times(range.path)).toEqual([Math.min(attemptMs, 1_800)]);

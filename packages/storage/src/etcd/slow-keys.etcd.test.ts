@@ -142,8 +142,8 @@ test('changes arrive in order, though the keys of some are slow', async () => {
     await put(key);
   }
   await caughtUp();
-  const told = [slow(), quick()].flatMap((one) => one?.changesAfter(begin) ?? []);
-  const inOrder = told.toSorted((one, other) => one.revision - other.revision);
+  const delivered = [slow(), quick()].flatMap((one) => one?.changesAfter(begin) ?? []);
+  const inOrder = delivered.toSorted((one, other) => one.revision - other.revision);
   await until(
     'all to be read',
     () =>
@@ -161,12 +161,12 @@ test('a direct list or watch waits for the key of every value', async () => {
   const plugin = Promise.withResolvers<void>();
   answers = plugin.promise;
   const abort = new AbortController();
-  const told = ours.store.watch(underKms, begin, abort.signal)[Symbol.asyncIterator]().next();
+  const next = ours.store.watch(underKms, begin, abort.signal)[Symbol.asyncIterator]().next();
   const listed = ours.store.list({ prefix: underKms }, within(20_000));
   await until('both to wait', () => asked.length >= 3 || undefined);
   plugin.resolve();
   expect((await listed).entries.map(textOf)).toEqual([`${underKms}there`]);
-  const { value } = await told;
+  const { value } = await next;
   expect(value?.changes.map(({ current }: Change) => current && textOf(current))).toEqual([`${underKms}there`]);
   abort.abort();
 });

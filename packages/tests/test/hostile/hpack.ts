@@ -1,5 +1,5 @@
 /**
- * Decodes HPACK header blocks of a server that was told not to use a dynamic table (SETTINGS_HEADER_TABLE_SIZE 0).
+ * Decodes HPACK header blocks of a server whose client allows no dynamic table (SETTINGS_HEADER_TABLE_SIZE 0).
  * Throws otherwise, so a block that depends on a table is reported as malformed.
  */
 import type { Field } from './frames.ts';

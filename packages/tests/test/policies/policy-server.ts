@@ -83,11 +83,11 @@ const bindingsOf = {
 } as const;
 
 const allowAll: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
-const nobodyElse: Authorizer = { authorize: () => ({ verdict: 'noOpinion' }) };
+const noOpinion: Authorizer = { authorize: () => ({ verdict: 'noOpinion' }) };
 
 export async function openPolicyServer({
   clock = systemClock,
-  authorizer = nobodyElse,
+  authorizer = noOpinion,
   laterPlugins: later = [],
   moreKinds = [],
   webhook = () => Promise.reject(new Error('unexpected webhook call')),

@@ -68,7 +68,7 @@ function mapping(): { readonly mappings: ClaimMappings; readonly model: (claims:
   return { mappings, model };
 }
 
-test(`${claimSetsCount} generated sets of claims become the users that the rules say, or nobody`, () => {
+test(`${claimSetsCount} generated sets of claims become the configured users, or are rejected`, () => {
   let rejected = 0;
   for (let round = 0; round < claimSetsCount; round++) {
     const { mappings, model } = mapping();

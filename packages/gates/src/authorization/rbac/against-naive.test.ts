@@ -5,7 +5,7 @@ import { account, asks, asksPath, group, ref, user, who } from '../../../test/rb
 import { PolicyIndex } from './policy-index.ts';
 
 /**
- * A second implementation that keeps lists and reads them from the beginning to the end, as the rules of RBAC are told.
+ * A second implementation that keeps lists and reads them from the beginning to the end, as RBAC defines them.
  * Small worlds of few names make agreement by chance unlikely: about half of the questions are allowed.
  */
 class NaivePolicy {

@@ -21,7 +21,7 @@ test('an indexed field can be referenced until it is evicted', () => {
   const remembered = Buffer.concat([bytes(0x40, 1), Buffer.from('a'), bytes(1), Buffer.from('b')]);
   const large = Buffer.concat([bytes(0x40, 1), Buffer.from('c'), bytes(0x7f, 0xdd, 0x1e), Buffer.alloc(4_060, 'd')]);
   const reference = bytes(0x80 | 62);
-  expect(read(remembered, reference, Buffer.concat([large, reference])).map((told) => [...told.keys()])).toEqual([
+  expect(read(remembered, reference, Buffer.concat([large, reference])).map((headers) => [...headers.keys()])).toEqual([
     ['a'],
     ['a'],
     ['c'],

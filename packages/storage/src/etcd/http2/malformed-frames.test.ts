@@ -119,7 +119,10 @@ test('unknown frames are ignored', async () => {
   );
   const asked = ask(connection, Buffer.from('question'));
   expect(String(await asked.body)).toBe('a');
-  expect(asked.headers.map((told) => Object.fromEntries(told))).toEqual([{ ':status': '200' }, { 'grpc-status': '0' }]);
+  expect(asked.headers.map((headers) => Object.fromEntries(headers))).toEqual([
+    { ':status': '200' },
+    { 'grpc-status': '0' },
+  ]);
   expect(connection.isUsable).toBe(true);
 });
 
