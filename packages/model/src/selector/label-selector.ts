@@ -68,7 +68,7 @@ class KeyRule {
   needed = false;
   #forbidden = false;
   #allowed: ReadonlySet<string> | undefined;
-  readonly #denied = new Set<string>();
+  #denied: Set<string> | undefined;
   #above: bigint | undefined;
   #below: bigint | undefined;
 
@@ -81,6 +81,7 @@ class KeyRule {
         return;
       }
       case 'notin':
+        this.#denied ??= new Set();
         for (const value of values) this.#denied.add(value);
         return;
       case 'exists':
@@ -98,7 +99,7 @@ class KeyRule {
 
   holds(value: string | undefined): boolean {
     if (value === undefined) return !this.needed;
-    if (this.#forbidden || this.#denied.has(value)) return false;
+    if (this.#forbidden || this.#denied?.has(value)) return false;
     if (this.#allowed && !this.#allowed.has(value)) return false;
     if (this.#above === undefined && this.#below === undefined) return true;
     const number = parseInt64(value);
@@ -119,9 +120,17 @@ function parseInt64(value: string): bigint | undefined {
   return number <= int64Max ? number : undefined;
 }
 
+/** Authorization and the list read the selector of a request one after the other, and a long one takes milliseconds. */
+let latest: { readonly text: string; readonly selector: LabelSelector } | undefined;
+
 /** Reads a selector such as `app=web,tier!=db,env in (a,b),!old`. */
 export function parseLabelSelector(text: string): LabelSelector {
-  const tokens = tokenize(text);
+  if (latest?.text !== text) latest = { text, selector: parse(text) };
+  return latest.selector;
+}
+
+function parse(text: string): LabelSelector {
+  const tokens = new Tokens(text);
   const requirements: LabelRequirement[] = [];
   if (tokens.peek() === undefined) return { requirements };
   for (;;) {
@@ -136,20 +145,35 @@ export function parseLabelSelector(text: string): LabelSelector {
   }
 }
 
-interface Tokens {
-  peek(): string | undefined;
-  take(): string | undefined;
-}
+const tokenForm = /\s*(?:==|!=|[=!(),<>]|[^\s=!(),<>]+)/y;
 
-const tokenForm = /\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)/y;
+class Tokens {
+  readonly #text: string;
+  #at = 0;
+  #next: string | undefined;
 
-function tokenize(text: string): Tokens {
-  const tokens: string[] = [];
-  tokenForm.lastIndex = 0;
-  for (let match = tokenForm.exec(text); match; match = tokenForm.exec(text))
-    tokens.push(requireValue(match[1], 'the form has one group'));
-  let at = 0;
-  return { peek: () => tokens[at], take: () => tokens[at++] };
+  constructor(text: string) {
+    this.#text = text;
+    this.#next = this.#read();
+  }
+
+  peek(): string | undefined {
+    return this.#next;
+  }
+
+  take(): string | undefined {
+    const taken = this.#next;
+    this.#next = this.#read();
+    return taken;
+  }
+
+  #read(): string | undefined {
+    tokenForm.lastIndex = this.#at;
+    if (!tokenForm.test(this.#text)) return undefined;
+    const token = this.#text.slice(this.#at, tokenForm.lastIndex).trimStart();
+    this.#at = tokenForm.lastIndex;
+    return token;
+  }
 }
 
 const symbols = new Set(['==', '!=', '=', '!', '(', ')', ',', '<', '>']);

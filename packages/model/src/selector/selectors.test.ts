@@ -82,6 +82,14 @@ describe('labels', () => {
   ])('%j is no selector', (selector) => {
     expect(() => parseLabelSelector(selector)).toThrow(SelectorSyntaxError);
   });
+
+  test('a selector that is read twice in a row is parsed once', () => {
+    const [text, other] = ['a=1,b=2', 'a=1'];
+    const first = parseLabelSelector(text);
+    expect(parseLabelSelector(text)).toBe(first);
+    expect(parseLabelSelector(other).requirements).toHaveLength(1);
+    expect(parseLabelSelector(text)).toEqual(first);
+  });
 });
 
 describe('fields', () => {
