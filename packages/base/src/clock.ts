@@ -11,6 +11,8 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
   /** Calls back once after all callbacks that are ready now (`setImmediate`), so that their output can be sent together. */
   soon(callback: () => void): void;
+  /** Calls back once after the current callback of the event loop, before the next one (`queueMicrotask`). */
+  microtask(callback: () => void): void;
 }
 
 export const systemClock: Clock = {
@@ -21,6 +23,7 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
   soon: (callback) => void setImmediate(callback),
+  microtask: (callback) => queueMicrotask(callback),
 };
 
 /** Waits for a delay, or rejects with the signal's reason. */

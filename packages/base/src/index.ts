@@ -12,6 +12,7 @@ export {
   withDeadline,
   awaitWithin,
 } from './call.ts';
+export { Coalescer } from './coalescer.ts';
 export { type Clock, sleep, systemClock } from './clock.ts';
 export { errorCode, errorMessage } from './error.ts';
 export { formatDuration, parseDuration } from './duration.ts';

@@ -42,6 +42,7 @@ export function framePeer(): FramePeer {
       return () => void timers.delete(timer);
     },
     soon: (callback) => void soon.push(callback),
+    microtask: (callback) => void soon.push(callback),
   };
   // As much of a socket as a connection uses.
   const socket = Object.assign(new EventEmitter(), {

@@ -18,6 +18,7 @@ export function fakeClock(startMs = Date.UTC(2026, 0, 1)): FakeClock {
       return () => void waiting.delete(entry);
     },
     soon: (callback) => void setImmediate(callback),
+    microtask: queueMicrotask,
     get waiting() {
       return waiting.size;
     },

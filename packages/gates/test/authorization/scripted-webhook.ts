@@ -27,6 +27,9 @@ export class SkippingClock implements Clock {
   soon(callback: () => void): void {
     queueMicrotask(callback);
   }
+  microtask(callback: () => void): void {
+    queueMicrotask(callback);
+  }
 }
 
 export interface Review {

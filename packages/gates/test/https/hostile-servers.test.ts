@@ -198,6 +198,7 @@ describe('an internal error', () => {
         monotonicMs: faulty('monotonicMs', systemClock.monotonicMs),
         after: faulty('after', systemClock.after),
         soon: systemClock.soon,
+        microtask: systemClock.microtask,
       };
       const random = seededRandom(5);
       const client = clientOf({ clock });

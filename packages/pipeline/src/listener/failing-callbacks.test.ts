@@ -171,6 +171,7 @@ describe('an exception in one connection', () => {
         monotonicMs: faulty('monotonicMs', () => systemClock.monotonicMs()),
         after: faulty('after', systemClock.after),
         soon: faulty('soon', systemClock.soon),
+        microtask: systemClock.microtask,
       };
       const random = {
         below: faulty('random', () => 2 ** 30),

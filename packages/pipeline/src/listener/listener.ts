@@ -123,6 +123,7 @@ function createContext(options: ListenOptions, draining: AbortSignal): ListenerC
     monotonicMs: () => clock.monotonicMs(),
     after: (delayMs, callback) => clock.after(delayMs, () => guard.run('timer', callback)),
     soon: (callback) => clock.soon(() => guard.run('timer', callback)),
+    microtask: (callback) => clock.microtask(() => guard.run('timer', callback)),
   };
   return {
     nowMs: clock.monotonicMs(),

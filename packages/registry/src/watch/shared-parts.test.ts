@@ -10,6 +10,7 @@ function timersByHand() {
     now: () => nowMs,
     monotonicMs: () => nowMs,
     soon: setImmediate,
+    microtask: queueMicrotask,
     after: (delayMs, act) => {
       timers.push({ atMs: nowMs + delayMs, act });
       return () => {};

@@ -13,6 +13,7 @@ const clock: Clock = {
     return () => {};
   },
   soon: (callback) => void setImmediate(callback),
+  microtask: queueMicrotask,
 };
 
 test('failed work is restarted with backoff until it succeeds', async () => {

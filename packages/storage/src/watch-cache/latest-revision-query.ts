@@ -1,4 +1,4 @@
-import { callUntil, type Clock, type Span } from '@cluster-apiserver/base';
+import { callUntil, type Clock, Coalescer, type Span } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
 import type { Store } from '../store.ts';
@@ -20,6 +20,8 @@ export interface LatestRevisionQueryOptions {
  */
 export class LatestRevisionQuery {
   readonly #options: LatestRevisionQueryOptions;
+  /** Readers that arrive at about the same time share the query. */
+  readonly #starts: Coalescer;
   /** Readers that arrived since the query in flight was sent. */
   #queued: FreshReader[] = [];
   /** A span of one of the queued readers. */
@@ -28,6 +30,7 @@ export class LatestRevisionQuery {
 
   constructor(options: LatestRevisionQueryOptions) {
     this.#options = options;
+    this.#starts = new Coalescer(options.clock, () => void this.#run(this.#queued.splice(0)));
   }
 
   add(reader: FreshReader): void {
@@ -44,8 +47,7 @@ export class LatestRevisionQuery {
   #start(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
-    // Readers that arrive in the same turn of the event loop share the query.
-    this.#options.clock.soon(() => void this.#run(this.#queued.splice(0)));
+    this.#starts.request();
   }
 
   async #run(readers: readonly FreshReader[]): Promise<void> {

@@ -1,10 +1,10 @@
 /**
- * This project's own HTTP/2 client connection, with as much of the protocol as gRPC needs. Frames of one turn of the event
- * loop are sent in one write. A connection that cannot be established, breaks the protocol or answers no ping is closed,
+ * This project's own HTTP/2 client connection, with as much of the protocol as gRPC needs. Frames that are queued at about
+ * the same time are sent in one write. A connection that cannot be established, breaks the protocol or answers no ping is closed,
  * and its streams end with an error, so that callers use another member.
  */
 import type { Socket } from 'node:net';
-import type { Clock } from '@cluster-apiserver/base';
+import { type Clock, Coalescer } from '@cluster-apiserver/base';
 import { totalLength } from '../../pieces.ts';
 import { setStallAwareTimer } from '../stall-aware-timer.ts';
 import {
@@ -64,7 +64,6 @@ export function connectNatively(
 
 class NativeConnection implements Connection, StreamOwner {
   readonly #endpoint: string;
-  readonly #clock: Clock;
   readonly #socket: Socket;
   readonly #writer: CoalescingWriter;
   readonly #headerReader = new HeaderReader();
@@ -76,7 +75,7 @@ class NativeConnection implements Connection, StreamOwner {
   /** Streams with something to send. They take turns, one frame each. */
   readonly #sending = new Set<NativeStream>();
   #unsentFrames: Uint8Array[] = [];
-  #isFlushScheduled = false;
+  readonly #flushes: Coalescer;
   #isConnected = false;
   #hasReceivedSettings = false;
   #isDestroyed = false;
@@ -101,7 +100,7 @@ class NativeConnection implements Connection, StreamOwner {
     { dial: openSocket, firstStreamId, timeoutMs }: ConnectOptions,
   ) {
     this.#endpoint = endpoint;
-    this.#clock = clock;
+    this.#flushes = new Coalescer(clock, () => this.#flush());
     this.#nextId = firstStreamId;
     this.#pings = new Keepalive({
       clock,
@@ -160,9 +159,7 @@ class NativeConnection implements Connection, StreamOwner {
   }
 
   flushSoon(): void {
-    if (this.#isFlushScheduled || !this.#isConnected || this.#isDestroyed) return;
-    this.#isFlushScheduled = true;
-    this.#clock.soon(() => this.#flush());
+    if (this.#isConnected && !this.#isDestroyed) this.#flushes.request();
   }
 
   #startSession(): void {
@@ -181,7 +178,6 @@ class NativeConnection implements Connection, StreamOwner {
   }
 
   #flush(): void {
-    this.#isFlushScheduled = false;
     if (this.#isDestroyed) return;
     this.#openStreams();
     // A stream with more than one frame to send queues again after the others.
