@@ -1,3 +1,4 @@
+export { listenForAbort } from './abort-listeners.ts';
 export { type Backoff, backoff } from './backoff.ts';
 export {
   type Call,

@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import { type Clock, listenForAbort } from '@cluster-apiserver/base';
 import { Batch, Bookmark, type WatchReader } from '@cluster-apiserver/registry';
 import { type Sink, StalledClientError } from '../exchange.ts';
 import { type Frames } from '../encoding/watch-frames.ts';
@@ -79,9 +79,9 @@ export class EventStream implements WatchStream {
       durationMs,
       this.#guard(() => this.#endWithBookmark('timeout')),
     );
+    const stopListening = listenForAbort(this.#sink.draining, drain);
     try {
       this.#sink.signal.addEventListener('abort', leave, { once: true });
-      this.#sink.draining.addEventListener('abort', drain, { once: true });
       if (bookmarks) this.#scheduleBookmark();
       this.#pump();
       if (this.#sink.signal.aborted) leave();
@@ -90,7 +90,7 @@ export class EventStream implements WatchStream {
     } finally {
       cancel();
       this.#cancelBookmark?.();
-      this.#sink.draining.removeEventListener('abort', drain);
+      stopListening();
       this.#watching.close();
       // The client still has to read what was written; until then it can stall.
       if (!this.#cutOffError) await this.#waitUntilDrained();
