@@ -3,7 +3,7 @@
 // of the packages that have the matching tests.
 import fs from 'node:fs';
 import path from 'node:path';
-import { listTests, runJest } from './jest.mjs';
+import { listTests, runJest, withoutLeaks } from './jest.mjs';
 import { cache, main, root } from './project.mjs';
 import { fuzzers, measuringTests, workers } from './test-plan.mjs';
 import { excludeFiles, provisionTestTools } from './test-tools.mjs';
@@ -13,7 +13,7 @@ const listedMax = 15;
 
 await main(async (patterns) => {
   const { tools } = await provisionTestTools(patterns);
-  const { failed } = await runJest(tools, patterns, [
+  const { failed } = await runJest({ ...tools, nodeFlags: [withoutLeaks] }, patterns, [
     ...[`--maxWorkers=${workers}`, ...excludeFiles([...measuringTests, ...fuzzers])],
     // Jest's runtime counts what each test file runs; the native one would share its counters between files.
     `--env=${path.join(root, 'packages', 'toolchain', 'isolated-environment.mjs')}`,

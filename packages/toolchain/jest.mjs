@@ -8,10 +8,10 @@ import { binary, cache, root } from './project.mjs';
 const fromSource = '--conditions=source';
 
 /**
- * V8's cache of compiled code keeps the modules of every finished test file alive, about 10 MB each: the hundredth file
- * of a worker would spend most of its time in garbage collection.
+ * For runs in which every test file has sources of its own: V8's cache of compiled code keeps those of every finished file
+ * alive, about 10 MB each, and the hundredth file of a worker would spend most of its time in garbage collection.
  */
-const withoutLeaks = '--no-compilation-cache';
+export const withoutLeaks = '--no-compilation-cache';
 
 /** Jest cannot end a test that blocks the event loop. No complete test run takes this long. */
 const testsMaxMs = 45 * 60_000;
@@ -19,9 +19,9 @@ const testsMaxMs = 45 * 60_000;
 /**
  * Runs the tests of the matching files, or all tests, with these Jest options. A file that cannot be run counts as one
  * failed test. Returns the seed with which the order of the tests can be repeated, as an option.
- * @param {{ node: string, env: NodeJS.ProcessEnv, print?: (text: string) => void }} tools
+ * @param {{ node: string, env: NodeJS.ProcessEnv, nodeFlags?: readonly string[], print?: (text: string) => void }} tools
  */
-export async function runJest({ node, env, print }, patterns, options = [], maxMs = testsMaxMs) {
+export async function runJest({ node, env, nodeFlags = [], print }, patterns, options = [], maxMs = testsMaxMs) {
   fs.mkdirSync(cache, { recursive: true });
   // A separate folder, because several runs may be active at once.
   const folder = fs.mkdtempSync(path.join(cache, 'jest-'));
@@ -29,7 +29,7 @@ export async function runJest({ node, env, print }, patterns, options = [], maxM
   const givenSeed = [...patterns, ...options].find((option) => option.startsWith('--seed='));
   const seed = givenSeed ?? `--seed=${randomInt(2 ** 31)}`;
   try {
-    const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', fromSource, withoutLeaks];
+    const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', fromSource, ...nodeFlags];
     // Open handles must not keep CI waiting. A missing snapshot fails the test unless -u requests that it is written.
     const always = ['--forceExit', ...(patterns.includes('-u') ? [] : ['--ci']), '--json', `--outputFile=${results}`];
     // Patterns come first: options with several values would consume them.
