@@ -97,7 +97,7 @@ const readKnownWords = (): Set<string> =>
     fs
       .globSync(
         [
-          ...['packages/*/{src,test,bench,fuzz}/**/*.ts', 'packages/toolchain/*.mjs', 'tsconfig.json'],
+          ...['packages/*/{src,test,bench,fuzz}/**/*.ts', 'packages/toolchain/*.mjs', 'tsconfig.json', '*.config.ts'],
           ...['helm/**/*.{yaml,yml,json,tpl,mjs}', 'deploy/**/*.{yaml,yml,json}', '*.yml'],
         ],
         { cwd: root },
