@@ -81,7 +81,8 @@ describe.each(cases)('%s', (name, kind, path, content) => {
     const created = await ask('POST', path, draft);
     expect(created).toMatchObject({ status: 201, body: { kind: name, ...content } });
     expect((await ask('GET', `${path}/a`)).body).toEqual(created.body);
-    expect((await ask('GET', path)).body).toMatchObject({ kind: `${name}List`, items: [content] });
+    const listed = await ask('GET', `${path}?fieldSelector=metadata.name%3Da`);
+    expect(listed.body).toMatchObject({ kind: `${name}List`, items: [content] });
     const labeled = { ...created.body, metadata: { ...created.body.metadata, labels: { b: 'c' } } };
     expect(await ask('PUT', `${path}/a`, labeled)).toMatchObject({ status: 200, body: content });
     expect(await ask('DELETE', `${path}/a`)).toMatchObject({ status: 200 });
