@@ -296,6 +296,7 @@ describe('a changed configuration', () => {
     asking = false;
     await Promise.all(callers);
     expect(names).toEqual(new Set(['a:robot', 'b:robot', 'c:robot', 'p:robot']));
+    await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer)] }));
   }, 30_000);
 
   test('applies immediately to cached tokens', async () => {
