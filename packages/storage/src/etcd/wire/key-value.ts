@@ -155,6 +155,16 @@ export function* valuesOfPage({ message }: RangePage): Generator<KeyValue> {
   }
 }
 
+/** The fields of a transaction, TxnRequest. */
+const txnFields = { compare: 1, success: 2, failure: 3 } as const;
+
+/** The fields of one operation in it, RequestOp. */
+const operationFields = { range: 1, put: 2, deleteRange: 3 } as const;
+
+/** The field of a deletion, DeleteRangeRequest, and of a compaction, CompactionRequest. */
+const deletedKeyField = 1;
+const compactedRevisionField = 1;
+
 const compareWithModRevision = 2;
 
 const empty = Buffer.alloc(0);
@@ -166,15 +176,10 @@ export const conditionalWrite: Rpc<ConditionalWrite, TxnResponse> = {
       writeCompare(to, key, expected);
       if (fenceKey !== undefined) writeCompare(to, fenceKey, 0);
       for (const precondition of preconditions) writeCompare(to, precondition.key, precondition.revision);
-      writeNested(to, 2, (operation) => {
-        if (value === undefined) writeNested(operation, 3, (remove) => writeBytes(remove, 1, key));
-        else writeNested(operation, 2, (put) => writePut(put, key, value, lease));
-      });
-      if (receipt)
-        writeNested(to, 2, (operation) =>
-          writeNested(operation, 2, (put) => writePut(put, receipt.key, [Buffer.from(receipt.value)], 0)),
-        );
-      writeNested(to, 3, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
+      if (value === undefined) writeDeletion(to, key);
+      else writePutOperation(to, key, value, lease);
+      if (receipt) writePutOperation(to, receipt.key, [Buffer.from(receipt.value)], 0);
+      writeReadOperation(to, txnFields.failure, key);
     }),
   decode: readTxnResponse,
   headerOf: ({ header }) => header,
@@ -194,8 +199,8 @@ export const fenceAndRead: Rpc<FenceRequest, TxnResponse> = {
   path: conditionalWrite.path,
   encode: ({ fenceKey, lease, key }) =>
     encodeMessage((to) => {
-      writeNested(to, 2, (operation) => writeNested(operation, 2, (put) => writePut(put, fenceKey, [], lease)));
-      writeNested(to, 2, (operation) => writeNested(operation, 1, (read) => writeRange(read, { key })));
+      writePutOperation(to, fenceKey, [], lease);
+      writeReadOperation(to, txnFields.success, key);
     }),
   decode: readTxnResponse,
   headerOf: ({ header }) => header,
@@ -211,7 +216,7 @@ export const put: Rpc<{ readonly key: string; readonly value: string }, void> = 
 /** Compacts the history before a revision. The response is not needed. */
 export const compact: Rpc<number, void> = {
   path: '/etcdserverpb.KV/Compact',
-  encode: (revision) => encodeMessage((to) => writeInt64(to, 1, revision)),
+  encode: (revision) => encodeMessage((to) => writeInt64(to, compactedRevisionField, revision)),
   decode: () => undefined,
 };
 
@@ -286,12 +291,31 @@ function readFirstValue(reader: Reader, end: number): KeyValue | undefined {
 
 /** Compare: result 0 (equal) is the default, target 2 is the modification revision. */
 function writeCompare(to: Writer, key: string, expected: number): void {
-  writeNested(to, 1, (compare) => {
+  writeNested(to, txnFields.compare, (compare) => {
     writeInt64(compare, 2, compareWithModRevision);
     writeBytes(compare, 3, key);
     // Written even if it is 0, because the field belongs to a oneof.
     compare.uint32((6 << 3) | 0).int64(expected);
   });
+}
+
+function writePutOperation(to: Writer, key: string, value: Pieces, lease: number): void {
+  writeNested(to, txnFields.success, (operation) =>
+    writeNested(operation, operationFields.put, (request) => writePut(request, key, value, lease)),
+  );
+}
+
+function writeDeletion(to: Writer, key: string): void {
+  writeNested(to, txnFields.success, (operation) =>
+    writeNested(operation, operationFields.deleteRange, (request) => writeBytes(request, deletedKeyField, key)),
+  );
+}
+
+/** Reads the key after a success or a failure of the conditions. */
+function writeReadOperation(to: Writer, outcome: (typeof txnFields)['success' | 'failure'], key: string): void {
+  writeNested(to, outcome, (operation) =>
+    writeNested(operation, operationFields.range, (request) => writeRange(request, { key })),
+  );
 }
 
 function writeRange(to: Writer, request: RangeRequest): void {
