@@ -1,4 +1,7 @@
-/** A store in memory for tests. It passes the same contract suite as the store on etcd. */
+/**
+ * A store in memory for tests. It passes the same contract suite as the store on etcd. It is in `src` because the tests of all
+ * higher packages use it, and the package has no other public place.
+ */
 import { type Clock, throwIfAborted } from '@cluster-apiserver/base';
 import {
   HistoryReplacedError,
