@@ -86,6 +86,7 @@ test('lists contain all objects', async () => {
 });
 
 test('a dry run of storage rewrite can read all values, and counts those in another format', async () => {
+  for (const value of values) await put(value);
   const { code, lines } = await runStorage(etcd, configuration, 'rewrite', '--dry-run');
   // The remaining objects are this server's default roles.
   expect(lines.at(-1)).toMatch(/^\d+ seen, 48 would be rewritten, 0 unreadable/);
@@ -102,6 +103,7 @@ describe.each(values)('$key', (value) => {
   });
 
   test('is rewritten once by an update without changes, and watchers receive the same object', async () => {
+    await put(value);
     const from = (await server.request('GET', pathOf(key))).body.metadata.resourceVersion;
     const [collection, name] = [path.dirname(pathOf(key)), path.basename(key)];
     const watch = await server.open(
@@ -123,7 +125,10 @@ describe.each(values)('$key', (value) => {
 
   test('is delivered to a watcher as one event when it is written while the server runs', async () => {
     const from = (await server.request('GET', pathOf(key))).body.metadata.resourceVersion;
-    const watch = await server.open('GET', `${path.dirname(pathOf(key))}?watch=true&resourceVersion=${from}`);
+    const watch = await server.open(
+      'GET',
+      `${path.dirname(pathOf(key))}?watch=true&resourceVersion=${from}&fieldSelector=metadata.name%3D${path.basename(key)}`,
+    );
     const lines = readline.createInterface({ input: watch })[Symbol.asyncIterator]();
     await put(value);
     const event = JSON.parse((await lines.next()).value as string) as { object: KubeObject };
@@ -133,6 +138,7 @@ describe.each(values)('$key', (value) => {
 });
 
 test('storage rewrite converts all values, and does not touch resources that the server does not have', async () => {
+  for (const value of values) await put(value);
   const strange = '/registry/pods/team/web-0';
   await putRaw(url(), strange, Buffer.from('k8s\0 of another server'));
   const { lines } = await runStorage(etcd, configuration, 'rewrite', '--objects-per-second=1000');
@@ -170,4 +176,5 @@ test('an object of another or an unknown kind is not read as this kind', async (
       expect.objectContaining({ message: expect.stringContaining(key) }),
     ]);
   }
+  etcd.control('del', key);
 });

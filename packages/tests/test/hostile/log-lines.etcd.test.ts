@@ -89,7 +89,7 @@ test.each<[string, (nth: number) => Promise<unknown>, string | undefined]>([
   // pace; a busy machine is slow, and may miss the renewal of its leadership.
   const lines = server.logLines
     .slice(before)
-    .filter((line) => !/garbage collection|leadership|"slow re| suppressed=\d+/.test(line));
+    .filter((line) => !/garbage collection|leadership|stopped controllers|"slow re| suppressed=\d+/.test(line));
   expect(lines.length).toBeLessThan(linesMax);
   for (const line of lines) expect(line).toContain(message ?? 'no line at all');
   // Each entry is exactly one line, whatever it contains.
