@@ -205,7 +205,7 @@ describe('an internal error', () => {
       const closing = new AbortController();
       const webhook = createTokenWebhook({
         connection: faulty('connection', () => ({
-          client: { send: faulty('client', client.send) },
+          client: { send: faulty('client', (request, call) => client.send(request, call)) },
           url: new URL(`https://127.0.0.1:${portOf(server)}/`),
           bearerToken: 'x',
         })),
