@@ -14,8 +14,6 @@ const config: Config = {
   },
   testSequencer: '<rootDir>/packages/toolchain/sequencer.mjs',
   testTimeout: 60_000,
-  // Jest prints the seed; --seed=NUMBER repeats an order.
-  randomize: true,
   // Finished test files leave memory behind, and collecting a large heap again and again takes most of the time. Jest
   // compares the used heap, not the resident memory, which may be thrice as large, and then replaces the worker.
   workerIdleMemoryLimit: '300MB',

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, run } from './child.mjs';
@@ -18,7 +17,7 @@ const testsMaxMs = 45 * 60_000;
 
 /**
  * Runs the tests of the matching files, or all tests, with these Jest options. A file that cannot be run counts as one
- * failed test. Returns the seed with which the order of the tests can be repeated, as an option.
+ * failed test.
  * @param {{ node: string, env: NodeJS.ProcessEnv, nodeFlags?: readonly string[], print?: (text: string) => void }} tools
  */
 export async function runJest({ node, env, nodeFlags = [], print }, patterns, options = [], maxMs = testsMaxMs) {
@@ -26,27 +25,21 @@ export async function runJest({ node, env, nodeFlags = [], print }, patterns, op
   // A separate folder, because several runs may be active at once.
   const folder = fs.mkdtempSync(path.join(cache, 'jest-'));
   const results = path.join(folder, 'results.json');
-  const givenSeed = [...patterns, ...options].find((option) => option.startsWith('--seed='));
-  const seed = givenSeed ?? `--seed=${randomInt(2 ** 31)}`;
   try {
     const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', fromSource, ...nodeFlags];
     // Open handles must not keep CI waiting. A missing snapshot fails the test unless -u requests that it is written.
     const always = ['--forceExit', ...(patterns.includes('-u') ? [] : ['--ci']), '--json', `--outputFile=${results}`];
     // Patterns come first: options with several values would consume them.
-    const code = await run(
-      node,
-      [...flags, binary('jest'), ...patterns, ...always, ...options, ...(givenSeed ? [] : [seed])],
-      {
-        env,
-        print,
-        timeout: maxMs,
-        killSignal: 'SIGKILL',
-      },
-    );
-    return { ...summary(JSON.parse(fs.readFileSync(results, 'utf8')), code), seed };
+    const code = await run(node, [...flags, binary('jest'), ...patterns, ...always, ...options], {
+      env,
+      print,
+      timeout: maxMs,
+      killSignal: 'SIGKILL',
+    });
+    return summary(JSON.parse(fs.readFileSync(results, 'utf8')), code);
   } catch (error) {
     if (error.code !== 'ENOENT') throw error;
-    return { ...noResults, failed: 1, seed }; // Jest ended before writing its results, and has printed the reason
+    return { ...noResults, failed: 1 }; // Jest ended before writing its results, and has printed the reason
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });
   }

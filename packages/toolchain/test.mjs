@@ -41,9 +41,7 @@ async function runAll() {
   const tests = sumResults(runs.map((one) => one.tests));
   if (!older.tools) tests.skipped.push(...onBothEtcds.map((file) => `${file} on etcd ${olderSeries}: ${older.reason}`));
   const failures = runs.flatMap((one) =>
-    one.tests.files
-      .filter(({ failed }) => failed > 0)
-      .map((file) => ({ tools: one.tools, seed: one.tests.seed, file })),
+    one.tests.files.filter(({ failed }) => failed > 0).map((file) => ({ tools: one.tools, file })),
   );
   if (!mayRepeat(failures.map(({ file }) => file))) return report(tests, conformance);
   const repeated = await phase('failed files, repeated serially', () => repeatAlone(tests, failures));
@@ -72,12 +70,12 @@ function provisionOlderTools(tools, etcd) {
   return { tools: { ...tools, env: { ...tools.env, ...environmentOf(older) } } };
 }
 
-/** Each in the same order of tests. The second result counts; the repetition is reported. */
+/** The second result counts; the repetition is reported. */
 async function repeatAlone(tests, failures) {
   let { passed, failed } = tests;
   const repeated = [];
-  for (const { tools, seed, file } of failures) {
-    const again = await runJest(tools, [toPattern(file.name)], ['--runInBand', seed]);
+  for (const { tools, file } of failures) {
+    const again = await runJest(tools, [toPattern(file.name)], ['--runInBand']);
     passed += again.passed - file.passed;
     failed += again.failed - file.failed;
     repeated.push(`${file.name}: ${file.failed} failed at first, ${again.failed} when repeated`);

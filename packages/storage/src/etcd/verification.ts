@@ -88,8 +88,8 @@ export class Verification {
   }
 
   /**
-   * Reads the latest value that is known, at its revision: another history has something else there. Without such a value,
-   * or if its revision is not readable, the revision of the response is all there is to compare.
+   * Reads the latest value that is known, at its revision: another history has something else there, or has not got there
+   * yet. Without such a value, or if its revision is compacted, the revision of the response is all there is to compare.
    */
   async #readAnchor(
     member: Member,
@@ -98,18 +98,21 @@ export class Verification {
   ): Promise<{ header: ResponseHeader; hasSameContent: boolean }> {
     const read = async (request: RangeRequest): Promise<RangeResponse> =>
       range.decode(await member.transport.unary(range.path, range.encode(request), { timeoutMs, requireLeader: true }));
+    let hasSameContent = true;
     if (anchor) {
       try {
         const { header, values } = await read({ key: anchor.key, revision: anchor.modRevision });
         const [found] = values;
-        const hasSameContent = found?.modRevision === anchor.modRevision && found.value.equals(anchor.value);
+        hasSameContent = found?.modRevision === anchor.modRevision && found.value.equals(anchor.value);
         return { header, hasSameContent };
       } catch (fault) {
-        // A compacted revision proves nothing, and a future one shows in the header of the response below.
-        if (!isCompacted(fault) && !isFutureRevision(fault)) throw fault;
+        // A compacted revision proves nothing. A future one proves another history, even if the response below is of a
+        // later revision, because of other writes meanwhile.
+        if (isFutureRevision(fault)) hasSameContent = false;
+        else if (!isCompacted(fault)) throw fault;
       }
     }
-    return { header: (await read(this.#options.latestRevisionRequest)).header, hasSameContent: true };
+    return { header: (await read(this.#options.latestRevisionRequest)).header, hasSameContent };
   }
 
   /** The very first member could be the foreign one, so it is compared with all members that respond. */
