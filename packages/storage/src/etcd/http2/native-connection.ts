@@ -1,7 +1,7 @@
 /**
  * This project's own HTTP/2 client connection, with as much of the protocol as gRPC needs. Frames that are queued at about
- * the same time are sent in one write. A connection that cannot be established, breaks the protocol or answers no ping is closed,
- * and its streams end with an error, so that callers use another member.
+ * the same time are sent in one write. A connection that cannot be established, breaks the protocol or answers no ping is
+ * closed, and its streams end with an error, so that callers use another member.
  */
 import type { Socket } from 'node:net';
 import { type Clock, Coalescer } from '@cluster-apiserver/base';
