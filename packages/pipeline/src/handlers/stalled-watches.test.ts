@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
-import { untilTurned } from '@cluster-apiserver/testkit/until';
+import { until, untilTurned } from '@cluster-apiserver/testkit/until';
 import { usedBufferBytes } from '@cluster-apiserver/testkit/garbage';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { callUntil, LatencyTracker, requireValue, seededRandom, systemClock } from '@cluster-apiserver/base';
@@ -127,8 +127,8 @@ test(
     const before = usedBufferBytes();
     const streams = await openStreams(watches, 0);
     expect(open).toBe(watches);
-    // A batch for each of them would be 20 MB.
-    expect(usedBufferBytes() - before).toBeLessThan(5_000_000);
+    // A batch for each of them would be 20 MB, and stay. What the sockets still take is above that for a moment.
+    await until('little memory', () => usedBufferBytes() - before < 5_000_000 || undefined);
     await letTimePass(streams[0], () => open === 0);
     await untilTurned(() => streams.every(({ closed }) => closed));
     // Otherwise clients would see a regular end.

@@ -49,36 +49,3 @@ test('a client with many requests keeps its share beside clients with few', () =
   }
   expect(served.slice(1).filter((target) => target === 'greedy').length).toBeGreaterThanOrEqual(4);
 });
-
-test('responses that become ready by one event are sent before the next iteration, later ones of it are not', () => {
-  const soon: (() => void)[] = [];
-  const microtasks: (() => void)[] = [];
-  const clock = {
-    ...systemClock,
-    monotonicMs: () => 0,
-    soon: (callback: () => void) => void soon.push(callback),
-    microtask: (callback: () => void) => void microtasks.push(callback),
-  };
-  const scheduler = new RequestScheduler(clock, () => {});
-  const sent: string[] = [];
-  const connection = {};
-  const becomeReady = (target: string): void => {
-    const request = { connection, respond: () => void sent.push(target) };
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the scheduler reads nothing else
-    scheduler.scheduleResponse(request as unknown as SocketRequest, { status: 200, headers: {}, body: '' });
-  };
-  const runAll = (queue: (() => void)[]): void => {
-    for (const callback of queue.splice(0)) callback();
-  };
-  for (const target of ['a', 'b']) becomeReady(target);
-  expect(sent).toEqual([]);
-  runAll(microtasks);
-  expect(sent).toEqual(['a', 'b']);
-  becomeReady('c');
-  runAll(microtasks);
-  expect(sent).toEqual(['a', 'b']);
-  runAll(soon);
-  becomeReady('d');
-  runAll(microtasks);
-  expect(sent).toEqual(['a', 'b', 'c', 'd']);
-});

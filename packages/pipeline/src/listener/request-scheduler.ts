@@ -6,8 +6,7 @@ import type { SocketRequest } from './request/socket-request.ts';
 /**
  * Processes requests that arrive in one iteration of the event loop together at its end, and writes ready responses
  * together. This keeps code in the processor's caches and batches writes to etcd and to sockets, whose wake-ups cost as
- * much as the rest of a small response. The first responses of an iteration are written right after the event that made
- * them ready: Node sends what is written over HTTP/2 at the end of the iteration, or else of the next one.
+ * much as the rest of a small response.
  *
  * Each batch takes a few milliseconds at most, and fewer after one that left some behind. The rest waits for the next
  * iteration, in which connections alternate: a client with a thousand requests does not delay a health check.
@@ -18,8 +17,6 @@ export class RequestScheduler {
   readonly #clock: Clock;
   readonly #serve: (request: SocketRequest) => void;
   #scheduled = false;
-  #isWorking = false;
-  #hasRespondedEarly = false;
 
   /** `serve` must not throw. */
   constructor(clock: Clock, serve: (request: SocketRequest) => void) {
@@ -35,14 +32,6 @@ export class RequestScheduler {
   scheduleResponse(request: SocketRequest, response: ApiResponse): void {
     this.#ready.push({ request, response });
     this.#schedule();
-    if (this.#isWorking || this.#hasRespondedEarly) return;
-    this.#hasRespondedEarly = true;
-    // With the responses that become ready by the same event, such as one of etcd.
-    this.#clock.microtask(() => this.#respond());
-  }
-
-  #respond(): void {
-    this.#workOffSlice(this.#ready, ({ request, response }) => request.respond(response));
   }
 
   #schedule(): void {
@@ -52,13 +41,10 @@ export class RequestScheduler {
   }
 
   #work(): void {
-    this.#isWorking = true;
     try {
       this.#workOffSlice(this.#arrived, this.#serve);
-      this.#respond();
+      this.#workOffSlice(this.#ready, ({ request, response }) => request.respond(response));
     } finally {
-      this.#isWorking = false;
-      this.#hasRespondedEarly = false;
       this.#scheduled = false;
       if (this.#arrived.size > 0 || this.#ready.size > 0) this.#schedule();
     }
