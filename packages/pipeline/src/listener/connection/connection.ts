@@ -147,7 +147,8 @@ export class Connection {
 
   /**
    * A session that fails while its client disconnects never closes its socket, since it waits for a last write. A
-   * session whose client has ended the connection does not either.
+   * session whose client has ended the connection does not either. And one that fails while closing ends our side and
+   * reads no more, so the end of the client's side goes unnoticed.
    */
   #isLeaked(nowMs: number): boolean {
     if (!this.socket.destroyed && !this.#session?.destroyed) return false;

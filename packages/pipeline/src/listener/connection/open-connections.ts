@@ -206,7 +206,7 @@ export class OpenConnections {
   }
 
   #openConnection(socket: TLSSocket): void {
-    const { clock, guard } = this.#context;
+    const { guard } = this.#context;
     const accepted = this.#accepted.get(keyOf(socket));
     const connection = new Connection(socket, accepted?.socket, this.#context);
     if (accepted) accepted.connection = connection;
@@ -239,16 +239,6 @@ export class OpenConnections {
           () => guard.run('connection', () => void socket.destroy()),
           limits.connectionEndWeight + connection.requests.size,
         ),
-      ),
-    );
-    // A session that fails while closing ends our side and reads no more, so the end of the client's side goes
-    // unnoticed.
-    socket.once(
-      'finish',
-      guard.wrap(
-        'connection',
-        () => void clock.after(limits.lingerMs, () => socket.destroy()),
-        () => socket.destroy(),
       ),
     );
   }
