@@ -153,7 +153,12 @@ export const pieceTurn = {
 
 /**
  * Duration of requests or responses in one iteration of the event loop, before other work. What they do after their first
- * wait comes after it and is not counted; it takes several times as long. So iterations are shorter when some wait.
+ * wait comes after it and is not counted; it takes several times as long.
  */
-export const turnMs = 5;
-export const backlogTurnMs = 2;
+export const turnMs = 2;
+
+/** How long an iteration should take while requests wait, with everything that they cause. */
+export const iterationMs = 8;
+
+/** While iterations take longer, batches of requests and responses become shorter, down to this share. */
+export const smallestShare = 1 / 8;

@@ -3,8 +3,8 @@ import { systemClock } from '@cluster-apiserver/base';
 import { RequestScheduler } from './request-scheduler.ts';
 import type { SocketRequest } from './request/socket-request.ts';
 
-/** Serves one request per iteration of the event loop. */
-function scheduleByHand() {
+/** By default it serves one request per iteration of the event loop. */
+function scheduleByHand({ requestMs = 1_000 } = {}) {
   let nowMs = 0;
   const soon: (() => void)[] = [];
   const served: string[] = [];
@@ -12,7 +12,7 @@ function scheduleByHand() {
   const connections = new Map<string, object>();
   const scheduler = new RequestScheduler(clock, ({ target }) => {
     served.push(target);
-    nowMs += 1_000;
+    nowMs += requestMs;
   });
   return {
     served,
@@ -22,8 +22,10 @@ function scheduleByHand() {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the scheduler reads nothing else before the response
       scheduler.scheduleRequest({ target, connection } as unknown as SocketRequest);
     },
-    iterate: () => {
+    /** `otherMs` is how long everything else takes in this iteration. */
+    iterate: (otherMs = 0) => {
       for (const callback of soon.splice(0)) callback();
+      nowMs += otherMs;
     },
   };
 }
@@ -48,4 +50,23 @@ test('a client with many requests keeps its share beside clients with few', () =
     iterate();
   }
   expect(served.slice(1).filter((target) => target === 'greedy').length).toBeGreaterThanOrEqual(4);
+});
+
+test('long iterations take fewer requests of a backlog, and the next one without a backlog takes as many as usual', () => {
+  const { served, arrive, iterate } = scheduleByHand({ requestMs: 0.125 });
+  const countServed = (otherMs: number): number => {
+    const before = served.length;
+    iterate(otherMs);
+    return served.length - before;
+  };
+  for (let count = 0; count < 50; count++) arrive('greedy');
+  const usual = countServed(0);
+  expect(usual).toBe(16);
+  expect(countServed(30)).toBe(usual);
+  const fewer = countServed(30);
+  expect(fewer).toBeGreaterThan(0);
+  expect(fewer).toBeLessThan(usual / 2);
+  while (served.length < 50) iterate();
+  for (let count = 0; count < 50; count++) arrive('greedy');
+  expect(countServed(0)).toBe(usual);
 });

@@ -1,6 +1,6 @@
 import { type Clock, requireValue } from '@cluster-apiserver/base';
 import type { ApiResponse } from '../exchange.ts';
-import { backlogTurnMs, turnMs } from './limits.ts';
+import { iterationMs, smallestShare, turnMs } from './limits.ts';
 import type { SocketRequest } from './request/socket-request.ts';
 
 /**
@@ -8,14 +8,15 @@ import type { SocketRequest } from './request/socket-request.ts';
  * together. This keeps code in the processor's caches and batches writes to etcd and to sockets, whose wake-ups cost as
  * much as the rest of a small response.
  *
- * Each batch takes a few milliseconds at most, and fewer after one that left some behind. The rest waits for the next
- * iteration, in which connections alternate: a client with a thousand requests does not delay a health check.
+ * Each batch takes two milliseconds at most, and less while iterations are long. The rest waits for the next iteration, in
+ * which connections alternate: a client with a thousand requests does not delay a health check.
  */
 export class RequestScheduler {
   readonly #arrived = new FairQueue<SocketRequest>((request) => request.connection);
   readonly #ready = new FairQueue<PendingResponse>(({ request }) => request.connection);
   readonly #clock: Clock;
   readonly #serve: (request: SocketRequest) => void;
+  readonly #pace = new IterationPace();
   #scheduled = false;
 
   /** `serve` must not throw. */
@@ -42,22 +43,49 @@ export class RequestScheduler {
 
   #work(): void {
     try {
+      this.#pace.begin(this.#clock.monotonicMs());
       this.#workOffSlice(this.#arrived, this.#serve);
       this.#workOffSlice(this.#ready, ({ request, response }) => request.respond(response));
     } finally {
       this.#scheduled = false;
       if (this.#arrived.size > 0 || this.#ready.size > 0) this.#schedule();
+      else this.#pace.rest();
     }
   }
 
   #workOffSlice<T>(queue: FairQueue<T>, act: (item: T) => void): void {
     if (queue.size === 0) return;
-    const untilMs = this.#clock.monotonicMs() + (queue.isAlternating ? backlogTurnMs : turnMs);
+    const untilMs = this.#clock.monotonicMs() + turnMs * this.#pace.share;
     // Items that are added meanwhile wait for the next iteration.
     for (let count = queue.size; count > 0; count--) {
       act(requireValue(queue.shift(), 'the queue has counted its items'));
       if (count > 1 && this.#clock.monotonicMs() >= untilMs) return queue.alternateOwners();
     }
+  }
+}
+
+/**
+ * Shortens the batches while iterations of the event loop take long: what requests cause after their first wait is not
+ * counted in their batch, and everything else in the process takes part in the same iterations.
+ */
+class IterationPace {
+  /** The share of a batch's usual duration. */
+  share = 1;
+  /** When the batch before began, if more was waiting after it: the time since then has not been idle. */
+  #beganMs: number | undefined;
+
+  begin(nowMs: number): void {
+    if (this.#beganMs !== undefined) {
+      const wanted = (this.share * iterationMs) / (nowMs - this.#beganMs);
+      this.share = Math.min(1, Math.max(smallestShare, wanted));
+    }
+    this.#beganMs = nowMs;
+  }
+
+  /** Nothing is left behind. */
+  rest(): void {
+    this.#beganMs = undefined;
+    this.share = 1;
   }
 }
 
@@ -86,20 +114,20 @@ class FairQueue<T> {
   }
 
   /** Items were left behind in an iteration, and some still wait. */
-  get isAlternating(): boolean {
+  get #isAlternating(): boolean {
     return this.#byOwner.size > 0;
   }
 
   push(item: T): void {
     this.size += 1;
-    if (this.isAlternating) this.#pushShared(item);
+    if (this.#isAlternating) this.#pushShared(item);
     else this.#inOrder.push(item);
   }
 
   shift(): T | undefined {
     if (this.size === 0) return undefined;
     this.size -= 1;
-    if (this.isAlternating) return this.#shiftShared();
+    if (this.#isAlternating) return this.#shiftShared();
     const item = this.#inOrder[this.#at++];
     if (this.size === 0) this.#clear();
     return item;
