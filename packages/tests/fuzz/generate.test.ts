@@ -67,6 +67,17 @@ describe('protobuf', () => {
     expect(readFields(Buffer.from(bytes))).toBeUndefined();
   });
 
+  test('mutations of mutations do not grow without bounds', () => {
+    const random = seededRandom(1);
+    const long = Buffer.concat([
+      Buffer.from('k8s\0'),
+      message,
+      writeField({ number: 5, type: 2, content: Buffer.alloc(9_000) }),
+    ]);
+    const changed = several.map(() => mutateProtobuf(random, mutateProtobuf(random, long)));
+    expect(Math.max(...changed.map(({ length }) => length))).toBeLessThan(1_500_000);
+  });
+
   test('mutations keep the prefix, and often the enclosing lengths', () => {
     const whole = Buffer.concat([Buffer.from('k8s\0'), message]);
     const changed = several.map((seed) => mutateProtobuf(seededRandom(seed), whole));

@@ -89,6 +89,11 @@ const numbers = [0, 1, 2, 3, 15, 16, 17, 2_047, 19_000, 536_870_911, 536_870_912
 const overlong = Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]);
 const lengths = [0, 1, 127, 128, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 53];
 
+/** A thousand repetitions of a field that was repeated before would take the fuzzer seconds to write. */
+const repeatedBytesMax = 256 * 1024;
+const countUpTo = (count: number, field: WireField): number =>
+  Math.max(1, Math.min(count, Math.floor(repeatedBytesMax / writeField(field).length)));
+
 type FieldMutation = (random: Random, field: WireField) => readonly WireField[];
 
 /** A field that is encoded from raw bytes, including tag and length. */
@@ -104,7 +109,7 @@ const fieldMutations: readonly FieldMutation[] = [
   (random, field) => [{ ...field, number: choose(random, numbers) }],
   (random, field) => [{ ...field, type: random.below(8) }],
   (random, field) => [{ ...field, content: choose(random, payloads)(random, field.content) }],
-  (random, field) => new Array<WireField>(choose(random, [10, 1_000])).fill(field),
+  (random, field) => new Array<WireField>(countUpTo(choose(random, [10, 1_000]), field)).fill(field),
   (_, field) => [{ ...field, type: 0, content: overlong }],
   (random, field) => [
     verbatim(Buffer.concat([varintOf(field.number * 8 + 2), varintOf(choose(random, lengths)), field.content])),

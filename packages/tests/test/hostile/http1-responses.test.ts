@@ -16,6 +16,7 @@ test('responses are parsed one after another, with and without a body', () => {
 test('a response to HEAD ends with its headers, unless the method was rejected before it was understood', () => {
   const head = 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n';
   expect(read(head, 'HEAD').rest).toBe('nothing');
+  expect(read('HTTP/1.1 200 OK\r\n\r\n', 'HEAD').rest).toBe('nothing'); // of unknown length
   expect(read(`${head}malformed`, 'HEAD').answers[0]?.body.toString()).toBe('malformed');
 });
 

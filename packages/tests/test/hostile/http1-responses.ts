@@ -55,9 +55,9 @@ function bodyOf({ status, headers }: Head, rest: Buffer, method: string | undefi
   if (status < 200 || status === 204 || status === 304) return none;
   const declared = headers.get('content-length');
   const chunked = headers.get('transfer-encoding') === 'chunked';
-  if (declared === undefined && !chunked) return undefined; // the length would be known only at the end of the connection
   // A request that was rejected before its method was understood gets a body.
   if (method === 'HEAD' && rest.length !== Number(declared)) return none;
+  if (declared === undefined && !chunked) return undefined; // the length would be known only at the end of the connection
   if (declared !== undefined) {
     if (chunked || !/^[0-9]+$/.test(declared)) return undefined;
     const length = Number(declared);
