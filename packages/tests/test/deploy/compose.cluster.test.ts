@@ -191,13 +191,20 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     expect({ status, stderr }).toMatchObject({ status: 0 });
     cleanup.defer(profile, () => void runCompose('--profile', profile, 'down', '--volumes', '--timeout', '5'));
   };
+  /** The cluster as it is without profiles, for the other tests. */
+  const stopServices = (...names: string[]): void => {
+    startCluster();
+    runCompose('rm', '--stop', '--force', ...names);
+  };
 
   describeIf(
     hasImages('prometheus', 'otel-collector', 'jaeger'),
     'with the profile observability',
     'there are no images of Prometheus, the collector and Jaeger',
     () => {
-      beforeAll(() => startProfile('observability', {}, 'prometheus', 'otel-collector', 'jaeger'), startMs);
+      const observers = ['prometheus', 'otel-collector', 'jaeger'];
+      beforeAll(() => startProfile('observability', {}, ...observers), startMs);
+      afterAll(() => stopServices(...observers), startMs);
 
       test(
         'Prometheus scrapes every target and loads the rules',
@@ -255,7 +262,7 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
           },
           answerMs,
         );
-        startCluster();
+        stopServices('dex');
         expect(said).toMatch(/Username +ada@example\.com/);
       },
       slowTestMs,
@@ -267,8 +274,8 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
       'and its configuration, the plugin encrypts new objects',
       () => {
         startProfile('kms', { ENCRYPTION_CONFIG: 'encryption-kms.yaml' });
-        runKubectl('create', 'serviceaccount', 'sealed', '--namespace', 'team-b');
-        const key = '/registry/serviceaccounts/team-b/sealed';
+        runKubectl('create', 'serviceaccount', 'robot', '--namespace', 'sealed');
+        const key = '/registry/serviceaccounts/sealed/robot';
         const stored = run('docker', [
           'exec',
           containersOf('etcd-2')[0]?.Id ?? '',
@@ -276,9 +283,9 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
           'get',
           key,
         ]);
-        // Without the plugin, replicas cannot read what it has encrypted.
-        runKubectl('delete', 'serviceaccount', 'sealed', '--namespace', 'team-b');
-        startCluster();
+        // Without the plugin, replicas cannot read what it has encrypted: the account and its namespace.
+        runKubectl('delete', 'namespace', 'sealed');
+        stopServices('kms');
         expect(stored).toContain('k8s:enc:kms:v2:reference:');
       },
       slowTestMs,
