@@ -14,6 +14,8 @@ const config: Config = {
   },
   testSequencer: '<rootDir>/packages/toolchain/sequencer.mjs',
   testTimeout: 60_000,
+  // No test may depend on the others of its file. Each run prints its seed, and --seed=NUMBER repeats its order.
+  randomize: true,
   // Finished test files leave memory behind, and collecting a large heap again and again takes most of the time. Jest
   // compares the used heap, not the resident memory, which may be thrice as large, and then replaces the worker.
   workerIdleMemoryLimit: '300MB',

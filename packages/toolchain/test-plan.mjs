@@ -6,8 +6,8 @@ import os from 'node:os';
 export const workers = os.cpus().length + 1;
 
 /**
- * Tests that judge the rate or the latency of requests. They run one by one, and mostly wait: for outages, elections and
- * restarts. All other tests wait for conditions and only get slower in parallel.
+ * Tests that judge the rate or the latency of requests. They run one by one for each version of etcd, and mostly wait: for
+ * outages, elections and restarts. All other tests wait for conditions and only get slower in parallel.
  */
 export const measuringTests = [
   'packages/tests/test/fault/faults\\.cluster\\.test\\.ts',
@@ -21,7 +21,7 @@ export const measuringTests = [
  */
 export const fuzzers = ['packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts'];
 
-/** Tests that must also pass on the older etcd: the etcd client, and one fault through the whole server. */
+/** Tests that must also pass on the older etcd: the etcd client, and faults that the whole server must survive. */
 export const onBothEtcds = [
   'packages/storage/src/etcd/client\\.etcd\\.test\\.ts',
   'packages/storage/src/etcd/etcd-store\\.etcd\\.test\\.ts',
@@ -31,6 +31,14 @@ export const onBothEtcds = [
   'packages/storage/src/etcd/limits\\.etcd\\.test\\.ts',
   'packages/storage/src/etcd/rights\\.etcd\\.test\\.ts',
   'packages/tests/test/fault/leader-kill\\.cluster\\.test\\.ts',
+  'packages/tests/test/fault/replica-kill\\.cluster\\.test\\.ts',
+  'packages/tests/test/fault/restore\\.cluster\\.test\\.ts',
+];
+
+/** The measuring tests that must also pass on the older etcd. */
+export const measuredOnBothEtcds = [
+  'packages/tests/test/fault/faults\\.cluster\\.test\\.ts',
+  'packages/tests/test/fault/quorum-lost\\.cluster\\.test\\.ts',
 ];
 
 /** More failures than this mean a defect, not a slow machine. */

@@ -1,12 +1,16 @@
 #!/usr/bin/env node
 // npm test: runs all tests. npm test -- PATTERN: runs only the Jest tests of the matching files.
+import { randomInt } from 'node:crypto';
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './conformance.mjs';
 import { olderSeries, provisionOlderEtcd } from './etcd.mjs';
 import { reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
 import { Failure, main } from './project.mjs';
-import { fuzzers, mayRepeat, measuringTests, onBothEtcds, workers } from './test-plan.mjs';
+import { fuzzers, mayRepeat, measuredOnBothEtcds, measuringTests, onBothEtcds, workers } from './test-plan.mjs';
 import { environmentOf, excludeFiles, provisionTestTools } from './test-tools.mjs';
+
+/** Orders the tests of each file; a failed file is repeated in the same order. */
+const seed = randomInt(2 ** 31);
 
 await main((patterns) => (patterns.length > 0 ? runMatching(patterns) : runAll()));
 
@@ -16,12 +20,13 @@ async function runMatching(patterns) {
 }
 
 /**
- * First the parallel tests, beside those that depend on the etcd version, on the older etcd. Then the tests that measure,
- * beside the fuzzer and the conformance kit. Finally the few failed files with real processes are repeated serially.
+ * First the parallel tests, beside those that depend on the etcd version, on the older etcd. Then the tests that measure, on
+ * both, beside the fuzzer and the conformance kit. Finally the few failed files with real processes are repeated serially.
  */
 async function runAll() {
   const { tools, etcd } = await provisionTestTools();
   const others = [...measuringTests, ...fuzzers];
+  console.log(`The tests of each file run in the order of the seed ${seed}.`);
   let older;
   const runs = await phase(`parallel tests, and tests on etcd ${olderSeries}`, () => {
     const parallel = runGroup(tools, [], [`--maxWorkers=${workers}`, ...excludeFiles(others)]);
@@ -29,17 +34,19 @@ async function runAll() {
     return Promise.all([parallel, ...(older.tools ? [runGroup(older.tools, onBothEtcds, ['--runInBand'])] : [])]);
   });
   const conformance = await phase('measuring tests, fuzzer and conformance', async () => {
-    const [measuring, fuzzed, ...cases] = await Promise.all([
+    const [measuring, fuzzed, cases, onOlder] = await Promise.all([
       runGroup(tools, measuringTests, ['--runInBand']),
       runGroup(tools, fuzzers, ['--runInBand']),
       runConformance(tools, 'conformance'),
-      ...(older.tools ? [runConformance(older.tools, 'conformance-older-etcd')] : []),
+      older.tools && runOnOlderEtcd(older.tools),
     ]);
-    runs.push(measuring, fuzzed);
-    return cases;
+    runs.push(measuring, fuzzed, ...(onOlder ? [onOlder.measuring] : []));
+    return [cases, ...(onOlder ? [onOlder.cases] : [])];
   });
   const tests = sumResults(runs.map((one) => one.tests));
-  if (!older.tools) tests.skipped.push(...onBothEtcds.map((file) => `${file} on etcd ${olderSeries}: ${older.reason}`));
+  if (!older.tools)
+    for (const file of [...onBothEtcds, ...measuredOnBothEtcds])
+      tests.skipped.push(`${file} on etcd ${olderSeries}: ${older.reason}`);
   const failures = runs.flatMap((one) =>
     one.tests.files.filter(({ failed }) => failed > 0).map((file) => ({ tools: one.tools, file })),
   );
@@ -60,7 +67,13 @@ async function phase(name, work) {
 
 /** Keeps the tools with the results, so that failed files can be repeated with them. */
 async function runGroup(tools, patterns, options) {
-  return { tools, tests: await runJest(tools, patterns, options) };
+  return { tools, tests: await runJest(tools, patterns, [...options, `--seed=${seed}`]) };
+}
+
+/** One after the other, because the measuring tests need some of the machine. */
+async function runOnOlderEtcd(tools) {
+  const cases = await runConformance(tools, 'conformance-older-etcd');
+  return { cases, measuring: await runGroup(tools, measuredOnBothEtcds, ['--runInBand']) };
 }
 
 /** The same tools with the older etcd, or the reason why there is none. */
@@ -75,7 +88,7 @@ async function repeatAlone(tests, failures) {
   let { passed, failed } = tests;
   const repeated = [];
   for (const { tools, file } of failures) {
-    const again = await runJest(tools, [toPattern(file.name)], ['--runInBand']);
+    const { tests: again } = await runGroup(tools, [toPattern(file.name)], ['--runInBand']);
     passed += again.passed - file.passed;
     failed += again.failed - file.failed;
     repeated.push(`${file.name}: ${file.failed} failed at first, ${again.failed} when repeated`);

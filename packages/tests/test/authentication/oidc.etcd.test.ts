@@ -311,6 +311,8 @@ describe('a changed configuration', () => {
   });
 
   test('that is invalid changes nothing, and is logged and counted', async () => {
+    for (const prefix of ['f:', 'p:'])
+      await reconfigure(server, configuration({ jwt: [jwtAuthenticator(issuer, {}, prefix)] }));
     const token = await issuer.sign({});
     const before = server.logLines.length;
     await reconfigure(

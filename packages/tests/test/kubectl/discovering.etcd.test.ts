@@ -5,6 +5,7 @@ describeWithKubectl('kubectl finds out', () => {
   let kubectl: Kubectl;
   beforeAll(async () => {
     kubectl = await openKubectl();
+    await kubectl.stdoutOf('create sa doomed');
   });
   afterAll(() => kubectl.close());
 
@@ -82,7 +83,7 @@ describeWithKubectl('kubectl finds out', () => {
       'create sa direct',
       'POST /api/v1/namespaces/team/serviceaccounts?fieldManager=kubectl-create&fieldValidation=Strict',
     ],
-    ['delete sa direct --wait=false', 'DELETE /api/v1/namespaces/team/serviceaccounts/direct'],
+    ['delete sa doomed --wait=false', 'DELETE /api/v1/namespaces/team/serviceaccounts/doomed'],
     ['events', 'GET /api/v1/namespaces/team/events?limit=500'],
   ])('%s, with one request and no warning', async (command, sent) => {
     await kubectl.stdoutOf('api-resources');

@@ -38,7 +38,7 @@ describeWithKubectl('kubectl reads', () => {
     [
       'of all namespaces in pages',
       'get sa -A --chunk-size=1 --no-headers',
-      /^elsewhere +third.*\n([^]*\n)?team +other.*\nteam +robot.*\n/,
+      /^elsewhere +third.*\n([^]*\n)?team +other.*\nteam +robot.*\n/m,
     ],
     ['of all namespaces by a label', 'get sa -A -l colour=red --no-headers', /^elsewhere +third.*\nteam +robot.*\n$/],
     ['that may be missing', 'get sa nobody --ignore-not-found', /^$/],
