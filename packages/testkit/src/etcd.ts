@@ -144,6 +144,8 @@ export async function startEtcd({
       const peer = `http://127.0.0.1:${ports[at * 2 + 1]}`;
       await lost.signal('SIGKILL');
       rmSync(join(directory, name), { recursive: true, force: true });
+      // A change of members that is sent to a leader that was just lost gets no response.
+      await until('a leader among the rest', async () => (await members[0]?.serves()) || undefined);
       const listed = control([...ourselves(), 'member', 'list']).split('\n');
       const [id = ''] = listed.find((line) => line.includes(peer))?.split(',') ?? [];
       control([...ourselves(), 'member', 'remove', id]);
