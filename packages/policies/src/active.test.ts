@@ -35,35 +35,42 @@ test.each<[string, ServedKind, string[], string[]]>([
   ['a review of a token', resource('authentication.k8s.io', 'tokenreviews'), [], ['file', 'api']],
   ['a review of access', resource('authorization.k8s.io', 'subjectaccessreviews'), [], ['file', 'api']],
   ['a role', resource('rbac.authorization.k8s.io', 'roles'), ['file', 'api'], ['file', 'api']],
-])('a write of %s obeys the policies %3$j and the webhooks %4$j in their order', (_, written, policies, webhooks) => {
-  const sources = { ...base, fromFiles: () => ['file'], fromApi: fromApi(['api']) };
-  expect(inForce({ ...sources, applicableSources: getPolicySources })(written)).toEqual(policies);
-  expect(inForce({ ...sources, applicableSources: getWebhookSources })(written)).toEqual(webhooks);
-});
+])(
+  'a write of %s obeys the policies %3$j and the webhooks %4$j in their order',
+  async (_, written, policies, webhooks) => {
+    const sources = { ...base, fromFiles: () => ['file'], fromApi: fromApi(['api']) };
+    expect(await inForce({ ...sources, applicableSources: getPolicySources })(written)).toEqual(policies);
+    expect(await inForce({ ...sources, applicableSources: getWebhookSources })(written)).toEqual(webhooks);
+  },
+);
 
-test('a write reuses the compiled policies as long as nothing changes', () => {
+test('a write reuses the compiled policies as long as nothing changes', async () => {
   let files: readonly string[] = ['file'];
   const api = { ...fromApi(['api']) };
   const of = inForce({ ...base, applicableSources: getPolicySources, fromFiles: () => files, fromApi: api });
-  const before = of(accounts);
-  expect(of(accounts)).toBe(before);
+  const before = await of(accounts);
+  expect(await of(accounts)).toBe(before);
   files = ['other'];
-  expect(of(accounts)).toEqual(['other', 'api']);
+  expect(await of(accounts)).toEqual(['other', 'api']);
   Object.assign(api, { current: [] });
-  expect(of(accounts)).toEqual(['other']);
+  expect(await of(accounts)).toEqual(['other']);
   files = [];
-  expect(of(accounts)).toBe(api.current);
+  expect(await of(accounts)).toBe(api.current);
 });
 
 test('only requests that API policies apply to wait until these are current', async () => {
-  const api = fromApi(['api']);
+  let isCurrent = false;
+  let becomeCurrent = (): void => {};
+  const current = new Promise<void>((resolve) => (becomeCurrent = resolve));
   const waiting = inForce({
     ...base,
     applicableSources: getPolicySources,
     fromFiles: () => ['file'],
-    fromApi: { ...api, waitUntilCurrent: () => Promise.resolve() },
+    fromApi: { ...fromApi(['api']), waitUntilCurrent: () => current },
   });
-  expect(waiting(resource(admission, 'mutatingadmissionpolicies'))).toEqual(['file']);
-  expect(waiting(accounts)).toBeInstanceOf(Promise);
-  expect(await waiting(accounts)).toEqual(['file', 'api']);
+  const later = Promise.resolve(waiting(accounts)).then((found) => ({ found, isCurrent }));
+  expect(await waiting(resource(admission, 'mutatingadmissionpolicies'))).toEqual(['file']);
+  isCurrent = true;
+  becomeCurrent();
+  expect(await later).toEqual({ found: ['file', 'api'], isCurrent: true });
 });
