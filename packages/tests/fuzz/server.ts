@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { http1Client } from '../test/fault/client.ts';
+import { collectGarbage } from '../test/hostile/inspector.ts';
 import { type ClusterFiles, type ProcessState, readProcessState } from '../test/hostile/server-process.ts';
 import type { FuzzContext } from './input.ts';
 
@@ -136,20 +137,31 @@ export function startPoliteClient({ files }: Server): {
   };
 }
 
-/** Waits until connections are closed and memory is at rest, or for the time limit, and returns the process state. */
-export async function waitUntilAtRest({ files }: Server, descriptorsBefore: number): Promise<ProcessState | undefined> {
+export interface StateAtRest extends ProcessState {
+  readonly heapMiB: number;
+}
+
+/**
+ * Waits until connections are closed and memory is at rest, or for the time limit, and returns the process state without
+ * garbage. Returns undefined if the process has ended.
+ */
+export async function waitUntilAtRest({ files }: Server, descriptorsBefore: number): Promise<StateAtRest | undefined> {
+  const { pid } = files.replica();
   const endMs = clock.monotonicMs() + restMs;
   let compared = Number.POSITIVE_INFINITY;
   let quietPolls = 0;
   for (;;) {
-    const state = readProcessState(files.replica().pid);
+    const state = readProcessState(pid);
     if (!state) return undefined;
     quietPolls = Math.abs(state.residentMiB - compared) > quiet.changeMiB ? 0 : quietPolls + 1;
     if (quietPolls === 0) compared = state.residentMiB;
     const closed = state.descriptors <= descriptorsBefore + descriptorsMax;
-    if ((closed && quietPolls >= quiet.polls) || clock.monotonicMs() > endMs) return state;
+    if ((closed && quietPolls >= quiet.polls) || clock.monotonicMs() > endMs) break;
     await sleep(clock, restPollMs);
   }
+  const heapMiB = await collectGarbage(pid);
+  const state = readProcessState(pid);
+  return state && { ...state, heapMiB };
 }
 
 /** Memory and descriptors that a process at rest should have released. */

@@ -1,0 +1,45 @@
+/** The inspector of a running server, which every Node.js process opens when it gets SIGUSR1. */
+import { once } from 'node:events';
+import { until } from '@cluster-apiserver/testkit/until';
+
+/** Node's default. */
+const inspectorUrl = 'http://127.0.0.1:9229/json/list';
+
+/**
+ * Makes the process collect all its garbage, which V8 leaves while a process is idle. Then its memory is what it really
+ * keeps. Returns the MiB in its heap.
+ */
+export async function collectGarbage(pid: number): Promise<number> {
+  const socket = new WebSocket(await inspectorOf(pid));
+  await once(socket, 'open');
+  try {
+    const { result } = (await call(socket, 'Runtime.evaluate', { expression: 'process.pid' })) as {
+      readonly result: { readonly value: number };
+    };
+    if (result.value !== pid) throw new Error(`the inspector belongs to process ${result.value}, not to ${pid}`);
+    await call(socket, 'HeapProfiler.collectGarbage');
+    const usage = (await call(socket, 'Runtime.getHeapUsage')) as { readonly usedSize: number };
+    return usage.usedSize / 2 ** 20;
+  } finally {
+    socket.close();
+  }
+}
+
+async function inspectorOf(pid: number): Promise<string> {
+  process.kill(pid, 'SIGUSR1');
+  const url = await until('the inspector', async () => {
+    const response = await fetch(inspectorUrl).catch(() => undefined);
+    const [target] = ((await response?.json()) ?? []) as { readonly webSocketDebuggerUrl: string }[];
+    return target?.webSocketDebuggerUrl;
+  });
+  return url;
+}
+
+async function call(socket: WebSocket, method: string, params: object = {}): Promise<unknown> {
+  const response = once(socket, 'message') as Promise<[{ readonly data: string }]>;
+  socket.send(JSON.stringify({ id: 1, method, params }));
+  const [{ data }] = await response;
+  const { result, error } = JSON.parse(data) as { readonly result?: unknown; readonly error?: { message: string } };
+  if (error) throw new Error(`${method}: ${error.message}`);
+  return result;
+}
