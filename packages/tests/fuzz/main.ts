@@ -99,7 +99,8 @@ if (only) for (const number of only) console.log(`${number}: ${describeInput(see
 console.log(`seed ${seed}: ${inputs} inputs in batches of ${batchSize}`);
 const outcomes: Record<string, number> = {};
 const kinds: Record<string, number> = {};
-const idle = readProcessState(files.replica().pid);
+// With the descriptors of the inspector.
+const idle = await waitUntilAtRest(server, Number.POSITIVE_INFINITY);
 let compared = idle;
 let politeLongestMs = 0;
 const beganMs = clock.monotonicMs();
