@@ -142,12 +142,18 @@ export const endingsPerTurn = 100;
 export const connectionEndWeight = 4;
 
 /**
+ * After a longer iteration of the event loop, handshakes, new connections and closes that wait rest for a while. One of them
+ * alone can take that long: a connection may begin with a hundred requests and as many resets.
+ */
+export const longIterationMs = 5;
+
+/**
  * Bytes of response pieces that are made and written in one iteration of the event loop, at two milliseconds each MiB: for
  * one piece of each of 16 readers, or less when pieces wait. Each piece costs as much as the overhead more.
  */
 export const pieceTurn = {
-  bytesMax: 5 * 1024 * 1024,
-  backlogBytesMax: 1024 * 1024,
+  weightMax: 5 * 1024 * 1024,
+  backlogWeightMax: 1024 * 1024,
   pieceOverheadBytes: 32 * 1024,
 } as const;
 

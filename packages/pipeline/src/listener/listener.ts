@@ -128,7 +128,7 @@ function createContext(options: ListenOptions, draining: AbortSignal): ListenerC
   return {
     nowMs: clock.monotonicMs(),
     clock: guardedClock,
-    pieces: new IterationLimiter(guardedClock, limits.pieceTurn.bytesMax, limits.pieceTurn.backlogBytesMax),
+    pieces: new IterationLimiter(guardedClock, limits.pieceTurn),
     draining,
     asksForCertificates: options.requestsCertificates,
     responseBytes: new MemoryBudget(limits.responseBytesMax),

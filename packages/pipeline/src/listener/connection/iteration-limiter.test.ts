@@ -3,18 +3,32 @@ import { systemClock } from '@cluster-apiserver/base';
 import { IterationLimiter } from './iteration-limiter.ts';
 
 /** An iteration of the event loop is a call. */
-function byHand(weightMax: number, backlogWeightMax?: number) {
+function byHand(weightMax: number, { backlogWeightMax = weightMax, longMs = Infinity } = {}) {
   const soon: (() => void)[] = [];
+  const resting: { readonly delayMs: number; readonly callback: () => void }[] = [];
+  let nowMs = 0;
+  const clock = {
+    ...systemClock,
+    monotonicMs: () => nowMs,
+    soon: (callback: () => void) => void soon.push(callback),
+    after: (delayMs: number, callback: () => void) => {
+      resting.push({ delayMs, callback });
+      return () => {};
+    },
+  };
   return {
-    pace: new IterationLimiter(
-      { ...systemClock, soon: (callback) => void soon.push(callback) },
-      weightMax,
-      backlogWeightMax,
-    ),
-    iterate: () => {
+    pace: new IterationLimiter(clock, { weightMax, backlogWeightMax, longMs }),
+    iterate: (tookMs = 0) => {
+      nowMs += tookMs;
       for (const callback of soon.splice(0)) callback();
     },
     isIdle: () => soon.length === 0,
+    /** Ends all rests; returns how long they were to last. */
+    endRests: () =>
+      resting.splice(0).map(({ delayMs, callback }) => {
+        callback();
+        return delayMs;
+      }),
   };
 }
 
@@ -45,7 +59,7 @@ test('tasks beyond the limit run in the next iterations, in order', () => {
 });
 
 test('iterations are shorter while tasks wait', () => {
-  const { pace, iterate, isIdle } = byHand(4, 2);
+  const { pace, iterate, isIdle } = byHand(4, { backlogWeightMax: 2 });
   let begun = 0;
   const counts: number[] = [];
   for (let at = 0; at < 7; at++) pace.run(() => begun++);
@@ -56,6 +70,36 @@ test('iterations are shorter while tasks wait', () => {
   }
   for (let at = 0; at < 4; at++) pace.run(() => begun++);
   expect([counts, begun]).toEqual([[4, 6, 7, 7], 11]);
+});
+
+test('after a long iteration, waiting tasks rest for twice as long', () => {
+  const { pace, iterate, endRests } = byHand(1, { longMs: 10 });
+  const begun: string[] = [];
+  for (const name of ['a', 'b', 'c', 'd']) pace.run(() => begun.push(name));
+  iterate(10);
+  expect(begun).toEqual(['a', 'b']);
+  iterate(11);
+  pace.run(() => begun.push('e'));
+  iterate();
+  expect(begun).toEqual(['a', 'b']);
+  expect(endRests()).toEqual([22]);
+  iterate();
+  expect([begun, endRests()]).toEqual([['a', 'b', 'c', 'd'], []]);
+  iterate(60_000);
+  expect(endRests()).toEqual([50]);
+  expect(begun).toEqual(['a', 'b', 'c', 'd', 'e']);
+});
+
+test('nothing rests if no task waits', () => {
+  const { pace, iterate, endRests } = byHand(1, { longMs: 10 });
+  let begun = 0;
+  for (let expected = 1; expected <= 3; expected++) {
+    pace.run(() => begun++);
+    expect(begun).toBe(expected);
+    iterate(100);
+    iterate(100);
+    expect(endRests()).toEqual([]);
+  }
 });
 
 test('a task that exceeds the limit runs, and is the last of its iteration', () => {

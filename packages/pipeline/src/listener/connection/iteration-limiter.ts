@@ -8,16 +8,22 @@ export class IterationLimiter {
   readonly #clock: Clock;
   readonly #weightMax: number;
   readonly #backlogWeightMax: number;
+  readonly #longMs: number;
   readonly #waiting: WeightedTask[] = [];
   /** Total weight of this iteration. */
   #weight = 0;
   #isScheduled = false;
+  #scheduledMs = 0;
 
-  /** The limits of one iteration, which the last task may exceed. The second is that of iterations with waiting tasks. */
-  constructor(clock: Clock, weightMax: number, backlogWeightMax = weightMax) {
+  /**
+   * `weightMax` limits an iteration, `backlogWeightMax` one with waiting tasks; the last task may exceed them. After an
+   * iteration of more than `longMs`, waiting tasks rest for twice as long, so that everything else has most of the time.
+   */
+  constructor(clock: Clock, { weightMax, backlogWeightMax = weightMax, longMs = Infinity }: IterationLimits) {
     this.#clock = clock;
     this.#weightMax = weightMax;
     this.#backlogWeightMax = backlogWeightMax;
+    this.#longMs = longMs;
   }
 
   /** `task` must not throw. */
@@ -44,7 +50,16 @@ export class IterationLimiter {
 
   #schedule(): void {
     if (this.#isScheduled) return;
-    this.#clock.soon(() => this.#nextIteration());
+    this.#scheduledMs = this.#clock.monotonicMs();
+    this.#clock.soon(() => this.#endIteration());
+    this.#isScheduled = true;
+  }
+
+  #endIteration(): void {
+    this.#isScheduled = false;
+    const tookMs = this.#clock.monotonicMs() - this.#scheduledMs;
+    if (tookMs <= this.#longMs || this.#waiting.length === 0) return this.#nextIteration();
+    this.#clock.after(Math.min(restFactor * tookMs, restMaxMs), () => this.#nextIteration());
     this.#isScheduled = true;
   }
 
@@ -59,6 +74,16 @@ export class IterationLimiter {
     }
   }
 }
+
+interface IterationLimits {
+  readonly weightMax: number;
+  readonly backlogWeightMax?: number;
+  readonly longMs?: number;
+}
+
+const restFactor = 2;
+/** A process that stood still does not delay its tasks for that long. */
+const restMaxMs = 50;
 
 interface WeightedTask {
   readonly task: () => void;

@@ -40,9 +40,11 @@ export class OpenConnections {
   constructor(context: ListenerContext, perPeerMax: number) {
     this.#context = context;
     this.#perPeerMax = perPeerMax;
-    this.#handshakes = new IterationLimiter(context.clock, limits.handshakesPerTurn);
-    this.#beginnings = new IterationLimiter(context.clock, limits.connectionsPerTurn);
-    this.#endings = new IterationLimiter(context.clock, limits.endingsPerTurn);
+    const limitIterations = (weightMax: number): IterationLimiter =>
+      new IterationLimiter(context.clock, { weightMax, longMs: limits.longIterationMs });
+    this.#handshakes = limitIterations(limits.handshakesPerTurn);
+    this.#beginnings = limitIterations(limits.connectionsPerTurn);
+    this.#endings = limitIterations(limits.endingsPerTurn);
   }
 
   /** Wraps Node's listeners, so that each connection is registered before its first request. */

@@ -103,7 +103,10 @@ describe.each(['before the first piece', 'while a piece leaves', 'while memory i
 
 test('pieces of all responses share the iterations of the event loop, and each is written when it is made', async () => {
   const soon: (() => void)[] = [];
-  const turns = new IterationLimiter({ ...systemClock, soon: (callback) => void soon.push(callback) }, 3);
+  const turns = new IterationLimiter(
+    { ...systemClock, soon: (callback) => void soon.push(callback) },
+    { weightMax: 3 },
+  );
   const events: string[] = [];
   const outlet = (name: string) => ({
     ...{ destroyed: false, writableEnded: false, writableLength: 0 },
@@ -140,7 +143,10 @@ test('pieces of all responses share the iterations of the event loop, and each i
 
 test('pieces that waited for the same turn wait for memory before they are made', async () => {
   const soon: (() => void)[] = [];
-  const turns = new IterationLimiter({ ...systemClock, soon: (callback) => void soon.push(callback) }, 1);
+  const turns = new IterationLimiter(
+    { ...systemClock, soon: (callback) => void soon.push(callback) },
+    { weightMax: 1 },
+  );
   let made = 0;
   const body = {
     length: 2,
