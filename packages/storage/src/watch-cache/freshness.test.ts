@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { StorageUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
 import { Freshness } from './freshness.ts';
 
@@ -13,7 +14,7 @@ async function passing(clock: FakeClock, ms: number): Promise<void> {
   await new Promise(setImmediate);
 }
 
-test('a new reader does not fail because others have waited for long', async () => {
+test('during the first load, a new reader does not fail because others have waited for long', async () => {
   const clock = fakeClock();
   const freshness = new Freshness({
     store: { readLatestRevision: async () => revision(10), requestProgress: () => {}, restartWatches: () => {} },
@@ -64,8 +65,47 @@ test('each read is observed once, with its waiting time and success', async () =
     'fresh and short 0 true',
     'waits shortly 200 false',
     'waits 400 true',
-    expect.stringMatching(/^in vain 10\d\d\d false$/),
+    expect.stringMatching(/^in vain 3\d\d\d false$/),
   ]);
+});
+
+test('readers of a revision that does not arrive fail once etcd does not respond', async () => {
+  const clock = fakeClock();
+  let query = Promise.resolve(revision(11));
+  const freshness = new Freshness({
+    store: { readLatestRevision: () => query, requestProgress: () => {}, restartWatches: () => {} },
+    clock,
+  });
+  const failures: string[] = [];
+  const read = (name: string): void =>
+    void freshness
+      .waitForLatest(callUntil(clock.monotonicMs() + 600_000))
+      .catch((error: unknown) => failures.push(`${name}: ${error}`));
+  const failed = 'StorageUnavailableError: no quorum';
+  /** The next query fails after a while. */
+  const failQuery = async (meanwhile: () => void): Promise<void> => {
+    const response = Promise.withResolvers<never>();
+    query = response.promise;
+    await passing(clock, 300);
+    meanwhile();
+    await passing(clock, 300);
+    response.reject(new StorageUnavailableError('no quorum'));
+    query = Promise.resolve(revision(12));
+    await passing(clock, 50);
+  };
+  freshness.setLoaded(revision(10));
+  read('early');
+  await passing(clock, 50);
+  expect(freshness.waiterCount).toBe(1);
+  await failQuery(() => read('late'));
+  expect(failures.toSorted()).toEqual([`early: ${failed}`, `late: ${failed}`]);
+
+  read('with progress');
+  await passing(clock, 50);
+  await failQuery(() => freshness.advance(revision(11)));
+  expect([failures.length, freshness.waiterCount]).toEqual([2, 1]);
+  freshness.advance(revision(12));
+  expect(freshness.waiterCount).toBe(0);
 });
 
 test('readers wait while the memory makes slow progress', async () => {

@@ -12,6 +12,8 @@ export interface LatestRevisionQueryOptions {
   readonly clock: Clock;
   /** The latest revision is known for these readers. What it throws rejects them. */
   readonly onRevision: (revision: Revision, readers: readonly FreshReader[]) => void;
+  /** A query that was sent at this time has failed, because etcd does not respond. */
+  readonly onUnavailable: (error: StorageUnavailableError, sentMs: number) => void;
 }
 
 /**
@@ -39,6 +41,11 @@ export class LatestRevisionQuery {
     this.#start();
   }
 
+  /** Sends a query without a reader, unless one is in flight. */
+  probe(): void {
+    this.#start();
+  }
+
   rejectQueued(error: unknown): void {
     for (const reader of this.#queued.splice(0)) rejectReader(reader, error, 0);
   }
@@ -51,16 +58,20 @@ export class LatestRevisionQuery {
   }
 
   async #run(readers: readonly FreshReader[]): Promise<void> {
-    const { store, clock, onRevision } = this.#options;
+    const { store, clock, onRevision, onUnavailable } = this.#options;
+    const sentMs = clock.monotonicMs();
     try {
       // The query belongs to one trace: that of the first sampled reader.
       const trace = this.#trace;
       this.#trace = undefined;
-      onRevision(await store.readLatestRevision(callUntil(clock.monotonicMs() + queryTimeoutMs, trace)), readers);
+      onRevision(await store.readLatestRevision(callUntil(sentMs + queryTimeoutMs, trace)), readers);
     } catch (error) {
       for (const reader of readers) rejectReader(reader, error, 0);
-      // Queued readers have waited for this query too, and would otherwise wait for a second failure.
-      if (error instanceof StorageUnavailableError) this.rejectQueued(error);
+      if (error instanceof StorageUnavailableError) {
+        // Queued readers have waited for this query too, and would otherwise wait for a second failure.
+        this.rejectQueued(error);
+        onUnavailable(error, sentMs);
+      }
     }
     this.#isRunning = false;
     if (this.#queued.length > 0) this.#start();

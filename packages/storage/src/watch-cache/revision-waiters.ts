@@ -8,17 +8,25 @@ import { type FreshReader, rejectReader, resolveReader } from './fresh-reader.ts
 const progressRequestMs = 4;
 const progressRequestIntervalMs = 100;
 
-/** A reader that has waited this long without any progress of the memory is rejected. */
-export const stallMaxMs = 10_000;
+/** A reader that has waited this long for the first load is rejected. */
+export const loadMaxMs = 10_000;
 
 /** About one election timeout: within that time a member either has a leader again or is of no use. */
 const defaultStallMs = 1_000;
+
+/**
+ * A reader that has waited for this many stalls without any progress of the memory is rejected. A revision that a lost leader
+ * has reported can be delivered once there is another one, which takes up to three election timeouts.
+ */
+const stallsMax = 3;
 
 export interface RevisionWaitersOptions {
   readonly store: Pick<Store, 'requestProgress' | 'restartWatches'>;
   readonly clock: Clock;
   /** If the memory is behind and has made no progress for this long, its watch restarts. */
   readonly stallMs?: number;
+  /** Asks whether etcd responds; called repeatedly while readers wait without any progress of the memory. */
+  readonly probe: () => void;
 }
 
 interface Waiter extends FreshReader {
@@ -31,6 +39,7 @@ export class RevisionWaiters {
   readonly #store: RevisionWaitersOptions['store'];
   readonly #clock: Clock;
   readonly #stallMs: number;
+  readonly #probe: () => void;
   #currentRevision = revision(0);
   #waiters: Waiter[] = [];
   /** When the memory last made progress, or the first of the present waiters arrived. */
@@ -40,10 +49,11 @@ export class RevisionWaiters {
   #progressMs: number;
   #cancelTimer: (() => void) | undefined;
 
-  constructor({ store, clock, stallMs = defaultStallMs }: RevisionWaitersOptions) {
+  constructor({ store, clock, stallMs = defaultStallMs, probe }: RevisionWaitersOptions) {
     this.#store = store;
     this.#clock = clock;
     this.#stallMs = stallMs;
+    this.#probe = probe;
     this.#progressMs = clock.monotonicMs();
   }
 
@@ -85,6 +95,11 @@ export class RevisionWaiters {
     for (const waiter of arrived) resolveReader(waiter, this.#movedMs - waiter.sinceMs);
   }
 
+  /** Rejects all readers unless the memory has made progress since then. */
+  rejectUnlessMovedSince(thenMs: number, error: unknown): void {
+    if (this.#movedMs <= thenMs) this.#rejectWhere(() => true, error);
+  }
+
   /** Rejects all readers and starts again at revision 0. */
   reset(error: unknown): void {
     this.#currentRevision = revision(0);
@@ -104,6 +119,7 @@ export class RevisionWaiters {
         this.#store.restartWatches();
       }
       this.#store.requestProgress();
+      if (nowMs - this.#movedMs >= progressRequestIntervalMs) this.#probe();
       this.#scheduleCheck(progressRequestIntervalMs);
     });
   }
@@ -118,13 +134,18 @@ export class RevisionWaiters {
 
   /** Each reader has its own time limit: one that has just arrived is not rejected with the others. */
   #rejectStalled(nowMs: number): void {
-    const isStalled = (waiter: Waiter): boolean => nowMs - Math.max(waiter.sinceMs, this.#movedMs) > stallMaxMs;
-    const stalled = this.#waiters.filter(isStalled);
-    if (stalled.length === 0) return;
-    this.#waiters = this.#waiters.filter((waiter) => !isStalled(waiter));
-    const error = new StorageUnavailableError(
-      `the storage watch has made no progress since revision ${this.#currentRevision}`,
+    const limitMs = this.#currentRevision === 0 ? loadMaxMs : stallsMax * this.#stallMs;
+    this.#rejectWhere(
+      ({ sinceMs }) => nowMs - Math.max(sinceMs, this.#movedMs) > limitMs,
+      new StorageUnavailableError(`the storage watch has made no progress since revision ${this.#currentRevision}`),
     );
-    for (const waiter of stalled) rejectReader(waiter, error, nowMs - waiter.sinceMs);
+  }
+
+  #rejectWhere(isRejected: (waiter: Waiter) => boolean, error: unknown): void {
+    const rejected = this.#waiters.filter(isRejected);
+    if (rejected.length === 0) return;
+    this.#waiters = this.#waiters.filter((waiter) => !isRejected(waiter));
+    const nowMs = this.#clock.monotonicMs();
+    for (const waiter of rejected) rejectReader(waiter, error, nowMs - waiter.sinceMs);
   }
 }
