@@ -17,6 +17,8 @@ const noQuorumAnswerMs = 2_000;
 const recoveryMs = 10_000;
 /** Several times the timeout of a request, so that requests start, wait and end without quorum. */
 const outageMs = 6_000;
+/** A replica has noticed that this member does not respond, but not yet that its watch stands still. */
+const betweenStopsMs = 600;
 const livezPauseMs = 50;
 const responsesBetween = 200;
 
@@ -55,6 +57,11 @@ test(
       for (const left of ['leader', 'follower']) {
         const stopped = await allBut(left);
         await successes(responsesBetween, recoveryMs);
+        if (left === 'leader') {
+          // Then readers at replicas with a watch at this member already wait when the quorum is lost.
+          stopMembers(stopped.slice(0, 1), 'SIGSTOP');
+          await sleep(clock, betweenStopsMs);
+        }
         const beganMs = clock.monotonicMs();
         stopMembers(stopped, 'SIGSTOP');
         await sleep(clock, outageMs).finally(() => stopMembers(stopped, 'SIGCONT'));
@@ -71,7 +78,11 @@ test(
     // A request that waits for the election may take longer than one without quorum.
     const waitedForElection = ({ invokedMs, returnedMs }: Operation): boolean =>
       outages.some(({ endedMs }) => invokedMs < endedMs + recoveryMs && endedMs < returnedMs);
-    const slow = slowerThan(noQuorumAnswerMs, history).filter((operation) => !waitedForElection(operation));
+    const sinceQuorumLost = history.map((one) => {
+      const begun = outages.map(({ beganMs }) => beganMs).filter((beganMs) => beganMs < one.returnedMs);
+      return { ...one, invokedMs: Math.max(one.invokedMs, ...begun) };
+    });
+    const slow = slowerThan(noQuorumAnswerMs, sinceQuorumLost).filter((one) => !waitedForElection(one));
     expect({ outages, slow: slow.map(describeOperation) }).toEqual({ outages, slow: [] });
     const refused = history.filter(({ outcome }) => isRejected(outcome));
     const early = refused.filter(
@@ -97,7 +108,12 @@ test(
 
 const isRejected = ({ result }: Outcome): boolean => result === 'unavailable' || result === 'in doubt';
 
-/** The processes of all members but one, once all three follow the same leader. */
+async function countWatchers(url: string): Promise<number> {
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^etcd_debugging_mvcc_watcher_total (\d+)$/m.exec(metrics)?.[1]);
+}
+
+/** The processes of all members but one, that with the most watches first, once all three follow the same leader. */
 const allBut = (left: string): Promise<number[]> =>
   until(
     'three members with one leader',
@@ -107,7 +123,12 @@ const allBut = (left: string): Promise<number[]> =>
       const leader = members.find((member) => member?.id === member?.leader);
       if (!leader || members.some((member) => member?.leader !== leader.id)) return undefined;
       const spared = left === 'leader' ? leader : members.find((member) => member !== leader);
-      return etcd.filter(({ url }) => url !== spared?.url).map(({ pid }) => pid);
+      const stopped = await Promise.all(
+        etcd
+          .filter(({ url }) => url !== spared?.url)
+          .map(async ({ url, pid }) => ({ pid, watchers: await countWatchers(url) })),
+      );
+      return stopped.toSorted((one, other) => other.watchers - one.watchers).map(({ pid }) => pid);
     },
     recoveryMs,
   );
