@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // npm run compose: builds the images and tests docker-compose.yml with them, on the engine of DOCKER_HOST, the engine
-// of this machine, or one started for the run. It takes minutes, so `npm test` does not include it.
+// of this machine, or one started for the run. It takes minutes, so `npm test` does not include it. Arguments after `--` go
+// to Jest, such as --seed=NUMBER to repeat an order.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -22,7 +23,7 @@ const targets = {
 const buildMaxMs = 15 * 60_000;
 const startMaxMs = 60_000;
 
-await main(async () => {
+await main(async (options) => {
   const { node, env } = prepare();
   const found = await engine(env);
   if (found.reason) {
@@ -42,7 +43,7 @@ await main(async () => {
     const tests = await runJest(
       { node, env: testEnv },
       ['packages/tests/test/deploy/compose\\.cluster'],
-      ['--runInBand'],
+      ['--runInBand', ...options],
     );
     reportSkipped(tests.skipped);
     console.log(`${tests.passed} passed, ${tests.failed} failed`);
