@@ -23,7 +23,7 @@ const targets = {
 const buildMaxMs = 15 * 60_000;
 const startMaxMs = 60_000;
 
-await main(async (args) => {
+await main(async (jestOptions) => {
   const { node, env } = prepare();
   const found = await engine(env);
   if (found.reason) {
@@ -43,7 +43,7 @@ await main(async (args) => {
     const tests = await runJest(
       { node, env: testEnv },
       ['packages/tests/test/deploy/compose\\.cluster'],
-      ['--runInBand', ...args],
+      ['--runInBand', ...jestOptions],
     );
     reportSkipped(tests.skipped);
     console.log(`${tests.passed} passed, ${tests.failed} failed`);
