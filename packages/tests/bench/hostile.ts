@@ -49,7 +49,7 @@ const { values } = parseArgs({
 });
 
 const samplingMs = 50;
-/** Time for memory and descriptors to be released after the attack: V8 collects an idle heap after some ten seconds. */
+/** Time for memory and descriptors to be released after the attack: V8 collects some idle heaps after ten seconds. */
 const restMs = 30_000;
 const restPollMs = 500;
 /** Time limit of an attack's preparation, and of an attacker that does not end by itself. */
@@ -172,8 +172,8 @@ const withControl = async (report: AttackReport): Promise<AttackReport> => ({
 });
 
 /**
- * Returns as soon as the goals are met. At the time limit it makes the server collect its garbage, which V8 leaves while a
- * process is idle.
+ * Returns as soon as the goals are met. At the time limit it makes the server collect its garbage, which V8 often leaves
+ * while a process is idle.
  */
 async function rest(pid: number, before: ProcessState): Promise<void> {
   const endMs = clock.monotonicMs() + restMs;

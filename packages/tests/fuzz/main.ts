@@ -143,8 +143,7 @@ for (let batch = 0; batch * batchSize < numbers.length; batch++) {
   console.log(
     `batch ${batch}: ${(run.suspects.length > 0 ? (batchSize * 1_000) / tookMs : 0).toFixed(0)} inputs/s, ` +
       `${run.faults.length} faults, ${state?.residentMiB.toFixed(0)} MiB (heap ${state?.heapMiB.toFixed(0)}), ` +
-      `${state?.descriptors} descriptors, ` +
-      `polite client at most ${polite.longestMs().toFixed(0)} ms`,
+      `${state?.descriptors} descriptors, polite client at most ${polite.longestMs().toFixed(0)} ms`,
   );
 }
 

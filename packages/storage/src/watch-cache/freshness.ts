@@ -8,7 +8,7 @@ import { type Revision, revision } from '../revision.ts';
 import type { Call, Store } from '../store.ts';
 import { type FreshReader, type ReadObserver, resolveReader } from './fresh-reader.ts';
 import { LatestRevisionQuery } from './latest-revision-query.ts';
-import { loadMaxMs, RevisionWaiters } from './revision-waiters.ts';
+import { RevisionWaiters } from './revision-waiters.ts';
 
 /** The watch delivers a local write within milliseconds. A read that requires only local writes waits no longer than this. */
 const localWritesMaxMs = 100;
@@ -37,7 +37,7 @@ export class Freshness {
       onRevision: (latest, readers) => {
         this.requireLoaded();
         if (latest <= this.currentRevision) for (const reader of readers) resolveReader(reader, 0);
-        else this.#waiters.wait(latest, readers);
+        else if (readers.length > 0) this.#waiters.wait(latest, readers);
       },
       onUnavailable: (error, sentMs) => this.#waiters.rejectUnlessMovedSince(sentMs, error),
     });
@@ -127,7 +127,7 @@ export class Freshness {
     return new Promise((resolve, reject) => {
       const beganMs = this.#clock.monotonicMs();
       const leftMs = call.deadlineMs - beganMs;
-      if (leftMs > loadMaxMs) return begin({ call, observe, resolve, reject });
+      if (leftMs > this.#waiters.waitMaxMs) return begin({ call, observe, resolve, reject });
       let isOver = false;
       // Rounded up, so that the deadline has passed by the clock when the timer fires.
       const cancel = this.#clock.after(Math.max(0, Math.ceil(leftMs)), () => {

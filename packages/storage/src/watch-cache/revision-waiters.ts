@@ -9,7 +9,7 @@ const progressRequestMs = 4;
 const progressRequestIntervalMs = 100;
 
 /** A reader that has waited this long for the first load is rejected. */
-export const loadMaxMs = 10_000;
+const loadMaxMs = 10_000;
 
 /** About one election timeout: within that time a member either has a leader again or is of no use. */
 const defaultStallMs = 1_000;
@@ -65,6 +65,11 @@ export class RevisionWaiters {
     return this.#waiters.length;
   }
 
+  /** No reader waits longer than this without any progress. */
+  get waitMaxMs(): number {
+    return Math.max(loadMaxMs, stallsMax * this.#stallMs);
+  }
+
   /** How long ago the store last reported its progress, with or without changes. */
   get progressAgeMs(): number {
     return this.#clock.monotonicMs() - this.#progressMs;
@@ -97,12 +102,16 @@ export class RevisionWaiters {
 
   /** Rejects all readers unless the memory has made progress since then. */
   rejectUnlessMovedSince(thenMs: number, error: unknown): void {
-    if (this.#movedMs <= thenMs) this.#rejectWhere(() => true, error);
+    if (this.#movedMs <= thenMs) this.#rejectAll(error);
   }
 
   /** Rejects all readers and starts again at revision 0. */
   reset(error: unknown): void {
     this.#currentRevision = revision(0);
+    this.#rejectAll(error);
+  }
+
+  #rejectAll(error: unknown): void {
     this.#cancelTimer?.();
     const nowMs = this.#clock.monotonicMs();
     for (const waiter of this.#waiters.splice(0)) rejectReader(waiter, error, nowMs - waiter.sinceMs);
@@ -135,17 +144,13 @@ export class RevisionWaiters {
   /** Each reader has its own time limit: one that has just arrived is not rejected with the others. */
   #rejectStalled(nowMs: number): void {
     const limitMs = this.#currentRevision === 0 ? loadMaxMs : stallsMax * this.#stallMs;
-    this.#rejectWhere(
-      ({ sinceMs }) => nowMs - Math.max(sinceMs, this.#movedMs) > limitMs,
-      new StorageUnavailableError(`the storage watch has made no progress since revision ${this.#currentRevision}`),
+    const hasStalled = ({ sinceMs }: Waiter): boolean => nowMs - Math.max(sinceMs, this.#movedMs) > limitMs;
+    const stalled = this.#waiters.filter(hasStalled);
+    if (stalled.length === 0) return;
+    this.#waiters = this.#waiters.filter((waiter) => !hasStalled(waiter));
+    const error = new StorageUnavailableError(
+      `the storage watch has made no progress since revision ${this.#currentRevision}`,
     );
-  }
-
-  #rejectWhere(isRejected: (waiter: Waiter) => boolean, error: unknown): void {
-    const rejected = this.#waiters.filter(isRejected);
-    if (rejected.length === 0) return;
-    this.#waiters = this.#waiters.filter((waiter) => !isRejected(waiter));
-    const nowMs = this.#clock.monotonicMs();
-    for (const waiter of rejected) rejectReader(waiter, error, nowMs - waiter.sinceMs);
+    for (const waiter of stalled) rejectReader(waiter, error, nowMs - waiter.sinceMs);
   }
 }

@@ -6,8 +6,8 @@ import { until } from '@cluster-apiserver/testkit/until';
 const inspectorUrl = 'http://127.0.0.1:9229/json/list';
 
 /**
- * Makes the process collect all its garbage, which V8 leaves while a process is idle. Then its memory is what it really
- * keeps. Returns the MiB in its heap.
+ * Makes the process collect all its garbage, which V8 often leaves while a process is idle. Then its memory is what it
+ * really keeps. Returns the MiB in its heap.
  */
 export async function collectGarbage(pid: number): Promise<number> {
   const socket = new WebSocket(await inspectorOf(pid));

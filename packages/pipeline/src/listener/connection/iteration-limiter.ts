@@ -56,6 +56,7 @@ export class IterationLimiter {
   }
 
   #endIteration(): void {
+    // First of all: if this fails, the next task schedules again.
     this.#isScheduled = false;
     const tookMs = this.#clock.monotonicMs() - this.#scheduledMs;
     if (tookMs <= this.#longMs || this.#waiting.length === 0) return this.#nextIteration();
