@@ -1,11 +1,10 @@
 /** Starts a real etcd of one or three members for a test file. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { boundPort } from './bound-port.ts';
+import { freePorts } from './free-ports.ts';
 import { until } from './until.ts';
 import { type ClientCredentials, isHealthy, memberAt } from './etcd-gateway.ts';
 import { leaksBelow } from './leaks.ts';
@@ -247,7 +246,10 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
       createInterface({ input: started.stderr }).on('line', (line) => {
         if (!unfiltered.test(line)) process.stderr.write(`${line}\n`);
       });
-      await until(`${name} to answer`, async () => (await isHealthy(endpoint, credentials)) || undefined);
+      await until(`${name} to answer`, async () => {
+        if (child !== started) throw new Error(`${name} has ended`);
+        return (await isHealthy(endpoint, credentials)) || undefined;
+      });
     },
     signal: async (signal) => {
       const target = child;
@@ -271,19 +273,4 @@ function isStopped({ pid }: ChildProcess): boolean {
 async function leads(endpoint: string): Promise<boolean> {
   const found = await memberAt(endpoint);
   return found !== undefined && found.leader === found.id;
-}
-
-export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map(boundPort);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

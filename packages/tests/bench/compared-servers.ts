@@ -9,7 +9,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { until } from '@cluster-apiserver/testkit/until';
-import { freePorts } from '@cluster-apiserver/testkit/etcd';
+import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { http1Client } from '../test/fault/client.ts';
 
 const pairs = 5;

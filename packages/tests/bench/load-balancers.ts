@@ -14,7 +14,7 @@ import os from 'node:os';
 import path from 'node:path';
 import tls from 'node:tls';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { freePorts } from '@cluster-apiserver/testkit/etcd';
+import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type ComposeProcesses, startComposeProcesses } from '../test/deploy/compose-processes.ts';
 

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { openForContract } from '../../test/open-store.ts';
-import { freePorts, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { describeStoreContract } from '../contract/store-contract.ts';
 import { type EtcdTransport, http2Connect } from './http2-transport.ts';
 

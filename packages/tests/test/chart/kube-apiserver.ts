@@ -9,7 +9,8 @@ import path from 'node:path';
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { CleanupStack } from '@cluster-apiserver/base';
-import { freePorts, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { until } from '@cluster-apiserver/testkit/until';
 
 export const kubeApiserverProgram = process.env.KUBE_APISERVER_BIN;

@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import https from 'node:https';
-import net, { type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { until } from '@cluster-apiserver/testkit/until';
 import { readComposeFile, root } from './compose-file.ts';
 
@@ -62,9 +62,9 @@ export async function startComposeProcesses(): Promise<ComposeProcesses> {
 async function start(home: string, cleanup: CleanupStack): Promise<ComposeProcesses> {
   const { services } = readComposeFile();
   const names = Object.keys(services).filter((name) => name.startsWith('apiserver-'));
-  const freePorts = portsOf(names.length + members.length * 3 + 2);
-  const port = async (): Promise<number> => (await freePorts).pop() as number;
-  const publicPort = await port();
+  const ports = [...(await freePorts(names.length + members.length * 3 + 2))];
+  const port = (): number => ports.pop() as number;
+  const publicPort = port();
   const url = `https://127.0.0.1:${publicPort}`;
   fs.cpSync(path.join(root, 'deploy', 'compose', 'config'), path.join(home, 'config'), { recursive: true });
   fs.mkdirSync(path.join(home, 'credentials'));
@@ -76,7 +76,7 @@ async function start(home: string, cleanup: CleanupStack): Promise<ComposeProces
 
   const addresses = new Map<string, string>();
   for (const member of members)
-    for (const inside of ['2379', '2380']) addresses.set(`${member}:${inside}`, `127.0.0.1:${await port()}`);
+    for (const inside of ['2379', '2380']) addresses.set(`${member}:${inside}`, `127.0.0.1:${port()}`);
   const adaptAddresses = (text: string): string =>
     [...addresses].reduce((adapted, [name, address]) => adapted.replaceAll(name, address), text);
 
@@ -93,18 +93,16 @@ async function start(home: string, cleanup: CleanupStack): Promise<ComposeProces
   });
   cleanup.defer('etcd', () => allEnded(etcd));
 
-  const replicas = await Promise.all(
-    names.map(async (name) => {
-      const securePort = await port();
-      addresses.set(`${name}:6443`, `127.0.0.1:${securePort}`);
-      return replicaOf(name, securePort, services[name]?.command ?? [], { home, here: adaptAddresses });
-    }),
-  );
+  const replicas = names.map((name) => {
+    const securePort = port();
+    addresses.set(`${name}:6443`, `127.0.0.1:${securePort}`);
+    return replicaOf(name, securePort, services[name]?.command ?? [], { home, here: adaptAddresses });
+  });
   cleanup.defer('replicas', async () => void (await Promise.all(replicas.map((replica) => replica.end()))));
   const ca = fs.readFileSync(path.join(home, 'credentials', 'ca.crt'));
   await Promise.all(replicas.map((replica) => replica.restart()));
 
-  const metricsPort = await port();
+  const metricsPort = port();
   const config = adaptAddresses(fs.readFileSync(path.join(root, 'deploy/compose/load-balancer/haproxy.cfg'), 'utf8'))
     .replace('bind :6443', `bind 127.0.0.1:${publicPort}`)
     .replace('bind :8405', `bind 127.0.0.1:${metricsPort}`)
@@ -215,12 +213,3 @@ const isReady = (url: string): Promise<true | undefined> =>
     });
     request.on('error', () => resolve(undefined));
   });
-
-/** Finds free ports; all are held until the last is known, so that none is returned twice. */
-async function portsOf(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return ports;
-}

@@ -6,7 +6,7 @@ import https from 'node:https';
 import { once } from 'node:events';
 import os from 'node:os';
 import path from 'node:path';
-import { freePorts } from '@cluster-apiserver/testkit/etcd';
+import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { until } from '@cluster-apiserver/testkit/until';
 import { runReadme } from '../run-readme.ts';
 import { root } from './compose-file.ts';

@@ -7,7 +7,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryption-configuration';
 import { until } from '@cluster-apiserver/testkit/until';
-import { freePorts, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { type Client, http1Client } from '../fault/client.ts';
 
 const program = path.resolve(import.meta.dirname, '..', '..', '..', 'server', 'dist', 'main.js');

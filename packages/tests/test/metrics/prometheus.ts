@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '@cluster-apiserver/testkit/until';
-import { freePorts } from '@cluster-apiserver/testkit/etcd';
+import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { ruleFiles } from './monitoring.ts';
 
 export interface Prometheus {

@@ -9,7 +9,8 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { formatYaml } from '@cluster-apiserver/model';
 import { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { startProxy } from '@cluster-apiserver/testkit/tcp-proxy';
-import { freePorts, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds, type TestServerOptions } from '../serve-kinds.ts';
 

@@ -7,7 +7,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
-import { freePorts, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { million, serveTraced } from './traced-server.ts';
 import { describeIf } from '../describe-if.ts';
 
