@@ -15,14 +15,7 @@ import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { http1Client } from '../test/fault/client.ts';
-import {
-  adminToken,
-  type BenchServer,
-  compareTurns,
-  type PrepareTurn,
-  startBenchServer,
-  thisCheckout,
-} from './compared-servers.ts';
+import { adminToken, type BenchServer, compareTurns, startBenchServer, thisCheckout } from './compared-servers.ts';
 
 const roles = 1_000;
 const bindings = 10_000;
@@ -60,18 +53,14 @@ const hooked = await startBenchServer({
 });
 try {
   const token = await fillWithRoles(rbac);
-  await compareTurns('get-quorum', rbac, [asUser(adminToken), asUser(token)]);
+  await compareTurns('get-quorum', [{ server: rbac }, { server: rbac, token }]);
   await readEach(hooked, 'u'); // the decision cache has one entry per object
-  await compareTurns('get-quorum', hooked, [asUser(adminToken), asUser('u')]);
+  await compareTurns('get-quorum', [{ server: hooked }, { server: hooked, token: 'u' }]);
 } finally {
   await Promise.all([rbac, hooked].map((side) => side.stop()));
   webhook.server.close();
   await etcd.stop();
   fs.rmSync(home, { recursive: true });
-}
-
-function asUser(token: string): PrepareTurn {
-  return async () => token;
 }
 
 /** Reads the objects that the kit created. */

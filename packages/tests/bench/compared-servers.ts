@@ -112,23 +112,27 @@ export async function compare(workload: string, [theirs, ours]: readonly [BenchS
   }
 }
 
-/** Prepares the server for a turn, and returns the token of the user who sends its requests. */
-export type PrepareTurn = () => Promise<string>;
+export interface Turn {
+  readonly server: BenchServer;
+  /** Token of the user who sends the requests; the administrator's by default. */
+  readonly token?: string;
+  readonly prepare?: () => Promise<void>;
+}
 
 /**
- * Alternates two ways of use of one server, in turns so short that the machine's state hardly changes: two servers
- * differ by a tenth even when they do the same.
+ * Alternates two ways of use of one server, or two servers, in turns so short that the machine's state hardly changes.
+ * Two servers that share a core at the same time differ by a tenth even when they do the same.
  */
-export async function compareTurns(
-  workload: string,
-  side: BenchServer,
-  [first, second]: readonly [PrepareTurn, PrepareTurn],
-): Promise<void> {
+export async function compareTurns(workload: string, [first, second]: readonly [Turn, Turn]): Promise<void> {
+  const measure = async ({ server, token = adminToken, prepare }: Turn): Promise<number> => {
+    await prepare?.();
+    return costOf(server, { workload, token, seconds: 1 });
+  };
   const ratios: number[] = [];
   const total = { first: 0, second: 0 };
   for (let turn = 0; turn < turns; turn++) {
-    const one = await costOf(side, { workload, token: await first(), seconds: 1 });
-    const other = await costOf(side, { workload, token: await second(), seconds: 1 });
+    const one = await measure(first);
+    const other = await measure(second);
     total.first += one;
     total.second += other;
     ratios.push(other / one);
@@ -137,7 +141,7 @@ export async function compareTurns(
     ratios.toSorted((left, right) => left - right)[Math.floor(turns * part)]?.toFixed(3),
   );
   console.log(
-    `${workload}, ${side.name}: ${(total.first / turns).toFixed(1)} us and ${(total.second / turns).toFixed(1)} us, ratio ${median} (half of ${turns} turns between ${low} and ${high})`,
+    `${workload}, ${first.server.name} and ${second.server.name}: ${(total.first / turns).toFixed(1)} us and ${(total.second / turns).toFixed(1)} us, ratio ${median} (half of ${turns} turns between ${low} and ${high})`,
   );
 }
 

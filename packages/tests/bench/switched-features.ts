@@ -9,14 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { until } from '@cluster-apiserver/testkit/until';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
-import {
-  adminToken,
-  type BenchServer,
-  compareTurns,
-  type PrepareTurn,
-  startBenchServer,
-  thisCheckout,
-} from './compared-servers.ts';
+import { type BenchServer, compareTurns, type Turn, startBenchServer, thisCheckout } from './compared-servers.ts';
 import { deletePolicies, enforcePolicies } from './policies.ts';
 
 const [feature = '', workload = ''] = process.argv.slice(2);
@@ -33,23 +26,17 @@ try {
     home,
     flags: kind === 'audit' ? auditFlags() : [],
   });
-  await compareTurns(workload, server, kind === 'audit' ? auditTurns() : policyTurns(server));
+  await compareTurns(workload, kind === 'audit' ? auditTurns(server) : policyTurns(server));
   await server.stop();
 } finally {
   await etcd.stop();
   fs.rmSync(home, { recursive: true });
 }
 
-function policyTurns(server: BenchServer): readonly [PrepareTurn, PrepareTurn] {
+function policyTurns(server: BenchServer): readonly [Turn, Turn] {
   return [
-    async () => {
-      await deletePolicies(server);
-      return adminToken;
-    },
-    async () => {
-      await enforcePolicies(server, setting);
-      return adminToken;
-    },
+    { server, prepare: () => deletePolicies(server) },
+    { server, prepare: () => enforcePolicies(server, setting) },
   ];
 }
 
@@ -67,20 +54,20 @@ function writeAuditPolicy(level: 'None' | 'Metadata'): void {
   fs.renameSync(`${auditPolicy}.new`, auditPolicy);
 }
 
-function auditTurns(): readonly [PrepareTurn, PrepareTurn] {
+function auditTurns(server: BenchServer): readonly [Turn, Turn] {
   let reloads = 0;
-  const reload =
-    (level: 'None' | 'Metadata'): PrepareTurn =>
-    async () => {
-      // The policy in force at the start is not loaded again.
-      if (reloads > 0 || level !== 'None') {
-        writeAuditPolicy(level);
-        reloads++;
-      }
-      await until('the audit policy to be reloaded', () => countReloads() >= reloads || undefined);
-      return adminToken;
-    };
-  return [reload('None'), reload('Metadata')];
+  const reload = async (level: 'None' | 'Metadata'): Promise<void> => {
+    // The policy in force at the start is not loaded again.
+    if (reloads > 0 || level !== 'None') {
+      writeAuditPolicy(level);
+      reloads++;
+    }
+    await until('the audit policy to be reloaded', () => countReloads() >= reloads || undefined);
+  };
+  return [
+    { server, prepare: () => reload('None') },
+    { server, prepare: () => reload('Metadata') },
+  ];
 }
 
 function countReloads(): number {
