@@ -363,9 +363,9 @@ describe('an unreadable object', () => {
     server = await openPolicyServer();
     await server.enforce('validating', { validations: [{ expression: 'false' }] });
     expect(await statusOf('POST', dryRun, account)).toBe(422);
-    const { stored } = await server.store.get(key('p1'), call);
-    await server.store.update(key('p1'), garbage, stored?.revision ?? revisionOf(0), {}, call);
-    const path = `${registration}/validatingadmissionpolicies/p1`;
+    const { stored } = await server.store.get(key('p0001'), call);
+    await server.store.update(key('p0001'), garbage, stored?.revision ?? revisionOf(0), {}, call);
+    const path = `${registration}/validatingadmissionpolicies/p0001`;
     await until('the policy cannot be read', async () => (await statusOf('GET', path)) === 500 || undefined);
     expect(await statusOf('POST', dryRun, account)).toBe(422);
     expect(server.internalErrors.splice(0)).not.toEqual([]); // of the reads

@@ -28,7 +28,7 @@ import { openPipeline } from '../../../pipeline/test/open-pipeline.ts';
 
 export interface PolicyServer {
   request(method: string, path: string, body?: object, type?: string): Promise<PolicyAnswer>;
-  /** Activates a policy and returns a function that deactivates it. */
+  /** Activates a policy named p0001, p0002 and so on. Returns a function that deactivates it. */
   enforce(type: PolicyType, spec: object, bindingSpec?: object): Promise<() => Promise<void>>;
   /** Audit annotations of policies since the previous call. */
   takeAnnotations(): readonly string[];
@@ -182,7 +182,7 @@ export async function openPolicyServer({
   return {
     request: ask,
     enforce: async (type, spec, bindingSpec = {}) => {
-      const name = `p${++policies}`;
+      const name = `p${String(++policies).padStart(4, '0')}`; // p9 would be applied after p10
       const actions = type === 'validating' && { validationActions: ['Deny'] };
       const objects = [
         [policiesOf[type], { metadata: { name }, spec: withDefaults(type, spec) }],
