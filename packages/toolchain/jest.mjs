@@ -59,22 +59,24 @@ export const sumResults = (runs) => ({
   files: runs.flatMap(({ files }) => files),
 });
 
-function summary({ numPassedTests: passed, numFailedTests, numRuntimeErrorTestSuites, testResults }, code) {
-  const failed = numFailedTests + numRuntimeErrorTestSuites;
+function summary({ numPassedTests: passed, testResults }, code) {
+  const files = testResults.map((result) => ({
+    name: nameOf(result),
+    seconds: Math.max(0, result.endTime - result.startTime) / 1000,
+    ...countsOf(result),
+  }));
+  // By file, so that a repeated file can replace exactly what it contributed.
+  const failed = files.reduce((sum, file) => sum + file.failed, 0);
   return {
     passed,
     // Jest also fails for its own reasons, such as a pattern without a match; that must not count as success.
     failed: code === 0 ? failed : Math.max(failed, 1),
     skipped: testResults.flatMap(skippedIn),
-    files: testResults.map((result) => ({
-      name: nameOf(result),
-      seconds: Math.max(0, result.endTime - result.startTime) / 1000,
-      ...countsOf(result),
-    })),
+    files,
   };
 }
 
-/** A file that could not be run has no assertions and counts as one failure. */
+/** A file that could not be run, or whose last hook failed, may have no failed assertion and counts as one failure. */
 function countsOf({ status, assertionResults }) {
   const count = (wanted) => assertionResults.filter((one) => one.status === wanted).length;
   return { passed: count('passed'), failed: status === 'failed' ? Math.max(1, count('failed')) : 0 };

@@ -24,10 +24,15 @@ export interface ClientCredentials {
 
 /** Whether the member has a leader and agrees with it: its own health check, which works behind TLS, too. */
 export async function isHealthy(url: string, credentials?: ClientCredentials): Promise<boolean> {
+  return (await readHealth(url, credentials)) === 'true';
+}
+
+/** What the member says of its health, or why it says nothing. */
+export async function readHealth(url: string, credentials?: ClientCredentials): Promise<string> {
   try {
-    return textAt(await ask(`${url}/health?exclude=NOSPACE`, {}, credentials), 'health') === 'true';
-  } catch {
-    return false;
+    return textAt(await ask(`${url}/health?exclude=NOSPACE`, {}, credentials), 'health') ?? 'no answer';
+  } catch (error) {
+    return error instanceof Error ? `${error.message}: ${String(error.cause)}` : String(error);
   }
 }
 

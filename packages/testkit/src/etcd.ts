@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { freePorts } from './free-ports.ts';
 import { until } from './until.ts';
-import { type ClientCredentials, isHealthy, memberAt } from './etcd-gateway.ts';
+import { type ClientCredentials, isHealthy, memberAt, readHealth } from './etcd-gateway.ts';
 import { leaksBelow } from './leaks.ts';
 
 export interface RealEtcd {
@@ -246,9 +246,14 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
       createInterface({ input: started.stderr }).on('line', (line) => {
         if (!unfiltered.test(line)) process.stderr.write(`${line}\n`);
       });
-      await until(`${name} to answer`, async () => {
+      let health = '';
+      const healthy = until(`${name} to answer`, async () => {
         if (child !== started) throw new Error(`${name} has ended`);
-        return (await isHealthy(endpoint, credentials)) || undefined;
+        health = await readHealth(endpoint, credentials);
+        return health === 'true' || undefined;
+      });
+      await healthy.catch((error: unknown) => {
+        throw new Error(`${name} at ${endpoint} did not start; its health: ${health}`, { cause: error });
       });
     },
     signal: async (signal) => {

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 
 /** Below the ephemeral range, so that no other socket gets the port before its process binds it, or while it restarts. */
-const ports = { first: 10_000, count: 10_000 };
+/** fetch() refuses 10080, a port of another protocol. */
+const ports = { first: 10_081, count: 9_919 };
 
 const random = systemRandom();
 
