@@ -1,3 +1,4 @@
+import { schedulerOf } from '@cluster-apiserver/base';
 import { type FieldError, forbidden, invalid, notSupported, StatusError } from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
 import { requireReadable, scopeOf, type Selection } from '../read/selection.ts';
@@ -39,17 +40,20 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
       if (isTimeout(error)) return failedWatch(error);
       throw error;
     }
-    const view = collection.view();
-    if (sendInitialEvents === false) return new Watcher(resource, channel(), view.revision);
-    const endsWithBookmark = sendInitialEvents || allowWatchBookmarks;
-    requireReadable(view, scopeOf(options));
-    const subscribed = channel();
-    return new Watcher(
-      resource,
-      subscribed,
-      view.revision,
-      new InitialEvents(resource, subscribed, view, endsWithBookmark),
-    );
+    // Hundreds of watches may have waited for the same revision.
+    return schedulerOf(channels.clock).runOrSchedule(() => {
+      const view = collection.view();
+      if (sendInitialEvents === false) return new Watcher(resource, channel(), view.revision);
+      const endsWithBookmark = sendInitialEvents || allowWatchBookmarks;
+      requireReadable(view, scopeOf(options));
+      const subscribed = channel();
+      return new Watcher(
+        resource,
+        subscribed,
+        view.revision,
+        new InitialEvents(resource, subscribed, view, endsWithBookmark),
+      );
+    });
   }, 'collection');
 }
 

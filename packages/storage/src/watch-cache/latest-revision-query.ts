@@ -7,6 +7,15 @@ import { type FreshReader, rejectReader } from './fresh-reader.ts';
 /** Only a bound: the etcd client gives up long before. */
 const queryTimeoutMs = 60_000;
 
+/**
+ * A query that has been in flight for longer does not hold up later readers: theirs is sent beside it. An idle etcd answers
+ * sooner. Under load, the response waits for the next iteration of the event loop, and so would theirs after that.
+ */
+const overlapMs = 2;
+
+/** While etcd does not respond, further readers queue behind so many queries. */
+const inFlightMax = 4;
+
 export interface LatestRevisionQueryOptions {
   readonly store: Pick<Store, 'readLatestRevision'>;
   readonly clock: Clock;
@@ -24,11 +33,12 @@ export class LatestRevisionQuery {
   readonly #options: LatestRevisionQueryOptions;
   /** Readers that arrive at about the same time share the query. */
   readonly #starts: Coalescer;
-  /** Readers that arrived since the query in flight was sent. */
+  /** Readers that arrived since the last query was sent. */
   #queued: FreshReader[] = [];
   /** A span of one of the queued readers. */
   #trace: Span | undefined;
-  #isRunning = false;
+  #inFlight = 0;
+  #sentMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: LatestRevisionQueryOptions) {
     this.#options = options;
@@ -38,28 +48,30 @@ export class LatestRevisionQuery {
   add(reader: FreshReader): void {
     this.#queued.push(reader);
     this.#trace ??= reader.call.trace;
-    this.#start();
+    this.#sendForQueued();
   }
 
   /** Sends a query without a reader, unless one is in flight. */
   probe(): void {
-    this.#start();
+    if (this.#inFlight === 0) this.#starts.request();
   }
 
   rejectQueued(error: unknown): void {
     for (const reader of this.#queued.splice(0)) rejectReader(reader, error, 0);
   }
 
-  /** One query at a time: further readers queue for the next one. */
-  #start(): void {
-    if (this.#isRunning) return;
-    this.#isRunning = true;
+  /** The end of a query in flight calls this again for those who have to wait. */
+  #sendForQueued(): void {
+    if (this.#inFlight === inFlightMax) return;
+    if (this.#inFlight > 0 && this.#options.clock.monotonicMs() - this.#sentMs < overlapMs) return;
     this.#starts.request();
   }
 
   async #run(readers: readonly FreshReader[]): Promise<void> {
     const { store, clock, onRevision, onUnavailable } = this.#options;
     const sentMs = clock.monotonicMs();
+    this.#sentMs = sentMs;
+    this.#inFlight++;
     try {
       // The query belongs to one trace: that of the first sampled reader.
       const trace = this.#trace;
@@ -73,7 +85,7 @@ export class LatestRevisionQuery {
         onUnavailable(error, sentMs);
       }
     }
-    this.#isRunning = false;
-    if (this.#queued.length > 0) this.#start();
+    this.#inFlight--;
+    if (this.#queued.length > 0) this.#sendForQueued();
   }
 }
