@@ -41,6 +41,14 @@ test('a client with few requests is served before the backlogs of others', () =>
   expect(served.filter((target) => target === 'polite')).toHaveLength(2);
 });
 
+test('a client with few requests is served before a backlog that arrived in the same iteration', () => {
+  const { served, arrive, iterate } = scheduleByHand();
+  for (let count = 0; count < 100; count++) arrive('greedy');
+  arrive('polite');
+  iterate();
+  expect(served).toEqual(['polite']);
+});
+
 test('a client with many requests keeps its share beside clients with few', () => {
   const { served, arrive, iterate } = scheduleByHand();
   for (let count = 0; count < 100; count++) arrive('greedy');

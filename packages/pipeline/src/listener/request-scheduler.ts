@@ -55,6 +55,7 @@ export class RequestScheduler {
 
   #workOffSlice<T>(queue: FairQueue<T>, act: (item: T) => void): void {
     if (queue.size === 0) return;
+    if (queue.size > orderedItemsMax) queue.alternateOwners();
     const untilMs = this.#clock.monotonicMs() + turnMs * this.#pace.share;
     // Items that are added meanwhile wait for the next iteration.
     for (let count = queue.size; count > 0; count--) {
@@ -63,6 +64,9 @@ export class RequestScheduler {
     }
   }
 }
+
+/** A longer queue is perhaps not emptied in its first iteration, so its clients alternate from the beginning. */
+const orderedItemsMax = 32;
 
 /**
  * Shortens the batches while iterations of the event loop take long: what requests cause after their first wait is not
@@ -95,7 +99,7 @@ interface PendingResponse {
 }
 
 /**
- * A queue in order of arrival, which is usually emptied at once. After `alternateOwners`, owners alternate with one
+ * A queue in order of arrival, which is usually short and emptied at once. After `alternateOwners`, owners alternate with one
  * item each until the queue is empty; and every second item is of an owner with few of them, so that a client with some
  * requests does not wait for one of each client with hundreds.
  */
