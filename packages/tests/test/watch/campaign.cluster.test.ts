@@ -12,7 +12,7 @@ import { type DecryptedChange, decryptChanges, keyPrefix, parseEntries } from '.
 import { mixedLoad } from '../fault/mixed-load.ts';
 import { waitForReplicaRestart } from '../fault/replica-restart.ts';
 import { type Compactor, startCompactor } from './compactor.ts';
-import { checkStreams } from './check-streams.ts';
+import { checkStreams, hasReceivedAll } from './check-streams.ts';
 import { http1Transport, http2Transport } from './open-watch.ts';
 import { startRecorder, type Recorder } from './recorder.ts';
 import { type LogEntry, selectVisibleEvents } from './visible-events.ts';
@@ -176,8 +176,15 @@ async function waitForWatchers(watchers: readonly Watcher[], log: readonly LogEn
   const due = new Map(
     [...new Set(watchers.map(({ stream }) => stream.view))].map((view) => [view, selectVisibleEvents(log, view)]),
   );
-  const late = (): Watcher[] =>
-    watchers.filter(({ stream, revision }) => revision < (due.get(stream.view)?.events.at(-1)?.revision ?? 0));
+  const truth = { log, headRevision: Number.POSITIVE_INFINITY, compactions: [] };
+  const isLate = ({ stream, revision }: Watcher): boolean => {
+    const visible = due.get(stream.view);
+    const current = stream.segments.at(-1);
+    if (!visible || revision >= (visible.events.at(-1)?.revision ?? 0)) return false;
+    // An initial state does not say its revision, which may be that of a deletion.
+    return !current || !hasReceivedAll(current, visible, truth);
+  };
+  const late = (): Watcher[] => watchers.filter(isLate);
   // The checker reports missing events better than a timeout would.
   await until('the last events', () => late().length === 0 || undefined, recoveryMs).catch(() => {});
   return late().map(({ stream }) => stream.watcher);

@@ -30,6 +30,35 @@ test.each(seeds)('a correct stream has no violations (seed %i)', (seed) => {
   }
 });
 
+test('the present of a watch may be the deletion of an object that was there when it was requested', () => {
+  const object = (name: string): ApiObject => ({ metadata: { namespace: 'a', name } });
+  const [kept, gone] = [object('kept'), object('gone')];
+  const log: LogEntry[] = [
+    { revision: 1, key: 'a/kept', object: kept },
+    { revision: 2, key: 'a/gone', object: gone },
+    { revision: 3, key: 'a/gone', object: undefined },
+  ];
+  const added: Delivered = {
+    type: 'ADDED',
+    key: 'a/kept',
+    revision: 1,
+    content: contentOf(kept, 1),
+    initialEnds: 0,
+  };
+  const segment: Segment = {
+    opening: { from: 'the present', notBefore: 2 },
+    bookmarks: false,
+    events: [added],
+    ending: { how: 'left' },
+  };
+  const stream: Stream = { watcher: 'w', view: {}, lists: [], segments: [segment] };
+  expect(checkStreams([stream], { log, headRevision: 3, compactions: [] })).toEqual([]);
+  // Not if the deletion had not happened.
+  expect(checkStreams([stream], { log: log.slice(0, 2), headRevision: 2, compactions: [] })).toEqual([
+    expect.stringContaining('never came: 0 events after 2'),
+  ]);
+});
+
 /** Injects a defect into a stream; returns undefined if the stream has no place for it. */
 type Defect = (simulation: SimulatedStream, random: Random) => Stream | undefined;
 

@@ -31,6 +31,11 @@ export function checkStreams(streams: readonly Stream[], truth: GroundTruth): st
   });
 }
 
+/** Whether the watch has received all events that came after its beginning. */
+export function hasReceivedAll(segment: Segment, visible: VisibleEvents, truth: GroundTruth): boolean {
+  return checkSegment(segment, visible, truth).caughtUp;
+}
+
 const describeOpening = ({ opening, events }: Segment): string =>
   `from ${opening.from}${'revision' in opening ? ` ${opening.revision}` : ''}, ${events.length} events`;
 
@@ -107,16 +112,21 @@ function checkAfterPresent(
   rest: Rest,
 ): Verdict {
   let nearest: Verdict | undefined;
+  let broken: Verdict | undefined;
   const since = visible.after(notBefore);
   for (const revision of [notBefore, ...visible.events.slice(since).map((event) => event.revision)]) {
     const size = initialSize(events, visible.stateAt(revision));
     if (size === undefined) continue;
-    // The connection broke before the initial state was complete.
-    if (size > events.length) return { violations: [], revision, caughtUp: false };
+    if (size > events.length) {
+      // The connection broke before this state was complete, unless the events are a smaller state of a later revision.
+      broken ??= { violations: [], revision, caughtUp: false };
+      continue;
+    }
     const verdict = rest(events.slice(size), revision);
     if (verdict.violations.length === 0) return verdict;
     if (size > 0) nearest ??= verdict; // an empty state matches any events
   }
+  if (broken) return broken;
   const past = visible.events
     .slice(0, since)
     .findLast(({ revision }) => initialSize(events, visible.stateAt(revision)) !== undefined);

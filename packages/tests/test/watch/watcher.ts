@@ -83,6 +83,14 @@ export function startWatcher(watcher: string, habit: WatcherOptions, surrounding
     const events: Delivered[] = [];
     const stays = 1 + random.below(habit.staysEvents * 2);
     let ending: Ending = { how: 'cut' };
+    segments.push({
+      opening: from,
+      bookmarks: habit.bookmarks,
+      events,
+      get ending() {
+        return ending;
+      },
+    });
     const leave = (): void => {
       ending = { how: 'left' };
       current?.abort();
@@ -115,10 +123,7 @@ export function startWatcher(watcher: string, habit: WatcherOptions, surrounding
           else if (frame.error === 410) ending = expired();
           else ending = { how: 'invalid', what: frame.text };
         },
-        closed: () => {
-          segments.push({ opening: from, bookmarks: habit.bookmarks, events, ending });
-          resolve(ending);
-        },
+        closed: () => resolve(ending),
       });
       if (stopping.signal.aborted) leave();
     });
