@@ -31,6 +31,24 @@ describe('the beginning', () => {
     expect(await next(watching, 1)).toEqual(['ADDED b']);
   });
 
+  test('of hundreds of watches that waited for the same revision takes several iterations of the event loop', async () => {
+    const watches = 200;
+    let begun = 0;
+    const opened = Array.from({ length: watches }, async () => {
+      const watching = await begin();
+      begun++;
+      return watching;
+    });
+    const perIteration: number[] = [];
+    while (begun < watches) {
+      const before = begun;
+      await new Promise(setImmediate);
+      perIteration.push(begun - before);
+    }
+    expect(Math.max(...perIteration)).toBeLessThan(watches / 3);
+    for (const watching of await Promise.all(opened)) watching.close();
+  });
+
   test('of many objects comes in parts', async () => {
     for (let n = 0; n < 450; n++) await make(`r${n}`);
     const watching = await begin();
