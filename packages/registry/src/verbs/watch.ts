@@ -1,4 +1,4 @@
-import { schedulerOf } from '@cluster-apiserver/base';
+import { schedulerOf, throwIfAborted } from '@cluster-apiserver/base';
 import { type FieldError, forbidden, invalid, notSupported, StatusError } from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
 import { requireReadable, scopeOf, type Selection } from '../read/selection.ts';
@@ -40,8 +40,9 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
       if (isTimeout(error)) return failedWatch(error);
       throw error;
     }
-    // Hundreds of watches may have waited for the same revision.
-    return schedulerOf(channels.clock).runOrSchedule(() => {
+    // Hundreds of watches that waited for the same revision would all begin in one turn.
+    return schedulerOf(resource.clock).runOrSchedule(() => {
+      throwIfAborted(call);
       const view = collection.view();
       if (sendInitialEvents === false) return new Watcher(resource, channel(), view.revision);
       const endsWithBookmark = sendInitialEvents || allowWatchBookmarks;
