@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { StatusError } from '@cluster-apiserver/model';
-import { update, type WatchReader } from '../index.ts';
-import { call } from '../../test/use-robots.ts';
+import { update, watch, type WatchReader } from '../index.ts';
+import { call, everything } from '../../test/use-robots.ts';
 import { labelled, lineOf, next, optionsFor, robot, useWatchedRobots } from '../../test/use-watched-robots.ts';
 
 const watched = useWatchedRobots();
@@ -47,6 +47,26 @@ describe('the beginning', () => {
     }
     expect(Math.max(...perIteration)).toBeLessThan(watches / 3);
     for (const watching of await Promise.all(opened)) watching.close();
+  });
+
+  test('does not come for watches whose clients left while others began', async () => {
+    const left = new AbortController();
+    const theirs = {
+      ...call,
+      signal: left.signal,
+      get isAborted() {
+        return left.signal.aborted;
+      },
+    };
+    const opened = Array.from({ length: 200 }, async () => {
+      const watching = await watch(watched.resource, { ...everything, allowWatchBookmarks: false }, theirs);
+      left.abort(new Error('the client left'));
+      watching.close();
+    });
+    const results = await Promise.allSettled(opened);
+    const rejected = results.flatMap((result) => (result.status === 'rejected' ? [String(result.reason)] : []));
+    expect(rejected.length).toBeGreaterThan(100);
+    expect(new Set(rejected)).toEqual(new Set(['Error: the client left']));
   });
 
   test('of many objects comes in parts', async () => {
