@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { joinItems } from './join-items.ts';
+import { joinItems, joinShortItems } from './join-items.ts';
 
 const prefix = '{"kind":"Robot","apiVersion":"v1",';
 const itemsOf = (count: number) =>
@@ -18,5 +18,6 @@ test.each([0, 1, 2, 30])('%d items are joined unchanged, however small the piece
     const whole = Buffer.concat(pieces);
     expect(whole.length).toBe(joined.length);
     expect(JSON.parse(whole.toString())).toEqual(expected);
+    expect(joinShortItems('{"kind":"RobotList","items":[', items, prefix.length, ']}\n')).toBe(whole.toString());
   }
 });

@@ -28,6 +28,16 @@ export function joinItems(
   };
 }
 
+/** The same as one string, for a short list: it is written together with the head of its response. */
+export function joinShortItems(
+  begin: ByteString,
+  items: readonly { readonly json: ByteString }[],
+  leftOut: number,
+  end: ByteString,
+): ByteString {
+  return `${begin}${items.map(({ json }) => `{${json.slice(leftOut)}`).join(',')}${end}`;
+}
+
 const lengths = new WeakMap<object, number>();
 
 /** Cached, because thousands of lists of the same objects may be requested at once. */

@@ -10,9 +10,9 @@ import {
   typePrefix,
 } from '@cluster-apiserver/model';
 import type { ObjectList, Resource } from '@cluster-apiserver/registry';
-import type { SizedBody, ChunkedBody, Pieces } from '../exchange.ts';
+import type { SizedBody, ChunkedBody } from '../exchange.ts';
 import { slicedBody, type Steps, encodeTextInSteps } from './sliced-body.ts';
-import { countCharacters, joinItems } from './join-items.ts';
+import { countCharacters, joinItems, joinShortItems } from './join-items.ts';
 import type { ResponseFormat, Transform } from './negotiate.ts';
 import { largeCharacters, listItemJson, decodeServedObject } from './object-json.ts';
 import { listSchema, createListTransform } from './transform.ts';
@@ -36,8 +36,11 @@ export function listBody(
   return slicedBody(schedulerOf(clock), begin, countCharacters(list.items));
 }
 
-/** Joins the bytes of the objects: nothing is parsed, and nothing is copied before it is sent. */
-function jsonListBody(kind: Kind, list: ObjectList): Pieces {
+/** The objects of a list that is joined at once, in bytes. Pieces would cost more than joining them. */
+const shortListBytesMax = 8 * 1024;
+
+/** Joins the bytes of the objects: nothing is parsed, and nothing of a long list is copied before it is sent. */
+function jsonListBody(kind: Kind, list: ObjectList): SizedBody {
   const { items } = list;
   const head = JSON.stringify({
     kind: `${kind.kind}List`,
@@ -47,7 +50,8 @@ function jsonListBody(kind: Kind, list: ObjectList): Pieces {
   const begin = `${head.slice(0, -1)},"items":[`;
   // Items omit kind and apiVersion, which the list has: an item begins after them, with a brace instead of the comma.
   const skipped = typePrefix(kind.kind, kind.apiVersion).length;
-  return joinItems(begin, items, skipped, ']}\n');
+  const join = countCharacters(items) <= shortListBytesMax ? joinShortItems : joinItems;
+  return join(begin, items, skipped, ']}\n');
 }
 
 const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: ObjectList): ListMetadata => ({
