@@ -18,7 +18,7 @@ export function usedBufferBytes(): number {
  * Runs work with a collection of the young generation after each step, and returns by how much the old generation has
  * grown: what is promoted stays in memory until the next full collection.
  */
-export function promotedBytes(steps: number, work: (step: number) => void): number {
+export function promotedBytes(steps: number, work: (step: number) => unknown): number {
   const collect = exposeCollector();
   collect({ type: 'major' });
   const before = oldSpaceBytes();

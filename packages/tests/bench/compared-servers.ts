@@ -22,7 +22,7 @@ const microsecondsPerTick = 10_000;
 export const adminToken = 't';
 
 export const thisCheckout = path.resolve(import.meta.dirname, '..', '..', '..');
-const kit = path.resolve(thisCheckout, '..', 'shared', 'bench');
+export const kit = path.resolve(thisCheckout, '..', 'shared', 'bench');
 const run = promisify(execFile);
 
 // An interrupted benchmark also stops its servers.
@@ -106,8 +106,9 @@ export async function compare(workload: string, [theirs, ours]: readonly [BenchS
   for (let pair = 0; pair < pairs; pair++) {
     const load = { workload, token: adminToken, seconds };
     const [one, other] = await Promise.all([costOf(theirs, load), costOf(ours, load)]);
+    const ratio = other.microseconds / one.microseconds;
     console.log(
-      `${workload}: ${theirs.name} ${one.toFixed(1)} us, ${ours.name} ${other.toFixed(1)} us, ${ours.name} by ${theirs.name} ${(other / one).toFixed(3)}`,
+      `${workload}: ${theirs.name} ${one.microseconds.toFixed(1)} us, ${ours.name} ${other.microseconds.toFixed(1)} us, ${ours.name} by ${theirs.name} ${ratio.toFixed(3)}`,
     );
   }
 }
@@ -124,26 +125,36 @@ export interface Turn {
  * Two servers that share a core at the same time differ by a tenth even when they do the same.
  */
 export async function compareTurns(workload: string, [first, second]: readonly [Turn, Turn]): Promise<void> {
-  const measure = async ({ server, token = adminToken, prepare }: Turn): Promise<number> => {
+  const measure = async ({ server, token = adminToken, prepare }: Turn): Promise<Cost> => {
     await prepare?.();
     return costOf(server, { workload, token, seconds: 1 });
   };
-  const ratios: number[] = [];
-  const total = { first: 0, second: 0 };
-  for (let turn = 0; turn < turns; turn++) {
-    const one = await measure(first);
-    const other = await measure(second);
-    total.first += one;
-    total.second += other;
-    ratios.push(other / one);
+  const costs: [Cost, Cost][] = [];
+  for (let turn = 0; turn < turns; turn++) costs.push([await measure(first), await measure(second)]);
+  console.log(`${workload}, ${first.server.name} and ${second.server.name}, ${turns} turns:`);
+  for (const [unit, valueOf] of Object.entries(units)) {
+    const [one, other] = [0, 1].map(
+      (side) => costs.reduce((sum, turn) => sum + valueOf(turn[side as 0 | 1]), 0) / turns,
+    );
+    const ratios = costs.map((turn) => valueOf(turn[1]) / valueOf(turn[0])).toSorted((left, right) => left - right);
+    const [low, median, high] = [0.25, 0.5, 0.75].map((part) => ratios[Math.floor(turns * part)]?.toFixed(3));
+    console.log(
+      `  ${one?.toFixed(1)} and ${other?.toFixed(1)} ${unit}, ratio ${median} (half of the turns between ${low} and ${high})`,
+    );
   }
-  const [low, median, high] = [0.25, 0.5, 0.75].map((part) =>
-    ratios.toSorted((left, right) => left - right)[Math.floor(turns * part)]?.toFixed(3),
-  );
-  console.log(
-    `${workload}, ${first.server.name} and ${second.server.name}: ${(total.first / turns).toFixed(1)} us and ${(total.second / turns).toFixed(1)} us, ratio ${median} (half of ${turns} turns between ${low} and ${high})`,
-  );
 }
+
+/** What a request costs a server under load. */
+interface Cost {
+  /** Processor time per request, of all threads. */
+  readonly microseconds: number;
+  readonly perSecond: number;
+}
+
+const units: Readonly<Record<string, (cost: Cost) => number>> = {
+  'us of processor time': ({ microseconds }) => microseconds,
+  'requests a second': ({ perSecond }) => perSecond,
+};
 
 async function isReady(url: string, certificate: string): Promise<true | undefined> {
   if (!fs.existsSync(certificate)) return undefined;
@@ -160,22 +171,24 @@ export interface Load {
   readonly seconds: number;
 }
 
+let loads = 0;
+
 /** Puts a server under load and returns its requests per second. */
 export async function applyLoad(
   { url }: Pick<BenchServer, 'url'>,
   { workload, token, seconds }: Load,
 ): Promise<number> {
-  const script = ['-s', path.join(kit, 'wrk.lua'), url, '--', token, workload];
+  // Its number is part of what a run writes: otherwise patches of later runs would change nothing.
+  const script = ['-s', path.join(kit, 'wrk.lua'), url, '--', token, workload, String(loads++)];
   const { stdout } = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}`, ...script]);
   return Number(/RESULT (\S+)/.exec(stdout)?.[1]);
 }
 
-/** Processor microseconds per request. */
-async function costOf(side: BenchServer, load: Load): Promise<number> {
+async function costOf(side: BenchServer, load: Load): Promise<Cost> {
   const { pid } = side;
   const before = usedTicks(pid);
   const perSecond = await applyLoad(side, load);
-  return ((usedTicks(pid) - before) * microsecondsPerTick) / (perSecond * load.seconds);
+  return { perSecond, microseconds: ((usedTicks(pid) - before) * microsecondsPerTick) / (perSecond * load.seconds) };
 }
 
 /** User and system time are fields 14 and 15. The name before them may contain anything but the last parenthesis. */

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { promotedBytes } from '@cluster-apiserver/testkit/garbage';
 import { joinItems, joinShortItems } from './join-items.ts';
 
 const prefix = '{"kind":"Robot","apiVersion":"v1",';
@@ -20,4 +21,15 @@ test.each([0, 1, 2, 30])('%d items are joined unchanged, however small the piece
     expect(JSON.parse(whole.toString())).toEqual(expected);
     expect(joinShortItems('{"kind":"RobotList","items":[', items, prefix.length, ']}\n')).toBe(whole.toString());
   }
+});
+
+test('lists that were sent are not promoted by V8', () => {
+  const steps = 50;
+  const items = itemsOf(900);
+  const join = (): number => {
+    const joined = joinItems('[', [...items], prefix.length, ']');
+    return [...joined.pieces(joined.length, Buffer.allocUnsafe)].length;
+  };
+  const bytesPerReference = 8;
+  expect(promotedBytes(steps, join)).toBeLessThan((steps * items.length * bytesPerReference) / 2);
 });

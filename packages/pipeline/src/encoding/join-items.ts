@@ -1,5 +1,5 @@
 import type { ByteString } from '@cluster-apiserver/model';
-import type { Pieces } from '../exchange.ts';
+import type { Allocate, Pieces } from '../exchange.ts';
 
 /**
  * Joins the JSON of objects between a beginning and an end. The first `leftOut` bytes of each object, up to a comma,
@@ -12,20 +12,35 @@ export function joinItems(
   leftOut: number,
   end: ByteString,
 ): Pieces {
-  const length =
-    begin.length + countCharacters(items) - items.length * (leftOut - 1) + Math.max(0, items.length - 1) + end.length;
-  return {
-    length,
-    pieces: function* (pieceBytes, allocate) {
-      const join = new Join(begin, items, leftOut, end);
-      for (let left = length; left > 0; ) {
-        const piece = allocate(Math.min(left, pieceBytes));
-        join.fill(piece);
-        left -= piece.length;
-        yield piece;
-      }
-    },
-  };
+  return new JoinedItems(begin, items, leftOut, end);
+}
+
+/** A class, because V8 would keep a generator function that is created for each list (docs/decisions/0056-garbage.md). */
+class JoinedItems implements Pieces {
+  readonly length: number;
+  readonly #begin: ByteString;
+  readonly #items: readonly { readonly json: ByteString }[];
+  readonly #leftOut: number;
+  readonly #end: ByteString;
+
+  constructor(begin: ByteString, items: readonly { readonly json: ByteString }[], leftOut: number, end: ByteString) {
+    this.length =
+      begin.length + countCharacters(items) - items.length * (leftOut - 1) + Math.max(0, items.length - 1) + end.length;
+    this.#begin = begin;
+    this.#items = items;
+    this.#leftOut = leftOut;
+    this.#end = end;
+  }
+
+  *pieces(pieceBytes: number, allocate: Allocate): Generator<Buffer> {
+    const join = new Join(this.#begin, this.#items, this.#leftOut, this.#end);
+    for (let left = this.length; left > 0; ) {
+      const piece = allocate(Math.min(left, pieceBytes));
+      join.fill(piece);
+      left -= piece.length;
+      yield piece;
+    }
+  }
 }
 
 /** The same as one string, for a short list: it is written together with the head of its response. */

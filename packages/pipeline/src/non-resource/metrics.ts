@@ -27,12 +27,12 @@ const metricsResponse = (auditId: string, { contentType, pieces }: Exposition): 
     'content-type': contentType,
     'x-content-type-options': 'nosniff',
   },
-  body: {
-    chunks: async function* () {
-      for (const piece of pieces) yield Buffer.from(piece);
-    },
-  },
+  body: { chunks: () => encodePieces(pieces) },
 });
+
+async function* encodePieces(pieces: Iterable<string>): AsyncGenerator<Buffer> {
+  for (const piece of pieces) yield Buffer.from(piece);
+}
 
 const openMetricsVersions: ReadonlySet<string | undefined> = new Set([undefined, '1.0.0', '0.0.1']);
 

@@ -78,28 +78,30 @@ function releaseSeat(seat: HeldSeat, response: ApiResponse): ApiResponse {
     : response;
 }
 
-/** Generating a chunk needs a seat too. It never waits for one, since part of the response has been sent. */
 const withSeatForEachChunk = (body: ChunkedBody, seat: HeldSeat): ChunkedBody => ({
-  chunks: async function* () {
-    const pieces = body.chunks()[Symbol.asyncIterator]();
-    try {
-      for (;;) {
-        seat.forceAcquire();
-        let piece: IteratorResult<Buffer>;
-        try {
-          piece = await pieces.next();
-        } finally {
-          seat.release();
-        }
-        if (piece.done) return;
-        // The seat is free while the client does not read.
-        yield piece.value;
-      }
-    } finally {
-      await pieces.return?.();
-    }
-  },
+  chunks: () => chunksWithSeat(body, seat),
 });
+
+/** Generating a chunk needs a seat too. It never waits for one, since part of the response has been sent. */
+async function* chunksWithSeat(body: ChunkedBody, seat: HeldSeat): AsyncGenerator<Buffer> {
+  const pieces = body.chunks()[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      seat.forceAcquire();
+      let piece: IteratorResult<Buffer>;
+      try {
+        piece = await pieces.next();
+      } finally {
+        seat.release();
+      }
+      if (piece.done) return;
+      // The seat is free while the client does not read.
+      yield piece.value;
+    }
+  } finally {
+    await pieces.return?.();
+  }
+}
 
 /** All seats were taken when the body had arrived. */
 class NoSeatError extends Error {

@@ -70,8 +70,8 @@ export class SortedSet<T extends Keyed> {
   /** The set with the item, which replaces one with the same key. */
   with(item: T): SortedSet<T> {
     if (!this.#root) return new SortedSet(leaf([item]));
-    const parts = insert(this.#root, item);
-    return new SortedSet(parts.length === 1 ? parts[0] : branch(parts));
+    const root = insert(this.#root, item);
+    return new SortedSet(entryCount(root) > nodeMax ? branch(halves(root)) : root);
   }
 
   /** The set without the item of this key. */
@@ -155,21 +155,28 @@ function childIndexOf<T>({ children }: Branch<T>, key: string): number {
   return low;
 }
 
-/** The node with the item, split in two if it became too large. */
-function insert<T extends Keyed>(node: Node<T>, item: T): Node<T>[] {
-  if (node.children) {
-    const at = childIndexOf(node, item.key);
-    const child = requireValue(node.children[at]);
-    return splitIfLarge(node.children.toSpliced(at, 1, ...insert(child, item)), branch);
+/** The node with the item, which may have one entry more than it should: the caller then splits it. */
+function insert<T extends Keyed>(node: Node<T>, item: T): Node<T> {
+  if (!node.children) {
+    const at = indexOfKey(node.items, item.key);
+    return leaf(node.items[at]?.key === item.key ? node.items.with(at, item) : node.items.toSpliced(at, 0, item));
   }
-  const at = indexOfKey(node.items, item.key);
-  return splitIfLarge(node.items.toSpliced(at, node.items[at]?.key === item.key ? 1 : 0, item), leaf);
+  const at = childIndexOf(node, item.key);
+  const before = requireValue(node.children[at]);
+  const after = insert(before, item);
+  const size = node.size + after.size - before.size;
+  if (entryCount(after) <= nodeMax) {
+    const children = node.children.with(at, after);
+    return { children, size, first: requireValue(children[0]).first };
+  }
+  return branch(node.children.toSpliced(at, 1, ...halves(after)));
 }
 
-function splitIfLarge<P, N>(parts: readonly P[], make: (parts: readonly P[]) => N): N[] {
-  if (parts.length <= nodeMax) return [make(parts)];
-  const middle = parts.length >>> 1;
-  return [make(parts.slice(0, middle)), make(parts.slice(middle))];
+function halves<T extends Keyed>(node: Node<T>): [Node<T>, Node<T>] {
+  const middle = entryCount(node) >>> 1;
+  return node.children
+    ? [branch(node.children.slice(0, middle)), branch(node.children.slice(middle))]
+    : [leaf(node.items.slice(0, middle)), leaf(node.items.slice(middle))];
 }
 
 /** The node without the item: undefined if it became empty, the same node if there was no such item. */

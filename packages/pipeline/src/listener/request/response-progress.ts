@@ -12,6 +12,8 @@ export interface Backlog {
 export class ResponseProgress {
   /** Set once the body is written. */
   writer: BodyWriter | undefined;
+  /** Bytes of the body that were written, sent or not. Those of a stream are not counted. */
+  writtenBytes = 0;
   /** The memory for responses of the connection. */
   readonly #budget: MemoryBudget;
   #sendingSinceMs: number | undefined;
@@ -22,6 +24,10 @@ export class ResponseProgress {
 
   constructor(budget: MemoryBudget) {
     this.#budget = budget;
+  }
+
+  get isFinished(): boolean {
+    return this.#isFinished;
   }
 
   /** The bytes that the socket had not taken at the last sweep. */
@@ -54,6 +60,7 @@ export class ResponseProgress {
   }
 
   hold(bytes: number): void {
+    this.writtenBytes += bytes;
     if (this.#isFinished) return;
     this.#bufferedBytes += bytes;
     this.#budget.acquire(bytes);

@@ -16,18 +16,12 @@ import {
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import type { FailedRequest } from '../callback-guard.ts';
-import {
-  bodyBytesPerSecondMin,
-  bodyGraceMs,
-  firstPieceBytes,
-  pieceBytes,
-  pieceTurn,
-  readingClientBytesMin,
-} from '../limits.ts';
+import { bodyBytesPerSecondMin, bodyGraceMs, firstPieceBytes } from '../limits.ts';
 import type { CutOffResponse, RefusedBody } from '../measures.ts';
-import { type BodyWriter, BodySink, type PieceBudget, writePieces } from './write-body.ts';
+import { type BodyWriter, BodySink, writePieces } from './write-body.ts';
 import { findHeader, findHeaderLines, findHeadersFrom } from './header-lookup.ts';
 import { createRefusal, refusalResponse } from './refusal.ts';
+import { ResponsePieces } from './response-pieces.ts';
 import { type Backlog, ResponseProgress } from './response-progress.ts';
 import { type Receiving, receiveBody } from './receive-body.ts';
 
@@ -64,8 +58,6 @@ export abstract class SocketRequest implements ApiRequest {
   #sink: BodySink | undefined;
   /** Bytes of the request body in memory. */
   #bufferedRequestBytes = 0;
-  /** Bytes of the response body that were written. */
-  protected bodyBytes = 0;
 
   constructor(connection: Connection, context: ListenerContext) {
     this.connection = connection;
@@ -238,7 +230,7 @@ export abstract class SocketRequest implements ApiRequest {
 
   #reportEnd(isAnswered: boolean): void {
     if (!this.#onEnd) return;
-    const bodyBytes = this.bodyBytes + (this.#sink?.writtenBytes ?? 0);
+    const bodyBytes = this.#progress.writtenBytes + (this.#sink?.writtenBytes ?? 0);
     const end: ExchangeEnd = { outcome: isAnswered ? 'complete' : 'aborted', bodyBytes };
     for (const listener of this.#onEnd) this.context.guard.run('request', () => listener(end));
   }
@@ -280,7 +272,6 @@ export abstract class SocketRequest implements ApiRequest {
   /** For a response that is written at once. Its bytes stay in memory until the request has finished. */
   protected markSent(bytes: number): void {
     this.markSending();
-    this.bodyBytes = bytes;
     this.#progress.hold(bytes);
   }
 
@@ -293,7 +284,10 @@ export abstract class SocketRequest implements ApiRequest {
         await body.stream(this.#sink);
         // The client must now read what is queued.
         this.markSending();
-      } else await writePieces(writer, body, this.#pieceBudget());
+      } else {
+        const budget = new ResponsePieces(this.connection, this.context, this.#progress, this.beginningBytes);
+        await writePieces(writer, body, budget);
+      }
       return true;
     } catch (error) {
       if (this.#isFinished || error instanceof StalledClientError)
@@ -308,35 +302,6 @@ export abstract class SocketRequest implements ApiRequest {
         );
       return false;
     }
-  }
-
-  #pieceBudget(): PieceBudget {
-    const isGone = (): boolean => this.#isFinished;
-    const { connection, context, beginningBytes } = this;
-    let sentBytes = 0;
-    // Many streams with tiny windows read much together, while each reads nearly nothing.
-    const isNarrow = beginningBytes < firstPieceBytes;
-    const isClientReading = (): boolean =>
-      (isNarrow ? sentBytes : connection.sentResponseBytes) >= readingClientBytesMin;
-    return {
-      get pieceBytes() {
-        return isClientReading() ? pieceBytes : beginningBytes;
-      },
-      isClientReading,
-      waitForTurn: (bytes) => context.pieces.waitForTurn(bytes + pieceTurn.pieceOverheadBytes),
-      waitForSpace: () => this.connection.responseBytes.waitForSpace(isGone),
-      isFull: () => this.connection.responseBytes.isFull || this.context.responseBytes.isFull,
-      addBuffered: (bytes) => {
-        this.bodyBytes += bytes;
-        this.#progress.hold(bytes);
-        this.markSending();
-      },
-      addSent: (bytes) => {
-        sentBytes += bytes;
-        connection.sentResponseBytes += bytes;
-        this.#progress.release(bytes);
-      },
-    };
   }
 }
 

@@ -1,0 +1,52 @@
+import { expect, test } from '@jest/globals';
+import { promotedBytes } from '@cluster-apiserver/testkit/garbage';
+import { MemoryBudget } from '../connection/memory-budget.ts';
+import { firstPieceBytes, pieceBytes, readingClientBytesMin, smallestPieceBytes } from '../limits.ts';
+import { type ConnectionBytes, type ProcessBytes, ResponsePieces } from './response-pieces.ts';
+import { ResponseProgress } from './response-progress.ts';
+
+const processBytes: ProcessBytes = {
+  nowMs: 0,
+  responseBytes: new MemoryBudget(Number.POSITIVE_INFINITY),
+  pieces: { waitForTurn: () => undefined },
+};
+const createConnection = (): ConnectionBytes => ({
+  sentResponseBytes: 0,
+  responseBytes: new MemoryBudget(Number.POSITIVE_INFINITY, processBytes.responseBytes),
+});
+const createPieces = (connection: ConnectionBytes, beginningBytes: number): ResponsePieces =>
+  new ResponsePieces(connection, processBytes, new ResponseProgress(connection.responseBytes), beginningBytes);
+
+test('pieces are whole for a client that has read a response on its connection', () => {
+  const connection = createConnection();
+  expect(createPieces(connection, firstPieceBytes).pieceBytes).toBe(firstPieceBytes);
+  const first = createPieces(connection, firstPieceBytes);
+  first.addBuffered(readingClientBytesMin);
+  first.addSent(readingClientBytesMin);
+  expect(first.pieceBytes).toBe(pieceBytes);
+  expect(createPieces(connection, firstPieceBytes).pieceBytes).toBe(pieceBytes);
+});
+
+test('a stream with a tiny window gets whole pieces when it has read enough itself', () => {
+  const connection = createConnection();
+  connection.sentResponseBytes = readingClientBytesMin;
+  const narrow = createPieces(connection, smallestPieceBytes);
+  expect(narrow.pieceBytes).toBe(smallestPieceBytes);
+  narrow.addSent(readingClientBytesMin);
+  expect(narrow.pieceBytes).toBe(pieceBytes);
+});
+
+test('responses that were sent are not promoted by V8', () => {
+  const steps = 50;
+  const numbers = 1_000;
+  const bytes = promotedBytes(steps, () => {
+    const progress = Object.assign(new ResponseProgress(processBytes.responseBytes), {
+      content: Array.from({ length: numbers }, (_, at) => at + 0.5),
+    });
+    const pieces = new ResponsePieces(createConnection(), processBytes, progress, firstPieceBytes);
+    pieces.addBuffered(pieces.pieceBytes);
+    pieces.addSent(pieces.pieceBytes);
+  });
+  const bytesPerNumber = 8;
+  expect(bytes).toBeLessThan((steps * numbers * bytesPerNumber) / 5);
+});
