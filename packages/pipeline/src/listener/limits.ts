@@ -65,6 +65,12 @@ export const connectionBodyBytesMax = 32 * 1024 * 1024;
 /** The same for the process. */
 export const bodyBytesMax = 128 * 1024 * 1024;
 
+/**
+ * The head of a response with so long a body is written separately: over TLS, Node.js copies buffers that are written together
+ * into a new one, and glibc gets memory of this size from the kernel each time (docs/decisions/0055-v8-flags.md).
+ */
+export const separateHeadBytesMin = 64 * 1024;
+
 /** Number of piece buffers that are kept for reuse. */
 export const freeBuffersMax = 32;
 

@@ -11,7 +11,7 @@ import {
   type StreamBody,
 } from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
-import { drainedBodyBytesMax, headerLinesMax, lingerMs, lingeringMax } from '../limits.ts';
+import { drainedBodyBytesMax, headerLinesMax, lingerMs, lingeringMax, separateHeadBytesMin } from '../limits.ts';
 import { createRefusal } from '../request/refusal.ts';
 import { findRepeatedHeader } from '../request/repeated-headers.ts';
 import { switchingProtocols, type WebSocketConnection } from '../web-socket/web-socket-connection.ts';
@@ -98,6 +98,7 @@ export class Http1Request extends SocketRequest {
 
   async #write(body: SizedBody | ChunkedBody | StreamBody): Promise<void> {
     const response = this.#response;
+    if (isSized(body) && body.length >= separateHeadBytesMin) response.flushHeaders();
     const isWhole = await this.writeBody(isStreaming(body) ? bodyWriterFor(response) : response, body);
     if (isWhole) response.end();
   }
