@@ -1,4 +1,4 @@
-import { type TaskScheduler, schedulerOf } from '@cluster-apiserver/base';
+import { requireValue, type TaskScheduler, schedulerOf } from '@cluster-apiserver/base';
 import type { SortedSet, View } from '@cluster-apiserver/storage';
 import type { Resource } from '../resource.ts';
 import {
@@ -96,20 +96,31 @@ class SelectionScan implements Selected {
   visit(isOver: (visited: number) => boolean): void {
     const from = this.#next;
     if (from === undefined) return;
-    const matches = this.#matches;
-    let visited = 0;
     this.#next = undefined;
-    this.#items.visit(from, (item) => {
-      if (!isWithin(this.#scope, item.key)) return false;
-      if (isOver(visited++)) {
-        this.#next = item.key;
-        return false;
+    let visited = 0;
+    this.#items.visitRuns(from, (items, start) => {
+      const last = requireValue(items.at(-1), 'a run has items');
+      // The keys of a scope follow one another.
+      const isWhole = isWithin(this.#scope, last.key);
+      for (let at = start; at < items.length; at++) {
+        const item = requireValue(items[at]);
+        if (!isWhole && !isWithin(this.#scope, item.key)) return false;
+        if (isOver(visited++)) {
+          this.#next = item.key;
+          return false;
+        }
+        if (!this.#take(item)) return false;
       }
-      if (item.unreadable || (matches && !matches(item))) return true;
-      this.more = this.objects.length === this.#limit;
-      if (!this.more) this.objects.push(item);
-      return !this.more;
+      return true;
     });
+  }
+
+  /** Returns false if more objects are selected than wanted. */
+  #take(item: CachedObject): boolean {
+    if (item.unreadable || (this.#matches && !this.#matches(item))) return true;
+    this.more = this.objects.length === this.#limit;
+    if (!this.more) this.objects.push(item);
+    return !this.more;
   }
 
   async finish(turns: TaskScheduler): Promise<Selected> {

@@ -92,6 +92,7 @@ export function candidatesOf(view: View<CachedObject>, kind: Kind, selection: Se
     const items = view.terms.get(term)?.items ?? SortedSet.empty<CachedObject>();
     if (items.size < best.size) best = items;
   }
+  if (best === view.items) return best;
   const { within } = scopeOf(selection);
   const inScope =
     within === '' ? view.items.size : view.items.countBefore(endOf(within)) - view.items.countBefore(within);

@@ -69,8 +69,13 @@ export class SortedSet<T extends Keyed> {
 
   /** The set with the item, which replaces one with the same key. */
   with(item: T): SortedSet<T> {
-    if (!this.#root) return new SortedSet(leaf([item]));
-    const root = insert(this.#root, item);
+    return this.withChanged(item.key, () => item);
+  }
+
+  /** The set with what takes the place of the item of this key; `change` gets undefined if there is none. */
+  withChanged(key: string, change: (before: T | undefined) => T): SortedSet<T> {
+    if (!this.#root) return new SortedSet(leaf([change(undefined)]));
+    const root = insert(this.#root, key, change);
     return new SortedSet(entryCount(root) > nodeMax ? branch(halves(root)) : root);
   }
 
@@ -97,7 +102,15 @@ export class SortedSet<T extends Keyed> {
 
   /** Visits items in order from a key on, until the visitor returns false. */
   visit(from: string, visitor: (item: T) => boolean): void {
-    if (this.#root) visit(this.#root, from, visitor);
+    this.visitRuns(from, (items, start) => {
+      for (let i = start; i < items.length; i++) if (!visitor(requireValue(items[i]))) return false;
+      return true;
+    });
+  }
+
+  /** The same in runs of neighbours, of which a visitor can handle many with one look at the last. */
+  visitRuns(from: string, visitor: (items: readonly T[], start: number) => boolean): void {
+    if (this.#root) visitRuns(this.#root, from, visitor);
   }
 }
 
@@ -155,15 +168,18 @@ function childIndexOf<T>({ children }: Branch<T>, key: string): number {
   return low;
 }
 
-/** The node with the item, which may have one entry more than it should: the caller then splits it. */
-function insert<T extends Keyed>(node: Node<T>, item: T): Node<T> {
+/** The node with the changed item. It may have one entry more than it should: the caller then splits it. */
+function insert<T extends Keyed>(node: Node<T>, key: string, change: (before: T | undefined) => T): Node<T> {
   if (!node.children) {
-    const at = indexOfKey(node.items, item.key);
-    return leaf(node.items[at]?.key === item.key ? node.items.with(at, item) : node.items.toSpliced(at, 0, item));
+    const at = indexOfKey(node.items, key);
+    const before = node.items[at];
+    return leaf(
+      before?.key === key ? node.items.with(at, change(before)) : node.items.toSpliced(at, 0, change(undefined)),
+    );
   }
-  const at = childIndexOf(node, item.key);
+  const at = childIndexOf(node, key);
   const before = requireValue(node.children[at]);
-  const after = insert(before, item);
+  const after = insert(before, key, change);
   const size = node.size + after.size - before.size;
   if (entryCount(after) <= nodeMax) {
     const children = node.children.with(at, after);
@@ -210,13 +226,16 @@ function mergeSmallChild<T extends Keyed>(children: readonly Node<T>[], at: numb
   return children.toSpliced(left, 2, whole);
 }
 
-function visit<T extends Keyed>(node: Node<T>, from: string, visitor: (item: T) => boolean): boolean {
-  if (node.children) {
-    for (let i = childIndexOf(node, from); i < node.children.length; i++)
-      if (!visit(requireValue(node.children[i]), from, visitor)) return false;
-    return true;
+function visitRuns<T extends Keyed>(
+  node: Node<T>,
+  from: string,
+  visitor: (items: readonly T[], start: number) => boolean,
+): boolean {
+  if (!node.children) {
+    const start = indexOfKey(node.items, from);
+    return start === node.items.length || visitor(node.items, start);
   }
-  for (let i = indexOfKey(node.items, from); i < node.items.length; i++)
-    if (!visitor(requireValue(node.items[i]))) return false;
+  for (let i = childIndexOf(node, from); i < node.children.length; i++)
+    if (!visitRuns(requireValue(node.children[i]), from, visitor)) return false;
   return true;
 }

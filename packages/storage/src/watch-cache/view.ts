@@ -106,27 +106,34 @@ export function withChange<Item extends Keyed>(
   revision: Revision,
 ): View<Item> {
   let { items, terms } = view;
-  const after = new Set(to ? termsOf(to) : none);
+  const after = to ? searchable(termsOf(to)) : none;
   if (from) {
     if (!to) items = items.without(from.key);
     for (const term of termsOf(from)) {
       // Most changes keep the terms: then the new item replaces the old one below.
-      if (after.has(term)) continue;
+      if (contains(after, term)) continue;
       const left = terms.get(term)?.items.without(from.key);
       if (left) terms = left.size === 0 ? terms.without(term) : terms.with({ key: term, items: left });
     }
   }
   if (to) {
     items = items.with(to);
-    for (const term of after) {
-      const found = terms.get(term)?.items ?? SortedSet.empty<Item>();
-      terms = terms.with({ key: term, items: found.with(to) });
-    }
+    for (const term of after)
+      terms = terms.withChanged(term, (found) => ({
+        key: term,
+        items: (found?.items ?? SortedSet.empty<Item>()).with(to),
+      }));
   }
   return { revision, items, terms };
 }
 
-const none: readonly string[] = [];
+type Terms = readonly string[] | ReadonlySet<string>;
+const none: Terms = [];
+
+/** For a few terms an array is faster than a set. */
+const fewTerms = 8;
+const searchable = (terms: readonly string[]): Terms => (terms.length <= fewTerms ? terms : new Set(terms));
+const contains = (terms: Terms, term: string): boolean => ('has' in terms ? terms.has(term) : terms.includes(term));
 
 /** The view before the given changes. Each step undoes one of them. */
 export function* withoutChanges<Item extends Keyed>(
