@@ -8,12 +8,11 @@ import {
 } from '@cluster-apiserver/model';
 import type { Resource } from '../resource.ts';
 
-/** Removes fields, which may be absent but not undefined. */
-function omit<K extends keyof ObjectMeta>(meta: ObjectMeta, ...names: K[]): Omit<ObjectMeta, K> {
+/** Leaves out fields, which may be absent but not undefined. V8 would be slow with an object after `delete`. */
+function omit(meta: ObjectMeta, ...names: readonly (keyof ObjectMeta)[]): ObjectMeta {
   if (!names.some((name) => meta[name] !== undefined)) return meta;
-  const rest: ObjectMeta = { ...meta };
-  for (const name of names) delete rest[name];
-  return rest;
+  const omitted: readonly string[] = names;
+  return Object.fromEntries(Object.entries(meta).filter(([name]) => !omitted.includes(name)));
 }
 
 const systemFields = [
@@ -50,18 +49,13 @@ export function withIdentity(object: KubeObject, { clock, random }: Pick<Resourc
 
 /** Keeps the identity and the deletion state of the stored object. Validation rejects changes of other immutable fields. */
 export function withIdentityOf(current: KubeObject, object: KubeObject): KubeObject {
-  const before = current.metadata;
-  const metadata: ObjectMeta = {
-    ...omit(object.metadata, 'selfLink', 'resourceVersion', 'generation'),
-    ...(before.generation !== undefined && { generation: before.generation }),
-    ...(object.metadata.uid === undefined && before.uid !== undefined && { uid: before.uid }),
-    ...(before.creationTimestamp !== undefined && { creationTimestamp: before.creationTimestamp }),
-    ...(before.deletionTimestamp !== undefined && { deletionTimestamp: before.deletionTimestamp }),
-    ...(object.metadata.deletionGracePeriodSeconds === undefined &&
-      before.deletionGracePeriodSeconds !== undefined && {
-        deletionGracePeriodSeconds: before.deletionGracePeriodSeconds,
-      }),
-  };
+  const { generation, uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds } = current.metadata;
+  const metadata: ObjectMeta = { ...omit(object.metadata, 'selfLink', 'resourceVersion', 'generation') };
+  if (generation !== undefined) metadata.generation = generation;
+  if (uid !== undefined) metadata.uid ??= uid;
+  if (creationTimestamp !== undefined) metadata.creationTimestamp = creationTimestamp;
+  if (deletionTimestamp !== undefined) metadata.deletionTimestamp = deletionTimestamp;
+  if (deletionGracePeriodSeconds !== undefined) metadata.deletionGracePeriodSeconds ??= deletionGracePeriodSeconds;
   return { ...object, metadata };
 }
 
