@@ -12,34 +12,20 @@ export function joinItems(
   leftOut: number,
   end: ByteString,
 ): Pieces {
-  return new JoinedItems(begin, items, leftOut, end);
+  const length =
+    begin.length + countCharacters(items) - items.length * (leftOut - 1) + Math.max(0, items.length - 1) + end.length;
+  return {
+    length,
+    pieces: (pieceBytes, allocate) => fillPieces(new Join(begin, items, leftOut, end), length, pieceBytes, allocate),
+  };
 }
 
-/** A class, because V8 would keep a generator function that is created for each list (docs/decisions/0056-garbage.md). */
-class JoinedItems implements Pieces {
-  readonly length: number;
-  readonly #begin: ByteString;
-  readonly #items: readonly { readonly json: ByteString }[];
-  readonly #leftOut: number;
-  readonly #end: ByteString;
-
-  constructor(begin: ByteString, items: readonly { readonly json: ByteString }[], leftOut: number, end: ByteString) {
-    this.length =
-      begin.length + countCharacters(items) - items.length * (leftOut - 1) + Math.max(0, items.length - 1) + end.length;
-    this.#begin = begin;
-    this.#items = items;
-    this.#leftOut = leftOut;
-    this.#end = end;
-  }
-
-  *pieces(pieceBytes: number, allocate: Allocate): Generator<Buffer> {
-    const join = new Join(this.#begin, this.#items, this.#leftOut, this.#end);
-    for (let left = this.length; left > 0; ) {
-      const piece = allocate(Math.min(left, pieceBytes));
-      join.fill(piece);
-      left -= piece.length;
-      yield piece;
-    }
+function* fillPieces(join: Join, length: number, pieceBytes: number, allocate: Allocate): Generator<Buffer> {
+  for (let left = length; left > 0; ) {
+    const piece = allocate(Math.min(left, pieceBytes));
+    join.fill(piece);
+    left -= piece.length;
+    yield piece;
   }
 }
 
