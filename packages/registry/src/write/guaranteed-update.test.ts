@@ -4,6 +4,7 @@ import { badRequest, decode, type KubeObject } from '@cluster-apiserver/model';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import { robotKind } from '../../test/robot-kind.ts';
 import { create, patch, type Registry, type Resource } from '../index.ts';
+import { raced as racedStore } from '../../test/use-robots.ts';
 import { openTestRegistry } from '../../test/open-test-registry.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
@@ -74,4 +75,27 @@ test.each(decisions)('%s is decided again if the cached state is stale', async (
   });
   expect(result).toMatchObject(expected as object);
   expect(times).toBe(2);
+});
+
+test('an update that another write came before is decided again on the state in the response, without a read', async () => {
+  const label = (name: string) =>
+    toSyncTask(({ metadata, ...rest }: KubeObject) => ({
+      ...rest,
+      metadata: { ...metadata, labels: { ...metadata.labels, [name]: 'x' } },
+    }));
+  let reads = 0;
+  const store: Store = {
+    ...resource.store,
+    get: async (key, call) => {
+      reads++;
+      return resource.store.get(key, call);
+    },
+  };
+  const raced = {
+    ...resource,
+    store: racedStore(store, () => patch(resource, 'a', { ...options, change: label('b') }, call)),
+  };
+  const { outcome } = await patch(raced, 'a', { ...options, change: label('c') }, call);
+  expect(outcome.object.metadata.labels).toEqual({ b: 'x', c: 'x' });
+  expect(reads).toBe(0);
 });

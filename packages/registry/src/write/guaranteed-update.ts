@@ -35,7 +35,8 @@ const triesMax = 100;
  * decides again on the new state, so `decide` must not keep anything from one call to the next.
  *
  * The first state comes from the watch cache and may be stale. A decision to write is safe all the same, because the
- * write is conditional. Any other decision only counts if the store still holds the same state.
+ * write is conditional, and the store answers a lost race with its state. Any other decision only counts if the store
+ * still holds the same state.
  */
 export async function guaranteedUpdate(
   resource: Resource,
@@ -48,26 +49,21 @@ export async function guaranteedUpdate(
   const place = placeOf(resource, target.namespace, target.name);
   const update: Update = { resource, place, options, call, decide, history: store.historyNumber };
   const early = options.dryRun ? undefined : await decideFromMemory(update);
-  if (early?.write) {
-    const result = await commitUnlessRaced(update, early.write, early.current.revision);
-    if (result) return result;
-  }
-  let current = currentOf(update, (await store.get(place.key, call)).stored);
-  for (let tries = 0; tries < triesMax; tries++) {
+  let last = early?.write
+    ? await commitUnlessRaced(update, early.write, early.current.revision)
+    : new StateInStore(currentOf(update, (await store.get(place.key, call)).stored));
+  for (let tries = 0; tries < triesMax && last instanceof StateInStore; tries++) {
     throwIfAborted(call);
+    const { current } = last;
     const known = store.historyNumber === update.history ? stillValid(early, current) : undefined;
     const { decision, write } = await decideOn(update, current, known);
     if (!write || options.dryRun) {
       if (!current && decision.write) await admitCreate(resource, target.name, decision.write, options);
       return unwrittenResult(decision, current);
     }
-    try {
-      return await commit(update, write, current?.revision);
-    } catch (error) {
-      if (!isRace(error)) throw error;
-      current = currentOf(update, error.current);
-    }
+    last = await commitUnlessRaced(update, write, current?.revision);
   }
+  if (!(last instanceof StateInStore)) return last;
   throw conflict(kind, target.name, `the object changed during each of ${triesMax} tries; please try again`);
 }
 
@@ -177,12 +173,17 @@ async function writeToStore(
   return revision;
 }
 
-async function commitUnlessRaced(update: Update, write: Write, over: Revision): Promise<UpdateResult | undefined> {
+/** Returns the state of the store if another write came first. */
+async function commitUnlessRaced(
+  update: Update,
+  write: Write,
+  over: Revision | undefined,
+): Promise<UpdateResult | StateInStore> {
   try {
     return await commit(update, write, over);
   } catch (error) {
-    if (isRace(error)) return undefined;
-    throw error;
+    if (!isRace(error)) throw error;
+    return new StateInStore(currentOf(update, error.current));
   }
 }
 
@@ -206,6 +207,15 @@ const unwrittenResult = ({ write, remove }: Decision, over: Current | undefined)
 
 const currentOf = ({ resource, place }: Update, stored: StoredValue | undefined): Current | undefined =>
   stored && new Current(readStored(resource.kind, stored, place.itemKey));
+
+/** What the store holds instead of the state that a write expected; undefined if there is no object. */
+class StateInStore {
+  readonly current: Current | undefined;
+
+  constructor(current: Current | undefined) {
+    this.current = current;
+  }
+}
 
 /** The present state as decisions see it. It is parsed once, when it is first needed. */
 class Current implements Outcome {
