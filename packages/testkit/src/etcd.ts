@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { requireValue } from '@cluster-apiserver/base';
 import { freePorts } from './free-ports.ts';
 import { until } from './until.ts';
 import { type ClientCredentials, isHealthy, memberAt, readHealth } from './etcd-gateway.ts';
@@ -15,6 +16,8 @@ export interface RealEtcd {
   /** The directory of its data. */
   readonly directory: string;
   leader(): Promise<RealMember>;
+  /** Makes a member the leader. */
+  moveLeader(to: RealMember): Promise<void>;
   /** Saves a snapshot, as an operator does for a backup. Returns its path. */
   snapshot(name: string): string;
   /** Kills all members and starts them with the data of a snapshot; with a token as another cluster. */
@@ -112,22 +115,28 @@ export async function startEtcd({
     await stop();
     throw error;
   }
-  const ourselves = (): readonly string[] => [
-    ...['--endpoints', members[0]?.endpoint ?? ''],
+  const ourselves = (endpoint = members[0]?.endpoint ?? ''): readonly string[] => [
+    ...['--endpoints', endpoint],
     ...(tls ? ['--cacert', join(directory, 'authority.pem')] : []),
     ...(tls ? ['--cert', written(directory, 'client.pem', tls.client.cert)] : []),
     ...(tls ? ['--key', written(directory, 'client-key.pem', tls.client.key)] : []),
   ];
+  const leader = (): Promise<RealMember> =>
+    until('a leader', async () => {
+      for (const one of members) if (one.running && (await leads(one.endpoint))) return one;
+      return undefined;
+    });
   return {
     endpoints: members.map((one) => one.endpoint),
     members,
     directory,
-    leader: async () => {
-      const leading = await until('a leader', async () => {
-        for (const one of members) if (one.running && (await leads(one.endpoint))) return one;
-        return undefined;
-      });
-      return leading;
+    leader,
+    moveLeader: async (to) => {
+      const from = await leader();
+      if (from === to) return;
+      const { id } = requireValue(await memberAt(to.endpoint), 'the next leader runs');
+      control([...ourselves(from.endpoint), 'move-leader', BigInt(id).toString(16)]);
+      await until('the new leader', async () => (await leads(to.endpoint)) || undefined);
     },
     snapshot: (name) => {
       const path = join(directory, name);

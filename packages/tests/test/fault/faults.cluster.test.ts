@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CleanupStack, seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type RealPlugin, startPlugin } from '@cluster-apiserver/testkit/kms-plugin';
-import { etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { etcdctl, type RealEtcd, type RealMember, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryption-configuration';
 import { type Client, http1Client } from './client.ts';
@@ -18,6 +18,7 @@ import { checkHistory } from './check-history.ts';
 import { readLog } from './etcd-log.ts';
 import { type MixedLoad, mixedLoad } from './mixed-load.ts';
 import { waitForReplicaRestart } from './replica-restart.ts';
+import { type LeaderlessTime, watchLeader } from './leader-watch.ts';
 import { answerMs, electionTimeoutMs, findHanging, tookMs } from './response-times.ts';
 import { slowDisk } from './slow-disk.ts';
 
@@ -25,6 +26,8 @@ const slowTestMs = 120_000;
 /** Longer than a request may take, so that some start, wait and end during a fault. */
 const faultMs = 4_000;
 const responsesBetween = 100;
+/** A write waits for two fsyncs of the leader, and is a second call if its object was not in the cache or has changed. */
+const fsyncsOfSecondCall = 2;
 const recoveryMs = 30_000;
 
 const cleanup = new CleanupStack();
@@ -98,18 +101,29 @@ async function waitForResponses(count: number): Promise<void> {
   await until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);
 }
 
-/** The requests that the fault may have affected, including those that end after it. */
-async function operationsDuring(fault: () => Promise<void>): Promise<readonly Operation[]> {
+interface FaultResult {
+  /** The requests that the fault may have affected, including those that end after it. */
+  readonly affected: readonly Operation[];
+  readonly leaderless: readonly LeaderlessTime[];
+}
+
+async function runFault(fault: () => Promise<void>): Promise<FaultResult> {
   await waitForResponses(responsesBetween);
   const from = load.history.length;
-  await fault();
-  await waitForResponses(responsesBetween);
+  const leader = watchLeader(etcd.endpoints);
+  let leaderless: readonly LeaderlessTime[];
+  try {
+    await fault();
+    await waitForResponses(responsesBetween);
+  } finally {
+    leaderless = await leader.stop();
+  }
   const affected = load.history.slice(from);
   const slowestMs = Math.max(...affected.map(tookMs));
   console.log(
-    `${affected.length} requests, ${affected.filter(isRejected).length} rejected, the slowest took ${slowestMs.toFixed(0)} ms`,
+    `${affected.length} requests, ${affected.filter(isRejected).length} rejected, the slowest took ${slowestMs.toFixed(0)} ms, no leader was seen for ${leaderless.map(({ fromMs, toMs }) => (toMs - fromMs).toFixed(0)).join(' and ') || '0'} ms`,
   );
-  return affected;
+  return { affected, leaderless };
 }
 
 const isRejected = ({ outcome }: Operation): boolean => outcome.result === 'unavailable' || isAmbiguous(outcome);
@@ -119,12 +133,12 @@ const describeRejected = (operations: readonly Operation[]): string[] =>
 test.each([{ delayMs: 200 }, { delayMs: 600 }])(
   'each fsync of the leader takes $delayMs ms longer: requests are slow, but none hangs',
   async ({ delayMs }) => {
-    const affected = await operationsDuring(async () => {
+    const { affected, leaderless } = await runFault(async () => {
       const disk = await slowDisk((await etcd.leader()).pid ?? 0, delayMs);
       await sleep(clock, faultMs);
       await disk.stop();
     });
-    expect(findHanging(affected)).toEqual([]);
+    expect(findHanging(affected, { leaderless, slowCallsMs: fsyncsOfSecondCall * delayMs })).toEqual([]);
   },
   slowTestMs,
 );
@@ -133,12 +147,12 @@ test(
   'each member is suspended in turn, with its watches: reads and writes continue at the others',
   async () => {
     for (const member of etcd.members) {
-      const affected = await operationsDuring(async () => {
+      const { affected, leaderless } = await runFault(async () => {
         await member.signal('SIGSTOP');
         await sleep(clock, faultMs);
         await member.signal('SIGCONT');
       });
-      expect(findHanging(affected)).toEqual([]);
+      expect(findHanging(affected, { leaderless })).toEqual([]);
     }
   },
   slowTestMs,
@@ -163,7 +177,7 @@ test(
       const { status } = await requests;
       statuses.push({ what, status, isInTime: clock.monotonicMs() - beganMs < answerMs });
     };
-    const affected = await operationsDuring(async () => {
+    const { affected, leaderless } = await runFault(async () => {
       plugin.ready = new Promise((resolve) => (resumePlugin = resolve));
       try {
         await Promise.all([
@@ -181,7 +195,7 @@ test(
       { what: 'a list', status: 200, isInTime: true },
     ]);
     expect(statuses).toContainEqual({ what: 'a create', status: 503, isInTime: true });
-    expect(findHanging(affected)).toEqual([]);
+    expect(findHanging(affected, { leaderless })).toEqual([]);
     expect(describeRejected(affected)).toEqual([]);
     await until('events again', async () => {
       const { status } = await one.request('POST', events, { body: event('after') });
@@ -191,12 +205,13 @@ test(
   slowTestMs,
 );
 
-(etcdctl ? test : test.skip)(
-  'a member is lost and replaced by an empty one: no request fails, and the history stays the same',
-  async () => {
-    const lost = etcd.members[2] as RealEtcd['members'][number]; // there are three
-    const affected = await operationsDuring(() => etcd.replace(lost));
-    expect(findHanging(affected)).toEqual([]);
+(etcdctl ? test : test.skip).each(['leader', 'follower'])(
+  'a member, the %s, is lost and replaced by an empty one: no request fails, and the history stays the same',
+  async (role) => {
+    const [first, , lost] = etcd.members as readonly [RealMember, RealMember, RealMember];
+    await etcd.moveLeader(role === 'leader' ? lost : first);
+    const { affected, leaderless } = await runFault(() => etcd.replace(lost));
+    expect(findHanging(affected, { leaderless })).toEqual([]);
     await until('the new member to serve', async () => (await lost.serves()) || undefined, recoveryMs);
     for (const client of separateClients) {
       const { body } = await client.request('GET', '/metrics');
@@ -210,7 +225,7 @@ test(
   'one replica was suspended and another just started: a client that switches between them never goes back in time',
   async () => {
     const [still, young] = cluster.pids().replicas;
-    const affected = await operationsDuring(async () => {
+    const { affected, leaderless } = await runFault(async () => {
       const pid = young?.pid ?? 0;
       process.kill(pid, 'SIGKILL');
       for (let times = 0; times < 4; times++) {
@@ -222,7 +237,7 @@ test(
     });
     // Only requests in flight at the killed replica, and requests sent to it before its restart, have no response.
     const inTime = affected.filter(({ outcome }) => outcome.result !== 'no response');
-    expect(findHanging(inTime)).toEqual([]);
+    expect(findHanging(inTime, { leaderless })).toEqual([]);
   },
   slowTestMs,
 );

@@ -9,6 +9,7 @@ import { type Operation, describeOperation, isAmbiguous } from './history.ts';
 import { checkHistory } from './check-history.ts';
 import { readLog } from './etcd-log.ts';
 import { aboveAllPatches, mixedLoad } from './mixed-load.ts';
+import { type LeaderlessTime, watchLeader } from './leader-watch.ts';
 import { findHanging, tookMs } from './response-times.ts';
 
 /** Time to start three etcd members and two replicas, and to elect up to five leaders. */
@@ -53,6 +54,8 @@ test(
       return until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);
     };
     const killed: string[] = [];
+    const leader = watchLeader(cluster.pids().etcd.map(({ url }) => url));
+    let leaderless: readonly LeaderlessTime[];
     try {
       while (killed.length < kills) {
         await waitForResponses(responsesBetween);
@@ -65,12 +68,13 @@ test(
       }
     } finally {
       await load.stop();
+      leaderless = await leader.stop();
     }
 
     const { history } = load;
     const failed = ({ outcome }: Operation): boolean => isAmbiguous(outcome) || outcome.result === 'unavailable';
     expect(history.filter(failed).map(describeOperation)).toEqual([]);
-    expect(findHanging(history)).toEqual([]);
+    expect(findHanging(history, { leaderless })).toEqual([]);
     const log = await readLog(cluster.pids().etcd[0]?.url ?? '', cluster);
     expect(checkHistory(history, log)).toEqual([]);
     const done = Map.groupBy(history, ({ action, outcome }) => `${action.verb} ${outcome.result}`);
