@@ -106,6 +106,20 @@ test('readers of a revision that does not arrive fail once etcd does not respond
   expect([failures.length, freshness.waiterCount]).toEqual([2, 1]);
   freshness.advance(revision(12));
   expect(freshness.waiterCount).toBe(0);
+
+  const unanswered = Promise.withResolvers<never>();
+  query = unanswered.promise;
+  read('without response');
+  await passing(clock, 50);
+  query = Promise.resolve(revision(13));
+  read('with a later response');
+  await passing(clock, 50);
+  unanswered.reject(new StorageUnavailableError('no quorum'));
+  await passing(clock, 50);
+  expect(failures.slice(2)).toEqual([`without response: ${failed}`]);
+  expect(freshness.waiterCount).toBe(1);
+  freshness.advance(revision(13));
+  expect(freshness.waiterCount).toBe(0);
 });
 
 test('readers wait while the memory makes slow progress', async () => {
@@ -144,6 +158,9 @@ test('a stalled watch restarts repeatedly, and reads that may be stale do not wa
   void freshness.waitForLatest(callUntil(clock.monotonicMs() + 600_000)).catch(() => {});
   await passing(clock, 900);
   expect(reopened).toBe(0);
+  // The store reports the same revision again: the watch is alive, but has not moved.
+  freshness.advance(revision(5));
+  expect(freshness.progressAgeMs).toBe(0);
   await passing(clock, 400);
   expect(reopened).toBe(1);
   await passing(clock, 1_300);

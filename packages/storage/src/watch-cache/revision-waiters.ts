@@ -89,9 +89,11 @@ export class RevisionWaiters {
     for (const reader of readers) this.#waiters.push({ ...reader, revision: until, sinceMs });
   }
 
+  /** The store has reported its progress; without changes since the last time, at the same revision. */
   advance(to: Revision): void {
-    this.#currentRevision = to;
     this.#progressMs = this.#clock.monotonicMs();
+    if (to === this.#currentRevision) return;
+    this.#currentRevision = to;
     if (this.#waiters.length === 0) return;
     this.#movedMs = this.#progressMs;
     const arrived = this.#waiters.filter((waiter) => waiter.revision <= to);
@@ -100,21 +102,23 @@ export class RevisionWaiters {
     for (const waiter of arrived) resolveReader(waiter, this.#movedMs - waiter.sinceMs);
   }
 
-  /** Rejects all readers unless the memory has made progress since then. */
+  /** Rejects the readers that have been waiting since then, unless the memory has made progress meanwhile. */
   rejectUnlessMovedSince(thenMs: number, error: unknown): void {
-    if (this.#movedMs <= thenMs) this.#rejectAll(error);
+    if (this.#movedMs <= thenMs) this.#reject(({ sinceMs }) => sinceMs <= thenMs, error);
   }
 
   /** Rejects all readers and starts again at revision 0. */
   reset(error: unknown): void {
     this.#currentRevision = revision(0);
-    this.#rejectAll(error);
+    this.#reject(() => true, error);
   }
 
-  #rejectAll(error: unknown): void {
-    this.#cancelTimer?.();
+  #reject(isRejected: (waiter: Waiter) => boolean, error: unknown): void {
+    const rejected = this.#waiters.filter(isRejected);
+    this.#waiters = this.#waiters.filter((waiter) => !isRejected(waiter));
+    if (this.#waiters.length === 0) this.#cancelTimer?.();
     const nowMs = this.#clock.monotonicMs();
-    for (const waiter of this.#waiters.splice(0)) rejectReader(waiter, error, nowMs - waiter.sinceMs);
+    for (const waiter of rejected) rejectReader(waiter, error, nowMs - waiter.sinceMs);
   }
 
   #scheduleCheck(afterMs: number): void {
@@ -145,12 +149,8 @@ export class RevisionWaiters {
   #rejectStalled(nowMs: number): void {
     const limitMs = this.#currentRevision === 0 ? loadMaxMs : stallsMax * this.#stallMs;
     const hasStalled = ({ sinceMs }: Waiter): boolean => nowMs - Math.max(sinceMs, this.#movedMs) > limitMs;
-    const stalled = this.#waiters.filter(hasStalled);
-    if (stalled.length === 0) return;
-    this.#waiters = this.#waiters.filter((waiter) => !hasStalled(waiter));
-    const error = new StorageUnavailableError(
-      `the storage watch has made no progress since revision ${this.#currentRevision}`,
-    );
-    for (const waiter of stalled) rejectReader(waiter, error, nowMs - waiter.sinceMs);
+    if (!this.#waiters.some(hasStalled)) return;
+    const why = `the storage watch has made no progress since revision ${this.#currentRevision}`;
+    this.#reject(hasStalled, new StorageUnavailableError(why));
   }
 }
