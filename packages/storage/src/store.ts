@@ -128,7 +128,7 @@ export interface Precondition {
 
 export interface ChangeSet {
   readonly revision: Revision;
-  /** Empty if the store only reports its progress. */
+  /** Empty if the store only reports its progress, which may be at the same revision as before. */
   readonly changes: readonly Change[];
 }
 

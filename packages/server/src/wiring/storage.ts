@@ -145,6 +145,8 @@ function reportEtcd(event: EtcdEvent, log: Log, measures: StorageMeasures): void
     case 'not full':
       measures.isFull(false);
       return log.info('etcd accepts writes again');
+    case 'watch lost':
+      return log.warn('lost a watch of etcd; continuing it at another member', { error: asError(event.cause) });
     case 'watch refused':
       return log.error('etcd rejects the watch of all objects; changes of other writers are not visible', {
         error: asError(event.cause),

@@ -6,7 +6,7 @@ import { EtcdFault, type FaultKind, type MemberStream } from './transport.ts';
 /** With more messages than this in the buffer, flow control holds the member back. */
 const bufferedMessagesMax = 16;
 
-/** The same in bytes: a message of a watch holds up to 1,000 revisions, each with the object before and after it. */
+/** The same in bytes: a message of a watch holds the events of many revisions, each with the object before and after it. */
 const bufferedBytesMax = 1024 * 1024;
 
 /** A stream of messages in both directions. */

@@ -14,6 +14,7 @@ import { type Member, type Members, trackMembers } from './members.ts';
 import { type OutageTracker, trackOutage } from './outage.ts';
 import { Refusals } from './refusals.ts';
 import { type CallDependencies, type EtcdCall, RetryingCall, unverifiedConnection } from './retrying-call.ts';
+import { unavailableCode } from './grpc-status.ts';
 import { StallAwareClock } from './stall-aware-clock.ts';
 import { type Connect, EtcdFault, type MemberStream } from './transport.ts';
 import { Verification } from './verification.ts';
@@ -48,6 +49,8 @@ export type EtcdEvent =
   | { readonly type: 'foreign member'; readonly endpoint: string }
   /** etcd refuses data for lack of space, or accepts it again. */
   | { readonly type: 'full' | 'not full' }
+  /** A watch lost its member and continues at another one. Reported rarely, because all watches may be lost together. */
+  | { readonly type: 'watch lost'; readonly cause: unknown }
   /** etcd refuses the watch, so changes by other replicas are not seen. */
   | { readonly type: 'watch refused'; readonly cause: unknown }
   | { readonly type: 'watch accepted' };
@@ -62,7 +65,7 @@ export interface EtcdClient {
   readonly measures: EtcdMeasures;
   /** Rejects with what etcd refuses at present: a watch, or data. Used by health checks. */
   checkRefusals(call: Call): Promise<void>;
-  /** A watch failed with this fault; undefined if a watch has delivered something. */
+  /** A watch failed with this fault; undefined if etcd has accepted one. */
   noteWatchOutcome(fault: EtcdFault | undefined): void;
   /** The history of revisions that all responses belong to. */
   readonly history: History;
@@ -97,6 +100,8 @@ const attemptPerElectionTimeout = 0.45;
 /** A member that takes longer than this many election timeouts counts as dead, however slow it has been. */
 const slowAttemptElectionsMax = 3;
 
+const lostWatchReportIntervalMs = 60_000;
+
 export const openEtcdClient = (options: EtcdOptions): EtcdClient => new Client(options);
 
 class Client implements EtcdClient {
@@ -115,6 +120,8 @@ class Client implements EtcdClient {
   readonly #verification: Verification;
   readonly #refusals: Refusals;
   readonly #callDependencies: CallDependencies;
+  readonly #report: (event: EtcdEvent) => void;
+  #lostWatchReportedMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   constructor(options: EtcdOptions) {
@@ -150,6 +157,7 @@ class Client implements EtcdClient {
     this.#members = members;
     this.#readTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
     this.#writeTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
+    this.#report = report;
     this.#latestRevisionRequest = latestRevisionRequest;
     this.#outage = outage;
     this.#verification = verification;
@@ -215,8 +223,11 @@ class Client implements EtcdClient {
 
   noteWatchOutcome(fault: EtcdFault | undefined): void {
     if (!fault) return this.#refusals.end('watch');
-    this.measures.watchEnded(fault.kind === 'refused' ? 'refusal' : 'loss');
-    if (fault.kind === 'refused') this.#refusals.begin('watch', fault);
+    // Without a leader etcd ends watches with "unavailable", and accepts them again when there is one.
+    const isRefusal = fault.kind === 'refused' && fault.code !== unavailableCode;
+    this.measures.watchEnded(isRefusal ? 'refusal' : 'loss');
+    if (isRefusal) this.#refusals.begin('watch', fault);
+    else this.#reportLostWatch(fault);
   }
 
   close(): void {
@@ -227,6 +238,13 @@ class Client implements EtcdClient {
 
   #requireOpen(): void {
     if (this.#isClosed) throw new StorageUnavailableError('the etcd client is closed');
+  }
+
+  #reportLostWatch(cause: EtcdFault): void {
+    const nowMs = this.clock.monotonicMs();
+    if (nowMs < this.#lostWatchReportedMs + lostWatchReportIntervalMs) return;
+    this.#lostWatchReportedMs = nowMs;
+    this.#report({ type: 'watch lost', cause });
   }
 
   #noteFailure(member: Member, hasResponded: boolean): void {

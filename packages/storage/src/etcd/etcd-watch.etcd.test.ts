@@ -6,7 +6,9 @@ import { startProxy, type TcpProxy } from '@cluster-apiserver/testkit/tcp-proxy'
 import { RevisionCompactedError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Store } from '../store.ts';
+import { prefixEnd, rangeStart } from './keys.ts';
 import { compact } from './wire/key-value.ts';
+import { decodeWatchMessage, encodeWatchCreate, watchPath } from './wire/watch.ts';
 
 /** Reads a watch in the background and keeps the revisions that it delivered. */
 function follow(store: Store, prefix: string, after: Revision) {
@@ -171,6 +173,41 @@ describe('one member', () => {
     }
   });
 
+  test('large old changes arrive in messages of bounded size, and those of one revision together', async () => {
+    const mebibyte = 1024 * 1024;
+    let last = start;
+    for (let n = 0; n < 20; n++)
+      last = await direct.store.create(`${prefix}${n}`, Buffer.alloc(mebibyte), {}, within(5_000));
+    const expiring = ['a', 'b', 'c', 'd'].map((name) => prefix + name);
+    for (const key of expiring)
+      await direct.store.create(key, Buffer.alloc(mebibyte), { timeToLiveSeconds: 1 }, within(5_000));
+    const isGone = async () => !(await direct.store.get(expiring[0] as string, within(5_000))).stored;
+    await until('the keys to expire', async () => (await isGone()) || undefined);
+
+    const stream = await direct.client.openStream(watchPath);
+    const range = { key: rangeStart(prefix, undefined), end: prefixEnd(prefix) };
+    stream.send(encodeWatchCreate({ ...range, startRevision: start + 1, withPrevious: true }));
+    const sizes: number[] = [];
+    let events = 0;
+    for await (const message of stream.messages) {
+      sizes.push(message.length);
+      events += decodeWatchMessage(message).size;
+      if (events === 28) break;
+    }
+    stream.close();
+    // etcd's limit of a request, 1.5 MiB, and what gRPC adds; or one event.
+    expect(Math.max(...sizes)).toBeLessThan(3 * mebibyte);
+
+    const sets: (readonly string[])[] = [];
+    for await (const { changes } of direct.store.watch(prefix, start, new AbortController().signal)) {
+      if (changes.length > 0) sets.push(changes.map(({ key }) => key).toSorted());
+      if (sets.length === 25) break;
+    }
+    expect(sets.slice(0, 24).every((keys) => keys.length === 1)).toBe(true);
+    expect(sets.at(-1)).toEqual(expiring);
+    expect(last).toBeGreaterThan(start);
+  });
+
   test('a watch ends with the client', async () => {
     const watch = follow(proxied.store, prefix, start);
     await writeMany(direct.store, prefix, 1);
@@ -180,6 +217,31 @@ describe('one member', () => {
     await watch.stop();
   });
 });
+
+test('a quiet watch is accepted again when etcd has a leader again', async () => {
+  const three = await startEtcd({ members: 3 });
+  const { client, store, events } = openStore(three.endpoints);
+  const start = (await store.get('/', within(5_000))).revision;
+  const watch = follow(store, '/quiet/', start);
+  const most = three.members.slice(1);
+  await until('the watch', async () => (await countWatches(three)) > 0 || undefined);
+  for (const member of most) await member.signal('SIGSTOP');
+  await until('the loss', () => events.some(({ type }) => type === 'watch lost') || undefined);
+  for (const member of most) await member.signal('SIGCONT');
+  await until('a leader', async () => (await three.members[0]?.serves()) || undefined);
+  await until('the watch', async () => (await countWatches(three)) > 0 || undefined);
+  await client.checkRefusals(within(5_000));
+  expect(events.filter(({ type }) => type.startsWith('watch '))).toHaveLength(1);
+  await watch.stop();
+  client.close();
+  await three.stop();
+}, 60_000);
+
+/** Open watches on all members, by their own metrics. */
+async function countWatches({ endpoints }: RealEtcd): Promise<number> {
+  const pages = await Promise.all(endpoints.map(async (url) => (await fetch(`${url}/metrics`)).text()));
+  return pages.reduce((sum, page) => sum + Number(/^etcd_debugging_mvcc_watcher_total (\d+)$/m.exec(page)?.[1]), 0);
+}
 
 describe('three members', () => {
   let etcd: RealEtcd;

@@ -64,7 +64,6 @@ export async function* watchEtcd(
           if (signal.aborted) return;
           requireSameHistory();
           pauses.reset();
-          client.noteWatchOutcome(undefined);
           delivered = set.revision;
           yield set;
         }
@@ -141,7 +140,7 @@ class MemberWatch {
     const { slowKeys, withPrevious } = this.#options;
     const timeoutMs = slowKeys === 'defer' ? keyTimeoutMs : undefined;
     const read: ReadEntry = (value) => this.#reader.read(value, timeoutMs);
-    let readTo = after;
+    const grouping = new RevisionGrouping(after);
     try {
       for await (const bytes of this.#connection.messages) {
         const message = decodeWatchMessage(bytes);
@@ -151,14 +150,15 @@ class MemberWatch {
           this.#connection.distrust();
           break;
         }
-        if (message.compactRevision > 0) throw new RevisionCompactedError(readTo, revision(message.compactRevision));
+        if (message.compactRevision > 0)
+          throw new RevisionCompactedError(grouping.delivered, revision(message.compactRevision));
         if (message.canceled)
           throw new EtcdFault('refused', refusedCode, `the watch was refused: ${message.cancelReason}`);
+        if (message.created) this.#client.noteWatchOutcome(undefined);
         history.noteRevision(header.revision);
         let last: WatchEvent | undefined;
         // Decoded no further ahead than the queue permits: a message has up to thousands of events.
-        for (const set of message.size > 0 ? groupByRevision(message, readTo) : progressSets(message, readTo)) {
-          readTo = set.revision;
+        for (const set of grouping.setsOf(message)) {
           last = set.events.at(-1);
           const full = changes.push(readChanges(read, set, withPrevious));
           if (full) await full;
@@ -179,28 +179,54 @@ type ReadEntry = (value: KeyValue) => Entry | Promise<Entry>;
 
 interface EventSet {
   readonly revision: Revision;
-  readonly events: readonly WatchEvent[];
+  readonly events: WatchEvent[];
 }
 
-/** Groups the events of a message by revision. etcd sends all events of one revision in one message. */
-function* groupByRevision(message: WatchMessage, delivered: Revision): Generator<EventSet> {
-  let set: { readonly revision: Revision; readonly events: WatchEvent[] } | undefined;
-  for (const event of eventsOfMessage(message)) {
-    const at = revision(event.current.modRevision);
-    if (at <= delivered) continue;
-    invariant(!set || at >= set.revision, `event ${at} came after ${set?.revision}: etcd's order is broken`);
-    if (set?.revision === at) set.events.push(event);
-    else {
-      if (set) yield set;
-      set = { revision: at, events: [event] };
-    }
+/** Groups events by revision. The events of one revision may arrive in several fragments. */
+class RevisionGrouping {
+  #delivered: Revision;
+  /** The latest revision of a fragment, whose other events may follow in the next one. */
+  #incomplete: EventSet | undefined;
+
+  constructor(after: Revision) {
+    this.#delivered = after;
   }
-  if (set) yield set;
-}
 
-function progressSets(message: WatchMessage, delivered: Revision): readonly EventSet[] {
-  if (message.created || message.header.revision <= delivered) return [];
-  return [{ revision: revision(message.header.revision), events: [] }];
+  get delivered(): Revision {
+    return this.#delivered;
+  }
+
+  setsOf(message: WatchMessage): Generator<EventSet> {
+    return message.size > 0 ? this.#revisionsOf(message) : this.#progressOf(message);
+  }
+
+  *#revisionsOf(message: WatchMessage): Generator<EventSet> {
+    let set = this.#incomplete;
+    this.#incomplete = undefined;
+    for (const event of eventsOfMessage(message)) {
+      const at = revision(event.current.modRevision);
+      if (at <= this.#delivered) continue;
+      invariant(!set || at >= set.revision, `event ${at} came after ${set?.revision}: etcd's order is broken`);
+      if (set?.revision === at) set.events.push(event);
+      else {
+        if (set) yield this.#deliver(set);
+        set = { revision: at, events: [event] };
+      }
+    }
+    if (message.isFragment) this.#incomplete = set;
+    else if (set) yield this.#deliver(set);
+  }
+
+  /** Without changes since, the revision is that of the last set. */
+  *#progressOf({ created, header }: WatchMessage): Generator<EventSet> {
+    if (created || this.#incomplete || header.revision < this.#delivered) return;
+    yield this.#deliver({ revision: revision(header.revision), events: [] });
+  }
+
+  #deliver(set: EventSet): EventSet {
+    this.#delivered = set.revision;
+    return set;
+  }
 }
 
 function readChanges(

@@ -7,8 +7,8 @@ const prefixBytes = 5;
 /** The largest response to a call. A list asks for fewer keys if a page would exceed it. */
 export const responseBytesMax = 64 * 1024 * 1024;
 
-/** A bound against broken members: etcd sends all events of many revisions as one message. */
-export const streamedMessageBytesMax = 512 * 1024 * 1024;
+/** A bound against broken members: etcd sends fragments of some 2 MiB, unless one event with its two values is larger. */
+export const streamedMessageBytesMax = 64 * 1024 * 1024;
 
 /** A received message is larger than its limit. It was refused before any of it was kept. */
 export class MessageTooLargeError extends Error {

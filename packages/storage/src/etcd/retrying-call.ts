@@ -7,6 +7,7 @@ import { HistoryReplacedError, StorageFullError, StorageUnavailableError } from 
 import type { Call } from '../store.ts';
 import type { AdaptiveTimeout } from './adaptive-timeout.ts';
 import { classifyFault } from './faults.ts';
+import { unavailableCode } from './grpc-status.ts';
 import type { History } from './history.ts';
 import type { EtcdMeasures } from './measures.ts';
 import type { Member, Members } from './members.ts';
@@ -308,8 +309,6 @@ class LateResponses<Response> {
  * cause may be slowness, and short attempts would all end just before their response.
  */
 const timeoutFactor = (attempt: number, members: number): number => (attempt < 2 * members ? 1 : 2);
-
-const unavailableCode = 14;
 
 /** A member was reconnected while its connection was verified. */
 export const unverifiedConnection = ({ endpoint }: Member): EtcdFault =>

@@ -104,6 +104,10 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
     const attempts = outcomes.length;
     await until('further attempts', () => outcomes.length > attempts + 2 || undefined);
     expect(refused()).toHaveLength(1);
+    // Nothing is written meanwhile, so the watch delivers no change.
+    etcd.control('role', 'grant-permission', 'one-key', '--prefix=true', 'read', '/registry/');
+    await until('the watch to be accepted', () => events.some(({ type }) => type === 'watch accepted') || undefined);
+    await client.checkRefusals(within(5_000));
     abort.abort();
     client.close();
   });

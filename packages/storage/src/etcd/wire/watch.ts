@@ -41,6 +41,8 @@ export interface WatchMessage {
   /** Not 0 if the watch was cancelled because it started before this revision. */
   readonly compactRevision: number;
   readonly cancelReason: string;
+  /** The next message continues this one, perhaps with events of the same revision. */
+  readonly isFragment: boolean;
   /** The number of events in this message. */
   readonly size: number;
   readonly message: Buffer;
@@ -48,7 +50,10 @@ export interface WatchMessage {
 
 const eventsField = 11;
 
-/** Requests periodic progress notifications too. The events of one revision stay in one message. */
+/**
+ * Requests periodic progress notifications too, and large messages in fragments: otherwise etcd sends the events of up to
+ * 1,000 revisions as one message.
+ */
 export const encodeWatchCreate = (request: WatchRequest): Uint8Array =>
   encodeMessage((to) =>
     writeNested(to, 1, (create) => {
@@ -57,6 +62,7 @@ export const encodeWatchCreate = (request: WatchRequest): Uint8Array =>
       writeInt64(create, 3, request.startRevision);
       writeFlag(create, 4, true);
       writeFlag(create, 6, request.withPrevious);
+      writeFlag(create, 8, true);
     }),
   );
 
@@ -68,6 +74,7 @@ export function decodeWatchMessage(message: Buffer): WatchMessage {
   let canceled = false;
   let compactRevision = 0;
   let cancelReason = '';
+  let isFragment = false;
   let size = 0;
   decodeMessage(message, (field, reader) => {
     if (field === 1) header = readHeader(reader);
@@ -75,13 +82,14 @@ export function decodeWatchMessage(message: Buffer): WatchMessage {
     else if (field === 4) canceled = reader.bool();
     else if (field === 5) compactRevision = readInt64(reader);
     else if (field === 6) cancelReason = reader.string();
+    else if (field === 7) isFragment = reader.bool();
     else {
       if (field === eventsField) size++;
       return false;
     }
     return true;
   });
-  return { header, created, canceled, compactRevision, cancelReason, size, message };
+  return { header, created, canceled, compactRevision, cancelReason, isFragment, size, message };
 }
 
 export function* eventsOfMessage({ message }: WatchMessage): Generator<WatchEvent> {
