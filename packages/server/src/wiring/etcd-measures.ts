@@ -74,7 +74,7 @@ export function createEtcdMeasures(metrics: Metrics, kinds: readonly Kind[]): St
   const replaced = metrics.counter({
     name: 'etcd_history_replaced_total',
     help: 'Number of times that etcd was found restored, rebuilt or swapped, by what revealed it.',
-    labels: { reason: ['cluster id', 'revision', 'content'] },
+    labels: { reason: ['cluster id', 'revision', 'content', 'compacted'] },
   });
   const lost = metrics.counter({
     name: 'apiserver_watch_cache_reinitializations_total',

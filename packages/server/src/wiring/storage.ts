@@ -5,6 +5,7 @@ import {
   type GetCredentials,
   type EtcdClient,
   type EtcdEvent,
+  type HistoryReplaced,
   etcdStore,
   openEtcdClient,
   type Store,
@@ -131,10 +132,7 @@ function reportEtcd(event: EtcdEvent, log: Log, measures: StorageMeasures): void
     case 'outage ended':
       return log.info('etcd reachable again', { afterMs: Math.round(event.afterMs) });
     case 'history replaced':
-      return log.error(
-        'etcd was restored, rebuilt or swapped; expiring all watches and rejecting requests until the watch cache is rebuilt',
-        { reason: event.reason, revisionBefore: event.before, revisionNow: event.now },
-      );
+      return reportReplacement(event, log);
     case 'foreign member':
       return log.error('etcd endpoint belongs to another cluster than the others; ignoring it', {
         endpoint: event.endpoint,
@@ -154,6 +152,19 @@ function reportEtcd(event: EtcdEvent, log: Log, measures: StorageMeasures): void
     case 'watch accepted':
       return log.info('etcd accepts the watch again');
   }
+}
+
+function reportReplacement({ reason, before, now }: HistoryReplaced, log: Log): void {
+  if (reason === 'compacted')
+    log.error(
+      'etcd has compacted all known revisions: it was restored as of a later one, or unreachable for long; expiring all watches and rejecting requests until the watch cache is rebuilt',
+      { reason, revisionBefore: before, revisionNow: now },
+    );
+  else
+    log.error(
+      'etcd was restored, rebuilt or swapped; expiring all watches and rejecting requests until the watch cache is rebuilt',
+      { reason, revisionBefore: before, revisionNow: now },
+    );
 }
 
 export const createWatchCacheReporter =

@@ -157,7 +157,10 @@ class EtcdStore implements Store {
     try {
       const write = { key, expected, value: stored, timeToLiveSeconds, preconditions };
       const outcome = await this.#writeOnce(write, call, number);
-      applied = outcome.applied;
+      if (outcome.applied) {
+        applied = true;
+        history.noteValue({ key, value: stored, modRevision: outcome.revision });
+      }
       return outcome;
     } finally {
       if (!applied) this.#localWrites.remove(key, stored);

@@ -3,7 +3,7 @@ import { type OpenedStore, openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
 import { startProxy, type TcpProxy } from '@cluster-apiserver/testkit/tcp-proxy';
-import { RevisionCompactedError, StorageUnavailableError } from '../errors.ts';
+import { HistoryReplacedError, RevisionCompactedError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Store } from '../store.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
@@ -144,7 +144,16 @@ describe('one member', () => {
     expect(watch.error).toBeInstanceOf(RevisionCompactedError);
   });
 
-  test('compaction beyond a disconnected watch ends it with the oldest kept revision', async () => {
+  test('a watch of compacted revisions ends with the oldest kept one', async () => {
+    const written = await writeMany(direct.store, prefix, 5);
+    await direct.client.call(compact, written.at(-1) as number, within(2_000));
+    const watch = follow(direct.store, prefix, start);
+    await until('the end', () => watch.error as Error | undefined);
+    expect(watch.error).toBeInstanceOf(RevisionCompactedError);
+    expect((watch.error as RevisionCompactedError).oldestRevision).toBe(written.at(-1));
+  });
+
+  test('compaction beyond all that a disconnected client knows ends its watch as if etcd was replaced', async () => {
     const watch = follow(proxied.store, prefix, start);
     await writeMany(direct.store, prefix, 5);
     await until('the changes', () => watch.revisions.length === 5 || undefined);
@@ -154,8 +163,8 @@ describe('one member', () => {
     await direct.client.call(compact, missed.at(-1) as number, within(2_000));
     proxy.cutAfterBytes = undefined;
     await until('the end', () => watch.error as Error | undefined);
-    expect(watch.error).toBeInstanceOf(RevisionCompactedError);
-    expect((watch.error as RevisionCompactedError).oldestRevision).toBe(missed.at(-1));
+    expect(watch.error).toBeInstanceOf(HistoryReplacedError);
+    expect(proxied.events).toContainEqual(expect.objectContaining({ type: 'history replaced', reason: 'compacted' }));
   });
 
   test('changes of one revision arrive together: keys that expire with their lease', async () => {

@@ -4,11 +4,21 @@
  * cluster has another history, whose revisions may look the same.
  */
 import type { ClusterId, ResponseHeader } from './wire/rpc.ts';
-import type { KeyValue } from './wire/key-value.ts';
+import type { Pieces } from '../pieces.ts';
+
+/** A value that was read or written at a revision. Another history does not have it there. */
+export interface Anchor {
+  readonly key: string;
+  readonly modRevision: number;
+  readonly value: Buffer | Pieces;
+}
 
 export interface HistoryReplaced {
-  /** How the replacement was detected. */
-  readonly reason: 'cluster id' | 'revision' | 'content';
+  /**
+   * How the replacement was detected. "compacted": everything that was known is. Then etcd was restored as of a much later
+   * revision, or this process was cut off for longer than etcd keeps revisions; in both cases nothing can be resumed.
+   */
+  readonly reason: 'cluster id' | 'revision' | 'content' | 'compacted';
   /** The latest revision that was seen of the previous history. */
   readonly before: number;
   /** The latest revision of the new history. */
@@ -21,15 +31,15 @@ export class History {
   clusterId: ClusterId | undefined;
   /** The latest revision of all responses; 0 before the first one. */
   revision = 0;
-  /** The latest value that was read: another history does not have it at its revision. */
-  anchor: KeyValue | undefined;
+  /** The latest value that was read or written. */
+  anchor: Anchor | undefined;
   readonly #listeners = new Set<(replaced: HistoryReplaced) => void>();
 
   noteRevision(revision: number): void {
     if (revision > this.revision) this.revision = revision;
   }
 
-  noteValue(value: KeyValue): void {
+  noteValue(value: Anchor): void {
     if (value.modRevision > (this.anchor?.modRevision ?? 0)) this.anchor = value;
   }
 

@@ -20,9 +20,9 @@ const responseAt = (revision: number): Buffer =>
 
 const anchor = { key: '/a', value: Buffer.from('x'), modRevision: 8 } as KeyValue;
 
-/** A member whose first response is this fault, and whose next one is of a later revision than the known one. */
-async function verifyAfter(fault: EtcdFault): Promise<readonly string[]> {
-  const answers = [() => Promise.reject(fault), () => Promise.resolve(responseAt(9))];
+/** A member whose first responses are these faults, and whose next one is of a later revision than the known one. */
+async function verifyAfter(...faults: readonly EtcdFault[]): Promise<readonly string[]> {
+  const answers = [...faults.map((fault) => () => Promise.reject(fault)), () => Promise.resolve(responseAt(9))];
   const member = {
     endpoint: 'http://one',
     verifiedConnection: 0,
@@ -47,12 +47,18 @@ async function verifyAfter(fault: EtcdFault): Promise<readonly string[]> {
   return reasons;
 }
 
+const future = new EtcdFault('refused', 11, 'etcdserver: mvcc: required revision is a future revision');
+const compacted = new EtcdFault('refused', 11, 'etcdserver: mvcc: required revision has been compacted');
+
 test('a known revision in the future means another history, although others have written since', async () => {
-  const future = new EtcdFault('refused', 11, 'etcdserver: mvcc: required revision is a future revision');
   expect(await verifyAfter(future)).toEqual(['content']);
 });
 
-test('a compacted revision proves nothing', async () => {
-  const compacted = new EtcdFault('refused', 11, 'etcdserver: mvcc: required revision has been compacted');
+test('a compacted value proves nothing while the latest known revision is kept', async () => {
   expect(await verifyAfter(compacted)).toEqual([]);
+  expect(await verifyAfter(compacted, future)).toEqual(['content']);
+});
+
+test('everything that is known is void if the latest known revision is compacted', async () => {
+  expect(await verifyAfter(compacted, compacted)).toEqual(['compacted']);
 });

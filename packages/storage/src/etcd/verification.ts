@@ -6,8 +6,10 @@
  * was acknowledged before.
  */
 import type { Clock } from '@cluster-apiserver/base';
+import { equalsBytes } from '../pieces.ts';
 import { isCompacted, isFutureRevision } from './faults.ts';
-import type { History, HistoryReplaced } from './history.ts';
+import { unavailableCode } from './grpc-status.ts';
+import type { Anchor, History, HistoryReplaced } from './history.ts';
 import type { Member, Members } from './members.ts';
 import { EtcdFault } from './transport.ts';
 import { type KeyValue, type RangeRequest, type RangeResponse, range } from './wire/key-value.ts';
@@ -28,8 +30,6 @@ export interface VerificationOptions {
 
 /** In election timeouts: a live member reports its cluster quickly, with or without a leader. */
 const statusTimeoutElections = 0.4;
-
-const unavailableCode = 14;
 
 export class Verification {
   readonly #options: VerificationOptions;
@@ -69,13 +69,13 @@ export class Verification {
   async #verify(member: Member, connection: number, timeoutMs: number): Promise<void> {
     const { history, members, onVerified } = this.#options;
     const { number, revision: seenRevision } = history;
-    const { header, hasSameContent } = await this.#readAnchor(member, history.anchor, timeoutMs);
+    const { header, difference } = await this.#readAnchor(member, history, timeoutMs);
     if (history.number !== number) throw unsent(member, 'was asked about a history that is no more');
     if (history.clusterId === undefined) {
       await this.#requireNotOutvoted(member, header.clusterId);
       history.clusterId ??= header.clusterId;
     }
-    const reason = detectReplacement(header, history.clusterId, seenRevision, hasSameContent);
+    const reason = detectReplacement(header, history.clusterId, seenRevision, difference);
     if (reason === 'cluster id' && !(await this.#isMajorityCluster(header.clusterId))) throw this.#foreign(member);
     if (reason && history.number === number) {
       for (const one of members.all) one.verifiedConnection = 0;
@@ -89,30 +89,38 @@ export class Verification {
 
   /**
    * Reads the latest value that is known, at its revision: another history has something else there, or has not got there
-   * yet. Without such a value, or if its revision is compacted, the revision of the response is all there is to compare.
+   * yet. If that revision is compacted, the latest known one may be, too: then everything that is known is void. Without
+   * such a value the revision of the response is all there is to compare.
    */
   async #readAnchor(
     member: Member,
-    anchor: KeyValue | undefined,
+    { anchor, revision: seenRevision }: History,
     timeoutMs: number,
-  ): Promise<{ header: ResponseHeader; hasSameContent: boolean }> {
+  ): Promise<{ header: ResponseHeader; difference: Difference | undefined }> {
+    const { latestRevisionRequest } = this.#options;
     const read = async (request: RangeRequest): Promise<RangeResponse> =>
       range.decode(await member.transport.unary(range.path, range.encode(request), { timeoutMs, requireLeader: true }));
-    let hasSameContent = true;
-    if (anchor) {
-      try {
-        const { header, values } = await read({ key: anchor.key, revision: anchor.modRevision });
-        const [found] = values;
-        hasSameContent = found?.modRevision === anchor.modRevision && found.value.equals(anchor.value);
-        return { header, hasSameContent };
-      } catch (fault) {
-        // A compacted revision proves nothing. A future one proves another history, even if the response below is of a
-        // later revision, because of other writes meanwhile.
-        if (isFutureRevision(fault)) hasSameContent = false;
-        else if (!isCompacted(fault)) throw fault;
-      }
+    const readLatest = async (): Promise<ResponseHeader> => (await read(latestRevisionRequest)).header;
+    if (!anchor) return { header: await readLatest(), difference: undefined };
+    try {
+      const { header, values } = await read({ key: anchor.key, revision: anchor.modRevision });
+      const isSame = values.some((found) => hasSameContent(anchor, found));
+      return { header, difference: isSame ? undefined : 'content' };
+    } catch (fault) {
+      // A future revision proves another history, even if the next response is of a later one, because of other writes.
+      if (isFutureRevision(fault)) return { header: await readLatest(), difference: 'content' };
+      if (!isCompacted(fault)) throw fault;
     }
-    return { header: (await read(this.#options.latestRevisionRequest)).header, hasSameContent };
+    try {
+      return {
+        header: (await read({ ...latestRevisionRequest, revision: seenRevision })).header,
+        difference: undefined,
+      };
+    } catch (fault) {
+      if (isFutureRevision(fault)) return { header: await readLatest(), difference: 'content' };
+      if (!isCompacted(fault)) throw fault;
+      return { header: await readLatest(), difference: 'compacted' };
+    }
   }
 
   /** The very first member could be the foreign one, so it is compared with all members that respond. */
@@ -151,15 +159,20 @@ export class Verification {
   }
 }
 
+type Difference = Extract<HistoryReplaced['reason'], 'content' | 'compacted'>;
+
+const hasSameContent = ({ modRevision, value }: Anchor, found: KeyValue): boolean =>
+  found.modRevision === modRevision && equalsBytes(Buffer.isBuffer(value) ? [value] : value, found.value);
+
 function detectReplacement(
   { clusterId, revision }: ResponseHeader,
   knownClusterId: ClusterId,
   seenRevision: number,
-  hasSameContent: boolean,
+  difference: Difference | undefined,
 ): HistoryReplaced['reason'] | undefined {
   if (clusterId !== knownClusterId) return 'cluster id';
   if (revision < seenRevision) return 'revision';
-  return hasSameContent ? undefined : 'content';
+  return difference;
 }
 
 const unsent = ({ endpoint }: Member, why: string): EtcdFault =>
