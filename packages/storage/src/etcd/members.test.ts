@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { callUntil, seededRandom } from '@cluster-apiserver/base';
+import { callUntil, seededRandom, sleep } from '@cluster-apiserver/base';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { StorageUnavailableError } from '../errors.ts';
-import { encodeMessage, writeInt64, writeNested } from '../protobuf/fields.ts';
+import { encodeMessage, writeBytes, writeInt64, writeNested } from '../protobuf/fields.ts';
 import { openEtcdClient } from './client.ts';
 import { type Connect, EtcdFault, type UnaryOptions } from './transport.ts';
 import { range } from './wire/key-value.ts';
@@ -26,7 +26,8 @@ function fakeMembers(
     connect: (endpoint) => ({
       unary: (path, _, options) => {
         asked.push({ endpoint, path, ...options });
-        if (responsive.has(endpoint)) return Promise.resolve(responseHeader);
+        if (responsive.has(endpoint))
+          return Promise.resolve(path === memberStatus.path ? versionedStatus : responseHeader);
         return new Promise((_, reject) => {
           clock.after(options.timeoutMs, () => reject(new EtcdFault('lost', 14, `${endpoint} is silent`)));
         });
@@ -47,6 +48,7 @@ const responseHeader = Buffer.from(
     }),
   ),
 );
+const versionedStatus = Buffer.concat([responseHeader, encodeMessage((to) => writeBytes(to, 2, '3.5.16'))]);
 
 function open(seed: number, electionTimeoutMs?: number, responsive: ReadonlySet<string> = new Set()) {
   const clock = fakeClock();
@@ -90,6 +92,27 @@ test('replicas start at different members', () => {
     (endpoint) => endpoint,
   );
   for (const endpoint of endpoints) expect(counts.get(endpoint)?.length).toBeGreaterThan(60);
+});
+
+test('replicas stay at different members after each member was restarted in turn', async () => {
+  const counts = new Map<string, number>();
+  for (let seed = 0; seed < 60; seed++) {
+    const responsive = new Set(endpoints);
+    const { client, clock, asked } = open(seed, undefined, responsive);
+    const read = (): Promise<number> => client.readLatestRevision(callUntil(Number.POSITIVE_INFINITY));
+    for (const restarted of endpoints) {
+      responsive.delete(restarted);
+      expect((await settle(clock, read())).outcome).toBe(7);
+      responsive.add(restarted);
+      await settle(clock, sleep(clock, 10_000));
+    }
+    await settle(clock, read());
+    const used = asked.findLast(({ path }) => path === range.path)?.endpoint ?? '';
+    counts.set(used, (counts.get(used) ?? 0) + 1);
+    client.close();
+  }
+  // The member that was restarted last gets nobody until another one fails.
+  for (const endpoint of endpoints.slice(0, 2)) expect(counts.get(endpoint)).toBeGreaterThan(15);
 });
 
 test.each([

@@ -39,11 +39,14 @@ const responsiveElections = 1;
 /** A member that has responded this recently is not probed. */
 const probeFreshElections = 0.25;
 
+/** A failure that is older than this does not count. Otherwise all replicas would end at one member after a rolling restart. */
+const forgottenElections = 5;
+
 /** A live member reports its status quickly, with or without a leader. */
 const probeTimeoutElections = 0.4;
 
-/** A member whose version is unknown is probed again after this. */
-const versionRetryElections = 5;
+/** A member that is silent, or whose version is unknown, is probed again after this. */
+const probeAgainElections = 5;
 
 interface MutableMember extends Member {
   version: string | undefined;
@@ -95,8 +98,15 @@ class TrackedMembers implements Members {
   }
 
   choose(): Member {
-    if (this.#current.failedMs >= 0)
-      this.#current = this.all.reduce((best, member) => (isPreferable(member, best) ? member : best));
+    if (this.#current.failedMs >= 0) {
+      const forgottenMs = this.#nowMs() - this.#toMs(forgottenElections);
+      const best = Math.min(...this.all.map((member) => riskOf(member, forgottenMs)));
+      const candidates = this.all.filter((member) => riskOf(member, forgottenMs) === best);
+      this.#current = requireValue(
+        candidates[this.#options.random.below(candidates.length)],
+        'one of them is the best',
+      );
+    }
     return this.#current;
   }
 
@@ -121,7 +131,8 @@ class TrackedMembers implements Members {
 
   probeAll(): void {
     const fresh = this.#nowMs() - this.#toMs(probeFreshElections);
-    for (const member of this.all) if (!member.isProbed && member.respondedMs < fresh) void this.#probe(member);
+    for (const member of this.all)
+      if (!member.isProbed && (member.isSilent || member.respondedMs < fresh)) void this.#probe(member);
   }
 
   close(): void {
@@ -144,17 +155,16 @@ class TrackedMembers implements Members {
     } catch {
       // Without a response the member's last one grows old, unless this process has stalled.
       stallAwareClock.noteTimerFired(dueMs);
-      if (member.version === undefined) this.#probeLater(member);
+      if (isToBeProbed(member)) this.#probeLater(member);
     } finally {
       member.isProbed = false;
     }
   }
 
-  /** The capabilities of a member are unknown without its version. */
   #probeLater(member: MutableMember): void {
-    sleep(this.#options.clock, this.#toMs(versionRetryElections), this.#closing.signal).then(
+    sleep(this.#options.clock, this.#toMs(probeAgainElections), this.#closing.signal).then(
       () => {
-        if (!member.isProbed && member.version === undefined) void this.#probe(member);
+        if (!member.isProbed && isToBeProbed(member)) void this.#probe(member);
       },
       () => {}, // closed
     );
@@ -178,7 +188,14 @@ class TrackedMembers implements Members {
   }
 }
 
-function isPreferable(member: MutableMember, than: MutableMember): boolean {
-  if (member.isSilent !== than.isSilent) return !member.isSilent;
-  return member.failedMs < than.failedMs;
+/** Without its version, the capabilities of a member are unknown. A silent one is not used until it responds again. */
+const isToBeProbed = ({ version, isSilent }: MutableMember): boolean => version === undefined || isSilent;
+
+/** Lower is better: the more recent its failure, the worse is a member, and a silent one is worse than all others. */
+function riskOf({ isSilent, failedMs }: MutableMember, forgottenMs: number): number {
+  if (isSilent) return silentRisk + failedMs;
+  return failedMs < forgottenMs ? -1 : failedMs;
 }
+
+/** Beyond every time of the clock. */
+const silentRisk = 1e15;
