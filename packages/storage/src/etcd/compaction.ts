@@ -24,12 +24,12 @@ export type CompactionEvent =
 /** Without a leader for this many intervals, every replica compacts. */
 const vacantIntervalsMin = 2;
 
-/** etcd responds when the members have agreed on the compaction, and compacts later. */
-const callTimeoutMs = 5_000;
+/** In election timeouts. etcd responds when the members have agreed on the compaction, and compacts later. */
+const callTimeoutElections = 5;
 
 export function startCompaction({ client, election, intervalMs, report }: CompactionOptions): { close(): void } {
-  const { clock } = client;
-  const callOf = (): Call => callUntil(clock.monotonicMs() + callTimeoutMs);
+  const { clock, electionTimeoutMs } = client;
+  const callOf = (): Call => callUntil(clock.monotonicMs() + callTimeoutElections * electionTimeoutMs);
   let seenRevision = 0;
   let closed = false;
   // A revision of the previous history says nothing about the age of revisions of this one.

@@ -18,15 +18,12 @@ export interface ProgressRequester {
 /** Keeps quiet watches from falling behind compaction. */
 const intervalMs = 1_000;
 
-/** The result does not matter, because the watch delivers the event. */
-const putTimeoutMs = 1_000;
-
 /**
  * Sends progress requests on the watches. For members that are too old for that (see capabilities.ts) it writes a key of
  * its own instead, whose event arrives after all earlier ones.
  */
 export function createProgressRequester(client: EtcdClient, key: string): ProgressRequester {
-  const { clock } = client;
+  const { clock, electionTimeoutMs } = client;
   const connections = new Set<MemberConnection>();
   /** Makes the value unique, so that the value at a revision identifies the history. */
   const writer = client.random.uuid();
@@ -37,7 +34,9 @@ export function createProgressRequester(client: EtcdClient, key: string): Progre
     if (writing) return;
     writing = true;
     try {
-      await client.call(put, { key, value: `${writer}/${writes++}` }, callUntil(clock.monotonicMs() + putTimeoutMs));
+      // The result does not matter, because the watch delivers the event.
+      const call = callUntil(clock.monotonicMs() + electionTimeoutMs);
+      await client.call(put, { key, value: `${writer}/${writes++}` }, call);
     } catch {
       // A waiting reader requests progress again, or fails at its own deadline.
     } finally {

@@ -4,9 +4,6 @@ import type { Revision } from '../revision.ts';
 import type { Store } from '../store.ts';
 import { type FreshReader, rejectReader } from './fresh-reader.ts';
 
-/** Only a bound: the etcd client gives up long before. */
-const queryTimeoutMs = 60_000;
-
 /**
  * A query that has been in flight for longer does not hold up later readers: theirs is sent beside it. An idle etcd answers
  * sooner. Under load, the response waits for the next iteration of the event loop, and so would theirs after that.
@@ -89,7 +86,8 @@ export class LatestRevisionQuery {
       // The query belongs to one trace: that of the first sampled reader.
       const trace = this.#trace;
       this.#trace = undefined;
-      onRevision(await store.readLatestRevision(callUntil(sentMs + queryTimeoutMs, trace)), readers);
+      // The etcd client gives up by itself.
+      onRevision(await store.readLatestRevision(callUntil(Number.POSITIVE_INFINITY, trace)), readers);
     } catch (error) {
       for (const reader of readers) rejectReader(reader, error, 0);
       if (error instanceof StorageUnavailableError) {
