@@ -1,8 +1,34 @@
+import { callUntil } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
-import { collect, gone, ownersOf, settled, store, untilGone, world } from '../../test/collector.ts';
+import { bytesOf, encodeStored, type KubeObject } from '@cluster-apiserver/model';
+import { collect, gone, memory, ownersOf, settled, store, untilGone, world } from '../../test/collector.ts';
 import { blocking, owned } from '../../test/world.ts';
 
+const tooManyLabels = Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [`k${i}`, '']));
+
+/** Changes an account as a server without bounds would. */
+async function addTooManyLabels(account: KubeObject): Promise<void> {
+  const call = callUntil(Number.POSITIVE_INFINITY);
+  const key = `/registry/serviceaccounts/n/${account.metadata.name}`;
+  const { stored } = await memory.get(key, call);
+  if (!stored) throw new Error(`${key} is absent`);
+  const labelled = { ...account, metadata: { ...account.metadata, labels: tooManyLabels } };
+  await memory.update(key, bytesOf(encodeStored(labelled)), stored.revision, {}, call);
+}
+
 describe('with its dependents orphaned', () => {
+  test('an owner and a dependent with more labels than this server accepts are released', async () => {
+    const owner = await world.account('owner');
+    const dependent = await world.account('dependent', { owners: [owned(owner)] });
+    await addTooManyLabels(owner);
+    await addTooManyLabels(dependent);
+    await world.remove(owner, 'Orphan');
+    await collect();
+    await untilGone(owner);
+    expect(await ownersOf(dependent)).toBeUndefined();
+    expect(Object.keys((await world.read(dependent))?.metadata.labels ?? {})).toHaveLength(1_001);
+  });
+
   test('an owner is released when all references to it are removed', async () => {
     await collect();
     const [owner, other] = [await world.account('owner'), await world.account('other')];

@@ -90,7 +90,7 @@ export const createEventKind = ({ eventLifetimeSeconds }: KindServices): Kind =>
     createOnUpdate: true,
     ownsOthers: false,
     ...(eventLifetimeSeconds > 0 && { timeToLiveSeconds: eventLifetimeSeconds }),
-    validate: (event) => validateEvent(event, 'reportingComponent'),
+    validate: (event, current) => validateEvent(event, current, 'reportingComponent'),
     columns: eventColumns,
     selectableFields: {
       'involvedObject.kind': ({ involvedObject }) => involvedObject.kind ?? '',
@@ -113,13 +113,20 @@ export const createEventKind = ({ eventLifetimeSeconds }: KindServices): Kind =>
  * Events with an eventTime are validated by the rules of events.k8s.io/v1. Errors about the reporter have
  * the name that the client knows.
  */
-export function validateEvent(event: Event, reporter: 'reportingComponent' | 'reportingController'): FieldError[] {
+export function validateEvent(
+  event: Event,
+  current: Event | undefined,
+  reporter: 'reportingComponent' | 'reportingController',
+): FieldError[] {
   const errors = event.eventTime === null ? validateCoreEvent(event) : validateNewEvent(event, reporter);
-  // The reference lets an event about nothing pass in some namespaces; the specification requires the field.
-  if (Object.keys(event.involvedObject).length === 0 && errors.every((error) => error.field !== involvedNamespace))
+  // kube-apiserver stores events about nothing in some namespaces; the specification requires the field of new ones.
+  const losesObject = isAboutNothing(event) && !(current && isAboutNothing(current));
+  if (losesObject && errors.every((error) => error.field !== involvedNamespace))
     errors.unshift(required('involvedObject'));
   return errors;
 }
+
+const isAboutNothing = ({ involvedObject }: Event): boolean => Object.keys(involvedObject).length === 0;
 
 const involvedNamespace = 'involvedObject.namespace';
 const wrongNamespace = (event: Event): FieldError =>

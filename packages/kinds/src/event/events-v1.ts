@@ -79,7 +79,7 @@ export const eventOfEvents = (stored: Kind): Kind =>
       type: 'type',
     },
     validate: (event, current) => [
-      ...validateEvent(event, 'reportingController'),
+      ...validateEvent(event, current, 'reportingController'),
       ...(current ? validateUpdate(event, current) : validateNew(event)),
     ],
   });

@@ -42,3 +42,16 @@ test.each<[string, object, readonly string[]]>([
 ])('a namespace that is %s', (_, fields, errors) => {
   expect(errorsOf(fields)).toEqual(errors);
 });
+
+test('finalizers stored beyond the bound may become fewer, and not more', () => {
+  const withFinalizers = (count: number): KubeObject =>
+    made({
+      spec: { finalizers: Array.from({ length: count }, (_, i) => `${'a'.repeat(250)}/f${i}`) },
+      status: { phase: 'Active' },
+    });
+  const errorsOfUpdate = (before: number, after: number): string[] =>
+    (namespaceKind.validate?.(withFinalizers(after), withFinalizers(before)) ?? []).map(({ field }) => field);
+  expect(errorsOfUpdate(1_200, 1_199)).toEqual([]);
+  expect(errorsOfUpdate(1_200, 1_201)).toEqual(['spec.finalizers']);
+  expect(errorsOfUpdate(1, 1_200)).toEqual(['spec.finalizers']);
+});

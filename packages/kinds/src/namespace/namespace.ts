@@ -91,7 +91,7 @@ export const namespaceKind = defineKind({
   ],
   defaults: withNameLabel,
   prepare: (namespace, current) => withNameLabel(current ? namespace : withInitialState(namespace)),
-  validate: (namespace) => [...finalizerErrors(namespace), ...phaseErrors(namespace)],
+  validate: (namespace, current) => [...finalizerErrors(namespace, current), ...phaseErrors(namespace)],
   deletion: {
     isHeld: ({ spec }) => (spec.finalizers ?? []).length > 0,
     begin: (namespace) => {
@@ -129,8 +129,8 @@ const withInitialState = (namespace: Namespace): Namespace => {
   };
 };
 
-const finalizerErrors = ({ spec: { finalizers = [] } }: Namespace): FieldError[] =>
-  finalizersErrors('spec.finalizers', finalizers);
+const finalizerErrors = ({ spec: { finalizers = [] } }: Namespace, current: Namespace | undefined): FieldError[] =>
+  finalizersErrors('spec.finalizers', finalizers, current?.spec.finalizers);
 
 function phaseErrors({ metadata, status: { phase } }: Namespace): FieldError[] {
   if (metadata.deletionTimestamp === undefined)

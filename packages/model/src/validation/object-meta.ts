@@ -32,16 +32,19 @@ export interface ObjectMetaRules {
   readonly qualifiedFinalizers: boolean;
 }
 
-/** Validates the metadata of any object. */
-export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
+/**
+ * Validates the metadata of any object. What is stored beyond a bound may stay in an update as long as it does not grow:
+ * otherwise no client could remove finalizers and owners of an object that another server stored.
+ */
+export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules, stored: ObjectMeta = {}): FieldError[] {
   return [
     ...nameErrors(meta, rules.names),
     ...namespaceErrors(meta, rules),
     ...generationErrors(meta),
-    ...labelErrors(meta),
+    ...labelErrors(meta, stored),
     ...annotationErrors(meta),
-    ...ownerErrors(meta),
-    ...finalizerErrors(meta, rules),
+    ...ownerErrors(meta, stored),
+    ...finalizerErrors(meta, rules, stored),
     ...managedFieldsErrors(meta),
   ];
 }
@@ -104,13 +107,15 @@ const generationErrors = ({ generation }: ObjectMeta): FieldError[] =>
     : [];
 
 /** Errors about the number of labels, to be checked before any work for each of them. */
-export function labelCountErrors({ labels }: ObjectMeta): FieldError[] {
-  const count = labels === undefined ? 0 : Object.keys(labels).length;
-  return count > labelsMax ? [tooMany('metadata.labels', count, labelsMax)] : [];
+export function labelCountErrors(meta: ObjectMeta, stored: ObjectMeta): FieldError[] {
+  const count = countLabels(meta);
+  return count > Math.max(labelsMax, countLabels(stored)) ? [tooMany('metadata.labels', count, labelsMax)] : [];
 }
 
-function labelErrors(meta: ObjectMeta): FieldError[] {
-  const tooManyLabels = labelCountErrors(meta);
+const countLabels = ({ labels }: ObjectMeta): number => (labels === undefined ? 0 : Object.keys(labels).length);
+
+function labelErrors(meta: ObjectMeta, stored: ObjectMeta): FieldError[] {
+  const tooManyLabels = labelCountErrors(meta, stored);
   if (tooManyLabels.length > 0) return tooManyLabels;
   const entries = Object.entries(meta.labels ?? {});
   const errors = new FieldErrors();
@@ -134,12 +139,8 @@ function annotationErrors({ annotations = {} }: ObjectMeta): FieldError[] {
   return errors.all;
 }
 
-function ownerErrors({ ownerReferences = [] }: ObjectMeta): FieldError[] {
-  if (
-    isBeyondBound(
-      ownerReferences.flatMap(({ apiVersion = '', kind = '', name = '', uid }) => [apiVersion, kind, name, uid]),
-    )
-  )
+function ownerErrors({ ownerReferences = [] }: ObjectMeta, stored: ObjectMeta): FieldError[] {
+  if (isBeyondBound(ownerReferences.flatMap(textsOfOwner), (stored.ownerReferences ?? []).flatMap(textsOfOwner)))
     return [tooLong('metadata.ownerReferences', referenceBytesMax)];
   const errors = new FieldErrors();
   for (const owner of ownerReferences) for (const error of ownerReferenceErrors(owner)) errors.add(() => error);
@@ -154,6 +155,13 @@ function ownerErrors({ ownerReferences = [] }: ObjectMeta): FieldError[] {
     );
   return errors.all;
 }
+
+const textsOfOwner = ({ apiVersion = '', kind = '', name = '', uid }: OwnerReference): readonly string[] => [
+  apiVersion,
+  kind,
+  name,
+  uid,
+];
 
 function ownerReferenceErrors(owner: OwnerReference): FieldError[] {
   const mustNotBeEmpty = (name: 'kind' | 'name' | 'uid'): FieldError[] =>
@@ -174,8 +182,8 @@ function ownerReferenceErrors(owner: OwnerReference): FieldError[] {
   ];
 }
 
-function finalizerErrors({ finalizers = [] }: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
-  if (isBeyondBound(finalizers)) return [tooLong('metadata.finalizers', referenceBytesMax)];
+function finalizerErrors({ finalizers = [] }: ObjectMeta, rules: ObjectMetaRules, stored: ObjectMeta): FieldError[] {
+  if (isBeyondBound(finalizers, stored.finalizers)) return [tooLong('metadata.finalizers', referenceBytesMax)];
   const errors = new FieldErrors();
   for (const finalizer of finalizers)
     errors.addAll(qualifiedName(finalizer), (problem) => invalidValue('metadata.finalizers', finalizer, problem));
@@ -191,8 +199,12 @@ function finalizerErrors({ finalizers = [] }: ObjectMeta, rules: ObjectMetaRules
 }
 
 /** Errors about finalizers outside of the metadata. */
-export function finalizersErrors(field: string, finalizers: readonly string[]): FieldError[] {
-  if (isBeyondBound(finalizers)) return [tooLong(field, referenceBytesMax)];
+export function finalizersErrors(
+  field: string,
+  finalizers: readonly string[],
+  stored: readonly string[] | undefined,
+): FieldError[] {
+  if (isBeyondBound(finalizers, stored)) return [tooLong(field, referenceBytesMax)];
   const errors = new FieldErrors();
   for (const finalizer of finalizers) {
     errors.addAll(qualifiedName(finalizer), (problem) => invalidValue(field, finalizer, problem));
@@ -209,8 +221,11 @@ const unknownFinalizer = (field: string, finalizer: string): FieldError =>
 /** The overhead of an entry besides its text. */
 const entryBytes = 8;
 
-const isBeyondBound = (texts: readonly string[]): boolean =>
-  texts.reduce((sum, text) => sum + Buffer.byteLength(text) + entryBytes, 0) > referenceBytesMax;
+const isBeyondBound = (texts: readonly string[], stored: readonly string[] = []): boolean =>
+  bytesOf(texts) > Math.max(referenceBytesMax, bytesOf(stored));
+
+const bytesOf = (texts: readonly string[]): number =>
+  texts.reduce((sum, text) => sum + Buffer.byteLength(text) + entryBytes, 0);
 
 function managedFieldsErrors({ managedFields = [] }: ObjectMeta): FieldError[] {
   const errors = new FieldErrors();

@@ -1,23 +1,25 @@
 import { jsonValuesMax } from '../json/json-scan.ts';
 import { StatusError } from '../status.ts';
 
-/** Throws a StatusError if an object has grown by patches beyond the limits of a request. */
-export function requireBoundedValues(object: object): void {
-  if (hasMoreValues(object, jsonValuesMax))
-    throw new StatusError('RequestEntityTooLarge', `the object would hold more than ${jsonValuesMax} values`);
+/**
+ * Throws a StatusError if an object has grown by patches beyond the limits of a request. An update must not enlarge what
+ * another server stored beyond them.
+ */
+export function requireBoundedValues(object: object, stored?: object): void {
+  if (countValues(object, jsonValuesMax) <= jsonValuesMax) return;
+  if (stored && countValues(object) <= countValues(stored)) return;
+  throw new StatusError('RequestEntityTooLarge', `the object would hold more than ${jsonValuesMax} values`);
 }
 
-const hasMoreValues = (object: object, max: number): boolean => valuesLeft(object, max) < 0;
-
-/** Counted as in the text: the containers and the commas in them. Negative as soon as there are more. */
-function valuesLeft(value: unknown, max: number): number {
-  if (typeof value !== 'object' || value === null) return max;
+/** Counts as in the text: the containers and the commas in them. Stops as soon as there are more than `max`. */
+function countValues(value: unknown, max = Number.POSITIVE_INFINITY): number {
+  if (typeof value !== 'object' || value === null) return 0;
   const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
   // The container stands for the comma that its first member lacks; a number that is kept as text counts as one, too.
-  let left = max - Math.max(1, members.length);
-  for (let at = 0; at < members.length && left >= 0; at++) {
+  let count = Math.max(1, members.length);
+  for (let at = 0; at < members.length && count <= max; at++) {
     const member = members[at];
-    if (typeof member === 'object') left = valuesLeft(member, left);
+    if (typeof member === 'object') count += countValues(member, max - count);
   }
-  return left;
+  return count;
 }

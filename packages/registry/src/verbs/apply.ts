@@ -57,7 +57,7 @@ function* decideApply(
   options: ApplyOptions,
 ): Task<Decision> {
   const { kind } = resource;
-  requireBoundedLabels(kind, configuration.values);
+  requireBoundedLabels(kind, configuration.values, current?.object);
   const applied = yield* applyConfiguration(resource, configuration, current, options);
   // Defaults have no owner: the configuration does not contain them.
   const whole = kind.defaults?.(canonical(kind, applied)) ?? applied;

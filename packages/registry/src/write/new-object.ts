@@ -46,7 +46,7 @@ export function* initializeObject(
   options: WriteOptions,
 ): Task<KubeObject> {
   const { kind, served, clock } = resource;
-  requireBoundedLabels(kind, incoming);
+  requireBoundedLabels(kind, incoming, undefined);
   const version = incoming.metadata.resourceVersion;
   if (version !== undefined && version !== '0')
     throw badRequest('resourceVersion should not be set on objects to be created');
@@ -73,8 +73,8 @@ export function* validateNewObject({ kind }: ResourceKind, draft: KubeObject, op
 }
 
 /** Rejects too many labels early: tracking the ownership of each would be much work for an object that is invalid anyway. */
-export function requireBoundedLabels(kind: Kind, { metadata }: KubeObject): void {
-  const errors = labelCountErrors(metadata);
+export function requireBoundedLabels(kind: Kind, { metadata }: KubeObject, before: KubeObject | undefined): void {
+  const errors = labelCountErrors(metadata, before?.metadata ?? {});
   if (errors.length > 0) throw invalid(errorKindOf(kind), metadata.name ?? '', errors);
 }
 
@@ -121,7 +121,7 @@ export function* completeMutated(
 ): Task<KubeObject> {
   const { kind } = resource;
   const { namespace, part, warn } = options;
-  requireBoundedLabels(kind, mutated);
+  requireBoundedLabels(kind, mutated, before);
   const bound = isUpdate ? keepOtherParts(kind, part, mutated, before) : dropUnwritable(kind, undefined, mutated);
   const placed = inNamespace(withSystemFieldsOf(before, bound), namespace);
   const object = withDistinctOwners(kind.defaults?.(placed) ?? placed, warn);

@@ -54,7 +54,7 @@ export function* updateObject(
   options: WriteOptions,
 ): Task<Decision> {
   const { kind, served, clock } = resource;
-  requireBoundedLabels(kind, incoming);
+  requireBoundedLabels(kind, incoming, current.object);
   const { manager, part } = options;
   const writer = { manager, apiVersion: served.apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
   const bound = keepOtherParts(kind, part, incoming, current.object);
@@ -92,10 +92,10 @@ function* validateUpdate(
   yield;
   const object = keepTimesIfUnchanged(live, written);
   yield;
-  requireBoundedValues(object);
+  requireBoundedValues(object, live);
   const immutable = validateObjectMetaUpdate(object, live);
   const errors = [
-    ...validateObjectMeta(object.metadata, kind),
+    ...validateObjectMeta(object.metadata, kind, live.metadata),
     // Twice, as kube-apiserver reports them: by the rules of all objects, and by those of the kind.
     ...immutable,
     ...immutable,

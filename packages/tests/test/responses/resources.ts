@@ -71,6 +71,7 @@ interface ResponseBody {
     readonly remainingItemCount?: number;
     readonly labels?: Readonly<Record<string, string>>;
     readonly ownerReferences?: readonly object[];
+    readonly finalizers?: readonly string[];
     readonly managedFields?: readonly {
       readonly manager: string;
       readonly apiVersion: string;
