@@ -33,7 +33,7 @@ const directives = /^\$(patch$|retainKeys$|setElementOrder\/|deleteFromPrimitive
 
 function mergeMap(form: Form, target: JsonObject, patch: JsonObject): unknown {
   const directive = own(patch, '$patch');
-  if (directive === 'replace') return plain(patch);
+  if (directive === 'replace') return Object.fromEntries(Object.entries(patch).filter(([key]) => key !== '$patch'));
   if (directive === 'delete') return {};
   if (directive !== undefined && directive !== 'merge') throw new ModelRefusal();
   const named = Object.keys(patch).filter((key) => key !== '$patch' && key !== '$retainKeys');
@@ -74,7 +74,7 @@ function fits(form: Form | undefined, order: readonly unknown[], change: unknown
   const identity = (entry: unknown): unknown => (form === 'set' ? entry : nameOf(entry));
   if (order.some((entry) => identity(entry) === undefined)) return false;
   if (order.length === 0) return true;
-  const set = ((change ?? []) as unknown[]).filter((entry) => !isMap(entry) || own(entry, '$patch') === undefined);
+  const set = ((change ?? []) as unknown[]).filter((entry) => !isDirective(entry));
   const rest = (places: readonly unknown[], entries: readonly unknown[]): boolean => {
     const at = places.findIndex((place) => identity(place) === identity(entries[0]));
     return entries.length === 0 || (at >= 0 && rest(places.slice(at + 1), entries.slice(1)));
@@ -93,16 +93,15 @@ function mergeValue(form: Form | undefined, before: unknown, change: unknown): u
 }
 
 function mergeNamed(before: readonly unknown[], change: readonly unknown[]): unknown[] {
-  const isDirective = (entry: unknown): entry is JsonObject => isMap(entry) && own(entry, '$patch') !== undefined;
   const entries = change.filter((entry) => !isDirective(entry));
   const orders = change.filter(isDirective);
-  if (orders.some((entry) => own(entry, '$patch') === 'replace')) return entries.map(plain);
+  if (orders.some((entry) => own(entry, '$patch') === 'replace')) return entries;
   if (orders.some((entry) => own(entry, '$patch') !== 'delete')) throw new ModelRefusal();
   if (change.some((entry) => nameOf(entry) === undefined)) throw new ModelRefusal();
   let merged = before.filter((entry) => !orders.some((order) => nameOf(order) === nameOf(entry)));
   for (const entry of entries as JsonObject[]) {
     const known = merged.find((other) => nameOf(other) === nameOf(entry)) as JsonObject | undefined;
-    if (!known) merged = [...merged, plain(entry)];
+    if (!known) merged = [...merged, entry];
     else merged = merged.map((other) => (other === known ? mergeMap('map', known, entry) : other));
   }
   return ordered(merged, entries, before);
@@ -138,10 +137,12 @@ function ordered(merged: readonly unknown[], wanted: readonly unknown[], before:
   ]).flat();
 }
 
+const isDirective = (value: unknown): value is JsonObject => isMap(value) && own(value, '$patch') !== undefined;
+
 function plain(value: unknown): unknown {
-  if (Array.isArray(value))
-    return value.filter((entry) => !isMap(entry) || own(entry, '$patch') === undefined).map(plain);
+  if (isDirective(value)) return undefined;
+  if (Array.isArray(value)) return value.filter((entry) => !isDirective(entry)).map(plain);
   if (!isMap(value)) return value;
-  const pairs = Object.entries(value).filter(([key, member]) => member !== null && !directives.test(key));
+  const pairs = Object.entries(value).filter(([, member]) => member !== null && !isDirective(member));
   return Object.fromEntries(pairs.map(([key, member]) => [key, plain(member)]));
 }

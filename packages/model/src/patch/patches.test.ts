@@ -162,10 +162,26 @@ describe('strategic merge patch', () => {
       { references: [{ name: 'a', $patch: 'delete' }] },
     ],
     [
-      'a new atomic list knows none either',
-      {},
-      { references: [{ name: 'a', $patch: 'delete' }] },
-      { references: [{ name: 'a', $patch: 'delete' }] },
+      'a replaced object knows no directives below it',
+      { inner: { a: '1' }, references: named('a') },
+      {
+        $patch: 'replace',
+        references: [{ name: 'a' }, { name: 'b', $patch: 'delete' }],
+        labels: { $patch: 'replace' },
+      },
+      { references: [{ name: 'a' }, { name: 'b', $patch: 'delete' }], labels: { $patch: 'replace' } },
+    ],
+    [
+      'nor do the entries of a replaced list',
+      { entries: named('a') },
+      { entries: [{ $patch: 'replace' }, { name: 'b', labels: { $patch: 'delete' }, value: null }] },
+      { entries: [{ name: 'b', labels: { $patch: 'delete' }, value: null }] },
+    ],
+    [
+      'nor does a new entry of a list',
+      { entries: named('a') },
+      { entries: [{ name: 'b', labels: { $patch: 'delete' }, value: null }] },
+      { entries: [{ name: 'b', labels: { $patch: 'delete' }, value: null }, { name: 'a' }] },
     ],
     [
       'deletions need no place in the order',
@@ -186,10 +202,23 @@ describe('strategic merge patch', () => {
       { inner: { a: '3' } },
     ],
     [
-      'what is new carries no directives',
+      'where nothing was, what carries a directive is left out',
       {},
-      { inner: { $retainKeys: ['a'], a: '1' }, entries: [{ name: 'x', $patch: 'delete' }, { name: 'y' }] },
-      { inner: { a: '1' }, entries: named('y') },
+      {
+        inner: { $patch: 'replace', a: '1' },
+        entries: [
+          { name: 'x', $patch: 'delete' },
+          { name: 'y', value: null, labels: { $patch: 'merge' } },
+        ],
+        references: [{ name: 'a' }, { name: 'b', $patch: 'delete' }],
+      },
+      { entries: named('y'), references: named('a') },
+    ],
+    [
+      'where nothing was, other directives are unknown fields',
+      {},
+      { inner: { $retainKeys: ['a'], a: '1' } },
+      { inner: { $retainKeys: ['a'], a: '1' } },
     ],
     ['an order for what is not there changes nothing', {}, { '$setElementOrder/entries': named('a') }, {}],
   ])('%s', (_, target, patch, expected) => {

@@ -20,7 +20,7 @@ const deletePrefix = '$deleteFromPrimitiveList/';
 
 function mergeMaps(schema: Schema | undefined, target: JsonObject, patch: JsonObject): JsonObject {
   const directive = getOwn(patch, patchDirective);
-  if (directive === 'replace') return membersWithoutDirectives(patch);
+  if (directive === 'replace') return withoutPatchDirective(patch);
   if (directive === 'delete') return {};
   if (directive !== undefined && directive !== 'merge')
     throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(directive)}`);
@@ -102,7 +102,7 @@ function requireFittingOrder(
   if (ordered.length === 0) return;
   let at = 0;
   for (const entry of listOf(change, key) ?? []) {
-    if (isJsonObject(entry) && getOwn(entry, patchDirective) !== undefined) continue;
+    if (isDirective(entry)) continue;
     const wanted = identity(entry);
     while (at < ordered.length && ordered[at] !== wanted) at++;
     if (at++ >= ordered.length) refuse('it lacks an entry that the patch sets, or has it elsewhere');
@@ -116,22 +116,18 @@ function listOf(value: unknown, name: string): readonly unknown[] | undefined {
 
 function mergeValues(schema: Schema | undefined, before: unknown, change: unknown): unknown {
   if (isJsonObject(change) && isJsonObject(before)) return mergeMaps(schema, before, change);
-  if (Array.isArray(change) && schema?.type === 'list') {
-    // An atomic list has no directives: what looks like one is an unknown field, and not a deletion.
-    if (!isSharedList(schema)) return change;
-    if (Array.isArray(before)) return mergeLists(schema, before, change);
-  }
+  // An atomic list is replaced as it is: what looks like a directive in it is an unknown field, and not a deletion.
+  if (Array.isArray(change) && Array.isArray(before) && schema?.type === 'list')
+    return isSharedList(schema) ? mergeLists(schema, before, change) : change;
   return withoutDirectives(change);
 }
 
 function mergeLists(schema: SharedListSchema, before: readonly unknown[], change: readonly unknown[]): unknown[] {
   if (schema.sharing === 'set') return orderEntries(schema, distinct([...before, ...change]), change, before);
   const { key } = schema.sharing;
-  const isDirective = (entry: unknown): entry is JsonObject =>
-    isJsonObject(entry) && getOwn(entry, patchDirective) !== undefined;
   const directives = change.filter(isDirective);
   const entries = change.filter((entry) => !isDirective(entry));
-  if (directives.some((entry) => entry[patchDirective] === 'replace')) return entries.map(withoutDirectives);
+  if (directives.some((entry) => entry[patchDirective] === 'replace')) return entries;
   const gone = new Set(
     directives.map((entry) => {
       if (entry[patchDirective] !== 'delete')
@@ -155,7 +151,7 @@ function mergeLists(schema: SharedListSchema, before: readonly unknown[], change
   for (const entry of entries) {
     const value = keyOf(entry, key);
     const at = places.get(identityOf(value));
-    if (at === undefined) append(withoutDirectives(entry));
+    if (at === undefined) append(entry);
     else merged[at] = mergeMaps(schema.items, requireObject(merged[at]), requireObject(entry));
   }
   return orderEntries(schema, merged, entries, before);
@@ -210,28 +206,27 @@ function orderEntries(
   return [...out, ...others.slice(next).map(({ entry }) => entry)];
 }
 
-/** A value that is taken as it is carries no directives and no nulls, which have nothing left to take away. */
+const isDirective = (value: unknown): value is JsonObject =>
+  isJsonObject(value) && getOwn(value, patchDirective) !== undefined;
+
+/** What replaces an object is taken as it is, so directives below it are unknown fields. */
+const withoutPatchDirective = (patch: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(patch).filter(([key]) => key !== patchDirective));
+
+/**
+ * The value for a place that was empty, where neither a null nor a directive has anything to remove or replace. As in
+ * kube-apiserver, an object with the directive `$patch` is left out; undefined if it is the value itself.
+ */
 function withoutDirectives(value: unknown): unknown {
-  if (Array.isArray(value))
-    return value
-      .filter((entry) => !(isJsonObject(entry) && getOwn(entry, patchDirective) !== undefined))
-      .map(withoutDirectives);
+  if (isDirective(value)) return undefined;
+  if (Array.isArray(value)) return value.filter((entry) => !isDirective(entry)).map(withoutDirectives);
   return isJsonObject(value) ? membersWithoutDirectives(value) : value;
 }
 
 function membersWithoutDirectives(value: JsonObject): JsonObject {
   const out: Record<string, unknown> = {};
-  for (const [key, entry] of Object.entries(value)) {
-    if (
-      entry === null ||
-      key === patchDirective ||
-      key === retainKeysDirective ||
-      key.startsWith(orderPrefix) ||
-      key.startsWith(deletePrefix)
-    )
-      continue;
-    setOwn(out, key, withoutDirectives(entry));
-  }
+  for (const [key, member] of Object.entries(value))
+    if (member !== null && !isDirective(member)) setOwn(out, key, withoutDirectives(member));
   return out;
 }
 

@@ -306,17 +306,26 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
 describe('service accounts', () => {
   const accounts = servedResources[0];
 
-  test('an atomic list keeps an entry that looks like a delete directive, with a warning', async () => {
+  test.each([
+    ['of an atomic list', {}],
+    ['of a replaced object', { $patch: 'replace', metadata: { name: 'x' } }],
+  ])('an entry %s that looks like a delete directive stays, with a warning', async (_, whole) => {
     await create(accounts);
     const one = `${accounts.path}/x`;
     await send('PATCH', one, { imagePullSecrets: [{ name: 'i1' }, { name: 'i2' }] }, merge);
-    for (const patch of [{ imagePullSecrets: [{ name: 'i1', $patch: 'delete' }] }]) {
-      const { status, body, warnings } = await send('PATCH', one, patch, strategic);
-      expect([status, body['imagePullSecrets']]).toEqual([200, [{ name: 'i1' }]]);
-      expect(warnings).toEqual([expect.stringContaining('imagePullSecrets[0].$patch')]);
-      const strict = await send('PATCH', `${one}?fieldValidation=Strict`, patch, strategic);
-      expect(strict.status).toBe(400);
-    }
+    const patch = { ...whole, imagePullSecrets: [{ name: 'i3' }, { name: 'i1', $patch: 'delete' }] };
+    const { status, body, warnings } = await send('PATCH', one, patch, strategic);
+    expect([status, body['imagePullSecrets']]).toEqual([200, [{ name: 'i3' }, { name: 'i1' }]]);
+    expect(warnings).toEqual([expect.stringContaining('imagePullSecrets[1].$patch')]);
+    const strict = await send('PATCH', `${one}?fieldValidation=Strict`, patch, strategic);
+    expect(strict.status).toBe(400);
+  });
+
+  test('an entry with a delete directive has no effect where there is no list', async () => {
+    await create(accounts);
+    const patch = { imagePullSecrets: [{ name: 'i1' }, { name: 'i2', $patch: 'delete' }] };
+    const { status, body, warnings } = await send('PATCH', `${accounts.path}/x`, patch, strategic);
+    expect([status, body['imagePullSecrets'], warnings]).toEqual([200, [{ name: 'i1' }], []]);
   });
 
   test.each(['true', 'false', ''])('the deprecated annotation causes a warning if it is %j', async (value) => {
@@ -332,6 +341,36 @@ describe('service accounts', () => {
       expect(again.warnings).toEqual([]);
     }
   });
+});
+
+test('rules of a role and of a new webhook that look like directives stay, with a warning', async () => {
+  const [, , , roles] = servedResources;
+  const rule = { verbs: ['get'], apiGroups: [''], resources: ['events'] };
+  await create(roles);
+  const rules = [rule, { ...rule, resources: ['nodes'], $patch: 'delete' }];
+  const replaced = await send(
+    'PATCH',
+    `${roles.path}/x`,
+    { $patch: 'replace', metadata: { name: 'x' }, rules },
+    strategic,
+  );
+  expect(replaced.body['rules']).toEqual([rule, { ...rule, resources: ['nodes'] }]);
+  expect(replaced.warnings).toEqual([expect.stringContaining('rules[1].$patch')]);
+
+  const path = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+  const operation = { operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], resources: ['events'] };
+  const hook = (name: string, ...of: object[]): object => ({
+    name,
+    sideEffects: 'None',
+    admissionReviewVersions: ['v1'],
+    clientConfig: { url: 'https://a.example/b' },
+    rules: of,
+  });
+  await send('POST', path, { metadata: { name: 'w' }, webhooks: [hook('b.example.com', operation)] });
+  const patch = { webhooks: [hook('a.example.com', operation, { ...operation, $patch: 'delete' })] };
+  const added = await send('PATCH', `${path}/w`, patch, strategic);
+  expect((added.body['webhooks'] as { rules: object[] }[]).map((one) => one.rules.length)).toEqual([2, 1]);
+  expect(added.warnings).toEqual([expect.stringContaining('webhooks[0].rules[1].$patch')]);
 });
 
 describe('namespaces', () => {
