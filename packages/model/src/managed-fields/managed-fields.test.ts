@@ -2,7 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 import { runSync } from '@cluster-apiserver/base';
 import { emptyRobot, robot, robotKind } from '../../test/robot.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../kind/object.ts';
-import { managedFieldsAfterUpdate } from './managed-fields.ts';
+import { managedFieldsAfterUpdate, type Writer } from './managed-fields.ts';
+
+const sameNames = { toStored: new Map<string, string>(), fromStored: new Map<string, string>() };
 
 let clock = 0;
 /** The entries after an update from `live` to `next`. */
@@ -134,5 +136,58 @@ describe('ownership after updates', () => {
     expect(managers).toHaveLength(10);
     expect(managers).toContain('ancient-changes');
     expect(managers).toContain('m29');
+  });
+
+  describe('of too many updates the oldest of one version are put together', () => {
+    const [core, events] = ['v1', 'events.k8s.io/v1'];
+    const schema = { ...robotKind.schema, versions: new Map([core, events].map((version) => [version, sameNames])) };
+
+    /** The entries after one more update than an object keeps, by manager and version, oldest first. */
+    function entriesAfter(stored: readonly Partial<ManagedFieldsEntry>[], writer: Partial<Writer>): string[] {
+      const labels = Object.fromEntries(stored.map((_, at) => [`l${at}`, '']));
+      const managedFields = stored.map((entry, at) => ({
+        operation: 'Update',
+        fieldsType: 'FieldsV1',
+        fieldsV1: { 'f:metadata': { 'f:labels': { [`f:l${at}`]: {} } } },
+        time: `2026-01-01T00:00:${String(at).padStart(2, '0')}Z`,
+        ...entry,
+      }));
+      const live = robot({ metadata: { uid: 'u', labels, managedFields } });
+      const next = robot({ metadata: { uid: 'u', labels: { ...labels, mine: '' }, managedFields } });
+      const update = { manager: 'new', apiVersion: core, time: '2026-01-01T01:00:00Z', ...writer };
+      const entries = runSync(managedFieldsAfterUpdate(schema, live, next, update)) ?? [];
+      return entries.map(({ manager, apiVersion }) => `${manager} ${apiVersion}`);
+    }
+    const many = (count: number, apiVersion: string): { manager: string; apiVersion: string }[] =>
+      Array.from({ length: count }, (_, at) => ({ manager: `m${at}`, apiVersion }));
+
+    test('a writer in another version keeps its entry', () => {
+      const entries = entriesAfter(many(10, events), {});
+      expect(entries).toHaveLength(10);
+      expect([entries[0], entries.at(-1)]).toEqual([`ancient-changes ${events}`, `new ${core}`]);
+    });
+
+    test('each into an entry of its own version', () => {
+      const stored = [...many(2, core), ...many(10, events)];
+      expect(entriesAfter(stored, {}).slice(0, 3)).toEqual([
+        `ancient-changes ${core}`,
+        `ancient-changes ${events}`,
+        `m3 ${events}`,
+      ]);
+    });
+
+    test('equally old ones in the order of their managers, and an entry for old updates never twice', () => {
+      const time = '2026-01-01T00:00:00Z';
+      const named = ['c', 'b', 'ancient-changes', 'a', 'd', 'e', 'f', 'g', 'h', 'i'].map((manager) => ({
+        manager,
+        apiVersion: core,
+        time,
+      }));
+      expect(entriesAfter(named, {})).toEqual([
+        `ancient-changes ${core}`,
+        ...['b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map((manager) => `${manager} ${core}`),
+        `new ${core}`,
+      ]);
+    });
   });
 });

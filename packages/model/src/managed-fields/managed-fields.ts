@@ -73,7 +73,7 @@ export function* managedFieldsAfterUpdate(
   const others = kept.filter((ownership) => ownership !== mine);
   const all = [...others, { entry, fields: mine ? union(mine.fields, taken) : taken }];
   yield;
-  return yield* encodeEntries(schema, mergeOldestEntries(all, writer.apiVersion));
+  return yield* encodeEntries(schema, mergeOldestEntries(all));
 }
 
 /** Whether the entries of an object can be read, so that the next write can go on from them. */
@@ -159,17 +159,47 @@ const isWrittenBy = (entry: ManagedFieldsEntry, writer: Writer): boolean =>
   entry.apiVersion === writer.apiVersion &&
   (entry.subresource ?? '') === (writer.subresource ?? '');
 
-/** Puts the oldest updates of one version together once there are too many. */
-function mergeOldestEntries(owned: readonly Ownership[], apiVersion: string): Ownership[] {
+/**
+ * Merges the oldest updates, each into the entry for old updates of its own version, until there are few enough. One
+ * update of a version alone stays as it is.
+ */
+function mergeOldestEntries(owned: readonly Ownership[]): Ownership[] {
   const updates = owned.filter(({ entry }) => entry.operation === 'Update');
-  if (updates.length <= updateEntriesMax) return [...owned];
-  const byAge = updates
-    .filter(({ entry }) => entry.apiVersion === apiVersion)
-    .sort((left, right) => compareTexts(left.entry.time ?? '', right.entry.time ?? ''));
-  const merged = new Set(byAge.slice(0, updates.length - updateEntriesMax + 1));
-  const ancient: Ownership = {
-    entry: { manager: ancientManager, operation: 'Update', apiVersion, time: [...merged].at(-1)?.entry.time ?? '' },
-    fields: unionOf([...merged].map(({ fields }) => fields)),
-  };
-  return [...owned.filter((ownership) => !merged.has(ownership)), ancient];
+  let excess = updates.length - updateEntriesMax;
+  const merged = new Map<string | undefined, Ownership[]>();
+  for (const update of updates.sort(byAge)) {
+    if (excess <= 0) break;
+    const sameVersion = merged.get(update.entry.apiVersion);
+    if (!sameVersion) {
+      merged.set(update.entry.apiVersion, [update]);
+    } else {
+      sameVersion.push(update);
+      excess--;
+    }
+  }
+  const groups = [...merged.values()].filter((group) => group.length > 1);
+  const old = new Set(groups.flat());
+  return [...owned.filter((ownership) => !old.has(ownership)), ...groups.map(mergeIntoAncient)];
 }
+
+/** The newest of a group of entries, by the name of old updates, with the fields of all. */
+const mergeIntoAncient = (group: readonly Ownership[]): Ownership => {
+  const { apiVersion = '', time = '' } = group.at(-1)?.entry ?? {};
+  return {
+    entry: { manager: ancientManager, operation: 'Update', apiVersion, time },
+    fields: unionOf(group.map(({ fields }) => fields)),
+  };
+};
+
+/** Entries for old updates first, so that there is never a second one of a version. Equally old ones by their identity. */
+const byAge = ({ entry: left }: Ownership, { entry: right }: Ownership): number =>
+  Number(isAncient(right)) - Number(isAncient(left)) ||
+  compareTexts(left.time ?? '', right.time ?? '') ||
+  compareTexts(identityOf(left), identityOf(right));
+
+const isAncient = ({ manager, subresource }: ManagedFieldsEntry): boolean =>
+  manager === ancientManager && subresource === undefined;
+
+/** As kube-apiserver identifies the writer of an update. */
+const identityOf = ({ manager, operation, apiVersion, subresource }: ManagedFieldsEntry): string =>
+  JSON.stringify({ manager, operation, apiVersion, subresource });
