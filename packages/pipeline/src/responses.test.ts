@@ -145,9 +145,9 @@ describe('responses', () => {
     },
   );
 
-  test('a list ends at its timeoutSeconds', async () => {
+  test.each(['GET', 'DELETE'])('%s of a collection ends at its timeoutSeconds', async (method) => {
     pipeline.isStorageSilent = true;
-    const late = await ask('GET', `${robots}?timeoutSeconds=1`);
+    const late = await ask(method, `${robots}?timeoutSeconds=1`);
     expect(late.status).toBe(504);
     expect(late.json().reason).toBe('Timeout');
   });

@@ -5,6 +5,7 @@ import type { AuthenticatedContext } from '../request-context.ts';
 import { negotiateObject } from '../encoding/negotiate.ts';
 import { readListParameters, requireSupportedSelector } from '../query-parameters.ts';
 import { statusResponse } from '../responses.ts';
+import { withTimeoutSeconds } from '../stages/deadline.ts';
 import { readDeleteParameters } from './delete-parameters.ts';
 import { toOperationOptions, createRequester, type WriteChecks } from './requester.ts';
 import { authorizeUnsafeDeletion } from './unsafe-deletion.ts';
@@ -23,18 +24,10 @@ export const deleteCollectionHandler =
     const options = readListParameters(resource, context);
     const deletion = await readDeleteParameters(context);
     const ignoreReadErrors = await authorizeUnsafeDeletion(context, deletion.ignoreReadErrors, mayDeleteUnreadable);
-    const status = await deleteCollection(
-      resource,
-      {
-        list: options,
-        delete: {
-          ...deletion,
-          ignoreReadErrors,
-          requester: createRequester(context, checks, toOperationOptions(deletion)),
-        },
-        workers,
-      },
-      context.call,
+    const requester = createRequester(context, checks, toOperationOptions(deletion));
+    const requested = { list: options, delete: { ...deletion, ignoreReadErrors, requester }, workers };
+    const status = await withTimeoutSeconds(options.timeoutSeconds, context.call, resource.clock, (call) =>
+      deleteCollection(resource, requested, call),
     );
     return statusResponse(context, format, 200, status);
   };
