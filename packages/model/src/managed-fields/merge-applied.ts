@@ -78,7 +78,7 @@ function mergeList(
   fields: FieldSet,
 ): unknown[] | undefined {
   const wanted = placesOf(schema, applied);
-  const before = placesOf(schema, live);
+  const before = uniqueEntries(schema, live);
   const shared: number[] = [];
   for (const [identity, index] of wanted) if (before.has(identity)) shared.push(index);
   const merged: unknown[] = [];
@@ -87,8 +87,8 @@ function mergeList(
     for (; next <= last; next++) {
       const entry = applied[next];
       const below = fields.below.get(stepOfEntry(schema, entry));
-      const at = before.get(identityOfEntry(schema, entry));
-      merged.push(below ? mergeValue(schema.items, at === undefined ? undefined : live[at], entry, below) : entry);
+      const unique = before.get(identityOfEntry(schema, entry));
+      merged.push(below ? mergeValue(schema.items, unique, entry, below) : entry);
     }
   };
   live.forEach((entry) => {
@@ -101,6 +101,16 @@ function mergeList(
   });
   takeThrough(applied.length - 1);
   return merged.length > 0 ? merged : undefined;
+}
+
+/** The live entry of each key; undefined where several have it, because none of them is the one to merge with. */
+function uniqueEntries(schema: SharedListSchema, entries: readonly unknown[]): Map<unknown, unknown> {
+  const found = new Map<unknown, unknown>();
+  for (const entry of entries) {
+    const identity = identityOfEntry(schema, entry);
+    found.set(identity, found.has(identity) ? undefined : entry);
+  }
+  return found;
 }
 
 const placesOf = (schema: SharedListSchema, entries: readonly unknown[]): Map<unknown, number> =>

@@ -328,6 +328,22 @@ describe('service accounts', () => {
     expect([status, body['imagePullSecrets'], warnings]).toEqual([200, [{ name: 'i1' }], []]);
   });
 
+  test('an applied owner takes the place of all with its uid, which others own', async () => {
+    const owner = (name: string, more: object = {}): object => ({
+      apiVersion: 'v1',
+      kind: 'Thing',
+      name,
+      uid: 'u',
+      ...more,
+    });
+    await create(accounts, { ownerReferences: [owner('a'), owner('b', { controller: true })] });
+    const configuration = { ...validObject(accounts), metadata: { name: 'x', ownerReferences: [owner('a')] } };
+    const target = `${accounts.path}/x?fieldManager=m`;
+    expect((await send('PATCH', target, configuration, apply)).status).toBe(409);
+    const forced = await send('PATCH', `${target}&force=true`, configuration, apply);
+    expect([forced.status, forced.body.metadata.ownerReferences]).toEqual([200, [owner('a')]]);
+  });
+
   test.each(['true', 'false', ''])('the deprecated annotation causes a warning if it is %j', async (value) => {
     for (const domain of ['platform.io', 'kubernetes.io']) {
       const annotations = { [`${domain}/enforce-mountable-secrets`]: value };
@@ -389,6 +405,25 @@ describe('namespaces', () => {
     for (const { status, body } of answers)
       expect([status, body.metadata.managedFields]).toEqual([200, expect.arrayContaining(managedFields as object[])]);
     expect((await send('PATCH', one, reset, merge)).body.metadata.managedFields).toBeUndefined();
+  });
+
+  test('an applied condition is not merged with several of its type', async () => {
+    const one = '/api/v1/namespaces/team';
+    await send('POST', '/api/v1/namespaces', { metadata: { name: 'team' } });
+    const condition = (status: string, more: object = {}): object => ({ type: 'A', status, ...more });
+    const conditions = [condition('False'), condition('False', { reason: 'Last' })];
+    await send('PUT', `${one}/status`, { metadata: { name: 'team' }, status: { phase: 'Active', conditions } });
+    const configuration = {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'team' },
+      status: { conditions: [condition('True')] },
+    };
+    const { status, body } = await send('PATCH', `${one}/status?fieldManager=m&force=true`, configuration, apply);
+    expect([status, body['status']]).toEqual([
+      200,
+      { phase: 'Active', conditions: [condition('True', { lastTransitionTime: null })] },
+    ]);
   });
 });
 
