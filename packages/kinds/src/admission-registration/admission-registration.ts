@@ -1,4 +1,4 @@
-import { type KubeObject, publicationOf, sameJson } from '@cluster-apiserver/model';
+import { increment, type KubeObject, publicationOf, sameJson } from '@cluster-apiserver/model';
 
 /** The group of admission policies and webhooks. */
 export const admissionRegistration = { group: 'admissionregistration.k8s.io', version: 'v1' };
@@ -19,7 +19,7 @@ export const admissionKind = {
 export const countingChangesOf =
   (field: string) =>
   <T extends KubeObject>(object: T, current: T | undefined): T => {
-    const before = Number(current?.metadata.generation ?? 0);
+    const before = current?.metadata.generation ?? 0;
     const changed = !current || !sameJson(current[field], object[field]);
-    return { ...object, metadata: { ...object.metadata, generation: changed ? before + 1 : before } };
+    return { ...object, metadata: { ...object.metadata, generation: changed ? increment(before) : before } };
   };

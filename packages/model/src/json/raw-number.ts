@@ -22,4 +22,13 @@ export const isRawNumber = (value: unknown): value is RawNumber =>
   typeof value === 'object' && value !== null && 'rawJSON' in value && JSON.isRawJSON(value);
 /** As a double, which rounds integers beyond 2^53. */
 export const numberOf = (integer: Integer): number => Number(typeof integer === 'number' ? integer : integer.rawJSON);
+/** One more, exactly. The largest 64-bit integer stays as it is: the next would be negative, and no valid generation. */
+export function increment(integer: Integer): Integer {
+  const current = BigInt(typeof integer === 'number' ? integer : integer.rawJSON);
+  const next = current < maxInt64 ? current + 1n : current;
+  return Number.isSafeInteger(Number(next)) ? Number(next) : rawNumber(String(next));
+}
+
+const maxInt64 = 2n ** 63n - 1n;
+
 export const rawNumber = (digits: string): RawNumber => JSON.rawJSON(digits);

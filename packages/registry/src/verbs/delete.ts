@@ -3,6 +3,7 @@ import {
   type FieldError,
   foregroundFinalizer,
   formatTime,
+  increment,
   type Integer,
   invalid,
   invalidValue,
@@ -180,8 +181,8 @@ function markForDeletion({ kind, clock }: Resource, object: KubeObject): KubeObj
   const metadata = {
     ...object.metadata,
     ...(deletionTimestamp === undefined &&
-      typeof generation === 'number' &&
-      generation > 0 && { generation: generation + 1 }),
+      generation !== undefined &&
+      numberOf(generation) > 0 && { generation: increment(generation) }),
     deletionTimestamp: deletionTimestamp ?? formatTime(clock.now()),
     deletionGracePeriodSeconds: 0,
   };

@@ -3,8 +3,9 @@
  * internal error.
  */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { callUntil } from '@cluster-apiserver/base';
 import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
-import { type ServedResource, servedResources, validObject } from '../responses/resources.ts';
+import { servedResources, textOf, validObject } from '../responses/resources.ts';
 
 let server: InMemoryServer;
 beforeEach(async () => {
@@ -18,6 +19,62 @@ const beyond64 = ['9223372036854775808', '-9223372036854775809', '18446744073709
 const numbers = [...whole64, ...beyond64, '-0', '1.5', '1e3'];
 const noNumbers = ['0x10', ' 1', '1 ', '１', 'NaN', 'Infinity', '1_000', '1n', '+1', '--1', '٣', '1,0'];
 
+interface Place {
+  readonly path: string;
+  /** The storage prefix. */
+  readonly key: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** What a valid object named x has besides its metadata. */
+  readonly fields: object;
+  /** The fields that have numbers of their own, with "NUMBER" in their place. */
+  readonly numbered: readonly object[];
+}
+
+const admission = 'admissionregistration.k8s.io/v1';
+const clusterPlace = (apiVersion: string, kind: string, plural: string): Omit<Place, 'fields' | 'numbered'> => ({
+  path: apiVersion === 'v1' ? `/api/v1/${plural}` : `/apis/${apiVersion}/${plural}`,
+  key: `/registry/${plural}`,
+  apiVersion,
+  kind,
+});
+const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['events'] };
+const webhook = {
+  name: 'a.example.com',
+  sideEffects: 'None',
+  admissionReviewVersions: ['v1'],
+  clientConfig: { url: 'https://a.example/b' },
+  rules: [rule],
+};
+const countOf = (apiVersion: string): string => (apiVersion === 'v1' ? 'count' : 'deprecatedCount');
+
+const places: readonly Place[] = [
+  ...servedResources.map((place) => {
+    const { metadata: _, ...fields } = validObject(place) as { readonly metadata: object };
+    const { kind, apiVersion } = place;
+    const ofEvents = [{ [countOf(apiVersion)]: 'NUMBER' }, { series: { count: 'NUMBER' } }];
+    return { ...place, fields, numbered: kind === 'Event' ? ofEvents : [] };
+  }),
+  { ...clusterPlace('v1', 'Namespace', 'namespaces'), fields: {}, numbered: [] },
+  ...(['Validating', 'Mutating'] as const).map((phase) => ({
+    ...clusterPlace(admission, `${phase}WebhookConfiguration`, `${phase.toLowerCase()}webhookconfigurations`),
+    fields: { webhooks: [webhook] },
+    numbered: [{ webhooks: [{ ...webhook, timeoutSeconds: 'NUMBER' }] }],
+  })),
+  {
+    ...clusterPlace(admission, 'ValidatingAdmissionPolicy', 'validatingadmissionpolicies'),
+    fields: { spec: { matchConstraints: { resourceRules: [rule] }, validations: [{ expression: 'true' }] } },
+    numbered: [{ status: { observedGeneration: 'NUMBER' } }],
+  },
+];
+
+const objectOf = ({ apiVersion, kind, fields }: Place, metadata: object = {}): object => ({
+  apiVersion,
+  kind,
+  ...fields,
+  metadata: { name: 'x', ...metadata },
+});
+
 type Request = readonly [method: string, target: string, body?: string, type?: string];
 const json = 'application/json-patch+json';
 const merge = 'application/merge-patch+json';
@@ -29,7 +86,7 @@ const inJson = (value: object, number: string): string => JSON.stringify(value).
 const continueAt = (number: string): string =>
   Buffer.from(`{"v":"meta.k8s.io/v1","rv":${number},"start":"a\\u0000"}`).toString('base64url');
 
-const inQuery = ({ path }: ServedResource): readonly ((given: string) => Request)[] => [
+const inQuery = ({ path }: Place): readonly ((given: string) => Request)[] => [
   (given) => ['GET', `${path}?limit=${given}`],
   (given) => ['GET', `${path}?timeoutSeconds=${given}`],
   (given) => ['GET', `${path}?resourceVersion=${given}&timeout=100ms`],
@@ -50,9 +107,8 @@ const inQuery = ({ path }: ServedResource): readonly ((given: string) => Request
   (given) => ['PUT', `${path}/${given}`, '{}'],
 ];
 
-const inBodies = (place: ServedResource): readonly ((number: string) => Request)[] => {
+const inBodies = (place: Place): readonly ((number: string) => Request)[] => {
   const { path } = place;
-  const ofEvents = place.kind === 'Event' ? [place.apiVersion === 'v1' ? 'count' : 'deprecatedCount'] : [];
   const members: readonly object[] = [
     { metadata: { name: 'x', generation: 'NUMBER' } },
     { metadata: { name: 'x', deletionGracePeriodSeconds: 'NUMBER' } },
@@ -60,10 +116,9 @@ const inBodies = (place: ServedResource): readonly ((number: string) => Request)
     { metadata: { name: 'NUMBER' } },
     { metadata: { name: 'x', labels: { a: 'NUMBER' } } },
     { unknown: 'NUMBER' },
-    ...ofEvents.map((name) => ({ [name]: 'NUMBER' })),
-    ...ofEvents.map(() => ({ series: { count: 'NUMBER' } })),
+    ...place.numbered,
   ];
-  const bodies = members.map((member) => ({ ...validObject(place), ...member }));
+  const bodies = members.map((member) => ({ ...objectOf(place), ...member }));
   return [
     ...bodies.map(
       (body) =>
@@ -87,6 +142,10 @@ const inBodies = (place: ServedResource): readonly ((number: string) => Request)
           (number: string): Request => ['PATCH', `${path}/x`, inJson(member, number), type],
       ),
     ),
+    ...place.numbered.map(
+      (member) =>
+        (number: string): Request => ['PATCH', `${path}/x/status`, inJson(member, number), merge],
+    ),
     (number) => ['DELETE', `${path}/x`, `{"gracePeriodSeconds":${number},"dryRun":["All"]}`],
     (number) => ['DELETE', path, `{"gracePeriodSeconds":${number},"dryRun":["All"]}`],
     (number) => ['PATCH', `${path}/x`, `[{"op":"add","path":"/metadata/generation","value":${number}}]`, json],
@@ -95,6 +154,20 @@ const inBodies = (place: ServedResource): readonly ((number: string) => Request)
     (number) => ['POST', `${path}/x/token`, `{"spec":{"expirationSeconds":${number}}}`],
   ];
 };
+
+const generationIn = (text: string): string | undefined => text.match(/"generation":(-?\d+)/)?.[1];
+
+/** Sets the generation of a stored object, as another server may have. */
+async function storeGeneration(key: string, generation: string): Promise<void> {
+  const call = callUntil(Number.POSITIVE_INFINITY);
+  const { stored } = await server.store.get(key, call);
+  if (!stored) throw new Error(`${key} is absent`);
+  const text = Buffer.from(stored.value)
+    .toString()
+    .replace(/"generation":\d+,/, '');
+  const value = Buffer.from(text.replace('"metadata":{', `"metadata":{"generation":${generation},`));
+  await server.store.update(key, value, stored.revision, {}, call);
+}
 
 /** A request with a resourceVersion or a short timeout may time out. */
 const mayBeLate = (target: string): boolean => /resourceVersion=|timeout|continue=/.test(target);
@@ -111,9 +184,9 @@ async function expectUnderstoodOrRefused(requests: readonly Request[]): Promise<
   expect(server.reportedErrors).toEqual([]);
 }
 
-describe.each(servedResources)('$apiVersion $kind', (place) => {
+describe.each(places)('$apiVersion $kind', (place) => {
   beforeEach(async () => {
-    await server.request('POST', place.path, JSON.stringify(validObject(place)));
+    await server.request('POST', place.path, JSON.stringify(objectOf(place)));
   });
 
   test.each([...numbers, ...noNumbers])('%s in each parameter', async (given) => {
@@ -129,20 +202,38 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
   });
 
   test.each(beyond64)('%s is rejected in 64-bit fields', async (number) => {
-    const generation = inJson({ ...validObject(place), metadata: { name: 'y', generation: 'NUMBER' } }, number);
+    const generation = inJson(objectOf(place, { name: 'y', generation: 'NUMBER' }), number);
     expect((await server.request('POST', place.path, generation)).status).toBe(400);
     const options = `{"gracePeriodSeconds":${number}}`;
     expect((await server.request('DELETE', `${place.path}/x`, options)).status).toBe(400);
   });
 
   test.each(whole64)('%s is kept exactly in 64-bit fields', async (number) => {
-    const body = inJson({ ...validObject(place), metadata: { name: 'kept', generation: 'NUMBER' } }, number);
+    const body = inJson(objectOf(place, { name: 'kept', generation: 'NUMBER' }), number);
     const created = await server.request('POST', place.path, body);
     if (created.status !== 201) return expect([created.status, number.startsWith('-')]).toEqual([422, true]);
-    const read = await server.request('GET', `${place.path}/kept`);
-    const text = Buffer.isBuffer(read.body) || typeof read.body === 'string' ? read.body.toString() : '';
+    const text = textOf(await server.request('GET', `${place.path}/kept`));
     expect(text).toContain('"name":"kept"');
-    // The server sets the generation or keeps the given one, never another number.
-    expect(text.match(/"generation":(-?\d+)/)?.[1] ?? number).toBe(number);
+    // The server counts from one or keeps the given generation, and never sets another number.
+    const counts = place.apiVersion === admission;
+    expect(generationIn(text) ?? number).toBe(counts ? '1' : number);
+  });
+
+  test.each([
+    ['9007199254740991', '9007199254740992'],
+    ['9007199254740993', '9007199254740994'],
+    ['9223372036854775807', '9223372036854775807'],
+  ])('a stored generation of %s is kept by a write and becomes %s with a deletion', async (before, after) => {
+    await server.request(
+      'POST',
+      place.path,
+      JSON.stringify(objectOf(place, { name: 'stored', finalizers: ['a.b/c'] })),
+    );
+    await storeGeneration(`${place.key}/stored`, before);
+    const one = `${place.path}/stored`;
+    const labelled = textOf(await server.request('PATCH', one, '{"metadata":{"labels":{"a":"b"}}}', merge));
+    expect([labelled, generationIn(labelled)]).toEqual([expect.stringContaining('"a":"b"'), before]);
+    await server.request('DELETE', one);
+    expect(generationIn(textOf(await server.request('GET', one)))).toBe(after);
   });
 });
