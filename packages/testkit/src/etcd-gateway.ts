@@ -125,6 +125,13 @@ export async function rawValue(url: string, key: string): Promise<Buffer | undef
   return entry === undefined ? undefined : bytes(textAt(entry, 'value') ?? '');
 }
 
+/** The lease of a key; undefined if it has none. */
+export async function leaseOf(url: string, key: string): Promise<string | undefined> {
+  const [entry] = listAt(await post(url, '/v3/kv/range', { key: base64(key) }), 'kvs');
+  if (entry === undefined) throw new Error(`${key} is absent`);
+  return textAt(entry, 'lease');
+}
+
 /** Writes raw bytes to a key, bypassing every server. */
 export async function putRaw(url: string, key: string, value: Buffer): Promise<void> {
   await post(url, '/v3/kv/put', { key: base64(key), value: value.toString('base64') });

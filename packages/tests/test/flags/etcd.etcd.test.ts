@@ -1,8 +1,9 @@
-/** Flags of the connections to etcd. */
+/** Flags of the connections to etcd, and of what is stored there. */
 import { afterEach, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { serverUsage, testAuthority } from '../../../certificates/test/test-authority.ts';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { leaseOf } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
@@ -51,3 +52,38 @@ test('--etcd-election-timeout is that of the members', async () => {
   await (await etcd.leader()).signal('SIGKILL');
   expect(await canCreate()).toBe(201);
 });
+
+test.each([
+  ['0', false],
+  ['1h', true],
+])(
+  'with --event-ttl=%s events of both groups are written, and whether they expire is %s',
+  async (lifetime, expires) => {
+    etcd = await startEtcd();
+    server = await serveKinds(kinds, { etcd, flags: [`--event-ttl=${lifetime}`] });
+    const about = { namespace: 'team', name: 'robot' };
+    const events = {
+      '/api/v1': { metadata: { name: 'core' }, involvedObject: about },
+      '/apis/events.k8s.io/v1': {
+        metadata: { name: 'new' },
+        regarding: about,
+        eventTime: '2026-01-01T00:00:00.000000Z',
+        action: 'a',
+        reason: 'r',
+        type: 'Normal',
+        reportingController: 'example.com/robots',
+        reportingInstance: 'i',
+      },
+    };
+    for (const [group, event] of Object.entries(events)) {
+      const collection = `${group}/namespaces/team/events`;
+      const { name } = event.metadata;
+      const created = await server.request('POST', collection, event);
+      const labelled = { ...event, metadata: { name, labels: { a: 'b' } } };
+      const updated = await server.request('PUT', `${collection}/${name}`, labelled);
+      expect([created.status, updated.status, updated.body.metadata.labels]).toEqual([201, 200, { a: 'b' }]);
+      const lease = await leaseOf(etcd.endpoints[0] as string, `/registry/events/team/${name}`);
+      expect(lease !== undefined).toBe(expires);
+    }
+  },
+);
