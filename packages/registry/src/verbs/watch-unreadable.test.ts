@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { CorruptValueError, type Entry } from '@cluster-apiserver/storage';
-import { list } from '../index.ts';
+import { get, list } from '../index.ts';
 import { call, everything } from '../../test/use-robots.ts';
 import { labelled, next, useWatchedRobots } from '../../test/use-watched-robots.ts';
 
@@ -59,16 +59,21 @@ describe('an object that cannot be read at present', () => {
       ? { key: entry.key, revision: entry.revision, unreadable: keyUnavailable, retry: async () => seal(entry) }
       : entry;
 
-  beforeEach(async () => {
-    locked = true;
+  /** Continues with a registry whose watch delivers these entries. */
+  async function openWatching(entryOf: (entry: Entry) => Entry): Promise<void> {
     await watched.registry.cache.close();
     open({
       ...watched.memory,
       watch: async function* (...args) {
         for await (const { changes, ...set } of watched.memory.watch(...args))
-          yield { ...set, changes: changes.map((one) => ({ ...one, current: one.current && seal(one.current) })) };
+          yield { ...set, changes: changes.map((one) => ({ ...one, current: one.current && entryOf(one.current) })) };
       },
     });
+  }
+
+  beforeEach(async () => {
+    locked = true;
+    await openWatching(seal);
   });
 
   test('delays only watchers that select it, and they get all events in order', async () => {
@@ -110,14 +115,7 @@ describe('an object that cannot be read at present', () => {
             pending: new Promise((resolve) => reads.push(() => resolve(entry))),
           }
         : entry;
-    await watched.registry.cache.close();
-    open({
-      ...watched.memory,
-      watch: async function* (...args) {
-        for await (const { changes, ...set } of watched.memory.watch(...args))
-          yield { ...set, changes: changes.map((one) => ({ ...one, current: one.current && late(one.current) })) };
-      },
-    });
+    await openWatching(late);
     const [all, selected] = [await begin(), await begin({ labels: labelled('n') })];
     await make('locked', { n: '0' });
     await settled();
@@ -133,6 +131,43 @@ describe('an object that cannot be read at present', () => {
     }
     expect(await next(all, 4)).toEqual(['ADDED locked', 'MODIFIED locked', 'MODIFIED locked', 'ADDED after']);
     expect(await next(selected, 4)).toEqual(['ADDED locked', 'MODIFIED locked', 'DELETED locked', 'ADDED after']);
+  });
+
+  test.each([
+    { how: 'by the decryption that took long', retried: false },
+    { how: 'by a retry', retried: true },
+  ])('and is refused for good $how, ends the watches that wait for it, and is named', async ({ retried }) => {
+    const refusal = new CorruptValueError(['/registry/robots/n/locked'], { cause: new Error('the plugin refuses') });
+    const refused = ({ key, revision }: Entry): Entry => {
+      return { key, revision, unreadable: refusal, retry: () => Promise.reject(refusal) };
+    };
+    const { promise: decrypted, resolve: refuse } = Promise.withResolvers<void>();
+    const late = (entry: Entry): Entry => {
+      if (!entry.key.endsWith('/locked')) return entry;
+      const { key, revision } = entry;
+      const pending = decrypted.then(() => refused(entry));
+      return { key, revision, unreadable: keyUnavailable, retry: async () => refused(entry), pending };
+    };
+    await openWatching(late);
+    const getLocked = () => get(watched.resource, { namespace: 'n', name: 'locked' }, '0', call);
+    const [all, others] = [await begin(), await begin({ namespace: 'other' })];
+    await make('before');
+    await make('locked');
+    await settled();
+    expect(await next(all, 1)).toEqual(['ADDED before']);
+    expect(all.take()).toBeUndefined();
+    expect(getLocked).toThrow(expect.objectContaining({ reason: 'ServiceUnavailable' }));
+    const woken = new Promise<void>((resolve) => all.wait(resolve));
+    if (retried) watched.registry.retryUnreadable();
+    else refuse();
+    await woken;
+    const named = expect.objectContaining({ message: expect.stringContaining('/registry/robots/n/locked') });
+    expect(() => all.take()).toThrow(named);
+    expect(() => all.take()).toThrow(expect.objectContaining({ reason: 'StorageReadError' }));
+    expect(getLocked).toThrow(named);
+    expect(getLocked).toThrow(expect.objectContaining({ reason: 'InternalError' }));
+    await make('elsewhere', {}, 'other');
+    expect(await next(others, 1)).toEqual(['ADDED elsewhere']);
   });
 
   test('ends no beginning that it does not belong to when it can be read', async () => {

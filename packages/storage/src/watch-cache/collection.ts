@@ -27,7 +27,7 @@ export interface CollectionStatistics {
   readonly catchUp: CatchUpStatistics;
 }
 
-/** The collection was loaded again, or an unreadable object has become readable. */
+/** The collection was loaded again, or an unreadable object has become readable or was refused for good. */
 export type ResetReason = 'reloaded' | 'amended';
 
 /** Receives each change synchronously and in order, so it must be quick. */
@@ -253,21 +253,19 @@ export class Collection<Item extends CacheItem> {
   }
 
   /**
-   * An unreadable entry has become readable, or a pending one has turned out to be unreadable. It replaces the same version
+   * An unreadable entry has become readable, or its decryption has ended with another refusal. It replaces the same version
    * of the object, in the window even if the object has changed since.
    */
   resolveUnreadable(entry: Entry): void {
-    if (!entry.unreadable) {
-      const item = this.#decoder.decode(entry);
-      const present = this.#itemsByKey.get(item.key);
-      if (present?.revision === item.revision) {
-        this.#itemsByKey.set(item.key, item);
-        this.#view = withChange(this.#view, present, item, this.descriptor.termsOf, this.#view.revision);
-        this.#retainedViews.clear();
-      }
-      this.#window.replaceItem(item);
+    const item = this.#decoder.decode(entry);
+    const present = this.#itemsByKey.get(item.key);
+    if (present?.revision === item.revision) {
+      this.#itemsByKey.set(item.key, item);
+      this.#view = withChange(this.#view, present, item, this.descriptor.termsOf, this.#view.revision);
+      this.#retainedViews.clear();
     }
-    // Many become readable together, as when a KMS plugin recovers, so subscribers restart once for all of them.
+    this.#window.replaceItem(item);
+    // Many are resolved together, as when a KMS plugin recovers, so subscribers restart once for all of them.
     if (this.#isResetScheduled) return;
     this.#isResetScheduled = true;
     this.#clock.soon(() => {

@@ -6,16 +6,18 @@ const concurrentRetries = 32;
 
 export class UnreadableEntries {
   readonly #byKey = new Map<string, UnreadableEntry>();
+  /** Entries, also replaced ones, whose decryption continues. */
+  readonly #pending = new Set<UnreadableEntry>();
   readonly #onResolved: (entry: Entry) => void;
   #retrying = false;
   #retryAgain = false;
 
   /**
-   * Calls back when an entry has become readable, and when a pending decryption has ended, readable or not, even if the
-   * entry was replaced meanwhile.
+   * Calls back when an entry has become readable, has been refused for good, or is refused only at present after all. Also
+   * calls back when the decryption of an entry that was replaced meanwhile has ended, whatever the result.
    */
-  constructor(settled: (entry: Entry) => void) {
-    this.#onResolved = settled;
+  constructor(onResolved: (entry: Entry) => void) {
+    this.#onResolved = onResolved;
   }
 
   /** The present entry of a key; undefined if it was deleted. */
@@ -25,14 +27,22 @@ export class UnreadableEntries {
       return;
     }
     this.#byKey.set(key, entry);
-    void entry.pending?.then((read) => {
-      if (this.#byKey.get(key) === entry) this.#resolve(entry, read);
-      else this.#onResolved(read);
-    });
+    if (entry.pending) void this.#awaitPending(entry, entry.pending);
   }
 
+  /** Forgets all entries, and the results of decryptions that continue. */
   clear(): void {
     this.#byKey.clear();
+    this.#pending.clear();
+  }
+
+  async #awaitPending(entry: UnreadableEntry, pending: Promise<Entry>): Promise<void> {
+    this.#pending.add(entry);
+    const read = await pending;
+    // A retry may have been faster, and its result is the newer one.
+    if (!this.#pending.delete(entry)) return;
+    if (this.#byKey.get(entry.key) === entry) this.#resolve(entry, read);
+    else this.#onResolved(read);
   }
 
   /** Returns at once. Calls during a round cause one further round. */
@@ -55,8 +65,10 @@ export class UnreadableEntries {
   }
 
   #resolve(was: UnreadableEntry, is: Entry): void {
-    if (is.unreadable || this.#byKey.get(was.key) !== was) return;
-    this.#byKey.delete(was.key);
+    if (this.#byKey.get(was.key) !== was) return;
+    if (is.unreadable?.isPermanent === was.unreadable.isPermanent) return;
+    this.#pending.delete(was);
+    this.set(was.key, is);
     this.#onResolved(is);
   }
 }

@@ -1,0 +1,128 @@
+import { expect, test } from '@jest/globals';
+import { requireValue } from '@cluster-apiserver/base';
+import { untilTurned } from '@cluster-apiserver/testkit/until';
+import { call, descriptorOf, type Item, useWatchCache } from '../../test/use-watch-cache.ts';
+import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
+import type { Entry, Store, UnreadableEntry } from '../store.ts';
+import type { CollectionDescriptor } from './collection-descriptor.ts';
+
+const cached = useWatchCache();
+
+/** Items that show whether their value can be read. */
+const itemsWithState: CollectionDescriptor<Item> = {
+  ...descriptorOf('/r/a/'),
+  read: (entry, key) => ({ key, revision: entry.revision, weight: 1, text: stateOf(entry) }),
+};
+const stateOf = (entry: Entry): string => {
+  if (!entry.unreadable) return entry.value.toString();
+  return entry.unreadable.isPermanent ? 'refused' : 'unavailable';
+};
+const refusal = (entry: Entry, cause: Error): UnreadableEntry => ({
+  key: entry.key,
+  revision: entry.revision,
+  unreadable: new CorruptValueError([entry.key], { cause }),
+  retry: async () => retryResult(entry),
+});
+const unavailable = (entry: Entry): UnreadableEntry => refusal(entry, new KeyUnavailableError('no key'));
+const refused = (entry: Entry): UnreadableEntry => refusal(entry, new Error('the plugin refuses it'));
+let retryResult: (entry: Entry) => Entry;
+/** Ends the decryptions that have begun, in order. */
+let decryptions: ((result: (entry: Entry) => Entry) => void)[];
+
+/** A cache of a store that defers every value of its watch. */
+async function openDeferring() {
+  retryResult = unavailable;
+  decryptions = [];
+  const defer = (entry: Entry): Entry => ({
+    ...unavailable(entry),
+    pending: new Promise<Entry>((resolve) => decryptions.push((result) => resolve(result(entry)))),
+  });
+  const store: Store = {
+    ...cached.memory,
+    watch: async function* (...args) {
+      for await (const { changes, ...set } of cached.memory.watch(...args))
+        yield { ...set, changes: changes.map((one) => ({ ...one, current: one.current && defer(one.current) })) };
+    },
+  };
+  const cache = cached.open({ store, collections: [itemsWithState] });
+  await cache.firstLoad;
+  const collection = requireValue(cache.collections[0]);
+  let resets = 0;
+  collection.subscribe({ onChange: () => {}, onReset: () => resets++ });
+  const begin = collection.currentRevision;
+  return {
+    cache,
+    state: () => collection.get('1')?.text,
+    window: () => collection.changesAfter(begin)?.map(({ current }) => current?.text),
+    resets: () => resets,
+    put: async (text: string) => {
+      await cached.put('/r/a/1', text);
+      await collection.waitUntilFresh(undefined, call);
+    },
+  };
+}
+const settle = async (): Promise<void> => {
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+};
+
+test('a value whose decryption takes long can still be refused for good, and subscribers are reset', async () => {
+  const { state, window, resets, put } = await openDeferring();
+  await put('one');
+  expect(state()).toBe('unavailable');
+  decryptions[0]?.(refused);
+  await settle();
+  expect([state(), window(), resets()]).toEqual(['refused', ['refused'], 1]);
+});
+
+test('a value is refused for good by a retry, and read by a later one', async () => {
+  const { cache, state, resets, put } = await openDeferring();
+  await put('one');
+  decryptions[0]?.(unavailable);
+  cache.retryUnreadable();
+  await settle();
+  expect([state(), resets()]).toEqual(['unavailable', 0]);
+  for (const [result, expected] of [
+    [refused, 'refused'],
+    [unavailable, 'unavailable'],
+    [(entry: Entry) => entry, 'one'],
+  ] as const) {
+    retryResult = result;
+    cache.retryUnreadable();
+    await settle();
+    expect(state()).toBe(expected);
+  }
+  expect(resets()).toBe(3);
+});
+
+test('a value stays readable if a retry was faster than a decryption that fails', async () => {
+  const { cache, state, window, put } = await openDeferring();
+  await put('one');
+  retryResult = (entry) => entry;
+  cache.retryUnreadable();
+  await settle();
+  decryptions[0]?.(refused);
+  await settle();
+  expect([state(), window()]).toEqual(['one', ['one']]);
+});
+
+test('a value is refused in the change that created it if it was replaced meanwhile', async () => {
+  const { state, window, resets, put } = await openDeferring();
+  await put('one');
+  await put('two');
+  decryptions[0]?.(refused);
+  await settle();
+  expect([state(), window(), resets()]).toEqual(['unavailable', ['refused', 'unavailable'], 1]);
+});
+
+test('a decryption that continues is forgotten with its history', async () => {
+  const { cache, state, resets, put } = await openDeferring();
+  const before = cache.currentRevision;
+  await put('one');
+  cached.memory.restore(before);
+  await untilTurned(() => cache.isSynced);
+  const resetsBefore = resets();
+  decryptions[0]?.((entry) => entry);
+  await settle();
+  expect([state(), resets()]).toEqual([undefined, resetsBefore]);
+});
