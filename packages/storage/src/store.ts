@@ -30,7 +30,8 @@ export interface Store {
   delete(key: string, expected: Revision, call: Call): Promise<Revision>;
   /**
    * The changes of all keys with the prefix, after a revision. Ends when the signal aborts; throws RevisionCompactedError if
-   * the revision is too old. It reconnects after a lost connection and misses nothing.
+   * the revision is too old. It reconnects after a lost connection and misses nothing. A value whose encryption key takes
+   * long is an `UnreadableEntry` with a `pending` result, so that it does not delay other values.
    */
   watch(prefix: string, after: Revision, signal: AbortSignal, options?: WatchOptions): AsyncIterable<ChangeSet>;
   /** A linearizable read of the latest revision: that of the last acknowledged write, or a later one. */
@@ -46,16 +47,14 @@ export interface Store {
 }
 
 /**
- * What to do if the encryption key of a value takes long: wait, or deliver an `UnreadableEntry` with a `pending` result, so
- * that other values are not delayed.
+ * What a list does if the encryption key of a value takes long: wait, or return an `UnreadableEntry` with a `pending`
+ * result, so that other values are not delayed.
  */
 export type SlowKeys = 'wait' | 'defer';
 
 export interface WatchOptions {
   /** Whether changes contain the value before; true by default. */
   readonly withPrevious?: boolean;
-  /** `wait` by default. */
-  readonly slowKeys?: SlowKeys;
 }
 
 export type { Call };
@@ -98,6 +97,7 @@ export interface Range {
   readonly limit?: number | undefined;
   /** The revision to read; the latest by default. Throws RevisionCompactedError or RevisionTooLargeError. */
   readonly revision?: Revision | undefined;
+  /** `wait` by default. */
   readonly slowKeys?: SlowKeys | undefined;
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { requireValue } from '@cluster-apiserver/base';
 import { StatusError } from '@cluster-apiserver/model';
-import { revision } from '@cluster-apiserver/storage';
+import { CorruptValueError, type Entry, KeyUnavailableError, revision } from '@cluster-apiserver/storage';
 import { update, type WatchReader } from '../index.ts';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { call } from '../../test/use-robots.ts';
@@ -43,6 +44,48 @@ describe('changes that are too old for memory', () => {
     const sent = await Promise.all(all.map((watching, at) => next(watching, at === 1 ? 1 : 100)));
     expect(sent.map(([line]) => line)).toEqual(['MODIFIED a', 'ADDED other', 'ADDED a', 'MODIFIED a', 'MODIFIED a']);
     expect(replays).toBe(1);
+  });
+
+  test.each([
+    { result: 'can be read', refusal: undefined },
+    { result: 'is refused', refusal: new CorruptValueError(['/registry/robots/n/slow']) },
+  ])('and decrypted slowly delay only the watches that they belong to, until one $result', async ({ refusal }) => {
+    const first = await make('a');
+    await make('slow');
+    await make('elsewhere', {}, 'other');
+    for (let n = 0; n < 5_200; n++) await put('a', { n: String(n) });
+    await watched.registry.cache.close();
+    const { promise: decrypted, resolve: decrypt } = Promise.withResolvers<void>();
+    const late = (entry: Entry): Entry => {
+      const { key, revision: at } = entry;
+      if (!key.endsWith('/slow')) return entry;
+      const deferred = {
+        ...{ key, revision: at, unreadable: new CorruptValueError([key], { cause: new KeyUnavailableError('slow') }) },
+        retry: () => Promise.reject(new Error('a replay does not retry')),
+      };
+      return { ...deferred, pending: decrypted.then(() => (refusal ? { ...deferred, unreadable: refusal } : entry)) };
+    };
+    open({
+      ...watched.memory,
+      watch: async function* (...args) {
+        const isReplay = args[3]?.withPrevious !== false;
+        for await (const { changes, ...set } of watched.memory.watch(...args))
+          yield {
+            ...set,
+            changes: isReplay ? changes.map((one) => ({ ...one, current: one.current && late(one.current) })) : changes,
+          };
+      },
+    });
+    const [all, others, named] = await Promise.all(
+      [{}, { namespace: 'other' }, { name: 'a' }].map((more) => begin({ resourceVersion: String(first), ...more })),
+    );
+    expect(await next(requireValue(others), 1)).toEqual(['ADDED elsewhere']);
+    expect(await next(requireValue(named), 5_200)).toHaveLength(5_200);
+    const waiting = next(requireValue(all), 5_201);
+    expect(await Promise.race([waiting, new Promise((resolve) => setTimeout(resolve, 50))])).toBeUndefined();
+    decrypt();
+    if (refusal) await expect(waiting).rejects.toThrow('/registry/robots/n/slow');
+    else expect((await waiting).slice(0, 2)).toEqual(['ADDED slow', 'MODIFIED a']);
   });
 
   test('and for the store ends the watch as expired', async () => {

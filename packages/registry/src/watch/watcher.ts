@@ -169,7 +169,10 @@ export class Watcher implements WatchReader {
         this.#end = 'behind';
         return undefined;
       }
-      const reader = collection.openCatchUp(this.#sent, () => this.#wake && channels.turns.wait(this.#wake));
+      const reader = collection.openCatchUp(this.#sent, {
+        covers: (key) => this.#channel.covers(key),
+        notify: () => this.#wake && channels.turns.wait(this.#wake),
+      });
       this.#phase = { type: 'history', reader };
       return 'more';
     }

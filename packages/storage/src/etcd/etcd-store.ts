@@ -109,10 +109,10 @@ class EtcdStore implements Store {
     prefix: string,
     after: Revision,
     signal: AbortSignal,
-    { withPrevious = true, slowKeys = 'wait' }: WatchOptions = {},
+    { withPrevious = true }: WatchOptions = {},
   ): AsyncIterable<ChangeSet> {
     const progress = this.#progress;
-    return watchEtcd(this.#client, this.#watchReader, { prefix, after, signal, withPrevious, slowKeys, progress });
+    return watchEtcd(this.#client, this.#watchReader, { prefix, after, signal, withPrevious, progress });
   }
 
   readLatestRevision(call: Call): Promise<Revision> {

@@ -6,7 +6,7 @@
 import { backoff, invariant, sleep } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Change, ChangeSet, Entry, SlowKeys } from '../store.ts';
+import type { Change, ChangeSet, Entry } from '../store.ts';
 import type { EtcdClient, MemberConnection } from './client.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import { OrderedChanges } from './ordered-changes.ts';
@@ -28,7 +28,6 @@ export interface EtcdWatchOptions {
   readonly after: Revision;
   readonly signal: AbortSignal;
   readonly withPrevious: boolean;
-  readonly slowKeys: SlowKeys;
   readonly progress: ProgressRequester;
 }
 
@@ -137,9 +136,8 @@ class MemberWatch {
   async #readAhead(after: Revision): Promise<void> {
     const { changes } = this;
     const { history } = this.#client;
-    const { slowKeys, withPrevious } = this.#options;
-    const timeoutMs = slowKeys === 'defer' ? keyTimeoutMs : undefined;
-    const read: ReadEntry = (value) => this.#reader.read(value, timeoutMs);
+    const { withPrevious } = this.#options;
+    const read: ReadEntry = (value) => this.#reader.read(value, keyTimeoutMs);
     const grouping = new RevisionGrouping(after);
     try {
       for await (const bytes of this.#connection.messages) {

@@ -115,7 +115,7 @@ describe('with any number of objects and changes, one turn of the event loop doe
     await new Promise(setImmediate);
     stepsMax = 0;
     let wake = (): void => {};
-    const reader = a.openCatchUp(begin, () => wake());
+    const reader = a.openCatchUp(begin, { covers: () => true, notify: () => wake() });
     let taken = 0;
     for (let sent = begin; taken < 3_000; ) {
       const changes = reader.take(sent, 100);

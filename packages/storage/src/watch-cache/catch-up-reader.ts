@@ -1,12 +1,22 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { RevisionCompactedError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
+import type { ItemChange } from './change-window.ts';
 import type { CacheItem } from './collection-descriptor.ts';
 import type { Changes } from './entry-decoder.ts';
 import type { SharedReplay } from './shared-replay.ts';
 
-/** A reader waits at most this long for its first change, so that its client learns soon that it has to list again. */
+/**
+ * A reader waits at most this long for a replay, or for a change that is still being decrypted, so that its client learns
+ * soon that it has to list again.
+ */
 const waitMaxMs = 10_000;
+
+export interface CatchUpReaderOptions {
+  /** Whether the reader needs the changes of a key. The others do not delay it if they are decrypted slowly. */
+  readonly covers: (key: string) => boolean;
+  readonly notify: () => void;
+}
 
 export interface CatchUpReader<Item> {
   /**
@@ -26,8 +36,11 @@ interface ReaderQueue<Item extends CacheItem> {
 }
 
 export class ReplayReader<Item extends CacheItem> implements CatchUpReader<Item> {
+  readonly covers: (key: string) => boolean;
   readonly notify: () => void;
   sent: Revision;
+  /** The change that its last `take` had to wait for. */
+  blockedBy: ItemChange<Item> | undefined;
   readonly #queue: ReaderQueue<Item>;
   readonly #clock: Clock;
   #replay: SharedReplay<Item> | undefined;
@@ -36,11 +49,12 @@ export class ReplayReader<Item extends CacheItem> implements CatchUpReader<Item>
   #error: { readonly cause: unknown } | undefined;
   #closed = false;
 
-  constructor(queue: ReaderQueue<Item>, clock: Clock, sent: Revision, notify: () => void) {
+  constructor(queue: ReaderQueue<Item>, clock: Clock, sent: Revision, options: CatchUpReaderOptions) {
     this.#queue = queue;
     this.#clock = clock;
     this.sent = sent;
-    this.notify = notify;
+    this.covers = options.covers;
+    this.notify = options.notify;
   }
 
   take(sent: Revision, limit: number): Changes<Item> | 'refused' | undefined {
@@ -49,6 +63,7 @@ export class ReplayReader<Item extends CacheItem> implements CatchUpReader<Item>
     if (this.#isRefused) return 'refused';
     const changes = this.#replay?.take(this, limit);
     if (changes === 'behind') this.#replay?.leave(this);
+    else if (changes === 'blocked') this.#startWaiting();
     else if (changes) {
       this.#stopWaiting();
       return changes;
@@ -65,12 +80,7 @@ export class ReplayReader<Item extends CacheItem> implements CatchUpReader<Item>
   }
 
   #enter(): void {
-    this.#cancelWait ??= this.#clock.after(waitMaxMs, () => {
-      this.#isRefused = true;
-      this.#queue.refuse(this);
-      this.#replay?.leave(this);
-      this.notify();
-    });
+    this.#startWaiting();
     this.#queue.enter(this);
   }
 
@@ -90,6 +100,15 @@ export class ReplayReader<Item extends CacheItem> implements CatchUpReader<Item>
       this.sent >= error.oldestRevision;
     if (!isStillAvailable) this.#error = { cause: error };
     this.notify();
+  }
+
+  #startWaiting(): void {
+    this.#cancelWait ??= this.#clock.after(waitMaxMs, () => {
+      this.#isRefused = true;
+      this.#queue.refuse(this);
+      this.#replay?.leave(this);
+      this.notify();
+    });
   }
 
   #stopWaiting(): void {

@@ -4,23 +4,39 @@ import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import { CatchUp } from './catch-up.ts';
 import type { CacheItem } from './collection-descriptor.ts';
-import type { Changes } from './entry-decoder.ts';
+import type { ItemChange } from './change-window.ts';
+import type { Changes, ReplayedChanges } from './entry-decoder.ts';
 
 const newest = 100_000;
+const decryptedWeight = 5_000;
 
-/** Readers of a store in which every revision is a change of some bytes, up to `end`. */
-function opened({ end = newest, weight = 1_000, compacted = 0 } = {}) {
+const itemOf = (at: Revision, weight: number): CacheItem => ({ key: `${at}`, revision: at, weight });
+
+/**
+ * Readers of a store in which every revision is a change of some bytes, up to `end`. The changes of `slow` revisions are
+ * incomplete until their decryption ends.
+ */
+function opened({ end = newest, weight = 1_000, compacted = 0, slow = [] as readonly number[] } = {}) {
   const clock = fakeClock();
+  /** Ends the decryptions that have begun, in order. */
+  const decryptions: (() => void)[] = [];
+  function replayed(at: Revision): ReplayedChanges<CacheItem> {
+    const current = itemOf(at, weight);
+    const change: ItemChange<CacheItem> = { key: current.key, revision: at, previous: undefined, current };
+    if (!slow.includes(at)) return { revision: at, changes: [change], incomplete: [] };
+    const decrypted = new Promise<void>((resolve) => decryptions.push(resolve));
+    const completed = decrypted.then(() => ({ ...change, current: itemOf(at, decryptedWeight) }));
+    return { revision: at, changes: [change], incomplete: [{ change, completed }] };
+  }
   const replays: { readonly after: Revision; read: number; ended: boolean }[] = [];
-  async function* replay(after: Revision, signal: AbortSignal): AsyncGenerator<() => Changes<CacheItem>> {
+  async function* replay(after: Revision, signal: AbortSignal): AsyncGenerator<() => ReplayedChanges<CacheItem>> {
     const one = { after, read: 0, ended: false };
     replays.push(one);
     try {
       if (after < compacted) throw new RevisionCompactedError(after, revision(compacted));
       for (let at = revision(after + 1); at <= end && !signal.aborted; at = revision(at + 1)) {
         one.read++;
-        const current = { key: `${at}`, revision: at, weight };
-        yield () => ({ revision: at, changes: [{ key: current.key, revision: at, previous: undefined, current }] });
+        yield () => replayed(at);
       }
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
     } finally {
@@ -28,20 +44,32 @@ function opened({ end = newest, weight = 1_000, compacted = 0 } = {}) {
     }
   }
   const catchUp = new CatchUp<CacheItem>(replay, clock);
-  const read = (after: number) => {
+  const read = (after: number, covers = (_key: string): boolean => true) => {
     let wake = (): void => {};
+    let wakeUps = 0;
     let sent = revision(after);
-    const reader = catchUp.open(sent, () => wake());
+    const notify = (): void => {
+      wakeUps++;
+      wake();
+    };
+    const reader = catchUp.open(sent, { covers, notify });
     const taken: number[] = [];
+    const takenWeights: (number | undefined)[] = [];
+    const note = ({ changes, revision: to }: Changes<CacheItem>): void => {
+      taken.push(...changes.map((change) => change.revision));
+      takenWeights.push(...changes.map(({ current }) => current?.weight));
+      sent = to;
+    };
     return {
       taken,
+      takenWeights,
+      wakeUps: () => wakeUps,
       close: () => reader.close(),
       /** Takes what there is now. */
       take: (limit = 100): 'refused' | undefined => {
         const changes = reader.take(sent, limit);
         if (changes === 'refused') return changes;
-        taken.push(...(changes?.changes.map((change) => change.revision) ?? []));
-        sent = changes?.revision ?? sent;
+        if (changes) note(changes);
         return undefined;
       },
       /** Takes until it has as many. */
@@ -49,17 +77,14 @@ function opened({ end = newest, weight = 1_000, compacted = 0 } = {}) {
         for (;;) {
           const changes = reader.take(sent, 100);
           if (changes === 'refused') throw new Error('refused');
-          if (changes) {
-            taken.push(...changes.changes.map((change) => change.revision));
-            sent = changes.revision;
-          }
+          if (changes) note(changes);
           if (taken.length >= count) return;
           if (!changes) await new Promise<void>((resolve) => (wake = resolve));
         }
       },
     };
   };
-  return { clock, replays, read, catchUp };
+  return { clock, replays, decryptions, read, catchUp };
 }
 
 const turns = async (count = 20): Promise<void> => {
@@ -164,4 +189,47 @@ test('a reader far ahead of a replay gets a second one', async () => {
   const [behind, ahead] = [read(1), read(500_000)];
   await Promise.all([behind.until(10), ahead.until(10)]);
   expect(replays.map(({ after }) => after)).toEqual([1, 500_000]);
+});
+
+test('a change that is still being decrypted delays only the readers that cover it, and is not skipped', async () => {
+  const { read, decryptions } = opened({ end: 500, slow: [200, 300] });
+  const covering = read(100, (key) => key === '200');
+  const other = read(100, (key) => key !== '200' && key !== '300');
+  await Promise.all([covering.until(99), other.until(400)]);
+  expect(other.taken).toEqual(upFrom(101, 400));
+  expect(covering.take()).toBeUndefined();
+  expect(covering.taken).toEqual(upFrom(101, 99));
+  const wakeUps = covering.wakeUps();
+  decryptions[1]?.();
+  await turns();
+  expect(covering.wakeUps()).toBe(wakeUps);
+  decryptions[0]?.();
+  await covering.until(400);
+  expect(covering.taken).toEqual(upFrom(101, 400));
+  expect(covering.takenWeights[99]).toBe(decryptedWeight);
+});
+
+test('a reader does not wait longer for a change that is being decrypted than for a replay', async () => {
+  const { read, clock } = opened({ end: 500, slow: [200] });
+  const reader = read(100);
+  await reader.until(99);
+  clock.advance(60_000);
+  expect(reader.take()).toBeUndefined();
+  clock.advance(9_999);
+  expect(reader.take()).toBeUndefined();
+  clock.advance(1);
+  expect(reader.take()).toBe('refused');
+});
+
+test('a replay does not wait for a reader that waits for a decryption', async () => {
+  const { read, clock } = opened({ end: 5_000, weight: 10_000, slow: [200] });
+  const blocked = read(100);
+  const ahead = read(3_000, (key) => key !== '200');
+  ahead.take();
+  await blocked.until(99);
+  expect(blocked.take()).toBeUndefined();
+  // The replay may have waited for the reader before that had come to the change.
+  clock.advance(100);
+  await ahead.until(1_000);
+  expect(ahead.taken.slice(0, 1_000)).toEqual(upFrom(3_001, 1_000));
 });

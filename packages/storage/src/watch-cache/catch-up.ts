@@ -5,7 +5,7 @@
  */
 import type { Clock } from '@cluster-apiserver/base';
 import type { Revision } from '../revision.ts';
-import { type CatchUpReader, ReplayReader } from './catch-up-reader.ts';
+import { type CatchUpReader, type CatchUpReaderOptions, ReplayReader } from './catch-up-reader.ts';
 import type { CacheItem } from './collection-descriptor.ts';
 import { type OpenReplay, revisionGapMax, SharedReplay } from './shared-replay.ts';
 
@@ -52,8 +52,8 @@ export class CatchUp<Item extends CacheItem> {
     };
   }
 
-  open(after: Revision, notify: () => void): CatchUpReader<Item> {
-    return new ReplayReader(this, this.#clock, after, notify);
+  open(after: Revision, options: CatchUpReaderOptions): CatchUpReader<Item> {
+    return new ReplayReader(this, this.#clock, after, options);
   }
 
   /** The reader waits for a replay. */

@@ -95,6 +95,12 @@ export class ChangeWindow<Item> {
     }
   }
 
+  /** Replaces a change by the same one with other items, if it is still in the window. */
+  replaceChange(was: ItemChange<Item>, is: ItemChange<Item>): void {
+    for (let at = this.#indexAfter(was.revision - 1); this.#changes[at]?.revision === was.revision; at++)
+      if (this.#changes[at] === was) this.#replace(at, is);
+  }
+
   #replace(at: number, change: ItemChange<Item>): void {
     this.#weight += this.#weigh(change) - this.#weigh(requireValue(this.#changes[at]));
     this.#changes[at] = change;

@@ -3,9 +3,9 @@ import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, zeroRevision } from '../revision.ts';
 import type { Call, Entry, Store } from '../store.ts';
 import { CatchUp, type CatchUpStatistics } from './catch-up.ts';
-import type { CatchUpReader } from './catch-up-reader.ts';
+import type { CatchUpReader, CatchUpReaderOptions } from './catch-up-reader.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
-import { type Changes, EntryDecoder } from './entry-decoder.ts';
+import { EntryDecoder, type ReplayedChanges } from './entry-decoder.ts';
 import type { Freshness } from './freshness.ts';
 import { RetainedViews } from './retained-views.ts';
 import { LargeList } from './large-list.ts';
@@ -205,12 +205,12 @@ export class Collection<Item extends CacheItem> {
   }
 
   /** Opens a reader of changes that memory no longer has. It is notified in a turn of its own. */
-  openCatchUp(after: Revision, notify: () => void): CatchUpReader<Item> {
+  openCatchUp(after: Revision, options: CatchUpReaderOptions): CatchUpReader<Item> {
     this.#requireSameHistory(after);
-    return this.#catchUp.open(after, notify);
+    return this.#catchUp.open(after, options);
   }
 
-  async *#replay(after: Revision, signal: AbortSignal): AsyncGenerator<() => Changes<Item>> {
+  async *#replay(after: Revision, signal: AbortSignal): AsyncGenerator<() => ReplayedChanges<Item>> {
     for await (const set of this.#store.watch(this.descriptor.prefix, after, signal))
       yield () => this.#decoder.decodeChanges(set);
   }

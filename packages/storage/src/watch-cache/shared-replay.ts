@@ -1,9 +1,9 @@
 import { type Clock, TimeSlice } from '@cluster-apiserver/base';
 import { type Revision, revision } from '../revision.ts';
 import type { ReplayReader } from './catch-up-reader.ts';
-import { ChangeWindow } from './change-window.ts';
+import { ChangeWindow, type ItemChange } from './change-window.ts';
 import type { CacheItem } from './collection-descriptor.ts';
-import type { Changes } from './entry-decoder.ts';
+import type { Changes, IncompleteChange, ReplayedChanges } from './entry-decoder.ts';
 
 /** The weight of the objects before and after the buffered changes. */
 const bufferWeightMax = 8 * 1024 * 1024;
@@ -26,7 +26,7 @@ const replayMaxMs = 30_000;
 const idleMs = 5_000;
 
 /** Opens a watch of past changes. Each set is decoded when it is called. */
-export type OpenReplay<Item> = (after: Revision, signal: AbortSignal) => AsyncIterable<() => Changes<Item>>;
+export type OpenReplay<Item> = (after: Revision, signal: AbortSignal) => AsyncIterable<() => ReplayedChanges<Item>>;
 
 interface ReplayOwner {
   readonly hasWaitingReaders: () => boolean;
@@ -39,8 +39,10 @@ export class SharedReplay<Item extends CacheItem> {
   readonly #owner: ReplayOwner;
   readonly #window = new ChangeWindow<Item>({ weightMax: bufferWeightMax, weightOf });
   readonly #readers = new Set<ReplayReader<Item>>();
-  /** Readers that have taken everything there was for them. */
+  /** Readers that have taken everything there was for them, or wait for a change that is still being decrypted. */
   readonly #starving = new Set<ReplayReader<Item>>();
+  /** Changes with values that are still being decrypted. */
+  readonly #incomplete = new Set<ItemChange<Item>>();
   readonly #abort = new AbortController();
   #currentRevision: Revision;
   /** The weight that was read since the foremost reader needed more. */
@@ -82,7 +84,8 @@ export class SharedReplay<Item extends CacheItem> {
     if (this.#readers.size === 0) this.#end();
   }
 
-  take(reader: ReplayReader<Item>, limit: number): Changes<Item> | 'behind' | undefined {
+  /** `blocked`: the next change of the reader is still being decrypted. */
+  take(reader: ReplayReader<Item>, limit: number): Changes<Item> | 'behind' | 'blocked' | undefined {
     const { sent } = reader;
     const changes = this.#window.after(sent, limit);
     if (!changes) return 'behind';
@@ -90,22 +93,51 @@ export class SharedReplay<Item extends CacheItem> {
       this.#addStarving(reader);
       return undefined;
     }
+    const blocking = changes.find((change) => this.#incomplete.has(change) && reader.covers(change.key));
+    if (blocking) return this.#takeBefore(blocking, reader, changes);
     const last = changes.length < limit ? undefined : changes.at(-1);
     return { changes, revision: last?.revision ?? this.#currentRevision };
   }
 
-  async #read(sets: AsyncIterable<() => Changes<Item>>): Promise<void> {
+  #takeBefore(
+    blocking: ItemChange<Item>,
+    reader: ReplayReader<Item>,
+    changes: readonly ItemChange<Item>[],
+  ): Changes<Item> | 'blocked' {
+    const before = revision(blocking.revision - 1);
+    if (before > reader.sent)
+      return { changes: changes.filter((change) => change.revision <= before), revision: before };
+    reader.blockedBy = blocking;
+    this.#addStarving(reader);
+    return 'blocked';
+  }
+
+  #isBlocked({ blockedBy }: ReplayReader<Item>): boolean {
+    return blockedBy !== undefined && this.#incomplete.has(blockedBy);
+  }
+
+  async #complete({ change, completed }: IncompleteChange<Item>): Promise<void> {
+    this.#incomplete.add(change);
+    const complete = await completed;
+    if (this.#abort.signal.aborted) return;
+    this.#incomplete.delete(change);
+    this.#window.replaceChange(change, complete);
+    this.#notifySoon();
+  }
+
+  async #read(sets: AsyncIterable<() => ReplayedChanges<Item>>): Promise<void> {
     const slice = new TimeSlice(this.#clock);
     let error: unknown;
     try {
       for await (const changesOf of sets) {
         if (this.#abort.signal.aborted) return;
         slice.resume();
-        const { revision: at, changes } = changesOf();
+        const { revision: at, changes, incomplete } = changesOf();
         for (const change of changes) {
           this.#window.add(change);
           this.#aheadWeight += weightOf(change);
         }
+        for (const one of incomplete) void this.#complete(one);
         this.#currentRevision = revision(Math.max(this.#currentRevision, at));
         this.#notifySoon();
         if (slice.shouldYield()) await slice.yieldToEventLoop();
@@ -140,7 +172,8 @@ export class SharedReplay<Item extends CacheItem> {
   #hasReaderAtRisk(): boolean {
     const [mark] = this.#marks;
     if (mark === undefined || this.#marks.length < marksMax) return false;
-    for (const { sent } of this.#readers) if (sent < mark && sent >= this.#window.since) return true;
+    for (const reader of this.#readers)
+      if (reader.sent < mark && reader.sent >= this.#window.since && !this.#isBlocked(reader)) return true;
     return false;
   }
 
@@ -164,7 +197,7 @@ export class SharedReplay<Item extends CacheItem> {
     this.#clock.soon(() => {
       this.#isNotifyScheduled = false;
       for (const reader of this.#starving) {
-        if (reader.sent >= this.#currentRevision) continue;
+        if (reader.sent >= this.#currentRevision || this.#isBlocked(reader)) continue;
         this.#starving.delete(reader);
         reader.notify();
       }
@@ -184,6 +217,8 @@ export class SharedReplay<Item extends CacheItem> {
     this.#cancelTimer();
     this.#cancelIdle();
     this.#resume();
+    // Decryptions that continue must not keep the buffer in memory.
+    this.#window.restartAt(this.#currentRevision);
     for (const reader of this.#readers) reader.handleReplayEnd(error);
     // Readers that need more queue for another replay now, the others when they need more.
     if (error === undefined) for (const reader of this.#starving) reader.notify();

@@ -197,7 +197,7 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
 
   async #follow(from: Revision, ended: AbortSignal, onProgress: () => void): Promise<void> {
     const { store, prefix } = this.#options;
-    for await (const set of store.watch(prefix, from, ended, { withPrevious: false, slowKeys: 'defer' })) {
+    for await (const set of store.watch(prefix, from, ended, { withPrevious: false })) {
       if (ended.aborted) return;
       onProgress();
       this.#slice.resume();
