@@ -79,6 +79,8 @@ export interface UnreadableEntry {
   readonly retry: () => Promise<Entry>;
   /** The result of a decryption that takes long and continues. */
   readonly pending?: Promise<Entry> | undefined;
+  /** Set if its key was not requested, because too many other values waited for theirs. Resolves when fewer wait. */
+  readonly postponed?: Promise<void> | undefined;
 }
 
 export type Entry = (StoredValue & { readonly unreadable?: undefined }) | UnreadableEntry;

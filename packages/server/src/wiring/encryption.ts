@@ -62,7 +62,7 @@ export async function openEncryption(options: EncryptionOptions, cleanup: Cleanu
   return {
     transformer: {
       toStorage: (value, key, trace) => current().transformer.toStorage(value, key, trace),
-      fromStorage: (value, key, trace) => current().transformer.fromStorage(value, key, trace),
+      fromStorage: (value, key, trace, keys) => current().transformer.fromStorage(value, key, trace, keys),
     },
     onChange: (listener) => void listeners.push(listener),
   };
@@ -132,7 +132,7 @@ async function openConfiguration(
   };
   const transformer: Transformer = {
     toStorage: (value, key, trace) => transformerOf(key).toStorage(value, key, trace),
-    fromStorage: (value, key, trace) => transformerOf(key).fromStorage(value, key, trace),
+    fromStorage: (value, key, trace, keys) => transformerOf(key).fromStorage(value, key, trace, keys),
   };
   const close = (): void => plugins.forEach((plugin) => plugin.close());
   return { ...makeRetirable(transformer, close), plugins };

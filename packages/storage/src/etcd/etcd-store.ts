@@ -51,7 +51,8 @@ class EtcdStore implements Store {
     const localWrites = this.#localWrites;
     const watched: Transformer = {
       toStorage: (value, key, trace) => transformer.toStorage(value, key, trace),
-      fromStorage: (value, key, trace) => localWrites.take(key, value) ?? transformer.fromStorage(value, key, trace),
+      fromStorage: (value, key, trace, keys) =>
+        localWrites.take(key, value) ?? transformer.fromStorage(value, key, trace, keys),
     };
     // The internal prefix is a sibling of the resources' prefixes.
     const resourceAt = internalPrefix.lastIndexOf('/', internalPrefix.length - 2) + 1;

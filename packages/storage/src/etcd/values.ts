@@ -3,7 +3,7 @@ import { type Clock, DeadlineExceededError, type Span, awaitWithin } from '@clus
 import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
 import type { Call, Entry, StoredValue, UnreadableEntry } from '../store.ts';
-import type { Transformed, Transformer } from '../transform/transformer.ts';
+import type { Transformed, Transformer, UsableKeys } from '../transform/transformer.ts';
 import type { KeyValue } from './wire/key-value.ts';
 
 /** Most transformers return synchronously, and then the result is no promise. */
@@ -11,6 +11,7 @@ export function readValue(
   transformer: Transformer,
   keyValue: KeyValue,
   trace?: Span,
+  keys?: UsableKeys,
 ): StoredValue | Promise<StoredValue> {
   const { key, modRevision } = keyValue;
   const stored = ({ value, stale, source }: Transformed): StoredValue => ({
@@ -24,7 +25,7 @@ export function readValue(
     throw new CorruptValueError([key], { cause });
   };
   try {
-    const transformed = transformer.fromStorage(keyValue.value, key, trace);
+    const transformed = transformer.fromStorage(keyValue.value, key, trace, keys);
     return transformed instanceof Promise ? transformed.then(stored, corrupt) : stored(transformed);
   } catch (cause) {
     return corrupt(cause);
@@ -51,9 +52,16 @@ function waitUnlessSettled(clock: Clock, delayMs: number, unless: Promise<unknow
 }
 
 /**
+ * As many values of a resource wait for their keys. A KMS plugin that hangs fails a hundred calls for each timeout, so more
+ * would only take memory.
+ */
+const pendingMax = 2_000;
+
+/**
  * Decrypts many values, of which some may be unreadable. A value whose key takes longer than the timeout is unreadable for
  * now and decrypted in the background. After the first one, the other values of its resource get no timeout at all until
- * one is quick again: a KMS plugin that hangs costs one timeout, and not one per value.
+ * one is quick again: a KMS plugin that hangs costs one timeout, and not one per value. While too many values of a resource
+ * are pending, the others are only decrypted with cached keys.
  */
 export class EntryReader {
   readonly #transformer: Transformer;
@@ -61,6 +69,7 @@ export class EntryReader {
   /** The index of the resource's name in a key. */
   readonly #resourceAt: number;
   readonly #slowResources = new Set<string>();
+  readonly #pendingByResource = new Map<string, PendingValues>();
 
   constructor(transformer: Transformer, clock: Clock, resourceAt: number) {
     this.#transformer = transformer;
@@ -70,19 +79,25 @@ export class EntryReader {
 
   /** Without a timeout it waits as long as the key takes. */
   read(keyValue: KeyValue, timeoutMs: number | undefined): Entry | Promise<Entry> {
-    const entry = this.#readEntry(keyValue);
-    return entry instanceof Promise && timeoutMs !== undefined
-      ? this.#readWithTimeout(keyValue, entry, timeoutMs)
-      : entry;
+    if (timeoutMs === undefined) return this.#readEntry(keyValue);
+    const entry = this.#readEntry(keyValue, this.#postpone(keyValue.key));
+    return entry instanceof Promise ? this.#readWithTimeout(keyValue, entry, timeoutMs) : entry;
   }
 
-  #readEntry(keyValue: KeyValue): Entry | Promise<Entry> {
+  /** Until when the key of a value must not be requested; undefined if it may be. */
+  #postpone(key: string): Promise<void> | undefined {
+    if (this.#pendingByResource.size === 0) return undefined;
+    const pending = this.#pendingByResource.get(this.resourceOf(key));
+    return pending && pending.count >= pendingMax ? pending.halved : undefined;
+  }
+
+  #readEntry(keyValue: KeyValue, postponed?: Promise<void>): Entry | Promise<Entry> {
     const failed = (error: unknown): UnreadableEntry => {
       if (!(error instanceof CorruptValueError)) throw error;
-      return this.#unreadable(keyValue, error);
+      return { ...this.#unreadable(keyValue, error), postponed };
     };
     try {
-      const value = readValue(this.#transformer, keyValue);
+      const value = readValue(this.#transformer, keyValue, undefined, postponed ? 'cached' : 'all');
       return value instanceof Promise ? value.catch(failed) : value;
     } catch (error) {
       return failed(error);
@@ -100,9 +115,19 @@ export class EntryReader {
     const first = await Promise.race([decrypting, waitUnlessSettled(this.#clock, waitMs, decrypting)]);
     if (first !== timedOut) return first;
     this.#slowResources.add(resource);
+    void this.#countPending(resource, decrypting);
     const cause = new KeyUnavailableError('its key is still being decrypted');
     const { key } = keyValue;
     return { ...this.#unreadable(keyValue, new CorruptValueError([key], { cause })), pending: decrypting };
+  }
+
+  async #countPending(resource: string, decrypting: Promise<unknown>): Promise<void> {
+    let pending = this.#pendingByResource.get(resource);
+    if (!pending) this.#pendingByResource.set(resource, (pending = new PendingValues()));
+    pending.add();
+    await decrypting;
+    pending.remove();
+    if (pending.count === 0) this.#pendingByResource.delete(resource);
   }
 
   #unreadable(keyValue: KeyValue, unreadable: CorruptValueError): UnreadableEntry {
@@ -115,5 +140,32 @@ export class EntryReader {
   /** Such as serviceaccounts; empty if the key has no resource. */
   resourceOf(key: string): string {
     return key.slice(this.#resourceAt, Math.max(this.#resourceAt, key.indexOf('/', this.#resourceAt)));
+  }
+}
+
+/** Counts the values of a resource that wait for their keys. */
+class PendingValues {
+  #count = 0;
+  #halving: PromiseWithResolvers<void> | undefined;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Resolves when only half of the permitted values are left. */
+  get halved(): Promise<void> {
+    this.#halving ??= Promise.withResolvers();
+    return this.#halving.promise;
+  }
+
+  add(): void {
+    this.#count++;
+  }
+
+  remove(): void {
+    this.#count--;
+    if (this.#count > pendingMax / 2) return;
+    this.#halving?.resolve();
+    this.#halving = undefined;
   }
 }

@@ -9,6 +9,8 @@ export class UnreadableEntries {
   /** Entries, also replaced ones, whose decryption continues. */
   readonly #pending = new Set<UnreadableEntry>();
   readonly #onResolved: (entry: Entry) => void;
+  /** Entries were postponed until these resolve. */
+  readonly #postponements = new Set<Promise<void>>();
   #retrying = false;
   #retryAgain = false;
 
@@ -27,6 +29,7 @@ export class UnreadableEntries {
       return;
     }
     this.#byKey.set(key, entry);
+    if (entry.postponed) void this.#retryAfter(entry.postponed);
     if (entry.pending) void this.#awaitPending(entry, entry.pending);
   }
 
@@ -43,6 +46,15 @@ export class UnreadableEntries {
     if (!this.#pending.delete(entry)) return;
     if (this.#byKey.get(entry.key) === entry) this.#resolve(entry, read);
     else this.#onResolved(read);
+  }
+
+  /** Once for all entries that were postponed together. */
+  async #retryAfter(postponed: Promise<void>): Promise<void> {
+    if (this.#postponements.has(postponed)) return;
+    this.#postponements.add(postponed);
+    await postponed;
+    this.#postponements.delete(postponed);
+    this.retry();
   }
 
   /** Returns at once. Calls during a round cause one further round. */

@@ -1,3 +1,5 @@
+import { KeyUnavailableError } from '../../errors.ts';
+import type { UsableKeys } from '../transformer.ts';
 import { BoundedMap } from './bounded-map.ts';
 import type { KmsMeasures } from './plugin-monitor.ts';
 
@@ -18,8 +20,12 @@ export class KeyCache<Value extends object> {
     this.#measures = measures;
   }
 
-  get(name: string, load: () => Promise<Value>): Value | Promise<Value> {
-    return this.#cached.get(name) ?? this.#loading.get(name) ?? this.#load(name, load);
+  /** Throws a KeyUnavailableError if only cached keys are usable and this one is not. */
+  get(name: string, usable: UsableKeys | undefined, load: () => Promise<Value>): Value | Promise<Value> {
+    const cached = this.#cached.get(name);
+    if (cached) return cached;
+    if (usable === 'cached') throw new KeyUnavailableError('too many values wait for keys of the KMS plugin');
+    return this.#loading.get(name) ?? this.#load(name, load);
   }
 
   set(name: string, value: Value): void {

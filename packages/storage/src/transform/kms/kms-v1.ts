@@ -39,14 +39,14 @@ export function kmsV1(
         length.writeUInt16BE(encrypted.length);
         return [length, encrypted, ...transformer.toStorage(value, etcdKey)];
       },
-      fromStorage: async (value, etcdKey, trace) => {
+      fromStorage: async (value, etcdKey, trace, usableKeys) => {
         if (value.length < lengthBytes) throw new Error('the envelope is too short');
         const end = lengthBytes + value.readUInt16BE();
         if (end === lengthBytes || value.length < end) throw new Error('the envelope has no key, or not all of it');
         const encrypted = value.subarray(lengthBytes, end);
         const ask = async (): Promise<SyncTransformer> =>
           transformerOf(await monitor.track(service.decrypt(encrypted, trace)));
-        const transformer = await keys.get(cacheKeyOf(encrypted), ask);
+        const transformer = await keys.get(cacheKeyOf(encrypted), usableKeys, ask);
         return transformer.fromStorage(value.subarray(end), etcdKey);
       },
     },

@@ -3,7 +3,7 @@ import type { Span } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import type { Pieces } from '../../pieces.ts';
 import { aesGcm } from '../aes-gcm.ts';
-import type { SyncTransformer, Transformed, Transformer } from '../transformer.ts';
+import type { SyncTransformer, Transformed, Transformer, UsableKeys } from '../transformer.ts';
 import { derivedKeyGcm } from './derived-key.ts';
 import {
   decodeEncryptedObject,
@@ -40,7 +40,7 @@ export const kmsV2 = (service: KmsV2Service, options: KmsPluginOptions): KmsPlug
 class KmsV2 implements KmsPlugin {
   readonly transformer: Transformer = {
     toStorage: (value, etcdKey) => this.#encrypt(value, etcdKey),
-    fromStorage: (value, etcdKey, trace) => this.#decrypt(value, etcdKey, trace),
+    fromStorage: (value, etcdKey, trace, keys) => this.#decrypt(value, etcdKey, trace, keys),
   };
   readonly #service: KmsV2Service;
   readonly #options: KmsPluginOptions;
@@ -78,7 +78,12 @@ class KmsV2 implements KmsPlugin {
     return inEnvelope(data);
   }
 
-  #decrypt(value: Buffer, etcdKey: string, trace: Span | undefined): Transformed | Promise<Transformed> {
+  #decrypt(
+    value: Buffer,
+    etcdKey: string,
+    trace: Span | undefined,
+    usableKeys: UsableKeys | undefined,
+  ): Transformed | Promise<Transformed> {
     const object = decodeEncryptedObject(value);
     const { keyId } = object.key;
     const read = (transformer: SyncTransformer): Transformed => {
@@ -86,13 +91,17 @@ class KmsV2 implements KmsPlugin {
       this.#options.measures.keyUsed('from_storage', keyId);
       return { value: plain, stale: object.keyType !== 'seed' || keyId !== this.#writeKey?.encrypted.keyId };
     };
-    const transformer = this.#keyOf(object, trace);
+    const transformer = this.#keyOf(object, trace, usableKeys);
     return transformer instanceof Promise ? transformer.then(read) : read(transformer);
   }
 
-  #keyOf({ key, keyType }: EncryptedObject, trace: Span | undefined): SyncTransformer | Promise<SyncTransformer> {
+  #keyOf(
+    { key, keyType }: EncryptedObject,
+    trace: Span | undefined,
+    usableKeys: UsableKeys | undefined,
+  ): SyncTransformer | Promise<SyncTransformer> {
     const { random } = this.#options;
-    return this.#keys.get(cacheKeyOf(key, keyType), async () => {
+    return this.#keys.get(cacheKeyOf(key, keyType), usableKeys, async () => {
       const decrypting = this.#service.decrypt(key, random.uuid(), trace);
       const plain = createSecretKey(await this.#monitor.track(decrypting));
       return keyType === 'seed' ? derivedKeyGcm(plain, random) : aesGcm({ key: plain, random, onNonce: () => {} });

@@ -138,7 +138,7 @@ test('keys are loaded concurrently, up to a limit', async () => {
   const asked: (() => void)[] = [];
   const keys = new KeyCache<object>(1_000, { cacheMissed: () => {}, cacheSized: () => {} });
   const answers = Array.from({ length: 250 }, (_, n) =>
-    keys.get(`${n % 200}`, () => new Promise((resolve) => asked.push(() => resolve({})))),
+    keys.get(`${n % 200}`, 'all', () => new Promise((resolve) => asked.push(() => resolve({})))),
   );
   for (const total of [100, 200]) {
     await until('the questions', () => (asked.length === total ? true : undefined));
@@ -149,6 +149,16 @@ test('keys are loaded concurrently, up to a limit', async () => {
   const found = await Promise.all(answers.map(async (answer) => answer));
   expect(found[0]).toBe(found[200]);
   expect(asked.length).toBe(200);
+});
+
+test('a key that is not cached is not loaded if only cached keys are usable', async () => {
+  const keys = new KeyCache<object>(1_000, { cacheMissed: () => {}, cacheSized: () => {} });
+  const load = async (): Promise<object> => ({});
+  expect(() => keys.get('a', 'cached', load)).toThrow(KeyUnavailableError);
+  const loading = keys.get('a', 'all', load);
+  expect(() => keys.get('a', 'cached', load)).toThrow(KeyUnavailableError);
+  const loaded = await loading;
+  expect(keys.get('a', 'cached', load)).toBe(loaded);
 });
 
 test('an envelope has the same bytes as that of kube-apiserver', () => {
