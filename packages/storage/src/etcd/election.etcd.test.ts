@@ -176,18 +176,21 @@ test('a process that has stalled no longer leads, even before its timers fire', 
   client.close();
 });
 
-test('a key without a lease, which would block elections, is removed and reported', async () => {
-  const key = `/election/${run++}`;
-  const { client, store } = openStore(etcd.endpoints);
-  await store.create(key, Buffer.from('garbage'), {}, within(2_000));
-  const events: ElectionEvent[] = [];
-  const report = (event: ElectionEvent): void => void events.push(event);
-  const election = campaign({ client, key, identity: 'one', timeToLiveSeconds, report });
-  await until('a leader', () => election.isLeading || undefined);
-  expect(events).toEqual([{ type: 'key repaired', key, value: 'garbage' }]);
-  await election.close();
-  client.close();
-});
+test.each(['', '-term'])(
+  'a key%s without a lease, which would block elections, is removed and reported',
+  async (suffix) => {
+    const key = `/election/${run++}`;
+    const { client, store } = openStore(etcd.endpoints);
+    await store.create(key + suffix, Buffer.from('garbage'), {}, within(2_000));
+    const events: ElectionEvent[] = [];
+    const report = (event: ElectionEvent): void => void events.push(event);
+    const election = campaign({ client, key, identity: 'one', timeToLiveSeconds, report });
+    await until('a leader', () => election.isLeading || undefined);
+    expect(events).toEqual([{ type: 'key repaired', key: key + suffix, value: 'garbage' }]);
+    await election.close();
+    client.close();
+  },
+);
 
 test('the leader compacts to the revision of an interval ago, and the others do not', async () => {
   const { client, store } = openStore(etcd.endpoints);

@@ -1,7 +1,10 @@
 /**
- * Leader election among replicas. The leader creates a key with a lease and renews the lease. A leader that cannot renew it
+ * Leader election among replicas. The leader creates keys with a lease and renews the lease. A leader that cannot renew it
  * stops before it expires, so there are never two leaders, as long as the clocks run equally fast. A renewal is no write, so
  * a leader continues when etcd is out of space.
+ *
+ * Other clients may overwrite or delete a key. The leader checks the keys with each renewal, and stops if one has changed.
+ * Candidates wait for that (docs/decisions/0058-leader-election.md).
  *
  * The lease is released only when the work has stopped. Until then a leader that resigns keeps renewing it, and one that
  * could not renew it lets it expire.
@@ -10,13 +13,14 @@ import { type Call, callUntil, sleep } from '@cluster-apiserver/base';
 import type { EtcdClient } from './client.ts';
 import { newLeaseId } from './leases.ts';
 import type { EtcdCall } from './retrying-call.ts';
-import { conditionalWrite, type KeyValue, range } from './wire/key-value.ts';
-import { Term } from './term.ts';
+import { LeaderKeys } from './leader-keys.ts';
+import { Term, type TermOptions } from './term.ts';
+import type { KeyValue } from './wire/key-value.ts';
 import { grantLease, revokeLease } from './wire/lease.ts';
 
 export interface ElectionOptions {
   readonly client: EtcdClient;
-  /** The leader's key, outside the prefix of the objects. */
+  /** The leader's key, outside the prefix of the objects. A second one has the same name with the suffix `-term`. */
   readonly key: string;
   /** The name of this replica, for operators who look at the key. */
   readonly identity: string;
@@ -29,7 +33,7 @@ export interface ElectionOptions {
 }
 
 export type ElectionEvent =
-  /** The key had a value without a lease, which would have blocked elections forever. It was removed. */
+  /** A key had a value without a lease, which would have blocked elections forever. It was removed. */
   { readonly type: 'key repaired'; readonly key: string; readonly value: string };
 
 export interface Election {
@@ -54,21 +58,27 @@ export const campaign = (options: ElectionOptions): Election => new Campaign(opt
 class Campaign implements Election {
   readonly #options: ElectionOptions;
   readonly #client: EtcdClient;
+  readonly #keys: LeaderKeys;
   readonly #leaseSeconds: number;
+  readonly #leaseMs: number;
   readonly #renewIntervalMs: number;
   readonly #closing = new AbortController();
   readonly #openedMs: number;
   #leaderSeenMs: number | undefined;
+  /** The revisions of the keys that have no lease, and since when they have been seen. */
+  #orphans: { readonly revisions: string; readonly sinceMs: number } | undefined;
   /** While this replica leads. */
   #term: Term | undefined;
   readonly #running: Promise<void>;
 
   constructor(options: ElectionOptions) {
-    const { client, timeToLiveSeconds = defaultTimeToLiveSeconds } = options;
+    const { client, key, timeToLiveSeconds = defaultTimeToLiveSeconds } = options;
     this.#options = options;
     this.#client = client;
+    this.#keys = new LeaderKeys(client, key);
     this.#leaseSeconds = timeToLiveSeconds;
-    this.#renewIntervalMs = (timeToLiveSeconds * 1000) / renewalsPerLease;
+    this.#leaseMs = timeToLiveSeconds * 1000;
+    this.#renewIntervalMs = this.#leaseMs / renewalsPerLease;
     this.#openedMs = client.clock.monotonicMs();
     this.#running = this.#run();
   }
@@ -99,40 +109,60 @@ class Campaign implements Election {
     }
   }
 
-  /** Acquires the key if it does not exist. */
+  /** Creates the keys if none of them exists. */
   async #tryAcquire(): Promise<Term | undefined> {
-    const { key, identity } = this.#options;
     const client = this.#client;
     const historyNumber = client.history.number;
-    const [holder] = (await client.call(range, { key }, this.#newCall())).values;
-    if (holder) {
-      if (holder.lease === 0) await this.#removeOrphanedKey(holder);
-      else this.#leaderSeenMs = client.clock.monotonicMs();
+    const found = await this.#keys.read(this.#newCall());
+    if (found.length > 0) {
+      if (found.some(({ lease }) => lease !== 0)) this.#leaderSeenMs = client.clock.monotonicMs();
+      await this.#removeOrphans(found);
       return undefined;
     }
     const lease = newLeaseId(client.random);
-    const term = new Term(client, lease, this.#leaseSeconds * 1000, this.#renewIntervalMs);
+    const requestedMs = client.clock.monotonicMs();
     await client.call(grantLease, { id: lease, seconds: this.#leaseSeconds }, this.#newCall());
-    let won = false;
+    let term: Term | undefined;
     try {
-      // A replica that is about to stop leaves the key to the others.
+      // A replica that is about to stop leaves the keys to the others.
       if (this.#closing.signal.aborted) return undefined;
-      const value = [Buffer.from(identity)];
       const call: EtcdCall = { ...this.#newCall(), historyNumber };
-      won = (await client.call(conditionalWrite, { key, expected: 0, value, lease }, call)).applied;
-      return won ? term : undefined;
+      const revision = await this.#keys.create(this.#options.identity, lease, call);
+      if (revision !== undefined) term = this.#createTerm({ lease, revision, requestedMs });
+      return term;
     } finally {
-      // An attempt without a response may have written the key, which is deleted with its lease.
-      if (!won) await this.#revoke(lease);
+      // An attempt without a response may have created the keys, which are deleted with their lease.
+      if (!term) await this.#revoke(lease);
     }
   }
 
-  /** Leaders write the key with a lease. Without one it would stay forever. */
-  async #removeOrphanedKey({ modRevision, value }: KeyValue): Promise<void> {
-    const { key, report } = this.#options;
-    const removal = { key, expected: modRevision, value: undefined, lease: 0 };
-    const { applied } = await this.#client.call(conditionalWrite, removal, this.#newCall());
-    if (applied) report?.({ type: 'key repaired', key, value: value.toString().slice(0, shownCharactersMax) });
+  #createTerm(acquired: Pick<TermOptions, 'lease' | 'revision' | 'requestedMs'>): Term {
+    return new Term({
+      ...acquired,
+      client: this.#client,
+      keys: this.#keys,
+      leaseMs: this.#leaseMs,
+      renewTimeoutMs: this.#renewIntervalMs,
+    });
+  }
+
+  /**
+   * Leaders create keys with a lease. Without one a key would stay forever. If it was a leader's before, that leader has
+   * stopped by the time that the key has been the same for the length of a lease.
+   */
+  async #removeOrphans(found: readonly KeyValue[]): Promise<void> {
+    const nowMs = this.#client.clock.monotonicMs();
+    const orphans = found.filter(({ lease }) => lease === 0);
+    const revisions = orphans.map(({ modRevision }) => modRevision).join();
+    if (this.#orphans?.revisions !== revisions) this.#orphans = { revisions, sinceMs: nowMs };
+    const isLeaderPossible = orphans.length < found.length || nowMs - this.#orphans.sinceMs < this.#leaseMs;
+    if (!isLeaderPossible) for (const orphan of orphans) await this.#removeOrphan(orphan);
+  }
+
+  async #removeOrphan(orphan: KeyValue): Promise<void> {
+    if (!(await this.#keys.remove(orphan, this.#newCall()))) return;
+    const value = orphan.value.toString().slice(0, shownCharactersMax);
+    this.#options.report?.({ type: 'key repaired', key: orphan.key, value });
   }
 
   /** Resolves when the work has stopped and the lease is released. */

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { seededRandom, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { serverUsage, testAuthority } from '../../../certificates/test/test-authority.ts';
@@ -72,7 +73,14 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
       random: seededRandom(1),
       report: () => {},
     });
-    const election = campaign({ client, key: '/registry/.own/election/leader', identity: 'one' });
+    const terms: AbortSignal[] = [];
+    const election = campaign({
+      client,
+      key: '/registry/.own/election/leader',
+      identity: 'one',
+      timeToLiveSeconds: 2,
+      lead: (term) => void terms.push(term),
+    });
     await cache.firstLoad;
     const key = '/registry/r/a';
     const lasting = { timeToLiveSeconds: 600 };
@@ -84,6 +92,9 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
     await cache.collections[0]?.waitUntilFresh(undefined, within(5_000));
     expect(cache.collections[0]?.get('a')).toBeUndefined();
     await until('a leader', () => election.isLeading || undefined);
+    await pause(3_000);
+    expect(terms).toHaveLength(1);
+    expect(election.isLeading).toBe(true);
     await election.close();
     await cache.close();
     client.close();

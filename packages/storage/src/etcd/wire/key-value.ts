@@ -186,6 +186,28 @@ export const conditionalWrite: Rpc<ConditionalWrite, TxnResponse> = {
   takesData: ({ value, receipt }) => value !== undefined || receipt !== undefined,
 };
 
+export interface Creation {
+  readonly keys: readonly string[];
+  /** Of each key. */
+  readonly value: Pieces;
+  readonly lease: number;
+}
+
+/** Creates several keys in one transaction, if none of them exists. */
+export const createKeys: Rpc<Creation, TxnResponse> = {
+  path: conditionalWrite.path,
+  encode: ({ keys, value, lease }) =>
+    encodeMessage((to) => {
+      for (const key of keys) {
+        writeCompare(to, key, 0);
+        writePutOperation(to, key, value, lease);
+      }
+    }),
+  decode: readTxnResponse,
+  headerOf: ({ header }) => header,
+  takesData: () => true,
+};
+
 export interface FenceRequest {
   /** The key to write, without a value. */
   readonly fenceKey: string;
