@@ -17,7 +17,7 @@ export const etcdFlags = {
   ),
   'etcd-election-timeout': durationMs({
     default: '1s',
-    help: 'Election timeout of the etcd members (their --election-timeout). Timeouts and retries of calls to etcd are derived from it.',
+    help: 'Election timeout of the etcd members (their --election-timeout). Timeouts and retries of calls to etcd, and the lease of the leading replica, are derived from it.',
   }),
   'etcd-compaction-interval': durationMs({
     default: '5m0s',

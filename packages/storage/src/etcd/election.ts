@@ -14,7 +14,7 @@ import type { EtcdClient } from './client.ts';
 import { newLeaseId } from './leases.ts';
 import type { EtcdCall } from './retrying-call.ts';
 import { LeaderKeys } from './leader-keys.ts';
-import { Term, type TermOptions } from './term.ts';
+import { stepDownFraction, Term, type TermOptions } from './term.ts';
 import type { KeyValue } from './wire/key-value.ts';
 import { grantLease, revokeLease } from './wire/lease.ts';
 
@@ -24,7 +24,7 @@ export interface ElectionOptions {
   readonly key: string;
   /** The name of this replica, for operators who look at the key. */
   readonly identity: string;
-  /** How long the others wait for a leader that has died. */
+  /** How long the others wait for a leader that has died; by default, derived from etcd's election timeout. */
   readonly timeToLiveSeconds?: number;
   /** Called when this replica acquires leadership. The signal aborts when it loses it; resolves when all work has stopped. */
   readonly lead?: (term: AbortSignal) => Promise<void> | void;
@@ -45,7 +45,10 @@ export interface Election {
   close(): Promise<void>;
 }
 
-const defaultTimeToLiveSeconds = 15;
+const timeToLiveMinSeconds = 15;
+
+/** So that a renewal that begins when etcd loses its leader has 7 election timeouts until the leader must step down. */
+const timeToLiveElectionsMin = 15;
 
 /** A leader renews its lease, and the others check the key, this often per lease. */
 const renewalsPerLease = 3;
@@ -72,7 +75,7 @@ class Campaign implements Election {
   readonly #running: Promise<void>;
 
   constructor(options: ElectionOptions) {
-    const { client, key, timeToLiveSeconds = defaultTimeToLiveSeconds } = options;
+    const { client, key, timeToLiveSeconds = deriveTimeToLiveSeconds(client.electionTimeoutMs) } = options;
     this.#options = options;
     this.#client = client;
     this.#keys = new LeaderKeys(client, key);
@@ -142,7 +145,8 @@ class Campaign implements Election {
       client: this.#client,
       keys: this.#keys,
       leaseMs: this.#leaseMs,
-      renewTimeoutMs: this.#renewIntervalMs,
+      // Until the leader would step down.
+      renewTimeoutMs: this.#leaseMs * stepDownFraction - this.#renewIntervalMs,
     });
   }
 
@@ -221,3 +225,7 @@ class Campaign implements Election {
     return callUntil(this.#client.clock.monotonicMs() + this.#renewIntervalMs);
   }
 }
+
+/** In proportion to etcd's election timeout, so that a leader keeps its term while etcd elects its own leader. */
+const deriveTimeToLiveSeconds = (electionTimeoutMs: number): number =>
+  Math.max(timeToLiveMinSeconds, Math.ceil((timeToLiveElectionsMin * electionTimeoutMs) / 1000));

@@ -4,7 +4,7 @@ import type { LeaderKeys } from './leader-keys.ts';
 import { keepLeaseAlive } from './wire/lease.ts';
 
 /** A leader steps down when this fraction of its lease has passed without renewal. The rest is for running work. */
-const stepDownFraction = 0.8;
+export const stepDownFraction = 0.8;
 
 export interface TermOptions {
   readonly client: EtcdClient;
