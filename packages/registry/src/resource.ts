@@ -71,7 +71,7 @@ export function openRegistry(options: RegistryOptions): Registry {
   const tracked = trackedStore(store);
   const resources = stored.map((kind, index): Resource => {
     const collection = requireValue(cache.collections[index], 'every form has a collection');
-    const channels = new Channels(collection, sharedByWatches);
+    const channels = new Channels(collection, kind, sharedByWatches);
     return { kind, served: kind, store: tracked, collection, channels, shardedReads, clock, random };
   });
   const views = kinds.flatMap((kind) => viewResourcesOf(kind, resources));

@@ -162,7 +162,7 @@ function select(
   after: string | undefined,
   limit = Number.POSITIVE_INFINITY,
 ): Selected {
-  const scope = scopeOf(selection);
+  const scope = scopeOf(kind, selection);
   const matches = matcherOf(selection);
   const objects: StoredObject[] = [];
   let more = false;

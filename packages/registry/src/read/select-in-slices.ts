@@ -29,7 +29,7 @@ export async function selectInSlices(
   after: string | undefined,
   limit = Number.POSITIVE_INFINITY,
 ): Promise<Selected> {
-  const scope = scopeOf(selection);
+  const scope = scopeOf(kind, selection);
   if (selection.readableOnly) return selectReadable({ kind, clock }, view, selection, after, limit);
   // Where one part follows the other, only this one has to be whole, and where it ends is not known yet.
   const isRest = limit === Number.POSITIVE_INFINITY;
@@ -46,7 +46,7 @@ async function selectReadable(
   after: string | undefined,
   limit: number,
 ): Promise<Selected> {
-  const scope = scopeOf(selection);
+  const scope = scopeOf(kind, selection);
   const matches = matcherOf(selection);
   const items = candidatesOf(view, kind, selection);
   const turns = schedulerOf(clock);

@@ -29,14 +29,15 @@ export interface Scope {
   readonly key: string | undefined;
 }
 
-export function scopeOf({ namespace, name, fields }: Selection): Scope {
+export function scopeOf({ namespaced }: Pick<Kind, 'namespaced'>, { namespace, name, fields }: Selection): Scope {
   const asked = (field: string): string | undefined =>
     fields?.terms.find((term) => term.equal && term.field === field)?.value;
-  // A cluster-scoped object has the empty namespace and no place for it in its key.
-  const inNamespace = namespace ?? (asked('metadata.namespace') || undefined);
+  const inNamespace = namespaced ? (namespace ?? (asked('metadata.namespace') || undefined)) : undefined;
   const named = name ?? asked('metadata.name');
   const within = inNamespace === undefined ? '' : itemKey(`${inNamespace}/`);
-  return { within, key: inNamespace !== undefined && named !== undefined ? within + itemKey(named) : undefined };
+  // The name alone is the key of a cluster-scoped object.
+  const isOne = named !== undefined && (inNamespace !== undefined || !namespaced);
+  return { within, key: isOne ? within + itemKey(named) : undefined };
 }
 
 /** Whether an object in the scope of a selection is selected; undefined when all of them are. */
@@ -69,8 +70,7 @@ export interface Selected {
 export const endOfPart = ({ objects, more }: Selected): string | undefined => (more ? objects.at(-1)?.key : undefined);
 
 /** How many objects of a scope follow a key, selected or not. */
-export function countAfter({ items }: View<CachedObject>, selection: Selection, after: string): number {
-  const { within } = scopeOf(selection);
+export function countAfter({ items }: View<CachedObject>, { within }: Scope, after: string): number {
   const end = within === '' ? items.size : items.countBefore(endOf(within));
   return end - items.countBefore(after + smallest);
 }
@@ -93,7 +93,7 @@ export function candidatesOf(view: View<CachedObject>, kind: Kind, selection: Se
     if (items.size < best.size) best = items;
   }
   if (best === view.items) return best;
-  const { within } = scopeOf(selection);
+  const { within } = scopeOf(kind, selection);
   const inScope =
     within === '' ? view.items.size : view.items.countBefore(endOf(within)) - view.items.countBefore(within);
   // A namespace may hold fewer than any term finds.

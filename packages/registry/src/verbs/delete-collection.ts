@@ -61,8 +61,8 @@ export async function deleteCollection(
 }
 
 /** Only the names of unreadable objects are known, so they cannot be selected, only deleted with the whole collection. */
-function unreadableSelected({ collection }: Resource, options: ListOptions): string[] {
-  const names = unreadableNames(collection.view(), scopeOf(options));
+function unreadableSelected({ collection, kind }: Resource, options: ListOptions): string[] {
+  const names = unreadableNames(collection.view(), scopeOf(kind, options));
   if (names.length > 0 && (matcherOf(options) || options.limit || options.continue))
     throw badRequest(
       `unreadable objects cannot be selected: delete the whole collection without selectors, limit and continue, or each object by its name, the first of ${names.length} being ${JSON.stringify(names[0])}`,

@@ -22,7 +22,15 @@ import { waitUntilFresh } from '../read/wait-until-fresh.ts';
 import { validateNamespace, type Resource } from '../resource.ts';
 import { parseResourceVersion } from '../resource-version.ts';
 import { selectInSlices } from '../read/select-in-slices.ts';
-import { countAfter, matcherOf, requireAllReadable, scopeOf, type Selection } from '../read/selection.ts';
+import {
+  countAfter,
+  isWithin,
+  matcherOf,
+  requireAllReadable,
+  type Scope,
+  scopeOf,
+  type Selection,
+} from '../read/selection.ts';
 import { withStatusErrors } from '../storage-errors.ts';
 import type { CachedObject, StoredObject } from '../stored-object.ts';
 
@@ -57,9 +65,9 @@ export function list(resource: Resource, options: ListOptions, call: Call): Prom
     }
     const from = options.continue ? decodeContinue(options.continue) : undefined;
     const exact = typeof wanted === 'number' && isExactRead(options) ? wanted : from?.revision;
-    const { collection } = resource;
+    const { collection, kind } = resource;
     await waitUntilFresh(collection, exact ?? (from ? undefined : wanted), call);
-    const after = from && scopeOf(options).within + itemKey(from.after);
+    const after = from && scopeOf(kind, options).within + itemKey(from.after);
     const view = exact === undefined ? collection.view() : await collection.viewAt(exact);
     const shards = options.shards && { shards: options.shards };
     if (view) return { ...(await listFromMemory(resource, view, options, after)), ...shards };
@@ -86,14 +94,15 @@ async function listFromMemory(
   options: ListOptions,
   after: string | undefined,
 ): Promise<ObjectList> {
-  const { collection } = resource;
+  const { collection, kind } = resource;
+  const scope = scopeOf(kind, options);
   const { objects, more } = await selectInSlices(resource, view, options, after, limitOf(options));
   if (!more) return { items: objects, revision: view.revision };
   collection.retainView(view);
   return {
     items: objects,
     revision: view.revision,
-    ...continuationOf(options, objects, view.revision, (last) => countAfter(view, options, last)),
+    ...continuationOf(scope, options, objects, view.revision, (last) => countAfter(view, scope, last)),
   };
 }
 
@@ -101,13 +110,13 @@ const limitOf = ({ limit }: ListOptions): number | undefined => (limit !== undef
 
 /** How a list continues after its last object. With a selector the remaining objects are not counted. */
 function continuationOf(
+  { within }: Scope,
   options: ListOptions,
   objects: readonly StoredObject[],
   revision: Revision,
   remaining: (last: string) => number,
 ): Pick<ObjectList, 'continue' | 'remainingItemCount'> {
   const { key } = requireValue(objects.at(-1), 'a list that goes on has as many as its limit');
-  const { within } = scopeOf(options);
   return {
     continue: encodeContinue({ after: textOfItemKey(key.slice(within.length)), revision }),
     ...(!matcherOf(options) && { remainingItemCount: remaining(key) }),
@@ -125,20 +134,20 @@ const matchedAtOnce = 16;
 
 /** A chunk at an old revision that memory no longer holds. */
 async function listFromHistory(
-  { collection, clock }: Resource,
+  { collection, kind, clock }: Resource,
   options: ListOptions,
   start: string | undefined,
   revision: Revision,
   call: Call,
 ): Promise<ObjectList> {
-  const { within } = scopeOf(options);
+  const scope = scopeOf(kind, options);
   const limit = limitOf(options);
   const matches = matcherOf(options);
   const turns = schedulerOf(clock);
   const items: StoredObject[] = [];
   let pageKeys = Math.min(Math.max(limit ?? pageKeysMax, matches ? pageKeysMin : 1), pageKeysMax);
   const readPage = (after: string | undefined): Promise<ListPage<CachedObject>> => {
-    const page = collection.listFromStore({ within, after, limit: pageKeys }, revision, call);
+    const page = collection.listFromStore({ within: scope.within, after, limit: pageKeys }, revision, call);
     page.catch(() => {}); // the error is thrown where the page is awaited, unless the list has failed before
     return page;
   };
@@ -149,14 +158,19 @@ async function listFromHistory(
     if (limit === undefined && page.remaining > 0) next = readPage(last);
     for (const [index, item] of page.items.entries()) {
       if (matches && index % matchedAtOnce === 0) await turns.schedule(() => {});
+      if (!isWithin(scope, item.key)) continue;
       // Only from here on, because unreadable objects after the chunk do not matter.
       if (item.unreadable && !options.readableOnly)
-        requireAllReadable(page.items.slice(index).flatMap(({ unreadable }) => unreadable ?? []));
+        requireAllReadable(
+          page.items
+            .slice(index)
+            .flatMap(({ key, unreadable }) => (isWithin(scope, key) && unreadable ? [unreadable] : [])),
+        );
       if (item.unreadable || (matches && !matches(item))) continue;
       items.push(item);
       const remaining = page.items.length - 1 - index + page.remaining;
       if (items.length !== limit || remaining === 0) continue;
-      return { items, revision, ...continuationOf(options, items, revision, () => remaining) };
+      return { items, revision, ...continuationOf(scope, options, items, revision, () => remaining) };
     }
     if (page.remaining === 0) return { items, revision };
     if (limit === undefined) continue;

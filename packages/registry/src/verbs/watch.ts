@@ -46,7 +46,7 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
       const view = collection.view();
       if (sendInitialEvents === false) return new Watcher(resource, channel(), view.revision);
       const endsWithBookmark = sendInitialEvents || allowWatchBookmarks;
-      requireReadable(view, scopeOf(options));
+      requireReadable(view, scopeOf(resource.kind, options));
       const subscribed = channel();
       return new Watcher(
         resource,

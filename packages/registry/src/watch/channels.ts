@@ -4,6 +4,7 @@
  * steps of `turns`, so that neither many channels nor many watchers delay a request.
  */
 import type { Clock } from '@cluster-apiserver/base';
+import type { Kind } from '@cluster-apiserver/model';
 import { type Collection, type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
 import { ChannelIndex } from './channel-index.ts';
 import { matcherOf, type Scope, scopeOf, type Selection } from '../read/selection.ts';
@@ -29,6 +30,7 @@ export class Channels {
   readonly stateParts: SharedParts<StatePart>;
   readonly changesParts: SharedParts<ChangesPart>;
   readonly #collection: Collection<CachedObject>;
+  readonly #kind: Kind;
   readonly #byName = new Map<string, Channel>();
   /** By scope: a whole collection, a namespace, or one object. A change is looked up three times. */
   readonly #byScope = new Map<string, ChannelIndex>();
@@ -37,8 +39,9 @@ export class Channels {
   #flushing = false;
   #channels = 0;
 
-  constructor(collection: Collection<CachedObject>, { clock, turns }: ChannelsOptions) {
+  constructor(collection: Collection<CachedObject>, kind: Kind, { clock, turns }: ChannelsOptions) {
     this.#collection = collection;
+    this.#kind = kind;
     this.clock = clock;
     this.turns = turns;
     this.stateParts = new SharedParts(clock);
@@ -63,6 +66,7 @@ export class Channels {
 
   #open(name: string, selection: Selection): Channel {
     const channel: Channel = new Channel(this.#channels++, selection, this.#collection, {
+      kind: this.#kind,
       clock: this.clock,
       turns: this.turns,
       sent: () => this.#flushSoon(),
@@ -142,6 +146,7 @@ const firstRevisionsMax = 64;
 const unflushedMax = 1_000;
 
 interface ChannelDependencies {
+  readonly kind: Kind;
   readonly clock: Clock;
   readonly turns: WatchTurns;
   /** Called when all waiting watchers have been called back. */
@@ -178,7 +183,7 @@ export class Channel {
     this.id = id;
     this.#collection = collection;
     this.selection = selection;
-    this.scope = scopeOf(selection);
+    this.scope = scopeOf(dependencies.kind, selection);
     this.#matches = matcherOf(selection);
     this.#dependencies = dependencies;
   }

@@ -5,6 +5,7 @@ import { deleteOptions, encodeProtobuf } from '@cluster-apiserver/model';
 import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
 import {
   type JsonResponse,
+  namespaces,
   sendRequest,
   type ServedResource,
   servedResources,
@@ -25,6 +26,9 @@ const create = async (place: ServedResource, metadata?: object): Promise<JsonRes
   expect(created.status).toBe(201);
   return created;
 };
+/** Stores an unreadable object. */
+const wreck = ({ key }: ServedResource): Promise<unknown> =>
+  server.store.create(`${key}/wreck`, Buffer.from('[1]'), {}, callUntil(Number.POSITIVE_INFINITY));
 const [json, merge, strategic, apply] = [
   'application/json-patch+json',
   'application/merge-patch+json',
@@ -257,13 +261,10 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
   describe('a collection with an unreadable object', () => {
     const key = `${place.key}/wreck`;
     const unsafely = 'ignoreStoreReadErrorWithClusterBreakingPotential';
-    const wreck = async (): Promise<void> => {
-      await server.store.create(key, Buffer.from('[1]'), {}, callUntil(Number.POSITIVE_INFINITY));
-    };
 
     test('lists and watches report its key, and its name stays taken', async () => {
       await create(place);
-      await wreck();
+      await wreck(place);
       const cause = { reason: 'UnexpectedServerResponse', field: key, message: expect.any(String) };
       for (const [method, target] of [
         ['GET', place.path],
@@ -280,7 +281,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
     });
 
     test('a dry run warns that the option has no effect', async () => {
-      await wreck();
+      await wreck(place);
       for (const target of [`${place.path}/wreck`, place.path]) {
         const { status, warnings } = await send('DELETE', `${target}?${unsafely}=true`);
         expect([status, warnings]).toEqual([500, [expect.stringContaining('AllowUnsafeMalformedObjectDeletion')]]);
@@ -291,7 +292,7 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
       await server.close();
       server = await serveInMemory({ random: seededRandom(5), deletesUnreadable: true });
       await create(place);
-      await wreck();
+      await wreck(place);
       for (const part of ['labelSelector=a%3Db', 'limit=5', 'fieldSelector=metadata.name%3Dwreck'])
         expect((await send('DELETE', `${place.path}?${unsafely}=true&${part}`)).status).toBe(400);
       expect((await send('DELETE', place.path)).status).toBe(500);
@@ -302,6 +303,25 @@ describe.each(servedResources)('$apiVersion $kind', (place) => {
     });
   });
 });
+
+test.each([...servedResources, namespaces])(
+  'a read of $apiVersion $kind by name ignores unreadable others',
+  async (place) => {
+    await create(place);
+    await wreck(place);
+    const named = (name: string): string => `fieldSelector=metadata.name%3D${name}`;
+    const { body } = await send('GET', `${place.path}?${named('x')}`);
+    expect(body.items?.map(({ metadata }) => metadata.name)).toEqual(['x']);
+    const initial = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1';
+    const watches = (name: string): string[] => [
+      `${place.path}?watch=true&${named(name)}&${initial}`,
+      `${place.path.replace('/v1/', '/v1/watch/')}/${name}?${initial}`,
+    ];
+    for (const target of watches('x')) expect((await server.request('GET', target)).status).toBe(200);
+    for (const target of [`${place.path}?${named('wreck')}`, ...watches('wreck')])
+      expect((await send('GET', target)).body.reason).toBe('StorageReadError');
+  },
+);
 
 describe('service accounts', () => {
   const accounts = servedResources[0];

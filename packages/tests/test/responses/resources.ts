@@ -34,7 +34,14 @@ export const servedResources = [
     kind: 'ClusterRoleBinding',
   },
 ] as const;
-export type ServedResource = (typeof servedResources)[number];
+/** Namespaces have no deletecollection, and stay until they are empty. */
+export const namespaces = {
+  path: '/api/v1/namespaces',
+  key: '/registry/namespaces',
+  apiVersion: 'v1',
+  kind: 'Namespace',
+} as const;
+export type ServedResource = (typeof servedResources)[number] | typeof namespaces;
 
 /** A valid object of the resource. */
 export const validObject = ({ apiVersion, kind }: ServedResource, metadata: object = {}): object => ({
