@@ -1,5 +1,6 @@
 import { type Call, throwIfAborted, schedulerOf } from '@cluster-apiserver/base';
 import { badRequest, type Status, StatusError, success } from '@cluster-apiserver/model';
+import { WriteInDoubtError } from '@cluster-apiserver/storage';
 import { type DeleteOptions, deleteObject } from './delete.ts';
 import { type ListOptions, list } from './list.ts';
 import type { Resource } from '../resource.ts';
@@ -45,19 +46,33 @@ export async function deleteCollection(
     }
   };
   await Promise.all(Array.from({ length: workers }, work));
-  if (failures.length > 0) throw failures[0];
   const { kind } = resource;
+  const counted = `deleted ${deleted} ${deleted === 1 ? kind.singular : kind.plural}`;
+  if (failures.length > 0) throw chooseFailure(failures, counted, deleted > 0 && !deletion.dryRun);
   const { continue: token, remainingItemCount } = found;
   return success(
     { ...(kind.group && { group: kind.group }), kind: kind.plural },
     {
-      message: `deleted ${deleted} ${deleted === 1 ? kind.singular : kind.plural}${deletion.dryRun ? ' (dry run)' : ''}`,
+      message: `${counted}${deletion.dryRun ? ' (dry run)' : ''}`,
       metadata: {
         ...(token !== undefined && { continue: token }),
         ...(remainingItemCount !== undefined && { remainingItemCount }),
       },
     },
   );
+}
+
+/**
+ * The failure to report: one in doubt before any other. With Retry-After it would mean that nothing was written, so once
+ * something was, it becomes a timeout.
+ */
+function chooseFailure(failures: readonly unknown[], counted: string, hasDeleted: boolean): unknown {
+  const inDoubt = failures.find((error) => error instanceof StatusError && error.cause instanceof WriteInDoubtError);
+  const failure = inDoubt ?? failures[0];
+  if (!(failure instanceof StatusError)) return failure;
+  const isMisleading = hasDeleted && failure.retryAfterSeconds !== undefined;
+  if (!inDoubt && !isMisleading) return failure;
+  return new StatusError('Timeout', `${counted}, then failed: ${failure.message}`, undefined, { cause: failure });
 }
 
 /** Only the names of unreadable objects are known, so they cannot be selected, only deleted with the whole collection. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { requireValue } from '@cluster-apiserver/base';
 import { decode, deleteOptions, type Integer, parseJson } from '@cluster-apiserver/model';
-import { StorageUnavailableError } from '@cluster-apiserver/storage';
+import { StorageUnavailableError, WriteInDoubtError } from '@cluster-apiserver/storage';
 import { create, type DeleteOptions, deleteCollection, list, type Outcome, update } from '../index.ts';
 import { call, everything, failing, raced, robot, useRobots } from '../../test/use-robots.ts';
 
@@ -115,8 +115,50 @@ describe('delete', () => {
     };
     const resource = { ...robots.resource, store: failingStore };
     const deletion = { list: everything, delete: { dryRun: false }, workers: 3 };
-    expect((await failing(deleteCollection(resource, deletion, call))).reason).toBe('ServiceUnavailable');
+    expect((await failing(deleteCollection(resource, deletion, call))).reason).toBe('Timeout');
     expect(running).toBe(0);
     expect(attempts).toBeLessThanOrEqual(3);
+  });
+
+  test.each<[string, (Error | undefined)[], object]>([
+    [
+      'the first deletion',
+      [new StorageUnavailableError('no answer')],
+      { reason: 'ServiceUnavailable', retryAfterSeconds: 1 },
+    ],
+    [
+      'the second deletion',
+      [undefined, new StorageUnavailableError('no answer')],
+      {
+        reason: 'Timeout',
+        retryAfterSeconds: undefined,
+        message: 'deleted 1 robot, then failed: the storage is unavailable; please try again',
+      },
+    ],
+    [
+      'two deletions, of which one is in doubt',
+      [new StorageUnavailableError('no answer'), new WriteInDoubtError('/b')],
+      {
+        reason: 'Timeout',
+        retryAfterSeconds: undefined,
+        message: expect.stringMatching(/^deleted 0 robots, then failed: the storage did not confirm the write in time/),
+      },
+    ],
+  ])('of a collection that fails with %s says whether anything was written', async (_, failures, error) => {
+    for (const name of ['a', 'b', 'c']) await make({ name });
+    const { store } = robots.resource;
+    const remaining = [...failures];
+    const failingStore: typeof store = {
+      ...store,
+      delete: (...args) => {
+        const failure = remaining.shift();
+        return failure ? Promise.reject(failure) : store.delete(...args);
+      },
+    };
+    const workers = failures.every((failure) => failure) ? failures.length : 1;
+    const deletion = { list: everything, delete: { dryRun: false }, workers };
+    expect(await failing(deleteCollection({ ...robots.resource, store: failingStore }, deletion, call))).toMatchObject(
+      error,
+    );
   });
 });
