@@ -127,18 +127,20 @@ const isEmpty = /^(?:[ \t\r]*(?:#.*|---[ \t]*)?(?:\n|$))*$/;
 const firstPolicy = /^[ \t]*(\{.*\})[ \t\r]*$/m;
 const separator = /^---[ \t]*\r?$/m;
 
-/** The only object of the file, or the first line of an ABAC policy file. Undefined if there are several objects or none. */
+/** The first object of the file, or the first line of an ABAC policy file. */
 function findDocument(text: string): Readonly<Record<string, unknown>> | undefined {
-  const whole = text.split(separator).length > 1 ? undefined : parseObject(text);
-  if (whole) return whole;
+  for (const document of text.split(separator)) {
+    const object = parseObject(document);
+    if (object) return object;
+  }
   const line = parseObject(firstPolicy.exec(text)?.[1] ?? '');
   return line?.['kind'] === 'Policy' ? line : undefined;
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    const { value, hasMoreDocuments } = parseYaml(text, Number.POSITIVE_INFINITY);
-    return isJsonObject(value) && !hasMoreDocuments ? value : undefined;
+    const { value } = parseYaml(text, Number.POSITIVE_INFINITY);
+    return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined; // the check of its kind reports the syntax error
   }

@@ -286,6 +286,31 @@ describe('certificates', () => {
   });
 });
 
+/** Policies of ABAC are lines of JSON, the other kinds documents of YAML. */
+const documentKinds = configurationKinds.filter((kind) => nameOf(kind) !== 'Policy.abac.authorization.kubernetes.io');
+const withoutPlaces = ({ lines }: Ran): readonly string[] => lines.map((line) => line.replace(/^file[:\d]*/, 'file'));
+
+describe.each(documentKinds.map((kind) => [nameOf(kind), kind] as const))('document separators: %s', (name, kind) => {
+  const text = config(kind.apiVersions[0] as string, kind.kind, '');
+
+  test.each([
+    ['before', `---\n${text}`],
+    ['after', `${text}---\n`],
+    ['before and after', `# all\n--- # one\n${text}...\n---\n# none\n`],
+  ])('%s the document change nothing', async (_, separated) => {
+    expect(withoutPlaces(await check(separated))).toEqual(withoutPlaces(await check(text)));
+  });
+
+  test.each([
+    ['two documents', `${text}---\n${text}`],
+    ['an empty document and another one', `---\n---\n${text}`],
+  ])('a file with %s is rejected for that', async (_, separated) => {
+    expect(withoutPlaces(await check(separated))).toContain(
+      'file the file holds more than one document: remove all but one',
+    );
+  });
+});
+
 test('--output json prints machine-readable results', async () => {
   const files = { file: config('v1', 'Pod', '') };
   const { code, lines } = await run(files, 'check', '--output=json', 'file');
