@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { isRawNumber } from '@cluster-apiserver/model';
 import type * as Ajv from 'ajv/dist/2020.js';
-import type { ObjectSchema } from './schema.ts';
+import type { ObjectSchema, Schema } from './schema.ts';
 
 /** A violation of a schema. */
 export interface StructureProblem {
@@ -23,7 +23,7 @@ export function findStructureProblems(schema: ObjectSchema, value: unknown, path
   ajv ??= loadAjv();
   const validate = compiled.get(schema) ?? ajv.compile(schema);
   compiled.set(schema, validate);
-  if (validate(dropNulls(value))) return [];
+  if (validate(dropNulls(schema, value))) return [];
   return (validate.errors ?? []).flatMap((error) => {
     const problem = toProblem(error);
     return problem ? [{ ...problem, path: joinPath(path, error.instancePath, problem.below) }] : [];
@@ -35,16 +35,17 @@ function loadAjv(): Ajv.Ajv2020 {
   return new loaded.Ajv2020({ allErrors: true, verbose: true });
 }
 
-/** A null member is equivalent to an absent one. */
-function dropNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(dropNulls);
-  if (!isObject(value)) return value;
-  const members = Object.entries(value).filter(([, member]) => member !== null);
-  return Object.fromEntries(members.map(([name, member]) => [name, dropNulls(member)]));
+/** A null member is equivalent to an absent one. Undeclared members stay: they are unknown whatever their value is. */
+function dropNulls(schema: Schema, value: unknown): unknown {
+  if (schema.type === 'array' && Array.isArray(value)) return value.map((item) => dropNulls(schema.items, item));
+  if (schema.type !== 'object' || !isObject(value)) return value;
+  const declared = new Map(Object.entries(schema.properties));
+  const members = Object.entries(value).filter(([name, member]) => member !== null || !declared.has(name));
+  return Object.fromEntries(members.map(([name, member]) => [name, dropNulls(declared.get(name) ?? {}, member)]));
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !isRawNumber(value);
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
 
 type Found = Omit<StructureProblem, 'path'> & { readonly below?: string };
 
@@ -111,10 +112,13 @@ function typeName(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** Field names are shorter; keys in base64, which must not be shown, have at least 24 letters. */
+/**
+ * Field names are shorter; keys in base64, which must not be shown, have at least 24 letters. In `key:SECRET`, with the
+ * space forgotten, the name contains a secret.
+ */
 const shownLettersMax = 20;
 const describeName = (name: string): string =>
-  name.length > shownLettersMax ? `of ${name.length} letters` : JSON.stringify(name);
+  name.length > shownLettersMax || name.includes(':') ? `of ${name.length} letters` : JSON.stringify(name);
 
 /** Converts a JSON pointer to the form `jwt[0].issuer`. Field names contain no characters that a pointer escapes. */
 function joinPath(path: string, pointer: string, below = ''): string {

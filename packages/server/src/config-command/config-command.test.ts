@@ -290,6 +290,21 @@ describe('certificates', () => {
 const documentKinds = configurationKinds.filter((kind) => nameOf(kind) !== 'Policy.abac.authorization.kubernetes.io');
 const withoutPlaces = ({ lines }: Ran): readonly string[] => lines.map((line) => line.replace(/^file[:\d]*/, 'file'));
 
+test.each(configurationKinds.map((kind) => [nameOf(kind), kind] as const))(
+  'unknown fields without a value are problems of a file: %s',
+  async (_, { apiVersions: [apiVersion], kind }) => {
+    const { lines } = await check(JSON.stringify({ apiVersion, kind, bogus: null }));
+    expect(lines).toContainEqual(expect.stringMatching(/^file:\S+ (?:\S+: )?unknown field "bogus"$/));
+  },
+);
+
+test('a token whose key is written without a space after the colon is a problem, and is not shown', async () => {
+  const { code, lines } = await check(kubeconfig.replace('token: hush hush', 'token:hush'));
+  expect(lines).toContainEqual('file:4:26 users[0].user: unknown field of 10 letters');
+  expect(lines.join()).not.toContain('hush');
+  expect(code).toBe(1);
+});
+
 describe.each(documentKinds.map((kind) => [nameOf(kind), kind] as const))('document separators: %s', (name, kind) => {
   const text = config(kind.apiVersions[0] as string, kind.kind, '');
 
