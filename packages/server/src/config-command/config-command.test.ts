@@ -305,7 +305,7 @@ test('a token whose key is written without a space after the colon is a problem,
   expect(code).toBe(1);
 });
 
-describe.each(documentKinds.map((kind) => [nameOf(kind), kind] as const))('document separators: %s', (name, kind) => {
+describe.each(documentKinds.map((kind) => [nameOf(kind), kind] as const))('document separators: %s', (_, kind) => {
   const text = config(kind.apiVersions[0] as string, kind.kind, '');
 
   test.each([
