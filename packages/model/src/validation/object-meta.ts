@@ -109,7 +109,7 @@ const generationErrors = ({ generation }: ObjectMeta): FieldError[] =>
 /** Errors about the number of labels, to be checked before any work for each of them. */
 export function labelCountErrors(meta: ObjectMeta, stored: ObjectMeta): FieldError[] {
   const count = countLabels(meta);
-  return count > Math.max(labelsMax, countLabels(stored)) ? [tooMany('metadata.labels', count, labelsMax)] : [];
+  return count > labelsMax && count > countLabels(stored) ? [tooMany('metadata.labels', count, labelsMax)] : [];
 }
 
 const countLabels = ({ labels }: ObjectMeta): number => (labels === undefined ? 0 : Object.keys(labels).length);
@@ -140,7 +140,7 @@ function annotationErrors({ annotations = {} }: ObjectMeta): FieldError[] {
 }
 
 function ownerErrors({ ownerReferences = [] }: ObjectMeta, stored: ObjectMeta): FieldError[] {
-  if (isBeyondBound(ownerReferences.flatMap(textsOfOwner), (stored.ownerReferences ?? []).flatMap(textsOfOwner)))
+  if (isBeyondBound(textsOfOwners(ownerReferences), () => textsOfOwners(stored.ownerReferences)))
     return [tooLong('metadata.ownerReferences', referenceBytesMax)];
   const errors = new FieldErrors();
   for (const owner of ownerReferences) for (const error of ownerReferenceErrors(owner)) errors.add(() => error);
@@ -156,12 +156,8 @@ function ownerErrors({ ownerReferences = [] }: ObjectMeta, stored: ObjectMeta): 
   return errors.all;
 }
 
-const textsOfOwner = ({ apiVersion = '', kind = '', name = '', uid }: OwnerReference): readonly string[] => [
-  apiVersion,
-  kind,
-  name,
-  uid,
-];
+const textsOfOwners = (owners: readonly OwnerReference[] = []): readonly string[] =>
+  owners.flatMap(({ apiVersion = '', kind = '', name = '', uid }) => [apiVersion, kind, name, uid]);
 
 function ownerReferenceErrors(owner: OwnerReference): FieldError[] {
   const mustNotBeEmpty = (name: 'kind' | 'name' | 'uid'): FieldError[] =>
@@ -183,7 +179,7 @@ function ownerReferenceErrors(owner: OwnerReference): FieldError[] {
 }
 
 function finalizerErrors({ finalizers = [] }: ObjectMeta, rules: ObjectMetaRules, stored: ObjectMeta): FieldError[] {
-  if (isBeyondBound(finalizers, stored.finalizers)) return [tooLong('metadata.finalizers', referenceBytesMax)];
+  if (isBeyondBound(finalizers, () => stored.finalizers)) return [tooLong('metadata.finalizers', referenceBytesMax)];
   const errors = new FieldErrors();
   for (const finalizer of finalizers)
     errors.addAll(qualifiedName(finalizer), (problem) => invalidValue('metadata.finalizers', finalizer, problem));
@@ -204,7 +200,7 @@ export function finalizersErrors(
   finalizers: readonly string[],
   stored: readonly string[] | undefined,
 ): FieldError[] {
-  if (isBeyondBound(finalizers, stored)) return [tooLong(field, referenceBytesMax)];
+  if (isBeyondBound(finalizers, () => stored)) return [tooLong(field, referenceBytesMax)];
   const errors = new FieldErrors();
   for (const finalizer of finalizers) {
     errors.addAll(qualifiedName(finalizer), (problem) => invalidValue(field, finalizer, problem));
@@ -221,8 +217,10 @@ const unknownFinalizer = (field: string, finalizer: string): FieldError =>
 /** The overhead of an entry besides its text. */
 const entryBytes = 8;
 
-const isBeyondBound = (texts: readonly string[], stored: readonly string[] = []): boolean =>
-  bytesOf(texts) > Math.max(referenceBytesMax, bytesOf(stored));
+function isBeyondBound(texts: readonly string[], readStored: () => readonly string[] | undefined): boolean {
+  const bytes = bytesOf(texts);
+  return bytes > referenceBytesMax && bytes > bytesOf(readStored() ?? []);
+}
 
 const bytesOf = (texts: readonly string[]): number =>
   texts.reduce((sum, text) => sum + Buffer.byteLength(text) + entryBytes, 0);
