@@ -38,14 +38,15 @@ export const fraction = (flag: FlagDescription<number>, [least, most]: readonly 
     /^[0-9]*\.?[0-9]+$/.test(value) && Number(value) >= least && Number(value) <= most ? Number(value) : undefined,
   expected: `a number from ${least} to ${most}`,
 });
-export const durationMs = (flag: FlagDescription<number>): Flag<number> => ({
+export const durationMs = (flag: FlagDescription<number>, bounds?: readonly [number, number]): Flag<number> => ({
   ...flag,
   placeholder: 'duration',
   parse: (value) => {
     const parsed = parseDuration(value);
-    return parsed !== undefined && parsed >= 0 ? parsed : undefined;
+    const [least, most] = bounds ?? [0, Number.POSITIVE_INFINITY];
+    return parsed !== undefined && parsed >= least && parsed <= most ? parsed : undefined;
   },
-  expected: 'a duration such as 30s, 5m or 1h30m',
+  expected: `a duration such as 30s, 5m or 1h30m${bounds ? `, from ${bounds.map(formatDuration).join(' to ')}` : ''}`,
 });
 export const list = (flag: FlagDescription<readonly string[]>): Flag<readonly string[]> => ({
   ...flag,

@@ -79,11 +79,20 @@ test('all problems are reported at once, with the nearest known name', () => {
       'unknown flag: --secure-prot; did you mean --secure-port?',
       'unexpected argument: stray',
       '--etcd-prefix needs a value',
-      '--event-ttl: "soon" is not a duration such as 30s, 5m or 1h30m',
+      '--event-ttl: "soon" is not a duration such as 30s, 5m or 1h30m, from 0s to 2500000h0m0s',
       '--secure-port: "99999" is not a whole number from 0 to 65535',
       '--logging-format: "xml" is not one of text, json',
     ].join('\n'),
   );
+});
+
+test.each([
+  ['event-ttl', '2562047h', ['0', '2500000h']],
+  ['etcd-election-timeout', '0', ['10ms', '50s']],
+  ['etcd-election-timeout', '51s', ['10ms', '50s']],
+])('a duration out of bounds is rejected: --%s=%s', (name, refused, accepted) => {
+  expect(() => parseFlags([`--${name}=${refused}`])).toThrow(`--${name}: "${refused}" is not a duration`);
+  for (const value of accepted) expect(() => parseFlags([`--${name}=${value}`])).not.toThrow();
 });
 
 test('names of Object.prototype are not flags', () => {

@@ -162,7 +162,8 @@ export function defineKind<F extends FieldDeclarations>(declaration: KindDeclara
     },
   );
   const options: KindOptions<KubeObject> & KindHooks<KubeObject> = { ...defaultOptions, ...given };
-  const { parts, subresources } = options;
+  const { parts, subresources, timeToLiveSeconds } = options;
+  invariant(timeToLiveSeconds === undefined || timeToLiveSeconds > 0, 'etcd rejects leases without a duration');
   const selectable = Object.entries(options.selectableFields);
   return {
     ...options,

@@ -1,6 +1,12 @@
 import { etcdTransports } from '@cluster-apiserver/storage';
 import { durationMs, boolean, list, oneOf, path } from '../flag.ts';
 
+/** etcd accepts no longer one; a shorter one is less than a round trip between its members. */
+const electionTimeoutBoundsMs = [10, 50_000] as const;
+
+/** etcd rejects longer leases. */
+const leaseMsMax = 9_000_000_000_000;
+
 /** Flags of etcd and of encryption at rest. */
 export const etcdFlags = {
   'etcd-servers': list({ default: 'http://127.0.0.1:2379', help: 'URLs of the etcd members.' }),
@@ -15,10 +21,13 @@ export const etcdFlags = {
     },
     etcdTransports,
   ),
-  'etcd-election-timeout': durationMs({
-    default: '1s',
-    help: 'Election timeout of the etcd members (their --election-timeout). Timeouts and retries of calls to etcd, and the lease of the leading replica, are derived from it.',
-  }),
+  'etcd-election-timeout': durationMs(
+    {
+      default: '1s',
+      help: 'Election timeout of the etcd members (their --election-timeout). Timeouts and retries of calls to etcd, and the lease of the leading replica, are derived from it.',
+    },
+    electionTimeoutBoundsMs,
+  ),
   'etcd-compaction-interval': durationMs({
     default: '5m0s',
     help: 'Interval of compaction requests to etcd, and the history that is retained at least; 0 disables compaction by this server.',
@@ -30,8 +39,11 @@ export const etcdFlags = {
   'encryption-provider-config-automatic-reload': boolean({
     help: 'Reload --encryption-provider-config when it changes.',
   }),
-  'event-ttl': durationMs({
-    default: '1h0m0s',
-    help: 'Time to retain events after their last update; 0 retains them until they are deleted.',
-  }),
+  'event-ttl': durationMs(
+    {
+      default: '1h0m0s',
+      help: 'Time to retain events after their last update; 0 retains them until they are deleted.',
+    },
+    [0, leaseMsMax],
+  ),
 };
