@@ -49,6 +49,7 @@ test('it is repeated in one form, however it was written', () => {
 
 test.each([
   ['parentheses', `((shardRange(${uid}, '0x0', '0x8')) || shardRange(${uid}, '0x8', '0x9'))`],
+  ['parentheses around arguments', `shardRange((${uid}), ('0x0'), (('0x8'))) || shardRange(${uid}, '0x8', '0x9')`],
   ['double quotes', `shardRange(${uid}, "0x0", "0x8") || shardRange(${uid}, '0x8', "0x9")`],
   ['raw and long strings', `shardRange(${uid}, r'0x0', R"0x8") || shardRange(${uid}, '''0x8''', """0x9""")`],
   ['blanks', ` shardRange ( object . metadata.uid,\n'0x0','0x8' )||\tshardRange(${uid},'0x8','0x9') `],
@@ -63,6 +64,7 @@ test.each([
   '',
   `(shardRange(${uid}, '0x0', '0x8')`,
   `shardRange(${uid}, '0x0', '0x8'))`,
+  `shardRange((${uid}, '0x0', '0x8')`,
   '('.repeat(50_000),
   `shardRange(${uid}, '0x0', "0x8')`,
   `shardRange(${uid}, '\\x30x0', '0x8')`,

@@ -110,17 +110,31 @@ function parseTerm(tokens: Tokens): Term {
   if (tokens.requireName() !== 'shardRange')
     throw invalidSelector("it has another operand than shardRange(path, '0x…', '0x…')");
   tokens.require('(');
-  let path = tokens.requireName();
-  while (tokens.accept('.')) path += `.${tokens.requireName()}`;
+  const path = parseArgument(tokens, parsePath);
   tokens.require(',');
-  const from = tokens.requireString();
+  const from = parseArgument(tokens, () => tokens.requireString());
   tokens.require(',');
-  const to = tokens.requireString();
+  const to = parseArgument(tokens, () => tokens.requireString());
   tokens.require(')');
   if (!isShardPath(path)) throw invalidSelector(`the path ${path} is none of ${paths.join(', ')}`);
   const [start, end] = [parseBound(from), parseBound(to)];
   if (start >= end) throw invalidSelector(`the range from ${from} to ${to} is empty`);
   return { path, range: { start: formatBound(start), end: formatBound(end) } };
+}
+
+/** An argument may stand in parentheses. */
+function parseArgument(tokens: Tokens, parse: (tokens: Tokens) => string): string {
+  let open = 0;
+  while (tokens.accept('(')) open++;
+  const argument = parse(tokens);
+  for (; open > 0; open--) tokens.require(')');
+  return argument;
+}
+
+function parsePath(tokens: Tokens): string {
+  let path = tokens.requireName();
+  while (tokens.accept('.')) path += `.${tokens.requireName()}`;
+  return path;
 }
 
 const isShardPath = (path: string): path is ShardPath => paths.includes(path);
