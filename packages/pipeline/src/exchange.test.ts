@@ -123,6 +123,7 @@ describe('a request', () => {
     expect((await ask('GET', `${robots}?timeout=soon`)).status).toBe(400);
     expect((await ask('GET', `${robots}?timeout=5`)).status).toBe(400);
     expect((await ask('GET', `${robots}?timeout=10h`)).status).toBe(200);
+    expect((await ask('GET', `${robots}?watch=1&timeoutSeconds=1&timeout=soon`)).status).toBe(200);
     // A second question mark is part of the query.
     expect((await ask('GET', `${robots}?dryRun=x?timeout=soon`)).status).toBe(200);
   });

@@ -3,13 +3,13 @@ import { badRequest, StatusError } from '@cluster-apiserver/model';
 import type { Handler } from '../exchange.ts';
 import type { DeadlineContext, RequestInfoContext } from '../request-context.ts';
 
-/** Sets the deadline of the request. The parameter `timeout` can only shorten it. */
+/** Sets the deadline of the request. The parameter `timeout` can only shorten it; a watch ignores it. */
 export const setDeadline =
   ({ clock, requestTimeoutMs }: { readonly clock: Clock; readonly requestTimeoutMs: number }) =>
   (next: Handler<DeadlineContext>): Handler<RequestInfoContext> =>
   (context) => {
-    const { latency } = context;
-    const requestedMs = requestedTimeoutMs(context.info.query);
+    const { info, latency } = context;
+    const requestedMs = info.verb === 'watch' ? undefined : requestedTimeoutMs(info.query);
     const timeoutMs = Math.min(requestedMs ?? requestTimeoutMs, requestTimeoutMs);
     const deadlineMs = latency.startedMs + timeoutMs;
     const response = next(
