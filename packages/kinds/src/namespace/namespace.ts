@@ -90,7 +90,7 @@ export const namespaceKind = defineKind({
     { name: 'status', verbs: ['get', 'patch', 'update'], fields: ['status'], givenOnCreate: false },
   ],
   defaults: withNameLabel,
-  prepare: (namespace, current) => withNameLabel(current ? namespace : withInitialState(namespace)),
+  prepare: (namespace, current) => withNameLabel(current ? withPhase(namespace) : withInitialState(namespace)),
   validate: (namespace, current) => [...finalizerErrors(namespace, current), ...phaseErrors(namespace)],
   deletion: {
     isHeld: ({ spec }) => (spec.finalizers ?? []).length > 0,
@@ -112,6 +112,9 @@ export const namespaceKind = defineKind({
   selectableFields: { 'status.phase': ({ status }) => status.phase ?? '' },
   unknownSelectorField: (name) => `field label not supported: ${name}`,
 });
+
+const withPhase = (namespace: Namespace): Namespace =>
+  namespace.status.phase ? namespace : { ...namespace, status: { ...namespace.status, phase: 'Active' } };
 
 /** A namespace whose name is not generated yet gets the label later. */
 function withNameLabel(namespace: Namespace): Namespace {

@@ -427,6 +427,17 @@ describe('namespaces', () => {
     expect((await send('PATCH', one, reset, merge)).body.metadata.managedFields).toBeUndefined();
   });
 
+  test('a status without a phase is active', async () => {
+    const one = '/api/v1/namespaces/team';
+    const metadata = { name: 'team' };
+    await send('POST', '/api/v1/namespaces', { metadata });
+    const answers = [
+      await send('PUT', `${one}/status`, { metadata }),
+      await send('PATCH', `${one}/status`, { status: null }, merge),
+    ];
+    for (const { status, body } of answers) expect([status, body['status']]).toEqual([200, { phase: 'Active' }]);
+  });
+
   test('an applied condition is not merged with several of its type', async () => {
     const one = '/api/v1/namespaces/team';
     await send('POST', '/api/v1/namespaces', { metadata: { name: 'team' } });
