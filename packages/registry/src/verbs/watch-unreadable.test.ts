@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { CorruptValueError, type Entry } from '@cluster-apiserver/storage';
-import { get, list } from '../index.ts';
+import { deleteObject, get, list } from '../index.ts';
 import { call, everything } from '../../test/use-robots.ts';
 import { labelled, next, useWatchedRobots } from '../../test/use-watched-robots.ts';
 
@@ -102,6 +102,24 @@ describe('an object that cannot be read at present', () => {
     expect(await next(watching, 1)).toEqual(['ADDED before']);
     expect(() => watching.take()).toThrow(expect.objectContaining({ reason: 'ServiceUnavailable' }));
   });
+
+  test.each([
+    ['replaced', () => put('locked', { a: 'b' })],
+    ['deleted', () => deleteObject(watched.resource, 'locked', { namespace: 'n', dryRun: false }, call)],
+  ])(
+    'and is %s, ends watches that begin after it: their clients may know it from another replica',
+    async (_, change) => {
+      const since = await make('locked');
+      await settled();
+      const watching = await begin({ resourceVersion: String(since) });
+      await make('after');
+      expect(await next(watching, 1)).toEqual(['ADDED after']);
+      locked = false;
+      await change();
+      await settled();
+      expect(() => watching.take()).toThrow(expect.objectContaining({ reason: 'ServiceUnavailable' }));
+    },
+  );
 
   test('is sent in order when it is read late, even if it was replaced several times before', async () => {
     const reads: (() => void)[] = [];

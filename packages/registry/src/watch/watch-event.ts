@@ -89,11 +89,13 @@ export class PendingChange {
 
   /**
    * The event for watchers with a selector: an object that begins to match is added, one that ceases to match is deleted.
-   * Undefined if it matched neither before nor after. Throws CorruptValueError if the object is unreadable.
+   * Undefined if it matched neither before nor after. Throws CorruptValueError if the object is unreadable, or was at
+   * present: a client that lists at another replica may know the previous version.
    */
   eventFor(matches: ((object: StoredObject) => boolean) | undefined): ObjectEvent | undefined {
     const { current, previous } = this.change;
-    // An object that was unreadable before has never been sent.
+    if (previous?.unreadable?.isPermanent === false) throw previous.unreadable;
+    // An object that was unreadable for good has never been sent.
     const before = previous && !previous.unreadable && (!matches || matches(previous)) ? previous : undefined;
     if (current?.unreadable) throw current.unreadable;
     if (current && (!matches || matches(current))) return this.#event(before ? 'MODIFIED' : 'ADDED', current);
