@@ -297,6 +297,25 @@ test('a slow leader gets longer timeouts: each write is sent once', async () => 
   await one.stop();
 });
 
+test('after slow responses a call without a quorum fails before the timeout of its attempt', async () => {
+  const one = await startEtcd();
+  const proxy = await startProxy(one.endpoints[0] as string);
+  const { client, store } = openStore([proxy.endpoint], { electionTimeoutMs: 2_000 });
+  const read = (): Promise<unknown> => store.get('/slow/a', within(30_000));
+  for (const delayMs of [0, 800, 1_500]) {
+    proxy.delayMs = delayMs;
+    await read();
+  }
+  proxy.silent = true;
+  // The attempt itself may take 3 s.
+  const error: unknown = await read().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(StorageUnavailableError);
+  expect(`${(error as StorageUnavailableError).cause}`).toMatch(/neither .* nor most other members respond$/);
+  client.close();
+  await proxy.close();
+  await one.stop();
+}, 30_000);
+
 test('the watch cache switches to a live member when its member stalls', async () => {
   const three = await startEtcd({ members: 3 });
   const { client, store } = openStore(three.endpoints);

@@ -76,6 +76,9 @@ const electionsExtraMs = 200;
  */
 const noMajorityBudgetMs = 1_800;
 
+/** How often an attempt that may last longer than that checks, in election timeouts, whether most members respond. */
+const majorityCheckElections = 0.25;
+
 /** A budget with less than this left is not worth an attempt. */
 const attemptMinMs = 2;
 
@@ -141,12 +144,14 @@ export class RetryingCall<Request, Response> {
         }
         isSent = true;
         const attempt = new Attempt(this, lateResponseMs, sentMs, history.revision);
-        const sending = member.transport.unary(this.#rpc.path, message, {
+        let sending = member.transport.unary(this.#rpc.path, message, {
           timeoutMs: responseMs,
           late: attempt,
           requireLeader: true,
           trace: this.#call.trace?.context,
         });
+        if (this.#startedMs + noMajorityBudgetMs < sentMs + responseMs)
+          sending = this.#giveUpWithoutMajority(member, sending, attempt);
         if (!this.#lateResponses) return this.#accept(member, await sending, attempt);
         const first = await this.#lateResponses.raceWith(sending);
         if ('message' in first) return this.#accept(member, first.message, attempt);
@@ -163,6 +168,41 @@ export class RetryingCall<Request, Response> {
         if (pauseMs > 0) await stallAwareClock.sleep(pauseMs);
       }
     }
+  }
+
+  /**
+   * A slow leader gets a long attempt. While that waits, the members are probed: if most of them become silent, there is no
+   * leader to wait for.
+   */
+  #giveUpWithoutMajority(member: Member, sending: Promise<Buffer>, attempt: Attempt): Promise<Buffer> {
+    const { stallAwareClock, members, electionTimeoutMs } = this.#shared;
+    const checkMs = electionTimeoutMs * majorityCheckElections;
+    return new Promise((resolve, reject) => {
+      let cancelTimer: () => void;
+      let isOver = false;
+      const check = (): void => {
+        const nowMs = stallAwareClock.nowMs();
+        if (nowMs < this.#startedMs + noMajorityBudgetMs || members.majorityResponds(nowMs)) {
+          members.probeAll();
+          cancelTimer = stallAwareClock.after(checkMs, check);
+          return;
+        }
+        isOver = true;
+        reject(new EtcdFault('lost', unavailableCode, `neither ${member.endpoint} nor most other members respond`));
+      };
+      cancelTimer = stallAwareClock.after(checkMs, check);
+      sending.then(
+        (message) => {
+          cancelTimer();
+          if (isOver) this.acceptLate(message, attempt);
+          else resolve(message);
+        },
+        (error: unknown) => {
+          cancelTimer();
+          reject(error);
+        },
+      );
+    });
   }
 
   /** A series of calls that has used up its budget does not wait once more. */
