@@ -13,6 +13,7 @@ import type {
   WatchOptions,
   WriteOptions,
 } from '../store.ts';
+import { awaitBeforeDeadline } from '../transform/await-before-deadline.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';
 import { watchEtcd } from './etcd-watch.ts';
@@ -22,7 +23,7 @@ import { LocalWrites } from './local-writes.ts';
 import { OperationTracker } from './operation-tracker.ts';
 import { createPageReader } from './page-reader.ts';
 import { createProgressRequester, type ProgressRequester } from './progress.ts';
-import { awaitBeforeDeadline, EntryReader, readValue } from './values.ts';
+import { EntryReader, readValue } from './values.ts';
 import { type KeyValue, range } from './wire/key-value.ts';
 import type { WriteOnce, WriteOutcome } from './conditional-write.ts';
 import { createConditionalWriter } from './write-once.ts';

@@ -2,12 +2,13 @@ import { detach, runTask, type SyncTask, throwIfAborted } from '@cluster-apiserv
 import { RevisionCompactedError, RevisionTooLargeError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Entry, SlowKeys, Store } from '../store.ts';
+import { awaitBeforeDeadline } from '../transform/await-before-deadline.ts';
 import type { EtcdClient } from './client.ts';
 import { isCompacted, isFutureRevision } from './faults.ts';
 import { MessageTooLargeError } from './grpc-frames.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import type { EtcdCall } from './retrying-call.ts';
-import { awaitBeforeDeadline, type EntryReader } from './values.ts';
+import type { EntryReader } from './values.ts';
 import { type PageRequest, type RangePage, rangePage, valuesOfPage } from './wire/key-value.ts';
 
 /** The first page of a list. The size of its values determines the size of the next page. */

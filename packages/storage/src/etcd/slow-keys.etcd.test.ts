@@ -112,6 +112,22 @@ test('values with slow keys delay no others, are unreadable meanwhile, and are d
   expect(reports).toEqual(['loaded']);
 });
 
+test('a list of the past waits only for the slow keys that it is asked for, and not beyond its deadline', async () => {
+  const plugin = Promise.withResolvers<void>();
+  await put(`${underKms}a`);
+  answersOf = (key) => (key.endsWith('/b') ? plugin.promise : answers);
+  const at = await put(`${underKms}b`);
+  const list = (timeoutMs: number) => slow()?.listFromStore({ within: '' }, at, within(timeoutMs));
+  const page = requireValue(await list(60_000), 'there are two forms');
+  expect(page.items.map(({ text }) => text)).toEqual([`${underKms}a`, '?']);
+  const impatient = requireValue(await list(500), 'there are two forms');
+  await expect(impatient.completeItem('b')).rejects.toThrow(KeyUnavailableError);
+  expect(page.completeItem('a')).toBeUndefined();
+  const completed = page.completeItem('b');
+  plugin.resolve();
+  expect((await completed)?.text).toBe(`${underKms}b`);
+});
+
 test('only values with unavailable keys are read again when the keys are back', async () => {
   fails = true;
   await put(`${underKms}a`);

@@ -1,8 +1,8 @@
 /** Decrypts the values of etcd with the transformer. */
-import { type Clock, DeadlineExceededError, type Span, awaitWithin } from '@cluster-apiserver/base';
+import type { Clock, Span } from '@cluster-apiserver/base';
 import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
-import type { Call, Entry, StoredValue, UnreadableEntry } from '../store.ts';
+import type { Entry, StoredValue, UnreadableEntry } from '../store.ts';
 import type { Transformed, Transformer, UsableKeys } from '../transform/transformer.ts';
 import type { KeyValue } from './wire/key-value.ts';
 
@@ -30,15 +30,6 @@ export function readValue(
   } catch (cause) {
     return corrupt(cause);
   }
-}
-
-/** Waits for a transformer until the call's deadline, or until its caller disconnects. */
-export function awaitBeforeDeadline<T>(result: T | Promise<T>, call: Call, clock: Clock): T | Promise<T> {
-  if (!(result instanceof Promise)) return result;
-  return awaitWithin(clock, call, result).catch((error: unknown) => {
-    if (!(error instanceof DeadlineExceededError)) throw error;
-    throw new KeyUnavailableError('the KMS plugin did not provide the key in time', { cause: error });
-  });
 }
 
 const timedOut = Symbol('time is over');

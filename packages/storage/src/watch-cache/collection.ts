@@ -1,12 +1,14 @@
 import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, zeroRevision } from '../revision.ts';
-import type { Call, Entry, Store } from '../store.ts';
+import type { Call, Entry, Store, UnreadableEntry } from '../store.ts';
+import { awaitBeforeDeadline } from '../transform/await-before-deadline.ts';
 import { CatchUp, type CatchUpStatistics } from './catch-up.ts';
 import type { CatchUpReader, CatchUpReaderOptions } from './catch-up-reader.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 import { EntryDecoder, type ReplayedChanges } from './entry-decoder.ts';
 import type { Freshness } from './freshness.ts';
+import { completeEntry, isLate } from './late-entry.ts';
 import { RetainedViews } from './retained-views.ts';
 import { LargeList } from './large-list.ts';
 import { LargeMap } from './large-map.ts';
@@ -41,6 +43,11 @@ export interface ListPage<Item> {
   readonly items: readonly Item[];
   readonly revision: Revision;
   readonly remaining: number;
+  /**
+   * Waits for an unreadable item whose key takes long; undefined if the key of an item has been refused. Rejects with a
+   * KeyUnavailableError at the deadline of the list.
+   */
+  completeItem(key: string): Promise<Item> | undefined;
 }
 
 /** A view from before more changes than this is read from the store: undoing each change costs some microseconds. */
@@ -177,7 +184,10 @@ export class Collection<Item extends CacheItem> {
     this.#retainedViews.dropBefore(this.#window.since);
   }
 
-  /** Lists a part of the collection from the store, at a revision or at the latest one. */
+  /**
+   * Lists a part of the collection from the store, at a revision or at the latest one. Items whose keys take long are
+   * unreadable, and their decryption continues.
+   */
   async listFromStore(
     range: { readonly within: string; readonly after?: string | undefined; readonly limit?: number | undefined },
     revision: Revision | undefined,
@@ -190,13 +200,24 @@ export class Collection<Item extends CacheItem> {
         after: range.after === undefined ? undefined : this.#decoder.fullKey(range.after),
         limit: range.limit,
         revision,
+        slowKeys: 'defer',
       },
       call,
     );
+    const items = await runTask(this.#clock, call, this.#decoder.decodeAll(entries), entries.length > largeListMin);
+    const late = new Map(entries.filter(isLate).map((entry) => [this.#decoder.itemKeyOf(entry.key), entry]));
     return {
       ...page,
-      items: await runTask(this.#clock, call, this.#decoder.decodeAll(entries), entries.length > largeListMin),
+      items,
+      completeItem: (key) => {
+        const entry = late.get(key);
+        return entry && this.#completeItem(entry, call);
+      },
     };
+  }
+
+  async #completeItem(late: UnreadableEntry, call: Call): Promise<Item> {
+    return this.#decoder.decode(await awaitBeforeDeadline(completeEntry(late), call, this.#clock));
   }
 
   /** The changes after a revision; undefined if memory does not reach back that far. A limit does not split revisions. */
