@@ -99,12 +99,10 @@ class TrackedMembers implements Members {
 
   choose(): Member {
     if (this.#current.failedMs >= 0) {
-      const forgottenMs = this.#nowMs() - this.#toMs(forgottenElections);
-      const best = Math.min(...this.all.map((member) => riskOf(member, forgottenMs)));
-      const candidates = this.all.filter((member) => riskOf(member, forgottenMs) === best);
+      const candidates = mostPromising(this.all, this.#nowMs() - this.#toMs(forgottenElections));
       this.#current = requireValue(
         candidates[this.#options.random.below(candidates.length)],
-        'one of them is the best',
+        'at least one is the best',
       );
     }
     return this.#current;
@@ -191,11 +189,14 @@ class TrackedMembers implements Members {
 /** Without its version, the capabilities of a member are unknown. A silent one is not used until it responds again. */
 const isToBeProbed = ({ version, isSilent }: MutableMember): boolean => version === undefined || isSilent;
 
-/** Lower is better: the more recent its failure, the worse is a member, and a silent one is worse than all others. */
-function riskOf({ isSilent, failedMs }: MutableMember, forgottenMs: number): number {
-  if (isSilent) return silentRisk + failedMs;
-  return failedMs < forgottenMs ? -1 : failedMs;
+/**
+ * Of the members that are not silent, or else of all, those whose last failure is the longest ago. A forgotten failure is
+ * as good as none.
+ */
+function mostPromising(members: readonly MutableMember[], forgottenMs: number): readonly MutableMember[] {
+  const responsive = members.filter(({ isSilent }) => !isSilent);
+  const candidates = responsive.length > 0 ? responsive : members;
+  const failureOf = ({ failedMs }: MutableMember): number => Math.max(failedMs, forgottenMs);
+  const earliest = Math.min(...candidates.map(failureOf));
+  return candidates.filter((member) => failureOf(member) === earliest);
 }
-
-/** Beyond every time of the clock. */
-const silentRisk = 1e15;
