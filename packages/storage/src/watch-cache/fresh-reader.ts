@@ -6,13 +6,17 @@ export type ReadObserver = (waitedMs: number, succeeded: boolean) => void;
 /** A read that waits until the memory is fresh enough. */
 export interface FreshReader {
   readonly call: Call;
+  readonly arrivedMs: number;
   readonly observe?: ReadObserver | undefined;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** The memory is fresh enough. An aborted read is rejected, so that its caller does no further work. */
-export function resolveReader({ call, observe, resolve, reject }: FreshReader, waitedMs: number): void {
+export function resolveReader(
+  { call, observe, resolve, reject }: Omit<FreshReader, 'arrivedMs'>,
+  waitedMs: number,
+): void {
   if (call.isAborted) return reject(call.signal?.reason);
   observe?.(waitedMs, true);
   resolve();

@@ -106,6 +106,20 @@ test('readers of a revision that does not arrive fail once etcd does not respond
   expect([failures.length, freshness.waiterCount]).toEqual([2, 1]);
   freshness.advance(revision(12));
   expect(freshness.waiterCount).toBe(0);
+
+  const unanswered = Promise.withResolvers<never>();
+  query = unanswered.promise;
+  read('without response');
+  await passing(clock, 50);
+  query = Promise.resolve(revision(13));
+  read('with a later response');
+  await passing(clock, 50);
+  unanswered.reject(new StorageUnavailableError('no quorum'));
+  await passing(clock, 50);
+  expect(failures.slice(2)).toEqual([`without response: ${failed}`]);
+  expect(freshness.waiterCount).toBe(1);
+  freshness.advance(revision(13));
+  expect(freshness.waiterCount).toBe(0);
 });
 
 test('readers wait while the memory makes slow progress', async () => {

@@ -104,7 +104,8 @@ export class Freshness {
         cancel();
         end();
       };
-      this.#waiters.wait(this.#lastLocalWrite, [{ call, resolve: done, reject: done }]);
+      const arrivedMs = this.#clock.monotonicMs();
+      this.#waiters.wait(this.#lastLocalWrite, [{ call, arrivedMs, resolve: done, reject: done }]);
     });
   }
 
@@ -127,7 +128,7 @@ export class Freshness {
     return new Promise((resolve, reject) => {
       const beganMs = this.#clock.monotonicMs();
       const leftMs = call.deadlineMs - beganMs;
-      if (leftMs > this.#waiters.waitMaxMs) return begin({ call, observe, resolve, reject });
+      if (leftMs > this.#waiters.waitMaxMs) return begin({ call, arrivedMs: beganMs, observe, resolve, reject });
       let isOver = false;
       // Rounded up, so that the deadline has passed by the clock when the timer fires.
       const cancel = this.#clock.after(Math.max(0, Math.ceil(leftMs)), () => {
@@ -137,6 +138,7 @@ export class Freshness {
       });
       begin({
         call,
+        arrivedMs: beganMs,
         observe: (waitedMs, succeeded) => {
           if (!isOver) observe?.(waitedMs, succeeded);
         },

@@ -39,6 +39,7 @@ function open(): World {
     read: async (name) => {
       query.add({
         call: callUntil(clock.monotonicMs() + 60_000),
+        arrivedMs: clock.monotonicMs(),
         resolve: () => results.push(name),
         reject: () => results.push(`${name} failed`),
       });
@@ -94,17 +95,24 @@ test('four queries are in flight at most, and the end of any of them sends the n
   expect(world.results).toEqual(['12:', '3', '13:', '5', '6']);
 });
 
-test('queued readers fail with the query that finds etcd unavailable, and later ones are served', async () => {
+test('a query that finds etcd unavailable fails readers that were queued for long, and the others get the next one', async () => {
   const world = open();
   await world.read('first');
   await world.read('second');
+  world.clock.advance(500);
+  for (const name of ['third', 'fourth', 'fifth']) {
+    await world.read(name);
+    world.clock.advance(2);
+  }
+  await world.read('queued early');
+  world.clock.advance(1_000);
+  await world.read('queued late');
+  expect(world.sent).toHaveLength(4);
   world.sent[0]?.reject(new StorageUnavailableError('etcd does not respond'));
   await settle();
-  expect(world.results).toEqual(['first failed', 'second failed', 'unavailable']);
-  world.clock.advance(2);
-  await world.read('third');
-  await answer(world, 1, 10);
-  expect(world.results.slice(3)).toEqual(['10:', 'third']);
+  expect(world.results).toEqual(['first failed', 'queued early failed', 'unavailable']);
+  await answer(world, 4, 10);
+  expect(world.results.slice(3)).toEqual(['10:', 'queued late']);
 });
 
 test('a probe sends a query only if none is in flight', async () => {

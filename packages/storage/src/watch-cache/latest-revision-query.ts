@@ -10,6 +10,12 @@ import { type FreshReader, rejectReader } from './fresh-reader.ts';
  */
 const overlapMs = 2;
 
+/**
+ * A reader that has waited this long for a query in flight fails with it. All others get a query of their own, which fails
+ * within half a second if there is an outage.
+ */
+const queuedMaxMs = 1_000;
+
 /** While etcd does not respond, further readers queue behind so many queries. */
 const inFlightMax = 4;
 
@@ -57,6 +63,13 @@ export class LatestRevisionQuery {
     for (const reader of this.#queued.splice(0)) rejectReader(reader, error, 0);
   }
 
+  #rejectQueuedLong(error: unknown): void {
+    const sinceMs = this.#options.clock.monotonicMs() - queuedMaxMs;
+    const rejected = this.#queued.filter(({ arrivedMs }) => arrivedMs <= sinceMs);
+    this.#queued = this.#queued.filter(({ arrivedMs }) => arrivedMs > sinceMs);
+    for (const reader of rejected) rejectReader(reader, error, 0);
+  }
+
   /** The end of a query in flight calls this again for those who have to wait. */
   #sendForQueued(): void {
     if (this.#inFlight === inFlightMax) return;
@@ -78,8 +91,7 @@ export class LatestRevisionQuery {
     } catch (error) {
       for (const reader of readers) rejectReader(reader, error, 0);
       if (error instanceof StorageUnavailableError) {
-        // Queued readers have waited for this query too. Another failure would keep them beyond the limit of 2 s.
-        this.rejectQueued(error);
+        this.#rejectQueuedLong(error);
         onUnavailable(error, sentMs);
       }
     }

@@ -102,9 +102,9 @@ export class RevisionWaiters {
     for (const waiter of arrived) resolveReader(waiter, this.#movedMs - waiter.sinceMs);
   }
 
-  /** Rejects all readers unless the memory has made progress since then. */
+  /** Rejects the readers that have been waiting since then, unless the memory has made progress meanwhile. */
   rejectUnlessMovedSince(thenMs: number, error: unknown): void {
-    if (this.#movedMs <= thenMs) this.#reject(() => true, error);
+    if (this.#movedMs <= thenMs) this.#reject(({ sinceMs }) => sinceMs <= thenMs, error);
   }
 
   /** Rejects all readers and starts again at revision 0. */
