@@ -74,7 +74,7 @@ export const isLoaded = (resources: readonly Resource[]): boolean =>
 
 /** How many objects of these kinds cannot be read. */
 export const unreadableCount = (resources: readonly Resource[]): number =>
-  resources.reduce((sum, { collection }) => sum + (collection.view().terms.get(unreadableTerm)?.items.size ?? 0), 0);
+  resources.reduce((sum, { collection }) => sum + collection.countTerm(unreadableTerm), 0);
 
 export interface Follower {
   readonly changed: (resource: Resource, change: ItemChange<CachedObject>) => void;

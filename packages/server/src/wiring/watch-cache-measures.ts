@@ -1,5 +1,5 @@
 import type { Kind } from '@cluster-apiserver/model';
-import type { Registry, Resource } from '@cluster-apiserver/registry';
+import { type Registry, type Resource, unreadableTerm } from '@cluster-apiserver/registry';
 import type { CollectionStatistics, EtcdClient, ReadMeasures } from '@cluster-apiserver/storage';
 import type { Metrics, Observe } from '@cluster-apiserver/telemetry';
 
@@ -159,6 +159,19 @@ function publishCollections(metrics: Metrics, resources: Registry['resources']):
       labels: ['group', 'resource'],
     },
     () => resources.map((resource) => ({ labels: labelsOf(resource), value: resource.collection.currentRevision })),
+  );
+  metrics.readAtScrape<'group' | 'resource'>(
+    'gauge',
+    {
+      name: 'apiserver_watch_cache_unreadable_objects',
+      help: 'Number of stored objects that cannot be decrypted or decoded at present.',
+      labels: ['group', 'resource'],
+    },
+    () =>
+      resources.map((resource) => ({
+        labels: labelsOf(resource),
+        value: resource.collection.countTerm(unreadableTerm),
+      })),
   );
   for (const [type, name, help, read] of collectionMetrics)
     metrics.readAtScrape<'group' | 'resource'>(type, { name, help, labels: ['group', 'resource'] }, () =>

@@ -167,6 +167,11 @@ export class Collection<Item extends CacheItem> {
     return { ...this.#view, revision: this.currentRevision };
   }
 
+  /** How many items have an index term, of what is loaded. */
+  countTerm(term: string): number {
+    return this.#view.terms.get(term)?.items.size ?? 0;
+  }
+
   /** The state at a revision up to the present one; undefined if memory does not reach back that far. */
   async viewAt(revision: Revision): Promise<View<Item> | undefined> {
     this.#freshness.requireLoaded();
