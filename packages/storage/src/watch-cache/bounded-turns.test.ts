@@ -1,7 +1,10 @@
 import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
+import { until } from '@cluster-apiserver/testkit/until';
 import { call, descriptorOf, type Item, useWatchCache } from '../../test/use-watch-cache.ts';
+import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
+import type { Entry, Store } from '../store.ts';
 import type { Collection } from './collection.ts';
 
 const cached = useWatchCache();
@@ -11,9 +14,10 @@ describe('with any number of objects and changes, one turn of the event loop doe
   /** Some of 4 ms: those of the watch or list, and those of what readers asked for. */
   const stepsPerTurnMax = 100;
   let stepsMax: number;
+  let retryUnreadable: () => void;
 
   /** Only decoding an object takes time. */
-  async function open(): Promise<Collection<Item>> {
+  async function open(store: Store = cached.memory): Promise<Collection<Item>> {
     let ms = 0;
     let steps = 0;
     const work = (): void => {
@@ -26,6 +30,7 @@ describe('with any number of objects and changes, one turn of the event loop doe
     };
     const plain = descriptorOf('/r/a/');
     const cache = cached.open({
+      store,
       collections: [
         {
           ...plain,
@@ -41,6 +46,7 @@ describe('with any number of objects and changes, one turn of the event loop doe
       ],
       clock: { ...systemClock, monotonicMs: () => ms },
     });
+    retryUnreadable = () => cache.retryUnreadable();
     await cache.firstLoad;
     await new Promise(setImmediate);
     return cache.collections[0] as Collection<Item>;
@@ -105,6 +111,38 @@ describe('with any number of objects and changes, one turn of the event loop doe
     await new Promise(setImmediate);
     expect(stepsMax).toBeGreaterThan(20);
     expect(stepsMax).toBeLessThan(2 * stepsPerTurnMax);
+  });
+
+  /** A store whose values are unreadable at present. */
+  function withoutKeys(): { store: Store; recover: () => void } {
+    let hasKeys = false;
+    const unreadable = (entry: Entry): Entry => ({
+      key: entry.key,
+      revision: entry.revision,
+      unreadable: new CorruptValueError([entry.key], { cause: new KeyUnavailableError('no key') }),
+      retry: async () => (hasKeys ? entry : unreadable(entry)),
+    });
+    const list: Store['list'] = async (...args) => {
+      const { entries, ...page } = await cached.memory.list(...args);
+      return { ...page, entries: entries.map(unreadable) };
+    };
+    return { store: { ...cached.memory, list }, recover: () => (hasKeys = true) };
+  }
+  const readable = (a: Collection<Item>): number => a.view().terms.size;
+
+  test('of the retry of unreadable values', async () => {
+    await create(3_000);
+    cached.memory.compact(await cached.memory.readLatestRevision(call));
+    const { store, recover } = withoutKeys();
+    const a = await open(store);
+    expect(readable(a)).toBe(1);
+    stepsMax = 0;
+    recover();
+    retryUnreadable();
+    await until('all to be readable', () => readable(a) === 3_000 || undefined);
+    await new Promise(setImmediate);
+    expect(stepsMax).toBeGreaterThan(20);
+    expect(stepsMax).toBeLessThan(stepsPerTurnMax);
   });
 
   test('of a catch-up', async () => {

@@ -3,6 +3,7 @@ import { seededRandom } from '@cluster-apiserver/base';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { call, collectionsOf, contents, useWatchCache } from '../../test/use-watch-cache.ts';
 import { type Revision, revision } from '../revision.ts';
+import { ChangeWindow } from './change-window.ts';
 
 const cached = useWatchCache();
 
@@ -84,4 +85,23 @@ test('a new replica has the changes just before its start', async () => {
   await a.waitUntilFresh(undefined, call);
   expect(a.changesAfter(first)).toBeUndefined();
   expect(a.changesAfter(revision(a.currentRevision - 4_000))).toHaveLength(4_000);
+});
+
+test('the present version of an object is replaced without a search through all later changes', () => {
+  let visited = 0;
+  const window = new ChangeWindow<object>({ weightMax: Number.POSITIVE_INFINITY, weightOf: () => 0 });
+  for (let at = 1; at <= 10_000; at++)
+    window.add({
+      get key() {
+        visited++;
+        return `${at}`;
+      },
+      revision: revision(at),
+      previous: undefined,
+      current: {},
+    });
+  const is = { key: '5', revision: revision(5) };
+  window.replaceItem(is, true);
+  expect(visited).toBeLessThan(10);
+  expect(window.after(revision(4), 1)?.[0]?.current).toBe(is);
 });

@@ -79,8 +79,11 @@ export class ChangeWindow<Item> {
     this.#compact();
   }
 
-  /** Replaces a version of an object, in the change that created it and in the one that replaced it. */
-  replaceItem(is: Item & { readonly key: string; readonly revision: Revision }): void {
+  /**
+   * Replaces a version of an object, in the change that created it and in the one that replaced it, which the present
+   * version does not have.
+   */
+  replaceItem(is: Item & { readonly key: string; readonly revision: Revision }, isPresent: boolean): void {
     let was: Item | undefined;
     for (let at = this.#indexAfter(is.revision - 1); at < this.#changes.length; at++) {
       const change = requireValue(this.#changes[at]);
@@ -92,6 +95,8 @@ export class ChangeWindow<Item> {
       }
       was = change.current;
       this.#replace(at, { ...change, current: is });
+      // The search for a later change of the object would go through all changes since.
+      if (isPresent) return;
     }
   }
 

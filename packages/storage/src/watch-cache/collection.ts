@@ -285,12 +285,13 @@ export class Collection<Item extends CacheItem> {
   resolveUnreadable(entry: Entry): void {
     const item = this.#decoder.decode(entry);
     const present = this.#itemsByKey.get(item.key);
-    if (present?.revision === item.revision) {
+    const isPresent = present?.revision === item.revision;
+    if (isPresent) {
       this.#itemsByKey.set(item.key, item);
       this.#view = withChange(this.#view, present, item, this.descriptor.termsOf, this.#view.revision);
       this.#retainedViews.clear();
     }
-    this.#window.replaceItem(item);
+    this.#window.replaceItem(item, isPresent);
     // Many are resolved together, as when a KMS plugin recovers, so subscribers restart once for all of them.
     if (this.#isResetScheduled) return;
     this.#isResetScheduled = true;

@@ -91,7 +91,10 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
     this.#options = options;
     this.#freshness = freshness;
     this.collections = options.collections.map((descriptor) => new Collection(descriptor, store, freshness, clock));
-    this.#unreadableEntries = new UnreadableEntries((entry) => this.#collectionOf(entry.key)?.resolveUnreadable(entry));
+    this.#unreadableEntries = new UnreadableEntries(
+      (entry) => this.#collectionOf(entry.key)?.resolveUnreadable(entry),
+      clock,
+    );
     this.#slice = new TimeSlice(clock);
     this.#stopListening = store.onHistoryReplaced((replaced) => this.#replaceHistory(replaced));
     this.#running = this.#run();

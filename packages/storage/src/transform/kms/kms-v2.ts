@@ -1,5 +1,5 @@
 import { createHash, createSecretKey } from 'node:crypto';
-import type { Span } from '@cluster-apiserver/base';
+import { schedulerOf, type Span } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import type { Pieces } from '../../pieces.ts';
 import { aesGcm } from '../aes-gcm.ts';
@@ -92,7 +92,9 @@ class KmsV2 implements KmsPlugin {
       return { value: plain, stale: object.keyType !== 'seed' || keyId !== this.#writeKey?.encrypted.keyId };
     };
     const transformer = this.#keyOf(object, trace, usableKeys);
-    return transformer instanceof Promise ? transformer.then(read) : read(transformer);
+    if (!(transformer instanceof Promise)) return read(transformer);
+    // Thousands of values may have waited for one key.
+    return transformer.then((loaded) => schedulerOf(this.#options.clock).runOrSchedule(() => read(loaded)));
   }
 
   #keyOf(

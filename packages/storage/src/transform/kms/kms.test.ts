@@ -134,6 +134,28 @@ test('a bounded map evicts the least recently used entry', () => {
   expect(none.get('a')).toBeUndefined();
 });
 
+test('values that have waited for the same key are not all decrypted in one turn of the event loop', async () => {
+  const { socket } = await plugin();
+  const writer = openV2(socket);
+  await writer.firstCheck;
+  const value = await write(writer);
+  const reader = openV2(socket);
+  await reader.firstCheck;
+  let decrypted = 0;
+  const reads = Array.from({ length: 1_000 }, async () => {
+    await reader.transformer.fromStorage(value, key);
+    decrypted++;
+  });
+  const perTurn: number[] = [];
+  while (decrypted < reads.length) {
+    const before = decrypted;
+    await new Promise(setImmediate);
+    perTurn.push(decrypted - before);
+  }
+  await Promise.all(reads);
+  expect(Math.max(...perTurn)).toBeLessThan(100);
+});
+
 test('keys are loaded concurrently, up to a limit', async () => {
   const asked: (() => void)[] = [];
   const keys = new KeyCache<object>(1_000, { cacheMissed: () => {}, cacheSized: () => {} });
