@@ -70,8 +70,8 @@ export class EntryReader {
 
   /** Without a timeout it waits as long as the key takes. */
   read(keyValue: KeyValue, timeoutMs: number | undefined): Entry | Promise<Entry> {
-    if (timeoutMs === undefined) return this.#readEntry(keyValue);
-    const entry = this.#readEntry(keyValue, this.#postpone(keyValue.key));
+    if (timeoutMs === undefined) return this.#readEntry(keyValue, timeoutMs);
+    const entry = this.#readEntry(keyValue, timeoutMs, this.#postpone(keyValue.key));
     return entry instanceof Promise ? this.#readWithTimeout(keyValue, entry, timeoutMs) : entry;
   }
 
@@ -82,10 +82,10 @@ export class EntryReader {
     return pending && pending.count >= pendingMax ? pending.halved : undefined;
   }
 
-  #readEntry(keyValue: KeyValue, postponed?: Promise<void>): Entry | Promise<Entry> {
+  #readEntry(keyValue: KeyValue, timeoutMs: number | undefined, postponed?: Promise<void>): Entry | Promise<Entry> {
     const failed = (error: unknown): UnreadableEntry => {
       if (!(error instanceof CorruptValueError)) throw error;
-      return { ...this.#unreadable(keyValue, error), postponed };
+      return { ...this.#unreadable(keyValue, error, timeoutMs), postponed };
     };
     try {
       const value = readValue(this.#transformer, keyValue, undefined, postponed ? 'cached' : 'all');
@@ -109,7 +109,7 @@ export class EntryReader {
     void this.#countPending(resource, decrypting);
     const cause = new KeyUnavailableError('its key is still being decrypted');
     const { key } = keyValue;
-    return { ...this.#unreadable(keyValue, new CorruptValueError([key], { cause })), pending: decrypting };
+    return { ...this.#unreadable(keyValue, new CorruptValueError([key], { cause }), timeoutMs), pending: decrypting };
   }
 
   async #countPending(resource: string, decrypting: Promise<unknown>): Promise<void> {
@@ -121,11 +121,12 @@ export class EntryReader {
     if (pending.count === 0) this.#pendingByResource.delete(resource);
   }
 
-  #unreadable(keyValue: KeyValue, unreadable: CorruptValueError): UnreadableEntry {
+  /** With a timeout, a retry may be deferred or postponed like the first attempt. */
+  #unreadable(keyValue: KeyValue, unreadable: CorruptValueError, timeoutMs: number | undefined): UnreadableEntry {
     const { key, modRevision } = keyValue;
     // Copied, so that it does not keep the memory of the whole message.
     const own = { ...keyValue, value: Buffer.from(keyValue.value) };
-    return { key, revision: revision(modRevision), unreadable, retry: async () => this.#readEntry(own) };
+    return { key, revision: revision(modRevision), unreadable, retry: async () => this.read(own, timeoutMs) };
   }
 
   /** Such as serviceaccounts; empty if the key has no resource. */

@@ -1,10 +1,13 @@
 import { expect, test } from '@jest/globals';
-import { requireValue } from '@cluster-apiserver/base';
-import { untilTurned } from '@cluster-apiserver/testkit/until';
+import { requireValue, systemClock } from '@cluster-apiserver/base';
+import { until, untilTurned } from '@cluster-apiserver/testkit/until';
 import { call, descriptorOf, type Item, useWatchCache } from '../../test/use-watch-cache.ts';
 import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
+import { EntryReader } from '../etcd/values.ts';
 import type { Entry, Store, UnreadableEntry } from '../store.ts';
+import type { Transformed } from '../transform/transformer.ts';
 import type { CollectionDescriptor } from './collection-descriptor.ts';
+import { UnreadableEntries } from './unreadable-entries.ts';
 
 const cached = useWatchCache();
 
@@ -125,4 +128,25 @@ test('a decryption that continues is forgotten with its history', async () => {
   decryptions[0]?.((entry) => entry);
   await settle();
   expect([state(), resets()]).toEqual([undefined, resetsBefore]);
+});
+
+test('values whose key takes long do not delay the retry of the others', async () => {
+  let hasRecovered = false;
+  const unavailable = (): Promise<never> => Promise.reject(new KeyUnavailableError('no key'));
+  const fromStorage = (value: Buffer, key: string): Promise<Transformed> => {
+    if (!hasRecovered) return unavailable();
+    return key.startsWith('/r/slow/') ? new Promise(() => {}) : Promise.resolve({ value, stale: false });
+  };
+  const reader = new EntryReader({ toStorage: (value) => [value], fromStorage }, systemClock, '/r/'.length);
+  const resolved: string[] = [];
+  const entries = new UnreadableEntries(({ key }) => resolved.push(key), systemClock);
+  const slow = Array.from({ length: 100 }, (_, n) => `/r/slow/${n}`);
+  for (const key of [...slow, '/r/quick/1']) {
+    const value = { key, value: Buffer.from('x'), createRevision: 1, modRevision: 1, lease: 0 };
+    entries.set(key, await reader.read(value, 10));
+  }
+  hasRecovered = true;
+  entries.retry();
+  await until('the other value to be read', () => resolved.length > 0 || undefined, 2_000);
+  expect(resolved).toEqual(['/r/quick/1']);
 });
