@@ -69,9 +69,11 @@ class EtcdStore implements Store {
 
   get(key: string, caller: Call): Promise<ReadResult> {
     return this.#operations.track('get', key, caller, async (call) => {
+      const { history } = this.#client;
+      const { number } = history;
       const { header, values } = await this.#client.call(range, { key }, call);
       const [value] = values;
-      if (value) this.#client.history.noteValue(value);
+      if (value) history.noteValue(value, number);
       return { stored: value && (await this.#read(value, call)), revision: revision(header.revision) };
     });
   }
@@ -161,7 +163,7 @@ class EtcdStore implements Store {
       const outcome = await this.#writeOnce(write, call, number);
       if (outcome.applied) {
         applied = true;
-        history.noteValue({ key, value: stored, modRevision: outcome.revision });
+        history.noteValue({ key, value: stored, modRevision: outcome.revision }, number);
       }
       return outcome;
     } finally {

@@ -136,11 +136,14 @@ class MemberWatch {
   async #readAhead(after: Revision): Promise<void> {
     const { changes } = this;
     const { history } = this.#client;
+    const { number } = history;
     const { withPrevious } = this.#options;
     const read: ReadEntry = (value) => this.#reader.read(value, keyTimeoutMs);
     const grouping = new RevisionGrouping(after);
     try {
       for await (const bytes of this.#connection.messages) {
+        // Messages that had arrived before another history was detected are void.
+        if (history.number !== number) break;
         const message = decodeWatchMessage(bytes);
         const { header } = message;
         // The member was verified on this connection, so a proxy in between now routes to another cluster.
@@ -153,7 +156,7 @@ class MemberWatch {
         if (message.canceled)
           throw new EtcdFault('refused', refusedCode, `the watch was refused: ${message.cancelReason}`);
         if (message.created) this.#client.noteWatchOutcome(undefined);
-        history.noteRevision(header.revision);
+        history.noteRevision(header.revision, number);
         let last: WatchEvent | undefined;
         // Decoded no further ahead than the queue permits: a message has up to thousands of events.
         for (const set of grouping.setsOf(message)) {
@@ -161,7 +164,7 @@ class MemberWatch {
           const full = changes.push(readChanges(read, set, withPrevious));
           if (full) await full;
         }
-        if (last && !last.deleted) history.noteValue(last.current);
+        if (last && !last.deleted) history.noteValue(last.current, number);
       }
       changes.end();
     } catch (fault) {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { seededRandom, sleep, systemClock } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { openStore, within } from '../../test/open-store.ts';
 import { etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
@@ -178,6 +178,48 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
     expect(leading).toBe(true);
     expect(terms[0]?.aborted).toBe(true);
     expect(election.isLeading).toBe(false);
+  });
+});
+
+describe('what arrives of the previous history after its replacement', () => {
+  beforeEach(async () => {
+    etcd = await startEtcd();
+  });
+
+  test('is not noted by a watch whose reader is slow', async () => {
+    const { store, client } = open();
+    const reading = store.watch('/r/', await put(store, 'first'), new AbortController().signal)[Symbol.asyncIterator]();
+    await put(store, 'second');
+    await reading.next();
+    for (let n = 0; n < 300; n++) await put(store, `${n}`);
+    await until('the watch to have read ahead', () => client.history.anchor?.key === '/r/299' || undefined);
+    client.history.replace('revision', { clusterId: client.history.clusterId ?? 0, revision: 1 });
+    await sleep(systemClock, 100);
+    expect([client.history.revision, client.history.anchor]).toEqual([1, undefined]);
+    await expect(reading.next()).rejects.toThrow(HistoryReplacedError);
+  });
+
+  test('is neither the outcome of a call nor noted', async () => {
+    const proxy = await startProxy(etcd.endpoints[0] as string);
+    closings.push(() => proxy.close());
+    const { store, client } = open([proxy.endpoint]);
+    const at = await put(store, 'a');
+    proxy.delayMs = 200;
+    const outcomes = [
+      store.get('/r/a', within(5_000)),
+      store.list({ prefix: '/r/' }, within(5_000)),
+      put(store, 'b'),
+      store.update('/r/a', bytes('new'), at, {}, within(5_000)),
+    ].map((outcome) => outcome.catch((error: Error) => error.name));
+    await sleep(systemClock, 100);
+    client.history.replace('revision', { clusterId: client.history.clusterId ?? 0, revision: 1 });
+    expect(await Promise.all(outcomes)).toEqual([
+      'HistoryReplacedError',
+      'HistoryReplacedError',
+      'WriteInDoubtError',
+      'WriteInDoubtError',
+    ]);
+    expect([client.history.revision, client.history.anchor]).toEqual([1, undefined]);
   });
 });
 

@@ -35,12 +35,14 @@ export class History {
   anchor: Anchor | undefined;
   readonly #listeners = new Set<(replaced: HistoryReplaced) => void>();
 
-  noteRevision(revision: number): void {
-    if (revision > this.revision) this.revision = revision;
+  /** A revision was seen of the history with this number. Those of earlier histories may arrive late and do not count. */
+  noteRevision(revision: number, number: number): void {
+    if (number === this.number && revision > this.revision) this.revision = revision;
   }
 
-  noteValue(value: Anchor): void {
-    if (value.modRevision > (this.anchor?.modRevision ?? 0)) this.anchor = value;
+  /** The same for a value. */
+  noteValue(value: Anchor, number: number): void {
+    if (number === this.number && value.modRevision > (this.anchor?.modRevision ?? 0)) this.anchor = value;
   }
 
   /** Calls back synchronously when another history is detected, before any of its data is delivered. */

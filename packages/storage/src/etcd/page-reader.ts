@@ -38,10 +38,14 @@ const listKeyTimeoutMs = 1_000;
  */
 export function createPageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
   let lastList: { readonly prefix: string; readonly pageKeys: number } | undefined;
-  function* readAll(page: RangePage, slowKeys: SlowKeys | undefined): SyncTask<(Entry | Promise<Entry>)[]> {
+  function* readAll(
+    page: RangePage,
+    slowKeys: SlowKeys | undefined,
+    historyNumber: number,
+  ): SyncTask<(Entry | Promise<Entry>)[]> {
     const read: (Entry | Promise<Entry>)[] = [];
     for (const value of valuesOfPage(page)) {
-      client.history.noteValue(value);
+      client.history.noteValue(value, historyNumber);
       read.push(reader.read(value, slowKeys === 'defer' ? listKeyTimeoutMs : undefined));
       yield;
     }
@@ -50,7 +54,8 @@ export function createPageReader(client: EtcdClient, reader: EntryReader): Store
   return async (requested, call) => {
     const end = prefixEnd(requested.prefix);
     // A list must not mix two histories.
-    const inHistory: EtcdCall = { ...detach(call), historyNumber: client.history.number };
+    const historyNumber = client.history.number;
+    const inHistory: EtcdCall = { ...detach(call), historyNumber };
     const requestPage = (after: string | undefined, limit: number, at: Revision | undefined): Promise<TimedPage> => {
       const request = { key: rangeStart(requested.prefix, after), end, limit, revision: at };
       const page = readTimedPage(client, request, inHistory);
@@ -77,7 +82,7 @@ export function createPageReader(client: EtcdClient, reader: EntryReader): Store
       }
       // Decoding and decrypting thousands of values must not block the event loop, nor must many pages that arrive together.
       const isLarge = page.size > firstPageKeys;
-      const read = await runTask(client.clock, call, readAll(page, requested.slowKeys), isLarge);
+      const read = await runTask(client.clock, call, readAll(page, requested.slowKeys, historyNumber), isLarge);
       // Values that wait for keys wait concurrently.
       const all = read.every(isResolved) ? read : Promise.all(read.map(async (entry) => entry));
       for (const entry of await awaitBeforeDeadline(all, call, client.clock)) entries.push(entry);

@@ -233,11 +233,12 @@ export class RetryingCall<Request, Response> {
   /** The member responded in time. Throws an EtcdFault if its response is from another history. */
   #accept(member: Member, message: Buffer, { sentMs, seenRevision }: Attempt): Response {
     const { stallAwareClock, members, history, outage, refusals, measures } = this.#shared;
+    if (history.number !== this.#historyNumber) throw replacedMeanwhile(member);
     const response = this.#rpc.decode(message);
     const header = this.#rpc.headerOf?.(response);
     if (header) {
       if (header.clusterId !== history.clusterId || header.revision < seenRevision) throw historyMismatch(member);
-      history.noteRevision(header.revision);
+      history.noteRevision(header.revision, this.#historyNumber);
     }
     const nowMs = stallAwareClock.nowMs();
     members.noteSuccess(member, nowMs);
@@ -258,7 +259,7 @@ export class RetryingCall<Request, Response> {
     const header = this.#rpc.headerOf?.(response);
     const isOld = header && (header.clusterId !== history.clusterId || header.revision < seenRevision);
     if (isOld || history.number !== this.#historyNumber) return;
-    if (header) history.noteRevision(header.revision);
+    if (header) history.noteRevision(header.revision, this.#historyNumber);
     this.#lateResponses?.resolve(response);
   }
 
@@ -359,3 +360,7 @@ function historyMismatch(member: Member): EtcdFault {
   member.verifiedConnection = 0;
   return new EtcdFault('lost', unavailableCode, `${member.endpoint} responded from another history`);
 }
+
+/** The request was sent before another history was detected: a write may have been applied to either. */
+const replacedMeanwhile = ({ endpoint }: Member): EtcdFault =>
+  new EtcdFault('lost', unavailableCode, `${endpoint} responded after etcd's history was replaced`);

@@ -30,8 +30,8 @@ async function verifyAfter(...faults: readonly EtcdFault[]): Promise<readonly st
   } as unknown as Member;
   const history = new History();
   history.clusterId = 1 satisfies ClusterId;
-  history.noteRevision(8);
-  history.noteValue(anchor);
+  history.noteRevision(8, history.number);
+  history.noteValue(anchor, history.number);
   const reasons: string[] = [];
   history.onReplaced(({ reason }) => reasons.push(reason));
   const verification = new Verification({

@@ -81,7 +81,7 @@ export class Verification {
       for (const one of members.all) one.verifiedConnection = 0;
       history.replace(reason, header);
     }
-    history.noteRevision(header.revision);
+    history.noteRevision(header.revision, history.number);
     if (header.clusterId !== history.clusterId) return;
     member.verifiedConnection = connection;
     onVerified();
