@@ -90,7 +90,7 @@ export class ReplayReader<Item extends CacheItem> implements CatchUpReader<Item>
     replay.join(this);
   }
 
-  /** The reader is in no replay any more; `error` is the reason if the replay failed. */
+  /** The reader is in no replay any more and waits for none; `error` is the reason if there can be none. */
   handleReplayEnd(error: unknown): void {
     this.#replay = undefined;
     if (this.#closed || error === undefined) return;

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
-import { RevisionCompactedError } from '../errors.ts';
+import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import { CatchUp } from './catch-up.ts';
 import type { CacheItem } from './collection-descriptor.ts';
@@ -232,4 +232,24 @@ test('a replay does not wait for a reader that waits for a decryption', async ()
   clock.advance(100);
   await ahead.until(1_000);
   expect(ahead.taken.slice(0, 1_000)).toEqual(upFrom(3_001, 1_000));
+});
+
+test('no reader gets changes of a replay that began in a replaced history', async () => {
+  const { replays, read, catchUp } = opened({ end: 1_000_000, weight: 10_000 });
+  const readers = [read(1), read(500_000), read(900_000)];
+  for (const reader of readers) reader.take();
+  await turns(100);
+  expect(catchUp.statistics).toMatchObject({ running: 2, waiting: 1 });
+  catchUp.replaceHistory(new HistoryReplacedError());
+  for (const reader of readers) expect(() => reader.take()).toThrow(HistoryReplacedError);
+  expect(readers.map(({ wakeUps }) => wakeUps() > 0)).toEqual([true, true, true]);
+  expect(catchUp.statistics).toMatchObject({ running: 0, waiting: 0 });
+  const after = read(10);
+  after.take();
+  await turns(100);
+  expect(replays.map((one) => [one.after, one.ended])).toEqual([
+    [1, true],
+    [500_000, true],
+    [10, false],
+  ]);
 });

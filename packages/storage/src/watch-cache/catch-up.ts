@@ -4,6 +4,7 @@
  * increases the load on the store or the memory.
  */
 import type { Clock } from '@cluster-apiserver/base';
+import type { HistoryReplacedError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
 import { type CatchUpReader, type CatchUpReaderOptions, ReplayReader } from './catch-up-reader.ts';
 import type { CacheItem } from './collection-descriptor.ts';
@@ -71,6 +72,15 @@ export class CatchUp<Item extends CacheItem> {
   refuse(reader: ReplayReader<Item>): void {
     this.#refused++;
     this.leave(reader);
+  }
+
+  /** Another history begins: what was read, or is waited for, is of the previous one. */
+  replaceHistory(error: HistoryReplacedError): void {
+    for (const reader of this.#waiting) {
+      this.#waiting.delete(reader);
+      reader.handleReplayEnd(error);
+    }
+    for (const replay of this.#replays) replay.end(error);
   }
 
   /** In the next turn, so that readers that arrive in this one share a replay. */

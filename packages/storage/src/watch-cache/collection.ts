@@ -1,5 +1,5 @@
 import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
-import { RevisionCompactedError } from '../errors.ts';
+import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import { type Revision, zeroRevision } from '../revision.ts';
 import type { Call, Entry, Store, UnreadableEntry } from '../store.ts';
 import { awaitBeforeDeadline } from '../transform/await-before-deadline.ts';
@@ -307,6 +307,7 @@ export class Collection<Item extends CacheItem> {
     this.#view = emptyView(this.currentRevision);
     this.#retainedViews.clear();
     this.#window.restartAt(now);
+    this.#catchUp.replaceHistory(new HistoryReplacedError());
     this.#historyStart = now;
     this.#lastLocalWrite = zeroRevision;
     for (const subscriber of this.#subscribers) subscriber.onReset('reloaded');

@@ -81,7 +81,7 @@ export class SharedReplay<Item extends CacheItem> {
     this.#readers.delete(reader);
     this.#starving.delete(reader);
     reader.handleReplayEnd(undefined);
-    if (this.#readers.size === 0) this.#end();
+    if (this.#readers.size === 0) this.end();
   }
 
   /** `blocked`: the next change of the reader is still being decrypted. */
@@ -147,7 +147,7 @@ export class SharedReplay<Item extends CacheItem> {
     } catch (cause) {
       error = cause;
     }
-    this.#end(error);
+    this.end(error);
   }
 
   #addStarving(reader: ReplayReader<Item>): void {
@@ -184,7 +184,7 @@ export class SharedReplay<Item extends CacheItem> {
   }
 
   #waitUntilNeeded(): Promise<void> {
-    this.#cancelIdle = this.#clock.after(idleMs, () => this.#end());
+    this.#cancelIdle = this.#clock.after(idleMs, () => this.end());
     return new Promise((resolve) => {
       this.#resume = resolve;
     });
@@ -206,12 +206,13 @@ export class SharedReplay<Item extends CacheItem> {
 
   #scheduleEnd(): void {
     this.#cancelTimer = this.#clock.after(replayMaxMs, () => {
-      if (this.#owner.hasWaitingReaders()) this.#end();
+      if (this.#owner.hasWaitingReaders()) this.end();
       else this.#scheduleEnd();
     });
   }
 
-  #end(error?: unknown): void {
+  /** Its readers get the error if there is one, else they may join another replay. */
+  end(error?: unknown): void {
     if (this.#abort.signal.aborted) return;
     this.#abort.abort();
     this.#cancelTimer();

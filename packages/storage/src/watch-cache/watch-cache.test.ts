@@ -346,3 +346,27 @@ test('non-ASCII keys are in byte order', async () => {
   const { entries } = await cached.memory.list({ prefix: '/r/a/' }, call);
   expect((await contents(a))?.map((line) => line.split('=')[1])).toEqual(entries.map(textOf));
 });
+
+test('after a replacement of the history no reader gets changes that were read before', async () => {
+  const cache = cached.open();
+  const [a] = collectionsOf(cache);
+  await cache.firstLoad;
+  const begin = a.currentRevision;
+  for (let n = 0; n < 1_000; n++) await cached.put('/r/a/1', `old ${n}`);
+  await a.waitUntilFresh(undefined, call);
+  let wakeUps = 0;
+  const slow = a.openCatchUp(begin, { covers: () => true, notify: () => wakeUps++ });
+  slow.take(begin, 100);
+  await until('changes to be read', () => a.statistics.catchUp.bufferedBytes > 1_000_000 || undefined);
+  cached.memory.restore(revision(begin + 5));
+  for (let n = 0; n < 100; n++) await cached.put('/r/a/1', `new ${n}`);
+  await until('memory to be filled again', () => cache.isSynced || undefined);
+  const from = revision(begin + 10);
+  expect(a.changesAfter(from)).toBeUndefined();
+  const reader = a.openCatchUp(from, { covers: () => true, notify: () => {} });
+  const taken = await until('changes', () => reader.take(from, 10));
+  expect(taken !== 'refused' && taken.changes[0]?.current?.text).toBe('new 5');
+  expect(wakeUps).toBeGreaterThan(0);
+  expect(() => slow.take(begin, 100)).toThrow(HistoryReplacedError);
+  reader.close();
+});
