@@ -370,3 +370,26 @@ test('after a replacement of the history no reader gets changes that were read b
   expect(() => slow.take(begin, 100)).toThrow(HistoryReplacedError);
   reader.close();
 });
+
+test('a load that ends at the moment of a replacement is never served', async () => {
+  for (let microtasks = 0; microtasks < 20; microtasks++) {
+    const kept = await cached.put('/r/a/kept');
+    await cached.put('/r/a/lost');
+    const number = cached.memory.historyNumber + 1;
+    const replaceAfter = (left: number): void =>
+      queueMicrotask(() => (left > 0 ? replaceAfter(left - 1) : cached.memory.restore(kept)));
+    let lists = 0;
+    const list: Store['list'] = async (...args) => {
+      const page = await cached.memory.list(...args);
+      if (lists++ === 0) replaceAfter(microtasks);
+      return page;
+    };
+    const cache = cached.open({ store: { ...cached.memory, list } });
+    const [a] = collectionsOf(cache);
+    await untilTurned(() => cached.memory.historyNumber === number);
+    expect(() => a.get('lost')).toThrow(HistoryReplacedError);
+    await untilTurned(() => cache.isSynced);
+    expect(a.get('lost')).toBeUndefined();
+    await cache.close();
+  }
+});

@@ -185,6 +185,8 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
       signal: ended,
     };
     const { revision: from, items, unreadable, publish } = await loadCollections(loading, at);
+    // The history may have been replaced since the last check, in a callback of the same turn.
+    ended.throwIfAborted();
     this.#unreadableEntries.clear();
     publish();
     for (const entry of unreadable) this.#unreadableEntries.set(entry.key, entry);
