@@ -9,6 +9,7 @@ import { freePorts } from './free-ports.ts';
 import { until } from './until.ts';
 import { type ClientCredentials, isHealthy, memberAt, readHealth } from './etcd-gateway.ts';
 import { leaksBelow } from './leaks.ts';
+import { startProxy } from './tcp-proxy.ts';
 
 export interface RealEtcd {
   readonly endpoints: readonly string[];
@@ -24,6 +25,11 @@ export interface RealEtcd {
   restore(snapshot: string, options?: RestoreOptions): Promise<void>;
   /** Replaces a lost member by an empty one, as an operator does. It must not be the first member. */
   replace(member: RealMember): Promise<void>;
+  /**
+   * Drops everything between a member and the others, while clients reach all of them; undefined ends that. Requires
+   * `partitionable`.
+   */
+  isolate(member: RealMember | undefined): Promise<void>;
   /** Runs etcdctl against the first member, with the client credentials. Returns its output. */
   control(...args: readonly string[]): string;
   /** Rejects if its files contain a canary that should be encrypted. */
@@ -55,6 +61,8 @@ export interface RealEtcdOptions {
   /** Whether all writers encrypt: then its files are searched for canaries at the end. */
   readonly encrypted?: boolean;
   readonly tls?: EtcdTls;
+  /** Whether members reach each other through proxies, so that they can be isolated. */
+  readonly partitionable?: boolean;
 }
 
 /** Members with TLS that require client certificates of the same CA. All in PEM. */
@@ -98,16 +106,21 @@ export async function startEtcd({
   flags = [],
   encrypted = false,
   tls,
+  partitionable = false,
 }: RealEtcdOptions = {}): Promise<RealEtcd> {
   const directory = mkdtempSync(join(tmpdir(), 'storage-etcd-'));
   const ports = await freePorts(count * 2);
   const names = Array.from({ length: count }, (_, at) => `m${at}`);
-  const cluster = names.map((name, at) => `${name}=http://127.0.0.1:${ports[at * 2 + 1]}`).join(',');
+  const peers = names.map((_, at) => `http://127.0.0.1:${ports[at * 2 + 1]}`);
+  const proxies = partitionable ? await Promise.all(peers.map((peer) => startProxy(peer))) : [];
+  const advertised = peers.map((peer, at) => proxies[at]?.endpoint ?? peer);
+  const cluster = names.map((name, at) => `${name}=${advertised[at]}`).join(',');
   const members = names.map((name, at) =>
     member({
       name,
       endpoint: `${tls ? 'https' : 'http'}://127.0.0.1:${ports[at * 2]}`,
-      peer: `http://127.0.0.1:${ports[at * 2 + 1]}`,
+      peer: requireValue(peers[at]),
+      advertisedPeer: requireValue(advertised[at]),
       flags: [
         ...['--data-dir', join(directory, name), '--initial-cluster', cluster],
         ...(count === 1 ? quicklyElected : []),
@@ -119,6 +132,7 @@ export async function startEtcd({
   );
   const stop = async (): Promise<void> => {
     await Promise.all(members.map((one) => one.signal('SIGKILL')));
+    await Promise.all(proxies.map((proxy) => proxy.close()));
     const leaks = encrypted ? leaksBelow(directory) : [];
     rmSync(directory, { recursive: true, force: true });
     if (leaks.length > 0) throw new Error(`what was to be encrypted is not: ${leaks.join(', ')}`);
@@ -159,11 +173,21 @@ export async function startEtcd({
       control([...ourselves(), 'snapshot', 'save', path]);
       return path;
     },
+    isolate: async (isolated) => {
+      const id = isolated && BigInt(requireValue(await memberAt(isolated.endpoint), 'it runs').id).toString(16);
+      for (const [at, proxy] of proxies.entries()) {
+        proxy.silent = isolated !== undefined && members[at] === isolated;
+        // Members name themselves in each request to another one.
+        proxy.isSilentFor = id === undefined ? undefined : (opening) => opening.includes(`X-Server-From: ${id}\r\n`);
+        // What was dropped would be missing in the middle of a message.
+        if (isolated === undefined) proxy.cut();
+      }
+    },
     control: (...args) => control([...ourselves(), ...args]),
     replace: async (lost) => {
       const at = members.indexOf(lost);
       const name = names[at] ?? '';
-      const peer = `http://127.0.0.1:${ports[at * 2 + 1]}`;
+      const peer = advertised[at] ?? '';
       await lost.signal('SIGKILL');
       rmSync(join(directory, name), { recursive: true, force: true });
       // A change of members that is sent to a leader that was just lost gets no response.
@@ -189,7 +213,7 @@ export async function startEtcd({
         control([
           ...['snapshot', 'restore', snapshot, '--data-dir', data, '--name', name],
           ...['--initial-cluster', cluster],
-          ...['--initial-advertise-peer-urls', `http://127.0.0.1:${ports[at * 2 + 1]}`],
+          ...['--initial-advertise-peer-urls', advertised[at] ?? ''],
           ...(token === undefined ? [] : ['--initial-cluster-token', token]),
           ...(bumpRevision ? ['--bump-revision', '1000000000', '--mark-compacted'] : []),
         ]);
@@ -226,11 +250,13 @@ interface MemberOptions {
   readonly name: string;
   readonly endpoint: string;
   readonly peer: string;
+  /** Where the others reach it. */
+  readonly advertisedPeer: string;
   readonly flags: readonly string[];
   readonly credentials: ClientCredentials | undefined;
 }
 
-function member({ name, endpoint, peer, flags, credentials }: MemberOptions): RealMember {
+function member({ name, endpoint, peer, advertisedPeer, flags, credentials }: MemberOptions): RealMember {
   let child: ChildProcess | undefined;
   return {
     endpoint,
@@ -250,7 +276,7 @@ function member({ name, endpoint, peer, flags, credentials }: MemberOptions): Re
             '--listen-peer-urls',
             peer,
             '--initial-advertise-peer-urls',
-            peer,
+            advertisedPeer,
             '--logger',
             'zap',
             '--log-level',

@@ -16,6 +16,8 @@ export interface TcpProxy {
   bytesPerSecond: number | undefined;
   /** Forwards nothing in either direction. New connections are accepted. */
   silent: boolean;
+  /** The same for connections that begin with certain bytes; undefined for none. */
+  isSilentFor: ((opening: string) => boolean) | undefined;
   /** Closes all connections now. */
   cut(): void;
   close(): Promise<void>;
@@ -29,6 +31,8 @@ export async function startProxy(target: string): Promise<TcpProxy> {
     accepted++;
     const far = dial(Number(port), hostname);
     let returnedBytes = 0;
+    let opening: string | undefined;
+    const isSilent = (): boolean => proxy.silent || proxy.isSilentFor?.(opening ?? '') === true;
     const both = [near, far];
     const end = (): void => {
       for (const socket of both) {
@@ -42,10 +46,11 @@ export async function startProxy(target: string): Promise<TcpProxy> {
       socket.on('error', end).on('close', end);
     }
     near.on('data', (piece) => {
-      if (!proxy.silent) far.write(piece);
+      opening ??= piece.toString('latin1');
+      if (!isSilent()) far.write(piece);
     });
     far.on('data', (piece) => {
-      if (proxy.silent || proxy.dropResponses) return;
+      if (isSilent() || proxy.dropResponses) return;
       if (proxy.bytesPerSecond !== undefined) {
         far.pause();
         setTimeout(() => far.resume(), (piece.length / proxy.bytesPerSecond) * 1_000);
@@ -74,6 +79,7 @@ export async function startProxy(target: string): Promise<TcpProxy> {
     delayMs: 0,
     bytesPerSecond: undefined,
     silent: false,
+    isSilentFor: undefined,
     cut,
     close: async () => {
       cut();
