@@ -7,7 +7,7 @@ import { HistoryReplacedError, StorageFullError, StorageUnavailableError } from 
 import type { Call } from '../store.ts';
 import type { AdaptiveTimeout } from './adaptive-timeout.ts';
 import { classifyFault } from './faults.ts';
-import { unavailableCode } from './grpc-status.ts';
+import { unavailableCode, unknownCode } from './grpc-status.ts';
 import type { History } from './history.ts';
 import type { EtcdMeasures } from './measures.ts';
 import type { Member, Members } from './members.ts';
@@ -234,7 +234,7 @@ export class RetryingCall<Request, Response> {
   #accept(member: Member, message: Buffer, { sentMs, seenRevision }: Attempt): Response {
     const { stallAwareClock, members, history, outage, refusals, measures } = this.#shared;
     if (history.number !== this.#historyNumber) throw replacedMeanwhile(member);
-    const response = this.#rpc.decode(message);
+    const response = this.#decode(member, message);
     const header = this.#rpc.headerOf?.(response);
     if (header) {
       if (header.clusterId !== history.clusterId || header.revision < seenRevision) throw historyMismatch(member);
@@ -251,11 +251,24 @@ export class RetryingCall<Request, Response> {
     return response;
   }
 
+  #decode(member: Member, message: Buffer): Response {
+    try {
+      return this.#rpc.decode(message);
+    } catch (cause) {
+      throw new EtcdFault('lost', unknownCode, `${member.endpoint} sent a malformed response`, { cause });
+    }
+  }
+
   /** A response arrived after the timeout of its attempt. It counts unless something newer is known. */
   acceptLate(message: Buffer, { sentMs, seenRevision }: Attempt): void {
     const { stallAwareClock, history } = this.#shared;
     this.#timeout.noteResponse(stallAwareClock.nowMs() - sentMs);
-    const response = this.#rpc.decode(message);
+    let response: Response;
+    try {
+      response = this.#rpc.decode(message);
+    } catch {
+      return; // as if it had never arrived
+    }
     const header = this.#rpc.headerOf?.(response);
     const isOld = header && (header.clusterId !== history.clusterId || header.revision < seenRevision);
     if (isOld || history.number !== this.#historyNumber) return;
