@@ -1,6 +1,8 @@
+import type { Clock } from '@cluster-apiserver/base';
 import { encodeGrpcMessage, MessageReader, streamedMessageBytesMax } from './grpc-frames.ts';
 import { connectionLost, httpProblemOf, refusalOf, unavailableCode, unknownCode } from './grpc-status.ts';
 import type { Connection, Stream, StreamListener } from './http2/connection.ts';
+import { setStallAwareTimer } from './stall-aware-timer.ts';
 import { EtcdFault, type FaultKind, type MemberStream } from './transport.ts';
 
 /** With more messages than this in the buffer, flow control holds the member back. */
@@ -12,6 +14,9 @@ const bufferedBytesMax = 1024 * 1024;
 /** A stream of messages in both directions. */
 export class BidiStream implements MemberStream, StreamListener {
   readonly #endpoint: string;
+  readonly #clock: Clock;
+  readonly #connection: Connection;
+  readonly #responseMs: number;
   readonly #stream: Stream;
   readonly #reader = new MessageReader(streamedMessageBytesMax);
   readonly #buffered: Buffer[] = [];
@@ -21,13 +26,31 @@ export class BidiStream implements MemberStream, StreamListener {
   #wake = (): void => {};
   readonly messages: AsyncIterable<Buffer> = this.#read();
 
-  constructor(endpoint: string, connection: Connection, headers: Buffer) {
+  /** Cancels the check of the connection that follows a message without a response. */
+  #cancelCheck: (() => void) | undefined;
+
+  /** A message is usually answered within `responseMs`. Otherwise the connection is checked. */
+  constructor(
+    endpoint: string,
+    clock: Clock,
+    connection: Connection,
+    { headers, responseMs }: { readonly headers: Buffer; readonly responseMs: number },
+  ) {
     this.#endpoint = endpoint;
+    this.#clock = clock;
+    this.#connection = connection;
+    this.#responseMs = responseMs;
     this.#stream = connection.open(headers, this);
   }
 
   send(message: Uint8Array): void {
+    if (this.#ended) return;
     this.#stream.send(encodeGrpcMessage(message), false);
+    // Nothing else on a connection that only has watches would be missed before the next regular ping.
+    this.#cancelCheck ??= setStallAwareTimer(this.#clock, this.#responseMs, () => {
+      this.#cancelCheck = undefined;
+      this.#connection.checkAlive();
+    });
   }
 
   close(): void {
@@ -42,6 +65,7 @@ export class BidiStream implements MemberStream, StreamListener {
   }
 
   onData(piece: Buffer): void {
+    this.#stopCheck();
     try {
       for (const message of this.#reader.push(piece)) {
         this.#buffered.push(message);
@@ -86,9 +110,15 @@ export class BidiStream implements MemberStream, StreamListener {
     this.#stream.cancel();
   }
 
+  #stopCheck(): void {
+    this.#cancelCheck?.();
+    this.#cancelCheck = undefined;
+  }
+
   /** Messages that are buffered are still delivered. */
   #end(fault?: EtcdFault): void {
     if (this.#ended) return;
+    this.#stopCheck();
     this.#ended = true;
     this.#fault = fault;
     this.#wake();

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { startProxy } from '@cluster-apiserver/testkit/tcp-proxy';
 import { until, untilSteady } from '@cluster-apiserver/testkit/until';
 import { encodeGrpcMessage } from './grpc-frames.ts';
 import { type EtcdTransport, etcdTransports, http2Connect } from './http2-transport.ts';
@@ -73,6 +74,26 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect((await ask(transport)).toString()).toBe('answer');
     expect(seen).toMatchObject({ ':method': 'POST', te: 'trailers', hasleader: 'true', 'grpc-timeout': '2000m' });
     expect(seen[':authority']).toMatch(/^127\.0\.0\.1:\d+$/);
+  });
+
+  test('notices soon that the member of a stream has fallen silent', async () => {
+    const { server } = await peer((stream) => {
+      stream.respond({ ':status': 200 });
+      stream.on('data', () => stream.write(framed(Buffer.from('answer'))));
+    });
+    const proxy = await startProxy(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    closings.push(() => void proxy.close());
+    const transport = http2Connect(systemClock, undefined, { transport: by })(proxy.endpoint);
+    closings.push(() => transport.close());
+    const stream = transport.openStream('/service/Method');
+    const messages = stream.messages[Symbol.asyncIterator]();
+    stream.send(Buffer.from('question'));
+    expect((await messages.next()).value?.toString()).toBe('answer');
+    proxy.silent = true;
+    const sentMs = systemClock.monotonicMs();
+    stream.send(Buffer.from('question'));
+    await expect(messages.next()).rejects.toMatchObject({ kind: 'lost' });
+    expect(systemClock.monotonicMs() - sentMs).toBeLessThan(3_000);
   });
 
   test('sends the trace context of a sampled call, and none otherwise', async () => {

@@ -67,7 +67,8 @@ class Http2Transport implements Transport {
 
   openStream(path: string): MemberStream {
     try {
-      return new BidiStream(this.#endpoint, this.#current(), this.#headersOf(path, true));
+      const options = { headers: this.#headersOf(path, true), responseMs: this.#timeoutMs / 2 };
+      return new BidiStream(this.#endpoint, this.#clock, this.#current(), options);
     } catch (fault) {
       return failedStream(fault);
     }
