@@ -10,11 +10,11 @@ import { openWatchCache } from '../watch-cache/watch-cache.ts';
 /** Longer than an election, and than etcd or a ping takes to notice the fault. */
 const faultMs = 7_000;
 
-/** A leader that is cut off is followed by another one after up to three election timeouts, of a second each. */
-const limitsMs = { write: 4_000, read: 5_000 };
-
-/** How long the watch of a replica without reads stands still until a ping, or etcd itself, notices the fault. */
-const watchLimitsMs = { unreachable: 4_000, isolated: 7_000 };
+/**
+ * A call is retried for about six election timeouts, of a second each, and a read then waits for its watch. etcd 3.4 may
+ * need several elections. Members that are too old for progress requests are pinged less often.
+ */
+const limitsMs = { write: 6_500, read: 8_000, watch: 8_000 };
 
 let etcd: RealEtcd;
 /** One before each member. */
@@ -123,12 +123,7 @@ async function openReplica(member: RealMember) {
 const proxyOf = (member: RealMember): TcpProxy => requireValue(proxies[etcd.members.indexOf(member)]);
 
 /** Records what a replica that uses this member does before, during and after a fault. */
-async function judge(
-  member: RealMember,
-  fault: keyof typeof watchLimitsMs,
-  begin: () => Promise<void>,
-  end: () => Promise<void>,
-): Promise<void> {
+async function judge(member: RealMember, begin: () => Promise<void>, end: () => Promise<void>): Promise<void> {
   const stop = await openReplica(member);
   await sleep(systemClock, 500);
   await begin();
@@ -141,7 +136,7 @@ async function judge(
   expect(seen.map(({ key }) => key)).toEqual(written);
   expect(longestMs.write).toBeLessThan(limitsMs.write);
   expect(longestMs.read).toBeLessThan(limitsMs.read);
-  expect(longestMs.watch).toBeLessThan(watchLimitsMs[fault]);
+  expect(longestMs.watch).toBeLessThan(limitsMs.watch);
 }
 
 describe.each(['leader', 'follower'])('a replica that uses the %s', (role) => {
@@ -155,7 +150,6 @@ describe.each(['leader', 'follower'])('a replica that uses the %s', (role) => {
     const proxy = proxyOf(member);
     await judge(
       member,
-      'unreachable',
       async () => void (proxy.silent = true),
       async () => {
         proxy.silent = false;
@@ -167,7 +161,6 @@ describe.each(['leader', 'follower'])('a replica that uses the %s', (role) => {
   test('goes on at another member when the others do not reach this one', async () => {
     await judge(
       member,
-      'isolated',
       () => etcd.isolate(member),
       async () => {
         expect(await member.serves()).toBe(false);
