@@ -147,6 +147,22 @@ test('when the storage turns out to have another history, every watch ends as ex
   for (const end of ends) expect(await end).toMatchObject({ reason: 'Expired' });
 });
 
+test('a watch from a version that only the data before a restore had ends as expired', async () => {
+  const kept = await make('a');
+  const lost = await make('b');
+  watched.memory.restore(revision(kept));
+  await untilTurned(() => watched.registry.cache.isSynced);
+  const begun = await begin({ resourceVersion: String(lost) });
+  expect(() => begun.take()).toThrow('too old resource version');
+  // Another version has the same number now.
+  const again = await make('c');
+  expect(again).toBe(lost);
+  const valid = await begin({ resourceVersion: String(again) });
+  expect(valid.take()).toBeUndefined();
+  await make('d');
+  expect(await next(valid, 1)).toEqual(['ADDED d']);
+});
+
 test('cached parts of one history are not sent to a watch of another one that begins at the same revision', async () => {
   const from = await make('a');
   await make('past');

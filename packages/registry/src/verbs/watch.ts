@@ -1,6 +1,6 @@
 import { schedulerOf, throwIfAborted } from '@cluster-apiserver/base';
 import { type FieldError, forbidden, invalid, notSupported, StatusError } from '@cluster-apiserver/model';
-import type { Call } from '@cluster-apiserver/storage';
+import type { Call, Revision } from '@cluster-apiserver/storage';
 import { requireReadable, scopeOf, type Selection } from '../read/selection.ts';
 import { waitUntilFresh } from '../read/wait-until-fresh.ts';
 import { type Resource, validateNamespace } from '../resource.ts';
@@ -8,7 +8,7 @@ import { parseResourceVersion } from '../resource-version.ts';
 import { withStatusErrors } from '../storage-errors.ts';
 import type { Channel } from '../watch/channels.ts';
 import { InitialEvents } from '../watch/initial-events.ts';
-import { Watcher, type WatchReader } from '../watch/watcher.ts';
+import { storageReplaced, Watcher, type WatchReader } from '../watch/watcher.ts';
 
 export interface WatchOptions extends Selection {
   readonly resourceVersion: string | undefined;
@@ -32,7 +32,10 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
     const { sendInitialEvents, allowWatchBookmarks } = options;
     collection.requireLoaded();
     const channel = (): Channel => channels.subscribe(options);
-    if (typeof from === 'number' && !sendInitialEvents) return new Watcher(resource, channel(), from);
+    if (typeof from === 'number' && !sendInitialEvents) {
+      if (await isOfPreviousHistory(resource, from, call)) return failedWatch(storageReplaced(from));
+      return new Watcher(resource, channel(), from);
+    }
     try {
       await waitUntilFresh(collection, from, call);
     } catch (error) {
@@ -56,6 +59,17 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
       );
     });
   }, 'collection');
+}
+
+/**
+ * Whether a future revision is one of the data before a restore. A watch from there would wait until the restored data have
+ * grown as far, and then miss changes. Another replica may have returned the revision already, so it is compared with the
+ * latest one.
+ */
+async function isOfPreviousHistory({ collection }: Resource, from: Revision, call: Call): Promise<boolean> {
+  if (!collection.mayBePrevious(from)) return false;
+  await waitUntilFresh(collection, undefined, call);
+  return collection.mayBePrevious(from);
 }
 
 const isTimeout = (error: unknown): boolean => error instanceof StatusError && error.reason === 'Timeout';

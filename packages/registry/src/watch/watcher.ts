@@ -232,5 +232,5 @@ const expiredVersion = (sent: Revision, cause?: RevisionCompactedError): StatusE
   new StatusError('Expired', `too old resource version: ${sent}`, undefined, { cause });
 
 /** Clients relist: in another history, the versions that they know may mean something else. */
-const storageReplaced = (sent: Revision): StatusError =>
+export const storageReplaced = (sent: Revision): StatusError =>
   new StatusError('Expired', `too old resource version: ${sent}: the storage was restored or replaced`);

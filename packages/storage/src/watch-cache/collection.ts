@@ -86,6 +86,8 @@ export class Collection<Item extends CacheItem> {
   #itemsByKey = new LargeMap<Item>();
   /** Revisions before this one may belong to another history. */
   #historyStart = zeroRevision;
+  /** The latest revision that was seen of previous histories. */
+  #previousEnd = zeroRevision;
   /** The latest write to this collection that this replica has acknowledged. */
   #lastLocalWrite = zeroRevision;
   #isResetScheduled = false;
@@ -301,14 +303,23 @@ export class Collection<Item extends CacheItem> {
     });
   }
 
-  /** Another history begins: empties the collection. Subscribers are reset and find out the reason themselves. */
-  replaceHistory(now: Revision): void {
+  /** Whether a revision is in the future, and one of a previous history had the same number. */
+  mayBePrevious(asked: Revision): boolean {
+    return asked > this.currentRevision && asked <= this.#previousEnd;
+  }
+
+  /**
+   * Another history begins, of which `now` is the latest revision: empties the collection. Subscribers are reset and find
+   * out the reason themselves.
+   */
+  replaceHistory({ before, now }: { readonly before: Revision; readonly now: Revision }): void {
     this.#itemsByKey = new LargeMap();
     this.#view = emptyView(this.currentRevision);
     this.#retainedViews.clear();
     this.#window.restartAt(now);
     this.#catchUp.replaceHistory(new HistoryReplacedError());
     this.#historyStart = now;
+    if (before > this.#previousEnd) this.#previousEnd = before;
     this.#lastLocalWrite = zeroRevision;
     for (const subscriber of this.#subscribers) subscriber.onReset('reloaded');
   }

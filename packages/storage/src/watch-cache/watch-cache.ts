@@ -229,7 +229,8 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
     this.#historyStart = replaced.now;
     this.#freshness.replaceHistory();
     this.#unreadableEntries.clear();
-    for (const collection of this.collections) collection.replaceHistory(revision(replaced.now));
+    const revisions = { before: revision(replaced.before), now: revision(replaced.now) };
+    for (const collection of this.collections) collection.replaceHistory(revisions);
     this.#round.abort();
     this.#options.report({ type: 'history replaced', ...replaced });
   }
