@@ -8,7 +8,7 @@ import {
   StorageUnavailableError,
   WriteInDoubtError,
 } from '@cluster-apiserver/storage';
-import { toStatusError } from './storage-errors.ts';
+import { expiredWatch, toStatusError } from './storage-errors.ts';
 
 const keys = Array.from({ length: 300 }, (_, at) => `/registry/events/n/${at}`);
 
@@ -27,11 +27,25 @@ test.each<[string, Error, string, RegExp]>([
     /\/a at present$/,
   ],
   ['a corrupt value', new CorruptValueError(['/a']), 'InternalError', /\/a$/],
-  ['a compacted revision', new RevisionCompactedError(revision(7)), 'Expired', /^too old resource version: .*7/],
+  [
+    'a compacted revision',
+    new RevisionCompactedError(revision(7)),
+    'Expired',
+    /^The resourceVersion for the provided list is too old\.$/,
+  ],
 ])('%s becomes a StatusError with its own reason', (_, error, reason, message) => {
   const answer = toStatusError(error);
   expect(answer).toBeInstanceOf(StatusError);
   expect(answer).toMatchObject({ reason, message: expect.stringMatching(message), cause: error });
+});
+
+test('an expired watch names the oldest version to watch from, if it is known', () => {
+  expect(expiredWatch(revision(3), new RevisionCompactedError(revision(3), revision(9))).message).toBe(
+    'too old resource version: 3 (8)',
+  );
+  expect(expiredWatch(revision(3), new RevisionCompactedError(revision(3))).message).toBe(
+    'The resourceVersion for the provided watch is too old.',
+  );
 });
 
 test('a write that may have been applied is not answered with an invitation to repeat it', () => {

@@ -2,6 +2,7 @@ import { fieldErrorsMax, type StatusCause, StatusError } from '@cluster-apiserve
 import {
   CorruptValueError,
   KeyUnavailableError,
+  type Revision,
   RevisionCompactedError,
   RevisionTooLargeError,
   StorageFullError,
@@ -53,7 +54,7 @@ export function toStatusError(error: unknown, scope: ReadScope = 'object'): unkn
       options,
     );
   if (error instanceof RevisionCompactedError)
-    return new StatusError('Expired', `too old resource version: ${error.message}`, undefined, options);
+    return new StatusError('Expired', 'The resourceVersion for the provided list is too old.', undefined, options);
   if (error instanceof RevisionTooLargeError) return tooLargeResourceVersion(error.message, options);
   if (error instanceof CorruptValueError && !error.isPermanent)
     return new StatusError('ServiceUnavailable', `${error.message} at present`, { retryAfterSeconds: 1 }, options);
@@ -82,6 +83,16 @@ export const tooLargeResourceVersion = (message: string, options?: ErrorOptions)
     { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1 },
     options,
   );
+
+/** The error of a watch from a revision that is no longer kept. The oldest revision to watch from is in parentheses. */
+export function expiredWatch(from: Revision, cause?: RevisionCompactedError): StatusError {
+  const oldest = cause?.oldestRevision;
+  const message =
+    oldest === undefined
+      ? 'The resourceVersion for the provided watch is too old.'
+      : `too old resource version: ${from} (${oldest - 1})`;
+  return new StatusError('Expired', message, undefined, { cause });
+}
 
 /** Runs a verb, and converts errors of the storage to StatusErrors. */
 export async function withStatusErrors<T>(verb: () => Promise<T>, scope?: ReadScope): Promise<T> {

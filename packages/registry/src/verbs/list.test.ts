@@ -150,7 +150,11 @@ describe('a list in chunks', () => {
     await switchReplica();
     const error = await failing(chunk({ limit: 1, continue: first.continue }));
     expect(error).toMatchObject({ reason: 'Expired', code: 410 });
-    const { metadata } = error.toStatus();
+    const { metadata, message, details } = error.toStatus();
+    expect(message).toMatch(
+      /^The provided continue parameter is too old to display a consistent list result\. You can start/,
+    );
+    expect(details).toBeUndefined();
     expect(namesOf(await chunk({ continue: metadata.continue }))).toEqual(['b', 'c', 'd']);
   });
 

@@ -187,13 +187,11 @@ async function listFromHistory(
 /** The error for a compacted snapshot. Its token continues with the latest revision, for clients that accept that. */
 function expiredToken({ after }: Continuation, cause: RevisionCompactedError): StatusError {
   const message =
-    'The provided continue parameter is too old to display a consistent list result. Start a new list without it, or use the continue token of this answer for the rest of the list as it is now, which may not fit what came before.';
-  return new StatusError(
-    'Expired',
-    message,
-    { causes: [{ reason: 'ResourceExpired', message: cause.message }] },
-    { cause, continue: encodeContinue({ after, revision: undefined }) },
-  );
+    'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
+  return new StatusError('Expired', message, undefined, {
+    cause,
+    continue: encodeContinue({ after, revision: undefined }),
+  });
 }
 
 function listOptionsErrors({

@@ -96,7 +96,11 @@ describe('changes that are too old for memory', () => {
     await switchReplica();
     const error = await next(await begin({ resourceVersion: String(first) }), 1).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(StatusError);
-    expect(error).toMatchObject({ code: 410, reason: 'Expired' });
+    expect(error).toMatchObject({
+      code: 410,
+      reason: 'Expired',
+      message: `too old resource version: ${first} (${last - 1})`,
+    });
   });
 
   test('end the watch of a reader that was once in step and can reconnect', async () => {

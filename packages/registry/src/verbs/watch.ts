@@ -1,11 +1,11 @@
 import { schedulerOf, throwIfAborted } from '@cluster-apiserver/base';
 import { type FieldError, forbidden, invalid, notSupported, StatusError } from '@cluster-apiserver/model';
-import type { Call, Revision } from '@cluster-apiserver/storage';
+import { type Call, type Revision, RevisionCompactedError } from '@cluster-apiserver/storage';
 import { requireReadable, scopeOf, type Selection } from '../read/selection.ts';
 import { waitUntilFresh } from '../read/wait-until-fresh.ts';
 import { type Resource, validateNamespace } from '../resource.ts';
 import { parseResourceVersion } from '../resource-version.ts';
-import { withStatusErrors } from '../storage-errors.ts';
+import { expiredWatch, withStatusErrors } from '../storage-errors.ts';
 import type { Channel } from '../watch/channels.ts';
 import { InitialEvents } from '../watch/initial-events.ts';
 import { storageReplaced, Watcher, type WatchReader } from '../watch/watcher.ts';
@@ -41,6 +41,7 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
     } catch (error) {
       // An error response would look to clients like a server that does not support initial events.
       if (isTimeout(error)) return failedWatch(error);
+      if (error instanceof RevisionCompactedError && typeof from === 'number') throw expiredWatch(from, error);
       throw error;
     }
     // Hundreds of watches that waited for the same revision would all begin in one turn.

@@ -9,7 +9,7 @@ import {
   revision,
 } from '@cluster-apiserver/storage';
 import type { Resource } from '../resource.ts';
-import { toStatusError } from '../storage-errors.ts';
+import { expiredWatch, toStatusError } from '../storage-errors.ts';
 import type { CachedObject } from '../stored-object.ts';
 import type { Channel } from './channels.ts';
 import type { InitialEvents } from './initial-events.ts';
@@ -209,11 +209,11 @@ export class Watcher implements WatchReader {
   #readHistory(reader: CatchUpReader<CachedObject>): Changes<CachedObject> | undefined {
     try {
       const read = reader.take(this.#sent, changesMax);
-      if (read === 'refused') throw expiredVersion(this.#sent);
+      if (read === 'refused') throw expiredWatch(this.#sent);
       return read;
     } catch (error) {
       throw error instanceof RevisionCompactedError
-        ? expiredVersion(this.#sent, error)
+        ? expiredWatch(this.#sent, error)
         : toStatusError(error, 'collection');
     }
   }
@@ -227,9 +227,6 @@ export class Watcher implements WatchReader {
     return batch ?? 'more';
   }
 }
-
-const expiredVersion = (sent: Revision, cause?: RevisionCompactedError): StatusError =>
-  new StatusError('Expired', `too old resource version: ${sent}`, undefined, { cause });
 
 /** Clients relist: in another history, the versions that they know may mean something else. */
 export const storageReplaced = (sent: Revision): StatusError =>
