@@ -35,7 +35,7 @@ function mergeMap(form: Form, target: JsonObject, patch: JsonObject): unknown {
   const directive = own(patch, '$patch');
   if (directive === 'replace') return Object.fromEntries(Object.entries(patch).filter(([key]) => key !== '$patch'));
   if (directive === 'delete') return {};
-  if (directive !== undefined && directive !== 'merge') throw new ModelRefusal();
+  if (directive !== undefined) throw new ModelRefusal();
   const named = Object.keys(patch).filter((key) => key !== '$patch' && key !== '$retainKeys');
   const touched = [...new Set(named.map((key) => (directives.test(key) ? key.slice(key.indexOf('/') + 1) : key)))];
   const retain = own(patch, '$retainKeys');

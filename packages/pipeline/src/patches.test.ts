@@ -17,6 +17,8 @@ describe('a patch', () => {
       [{ metadata: { name: 'b' } }, undefined, '', 400],
       [{ metadata: { resourceVersion: '1' } }, undefined, '', 409],
       [{ $patch: 'bogus' }, 'application/strategic-merge-patch+json', '', 400],
+      [{ $patch: 'merge' }, 'application/strategic-merge-patch+json', '', 400],
+      [{ metadata: { $patch: 'merge', labels: { a: 'b' } } }, 'application/strategic-merge-patch+json', '', 400],
       [{ colour: 1 }, undefined, '?fieldValidation=Strict', 400],
       [{}, undefined, '?force=true', 422],
       [{}, 'application/json', '', 415],

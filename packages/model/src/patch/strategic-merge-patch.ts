@@ -22,8 +22,7 @@ function mergeMaps(schema: Schema | undefined, target: JsonObject, patch: JsonOb
   const directive = getOwn(patch, patchDirective);
   if (directive === 'replace') return withoutPatchDirective(patch);
   if (directive === 'delete') return {};
-  if (directive !== undefined && directive !== 'merge')
-    throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(directive)}`);
+  if (directive !== undefined) throw new PatchFormError(`unknown $patch directive: ${JSON.stringify(directive)}`);
 
   const merged: Record<string, unknown> = {};
   const kept = retainKeys(target, patch);
