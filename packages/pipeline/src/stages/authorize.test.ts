@@ -3,7 +3,7 @@ import { callUntil } from '@cluster-apiserver/base';
 import { AuthorizationFailedError } from '@cluster-apiserver/gates';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { parseRequestInfo } from '../request-info.ts';
-import { attributesOf, forbiddenError, requireVerb } from './authorize.ts';
+import { attributesOf, forbiddenError, requireVerb, selectedName } from './authorize.ts';
 
 test('an additional verb of a request must be authorized', async () => {
   const asked: string[] = [];
@@ -60,10 +60,13 @@ test.each([
 test.each([
   ['GET', '/api/v1/namespaces/a/events?fieldSelector=metadata.name%3Dx', 'x'],
   ['GET', '/api/v1/namespaces/a/events?watch=true&fieldSelector=metadata.name%3Dx', 'x'],
-  ['GET', '/api/v1/watch/namespaces/a/events?fieldSelector=metadata.name%3D%3Dx', 'x'],
+  ['GET', '/api/v1/watch/namespaces/a/events?fieldSelector=metadata.name%3D%3Dx', undefined],
+  ['GET', '/api/v1/watch/namespaces/a/events/x?fieldSelector=metadata.name%3D%3Dy', 'x'],
   ['GET', '/apis/events.k8s.io/v1/events?fieldSelector=type%3DNormal,metadata.name%3Dx', 'x'],
   ['GET', '/api/v1/namespaces/a/events?fieldSelector=metadata.name!%3Dx', undefined],
   ['DELETE', '/api/v1/namespaces/a/events?fieldSelector=metadata.name%3Dx', undefined],
 ])('%s %s is about the object %j', (method, target, name) => {
-  expect(attributesOf(contextOf(method, target)).resource?.name).toBe(name);
+  const context = contextOf(method, target);
+  expect(attributesOf(context).resource?.name).toBe(name);
+  expect(context.info.resource?.name ?? selectedName(context.info)).toBe(name);
 });

@@ -84,30 +84,34 @@ export function attributesOf({ info, user }: AuthenticatedContext): AccessAttrib
   if (!resource) return { user, verb, path };
   const { group, version, plural, subresource, namespace, name } = resource;
   const target = { group, version, resource: plural, subresource, namespace, name };
-  const selects = name === undefined && query.size > 0 && selectingVerbs.has(verb);
+  const selects = query.size > 0 && selectingVerbs.has(verb);
   return { user, verb, path, resource: selects ? { ...target, ...selectionOf(info) } : target };
 }
 
 /** The name that the field selector of a list or watch requires. */
-export function selectedName({ verb, resource, query }: RequestInfo): string | undefined {
-  if (!resource || query.size === 0 || !selectingVerbs.has(verb) || verb === 'deletecollection') return undefined;
-  const fields = query.get('fieldSelector');
+export function selectedName(info: RequestInfo): string | undefined {
+  if (info.query.size === 0 || !selectsByName(info)) return undefined;
+  const fields = info.query.get('fieldSelector');
   const selector = fields ? readFieldSelector({ rawSelector: fields }).selector : undefined;
   return selector && requiredName(selector);
 }
 
+/**
+ * A deletecollection never authorizes a single name. Below the deprecated `watch/` a name is in the path, as in
+ * kube-apiserver.
+ */
+const selectsByName = ({ verb, resource }: RequestInfo): boolean =>
+  (verb === 'list' || verb === 'watch') && resource?.isWatchPath === false && resource.name === undefined;
+
 const selectingVerbs: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection']);
 
-/** What a request selects of a collection. A deletecollection never authorizes a single name. */
-function selectionOf({
-  verb,
-  query,
-}: RequestInfo): Pick<ResourceAttributes, 'name' | 'fieldSelector' | 'labelSelector'> {
-  const [fields, labels] = [query.get('fieldSelector'), query.get('labelSelector')];
+/** What a request selects of a collection. */
+function selectionOf(info: RequestInfo): Partial<ResourceAttributes> {
+  const [fields, labels] = [info.query.get('fieldSelector'), info.query.get('labelSelector')];
   const fieldSelector = fields ? readFieldSelector({ rawSelector: fields }).selector : undefined;
   const labelSelector = labels ? readLabelSelector({ rawSelector: labels }).selector : undefined;
   return {
-    name: fieldSelector && verb !== 'deletecollection' ? requiredName(fieldSelector) : undefined,
+    ...(fieldSelector && selectsByName(info) && { name: requiredName(fieldSelector) }),
     ...(fieldSelector && { fieldSelector }),
     ...(labelSelector && { labelSelector }),
   };
