@@ -90,7 +90,7 @@ export {
   statusSchema,
   watchEvent,
 } from './schema/common.ts';
-export { increment, type Integer, isRawNumber, numberOf, rawNumber } from './json/raw-number.ts';
+export { increment, type Integer, integerOf, isRawNumber, numberOf, rawNumber } from './json/raw-number.ts';
 export { decode, WrongTypeError } from './schema/decode.ts';
 export { collectDefinitions, type Dialect, type JsonSchema, toJsonSchema } from './schema/json-schema.ts';
 export { publicationOf, sharedPublication } from './schema/publication.ts';

@@ -65,6 +65,8 @@ describe('bodies', () => {
     expect((await withBody('dryRun=Some', {})).status).toBe(422);
     expect((await withBody('', { preconditions: { uid: 'x' } })).status).toBe(409);
     expect((await withBody('', { gracePeriodSeconds: -1 })).status).toBe(422);
+    const least = await withBody('gracePeriodSeconds=-9223372036854775808', {});
+    expect([least.status, least.text]).toEqual([422, expect.stringContaining('Invalid value: -9223372036854775808:')]);
     expect((await withBody('', { kind: 'Pod' })).status).toBe(400);
     expect((await withBody('', { propagationPolicy: 7 })).status).toBe(400);
     expect((await ask('GET', `${robots}/a`)).status).toBe(200);

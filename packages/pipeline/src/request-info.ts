@@ -1,4 +1,4 @@
-import { badRequest } from '@cluster-apiserver/model';
+import { badRequest, type Integer, integerOf, numberOf } from '@cluster-apiserver/model';
 
 /** The method and target of a request, parsed before authorization. */
 export interface RequestInfo {
@@ -143,13 +143,19 @@ const int64Range = [-(2n ** 63n), 2n ** 63n - 1n] as const;
 
 /** A 64-bit integer as a double. Throws BadRequest for anything else. */
 export function readInteger(query: URLSearchParams, name: string): number | undefined {
+  const exact = readExactInteger(query, name);
+  return exact === undefined ? undefined : numberOf(exact);
+}
+
+/** A 64-bit integer with all of its digits. Throws BadRequest for anything else. */
+export function readExactInteger(query: URLSearchParams, name: string): Integer | undefined {
   const value = query.get(name);
   if (value === null) return undefined;
   const [, sign, digits] = /^([+-]?)0*([0-9]{1,19})$/.exec(value) ?? [];
   const exact = digits === undefined ? undefined : BigInt(sign === '-' ? `-${digits}` : digits);
   if (exact === undefined || exact < int64Range[0] || exact > int64Range[1])
     throw badRequest(`${name}: parsing ${JSON.stringify(value.slice(0, shownCharactersMax))}: not an integer`);
-  return Number(exact);
+  return integerOf(exact);
 }
 
 export const readString = (query: URLSearchParams, name: string): string | undefined => query.get(name) ?? undefined;

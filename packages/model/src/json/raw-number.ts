@@ -26,8 +26,11 @@ export const numberOf = (integer: Integer): number => Number(typeof integer === 
 export function increment(integer: Integer): Integer {
   const current = BigInt(typeof integer === 'number' ? integer : integer.rawJSON);
   const next = current < maxInt64 ? current + 1n : current;
-  return Number.isSafeInteger(Number(next)) ? Number(next) : rawNumber(String(next));
+  return integerOf(next);
 }
+
+export const integerOf = (value: bigint): Integer =>
+  Number.isSafeInteger(Number(value)) ? Number(value) : rawNumber(String(value));
 
 const maxInt64 = 2n ** 63n - 1n;
 
