@@ -41,6 +41,34 @@ test('a duplicate key is reported with its line, and the last one counts', () =>
   expect(faults.map(({ message }) => message)).toEqual(['line 3: key "k" already set in map']);
 });
 
+test.each([
+  ['of which one is in another, the inner one first', 'm:\n  a: 1\nm:\n  b: 1\n  b: 2\n', ['5: key "b"', '4: key "m"']],
+  ['whose value begins on a later line', 'k: 1\nk:\n\n  - 2\n', ['4: key "k"']],
+  ['whose value is a text in lines', 'k: 1\nk: |\n\n  a\n', ['2: key "k"']],
+  ['whose value has an anchor', 'k: 1\nk: &a\n  x: 1\n', ['2: key "k"']],
+  ['without a value', 'k: 1\nk:\nl: 1\n', ['2: key "k"']],
+  ['that are numbers and booleans', '7: 1\n7: 2\non: 1\nyes: 2\n', ['2: key 7', '4: key true']],
+  ['of a map that merges another', 'b: &b {x: 1}\nc:\n  <<: *b\n  x: 2\n', ['4: key "x"']],
+  ['in JSON', '{"a": 1, "b": {"c": 1, "c": 2},\n "a": 2}', ['1: key "c"', '2: key "a"']],
+])('duplicate keys %s are reported with the lines of their values', (_, text, expected) => {
+  expect(parseYaml(text).faults.map(({ message }) => message)).toEqual(
+    expected.map((fault) => `line ${fault} already set in map`),
+  );
+});
+
+test('a merge replaces what the map said before', () => {
+  expect(value('b: &b {x: 1, y: 1}\nd: &d {y: 2, z: 2}\nc:\n  x: 3\n  <<: [*b, *d]\n  z: 3\n')).toMatchObject({
+    c: { x: 1, y: 1, z: 3 },
+  });
+});
+
+test('JSON has the numbers of YAML, unless it is larger than YAML may be', () => {
+  expect(value('{"a": 1e2, "b": 1.0, "c": 9007199254740993}')).toEqual(value('a: 1e2\nb: 1.0\nc: 9007199254740993\n'));
+  expect(value('{"a": 1e2}')).toEqual({ a: 100 });
+  const large = parseYaml(`{"a": "${'x'.repeat(yamlBytesMax)}", "b": 1e2, "b": 1}`);
+  expect(large.faults.map(({ message }) => message)).toEqual(['duplicate field "b"']);
+});
+
 test('__proto__ is plain data, merged or not', () => {
   for (const text of ['__proto__: {polluted: true}', 'a: &a {__proto__: {polluted: true}}\nb: {<<: *a}']) value(text);
   expect(Object.keys(value('__proto__: {x: 1}') as object)).toEqual(['__proto__']);
@@ -60,6 +88,7 @@ describe('input that would block the event loop is rejected', () => {
     ['unended nesting', '['.repeat(50_000)],
     ['maps as keys', '{{a: 1}: 2}'],
     ['an unknown alias', 'a: *nobody'],
+    ['null as a key', '? : 1'],
     ['a merge of a number', 'a:\n  <<: 7\n'],
     ['infinity', 'a: .inf'],
     ['a tab for a space', 'a:\n\t- b'],

@@ -1,16 +1,19 @@
 import { requireValue, setOwn } from '@cluster-apiserver/base';
 import {
+  type AliasEvent,
   type Event,
   EVENT_ID,
   getScalarValue,
   parseEvents,
   SCALAR_STYLE,
+  type MappingEvent,
   type ScalarEvent,
+  type SequenceEvent,
   YAMLException,
 } from 'js-yaml';
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
+import { isJsonObject } from '../json/json-object.ts';
 import { isRawNumber, rawNumber } from '../json/raw-number.ts';
-import { NestedTooDeepError, nestingMax } from '../json/json-scan.ts';
+import { type JsonScan, NestedTooDeepError, nestingMax, scanJson } from '../json/json-scan.ts';
 import { MalformedTextError, type Parsed, type TextFault, parseJson } from '../json/json.ts';
 
 /**
@@ -40,16 +43,31 @@ export class YamlTooLargeError extends Error {
 
 /** Throws MalformedTextError or YamlTooLargeError. Of several documents the first one counts. */
 export function parseYaml(text: string, bytesMax = yamlBytesMax): Parsed {
-  // Every JSON text is YAML too, and JSON may be larger.
-  if (/^\s*\{/.test(text)) {
-    try {
-      return parseJson(text);
-    } catch (error) {
-      if (!(error instanceof MalformedTextError) || error.cause instanceof NestedTooDeepError) throw error;
-    }
-  }
-  if (Buffer.byteLength(text) > bytesMax) throw new YamlTooLargeError(bytesMax);
+  const isLarge = Buffer.byteLength(text) > bytesMax;
+  const json = /^\s*\{/.test(text) ? parseAsJson(text, isLarge) : undefined;
+  if (json) return json;
+  if (isLarge) throw new YamlTooLargeError(bytesMax);
   return new Construction(text, growthMax * bytesMax).run(parseYamlEvents(text));
+}
+
+/**
+ * Every JSON text is YAML too. It is parsed as JSON where that is the same, because that is faster, and where it is
+ * larger than YAML may be. Undefined if it is no JSON, or if YAML has other numbers or other words for its faults.
+ */
+function parseAsJson(text: string, isLarge: boolean): Parsed | undefined {
+  let isSame = true;
+  const scan = (): JsonScan => {
+    const scanned = scanJson(text);
+    isSame = scanned.duplicates.length === 0 && !scanned.exactNumbersNeeded;
+    return scanned;
+  };
+  try {
+    const parsed = parseJson(text, scan);
+    return isSame || isLarge ? parsed : undefined;
+  } catch (error) {
+    if (error instanceof MalformedTextError && !(error.cause instanceof NestedTooDeepError)) return undefined;
+    throw error;
+  }
 }
 
 function parseYamlEvents(text: string): readonly Event[] {
@@ -78,12 +96,18 @@ interface Open {
   size: number;
   height: number;
   /** In a map: the key whose value is next. */
-  key: string | typeof merge | undefined;
-  /** In a map: the maps that `<<` merges. */
-  merged: JsonObject[] | undefined;
+  key: Key | undefined;
+  /** Its own key in the map around it, with the line where it begins, if that key is a duplicate. */
+  readonly duplicate: TextFault | undefined;
 }
 
-const merge = Symbol('<<');
+interface Key {
+  /** Undefined for `<<`, which merges maps. */
+  readonly name: string | undefined;
+  /** How errors name it. */
+  readonly shown: string;
+  readonly offset: number;
+}
 
 class Construction {
   readonly #text: string;
@@ -108,13 +132,13 @@ class Construction {
       switch (event.type) {
         case EVENT_ID.MAPPING:
         case EVENT_ID.SEQUENCE:
-          this.#begin(event.type === EVENT_ID.MAPPING ? {} : [], this.#anchorOf(event));
+          this.#begin(event);
           break;
         case EVENT_ID.SCALAR:
           this.#scalar(event);
           break;
         case EVENT_ID.ALIAS:
-          this.#alias(this.#text.slice(event.anchorStart, event.anchorEnd));
+          this.#alias(event);
           break;
         case EVENT_ID.POP:
           if (this.#open.length === 0) {
@@ -140,26 +164,25 @@ class Construction {
     return anchorStart < 0 ? undefined : this.#text.slice(anchorStart, anchorEnd);
   }
 
-  #begin(value: Open['value'], anchor: string | undefined): void {
-    this.#open.push({ value, anchor, size: 1, height: 1, key: undefined, merged: undefined });
+  #begin(event: MappingEvent | SequenceEvent): void {
+    const duplicate = this.#duplicateAt(startOf(event, event.start));
+    const value = event.type === EVENT_ID.MAPPING ? {} : [];
+    this.#open.push({ value, anchor: this.#anchorOf(event), size: 1, height: 1, key: undefined, duplicate });
   }
 
   #end(): void {
-    const { value, anchor, size, height, merged } = requireValue(this.#open.pop(), 'only what has begun ends');
-    // The map's own keys take precedence over merged ones, and the first of several merged maps over the others.
-    if (merged && !Array.isArray(value))
-      for (const part of merged)
-        for (const [key, entry] of Object.entries(part)) if (!Object.hasOwn(value, key)) setOwn(value, key, entry);
-    this.#put({ value, size, height }, anchor, -1);
+    const { value, anchor, size, height, duplicate } = requireValue(this.#open.pop(), 'only what has begun ends');
+    this.#put({ value, size, height }, anchor, duplicate);
   }
 
-  #alias(name: string): void {
+  #alias({ anchorStart, anchorEnd }: AliasEvent): void {
+    const name = this.#text.slice(anchorStart, anchorEnd);
     const node = this.#anchors.get(name);
     if (!node) throw new MalformedTextError(`yaml: unknown anchor '${name.slice(0, problemCharactersMax)}' referenced`);
     if (this.#open.length + node.height > nestingMax)
       throw new MalformedTextError(`yaml: nested deeper than ${nestingMax} levels`);
     this.#spend(node.size);
-    this.#put(node, undefined, -1);
+    this.#put(node, undefined, this.#duplicateAt(anchorStart), anchorStart);
   }
 
   #scalar(event: ScalarEvent): void {
@@ -168,13 +191,15 @@ class Construction {
     const tag = event.tagStart < 0 ? '' : this.#text.slice(event.tagStart, event.tagEnd);
     const parent = this.#open.at(-1);
     const isKey = parent && !Array.isArray(parent.value) && parent.key === undefined;
+    const offset = startOf(event, isBlock(event) ? event.valueStart - 1 : event.valueStart);
     if (isKey && plain && tag === '' && written === '<<') {
-      parent.key = merge;
+      parent.key = { name: undefined, shown: '<<', offset };
       return;
     }
     const size = 1 + written.length;
     this.#spend(size);
-    this.#put({ value: valueOf(written, plain, tag), size, height: 0 }, this.#anchorOf(event), event.valueStart);
+    const node = { value: valueOf(written, plain, tag), size, height: 0 };
+    this.#put(node, this.#anchorOf(event), isKey ? undefined : this.#duplicateAt(offset), offset);
   }
 
   #spend(size: number): void {
@@ -183,7 +208,7 @@ class Construction {
   }
 
   /** A complete value takes its place. */
-  #put(node: Node, anchor: string | undefined, offset: number): void {
+  #put(node: Node, anchor: string | undefined, duplicate: TextFault | undefined, offset = -1): void {
     if (anchor !== undefined) this.#anchors.set(anchor, node);
     const parent = this.#open.at(-1);
     if (!parent) {
@@ -193,35 +218,28 @@ class Construction {
     parent.size += node.size;
     parent.height = Math.max(parent.height, node.height + 1);
     if (Array.isArray(parent.value)) parent.value.push(node.value);
-    else if (parent.key === undefined) parent.key = keyOf(node.value);
-    else this.#member(parent, parent.value, parent.key, node.value);
-    if (typeof parent.key === 'string' && offset >= 0) this.#noteKey(parent.value, parent.key, offset);
+    else if (parent.key === undefined) parent.key = keyOf(node.value, offset);
+    else {
+      const { name } = parent.key;
+      if (name === undefined) mergeInto(parent.value, node.value);
+      else setOwn(parent.value, name, node.value);
+      // After the faults inside of the value, as the clients' libraries list them.
+      if (duplicate && this.#faults.length < duplicatesMax) this.#faults.push(duplicate);
+      parent.key = undefined;
+    }
   }
 
-  #member(parent: Open, map: Record<string, unknown>, key: string | typeof merge, value: unknown): void {
-    if (key === merge) {
-      const parts: readonly unknown[] = Array.isArray(value) ? value : [value];
-      for (const part of parts) {
-        if (!isJsonObject(part))
-          throw new MalformedTextError('yaml: map merge requires map or sequence of maps as the value');
-        (parent.merged ??= []).push(part);
-      }
-    } else setOwn(map, key, value);
-    parent.key = undefined;
+  /** The fault of a value that begins here, if the map around it has its key already. An empty value has no offset. */
+  #duplicateAt(offset: number): TextFault | undefined {
+    const parent = this.#open.at(-1);
+    if (!parent?.key || Array.isArray(parent.value) || this.#faults.length >= duplicatesMax) return undefined;
+    const { name, shown, offset: keyOffset } = parent.key;
+    if (name === undefined || !Object.hasOwn(parent.value, name)) return undefined;
+    const line = this.#lineOf(offset < 0 ? keyOffset : offset);
+    return { path: undefined, line, message: `line ${line}: key ${shown} already set in map` };
   }
 
-  /** A key was read, which may be a duplicate. */
-  #noteKey(map: Open['value'], key: string, offset: number): void {
-    if (!Object.hasOwn(map, key) || this.#faults.length >= duplicatesMax) return;
-    const line = this.#lineOf(offset);
-    this.#faults.push({
-      path: undefined,
-      line,
-      message: `line ${line}: key ${JSON.stringify(key)} already set in map`,
-    });
-  }
-
-  /** Keys come in the order of the text, so every line is counted once. */
+  /** Values begin in the order of the text, so every line is counted once. */
   #lineOf(offset: number): number {
     let { offset: at, line } = this.#counted;
     for (; at < offset; at++) if (this.#text.charCodeAt(at) === newline) line++;
@@ -232,10 +250,34 @@ class Construction {
 
 const newline = 0x0a;
 
-function keyOf(value: unknown): string {
-  if (isRawNumber(value)) return value.rawJSON;
-  if (typeof value === 'object' && value !== null) throw new MalformedTextError('yaml: a key that is a map or a list');
-  return String(value);
+/** Where an event begins: its anchor and its tag are before its value. */
+function startOf({ anchorStart, tagStart }: { anchorStart: number; tagStart: number }, valueStart: number): number {
+  const starts = [anchorStart, tagStart, valueStart].filter((start) => start >= 0);
+  return starts.length > 0 ? Math.min(...starts) : -1;
+}
+
+const isBlock = ({ style }: ScalarEvent): boolean =>
+  style === SCALAR_STYLE.LITERAL_BLOCK || style === SCALAR_STYLE.FOLDED_BLOCK;
+
+/**
+ * As the clients' libraries do it, in the order of the text: merged keys replace those before, and are replaced by those
+ * after. The first of several merged maps takes precedence.
+ */
+function mergeInto(map: Record<string, unknown>, value: unknown): void {
+  const parts: readonly unknown[] = Array.isArray(value) ? value.toReversed() : [value];
+  for (const part of parts) {
+    if (!isJsonObject(part))
+      throw new MalformedTextError('yaml: map merge requires map or sequence of maps as the value');
+    for (const [key, entry] of Object.entries(part)) setOwn(map, key, entry);
+  }
+}
+
+function keyOf(value: unknown, offset: number): Key {
+  if (isRawNumber(value)) return { name: value.rawJSON, shown: value.rawJSON, offset };
+  if (typeof value === 'string') return { name: value, shown: JSON.stringify(value), offset };
+  if (typeof value !== 'number' && typeof value !== 'boolean')
+    throw new MalformedTextError(`yaml: a key that is ${value === null ? 'null' : 'a map or a list'}`);
+  return { name: String(value), shown: String(value), offset };
 }
 
 const textTags: ReadonlySet<string> = new Set(['!', '!!str']);

@@ -15,7 +15,12 @@ import {
 } from '@cluster-apiserver/model';
 import { apply, type Resource } from '@cluster-apiserver/registry';
 import { rejectUnparsable, parseYamlBody } from '../request-body/body-formats.ts';
-import { type FieldValidation, reportFieldProblems, unknownFieldMessage } from '../request-body/field-validation.ts';
+import {
+  type FieldValidation,
+  reportFieldProblems,
+  textProblems,
+  unknownFieldMessage,
+} from '../request-body/field-validation.ts';
 import { readBody } from '../request-body/read-body.ts';
 import type { ApiResponse } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
@@ -62,11 +67,10 @@ function* readConfiguration(
   audit?.logRequestObject(value, body.length);
   try {
     const configuration = readApplied(kind.schema, dropUnwritable(kind, part, value), (path) => unknown.push(path));
-    reportFieldProblems(
-      [...faults.map(({ message }) => message), ...unknown.map(unknownFieldMessage)],
-      validation,
-      warn,
-    );
+    const [fault] = textProblems(faults, validation);
+    if (fault !== undefined && validation === 'Strict')
+      throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${fault}`);
+    reportFieldProblems([...textProblems(faults, validation), ...unknown.map(unknownFieldMessage)], validation, warn);
     yield;
     return kind.view ? readApplied(kind.view.of.schema, toStoredFields(kind.view, value), () => {}) : configuration;
   } catch (error) {

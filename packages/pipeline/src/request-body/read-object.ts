@@ -15,7 +15,7 @@ import {
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import { type BodyFormat, rejectUnparsable, type SchemaOf } from './body-formats.ts';
-import { type FieldValidation, reportFieldProblems, unknownFieldMessage } from './field-validation.ts';
+import { type FieldValidation, reportFieldProblems, textProblems, unknownFieldMessage } from './field-validation.ts';
 
 /** Reads an object of the kind in canonical form. Throws a StatusError if the body is invalid. */
 export function readObject(
@@ -61,9 +61,10 @@ function decodeObject(
     requireKnownFieldsNotDeep(kind, parsed, unknown);
     const outermost = unknown.slice(0, fieldErrorsMax); // of more than these not all are listed anyway
     const faults = [
-      ...parsed.faults
-        .filter(({ path }) => !outermost.some((outer) => isWithin(path, outer)))
-        .map(({ message }) => message),
+      ...textProblems(
+        parsed.faults.filter(({ path }) => !outermost.some((outer) => isWithin(path, outer))),
+        validation,
+      ),
       ...unknown.map(unknownFieldMessage),
     ];
     reportFieldProblems(
