@@ -5,7 +5,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
 import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
-import { servedResources, textOf, validObject } from '../responses/resources.ts';
+import { type ServedResource, servedResources, textOf, validObject } from '../responses/resources.ts';
 
 let server: InMemoryServer;
 beforeEach(async () => {
@@ -19,61 +19,20 @@ const beyond64 = ['9223372036854775808', '-9223372036854775809', '18446744073709
 const numbers = [...whole64, ...beyond64, '-0', '1.5', '1e3'];
 const noNumbers = ['0x10', ' 1', '1 ', '１', 'NaN', 'Infinity', '1_000', '1n', '+1', '--1', '٣', '1,0'];
 
-interface Place {
-  readonly path: string;
-  /** The storage prefix. */
-  readonly key: string;
-  readonly apiVersion: string;
-  readonly kind: string;
-  /** What a valid object named x has besides its metadata. */
-  readonly fields: object;
+interface Place extends ServedResource {
   /** The fields that have numbers of their own, with "NUMBER" in their place. */
   readonly numbered: readonly object[];
 }
 
-const admission = 'admissionregistration.k8s.io/v1';
-const clusterPlace = (apiVersion: string, kind: string, plural: string): Omit<Place, 'fields' | 'numbered'> => ({
-  path: apiVersion === 'v1' ? `/api/v1/${plural}` : `/apis/${apiVersion}/${plural}`,
-  key: `/registry/${plural}`,
-  apiVersion,
-  kind,
-});
-const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['events'] };
-const webhook = {
-  name: 'a.example.com',
-  sideEffects: 'None',
-  admissionReviewVersions: ['v1'],
-  clientConfig: { url: 'https://a.example/b' },
-  rules: [rule],
-};
-const countOf = (apiVersion: string): string => (apiVersion === 'v1' ? 'count' : 'deprecatedCount');
+const places: readonly Place[] = servedResources.map((place) => ({ ...place, numbered: numberedFields(place) }));
 
-const places: readonly Place[] = [
-  ...servedResources.map((place) => {
-    const { metadata: _, ...fields } = validObject(place) as { readonly metadata: object };
-    const { kind, apiVersion } = place;
-    const ofEvents = [{ [countOf(apiVersion)]: 'NUMBER' }, { series: { count: 'NUMBER' } }];
-    return { ...place, fields, numbered: kind === 'Event' ? ofEvents : [] };
-  }),
-  { ...clusterPlace('v1', 'Namespace', 'namespaces'), fields: {}, numbered: [] },
-  ...(['Validating', 'Mutating'] as const).map((phase) => ({
-    ...clusterPlace(admission, `${phase}WebhookConfiguration`, `${phase.toLowerCase()}webhookconfigurations`),
-    fields: { webhooks: [webhook] },
-    numbered: [{ webhooks: [{ ...webhook, timeoutSeconds: 'NUMBER' }] }],
-  })),
-  {
-    ...clusterPlace(admission, 'ValidatingAdmissionPolicy', 'validatingadmissionpolicies'),
-    fields: { spec: { matchConstraints: { resourceRules: [rule] }, validations: [{ expression: 'true' }] } },
-    numbered: [{ status: { observedGeneration: 'NUMBER' } }],
-  },
-];
-
-const objectOf = ({ apiVersion, kind, fields }: Place, metadata: object = {}): object => ({
-  apiVersion,
-  kind,
-  ...fields,
-  metadata: { name: 'x', ...metadata },
-});
+function numberedFields({ apiVersion, kind, fields }: ServedResource): readonly object[] {
+  const count = apiVersion === 'v1' ? 'count' : 'deprecatedCount';
+  if (kind === 'Event') return [{ [count]: 'NUMBER' }, { series: { count: 'NUMBER' } }];
+  if (kind === 'ValidatingAdmissionPolicy') return [{ status: { observedGeneration: 'NUMBER' } }];
+  const { webhooks } = fields as { readonly webhooks?: readonly object[] };
+  return webhooks ? [{ webhooks: webhooks.map((one) => ({ ...one, timeoutSeconds: 'NUMBER' })) }] : [];
+}
 
 type Request = readonly [method: string, target: string, body?: string, type?: string];
 const json = 'application/json-patch+json';
@@ -118,7 +77,7 @@ const inBodies = (place: Place): readonly ((number: string) => Request)[] => {
     { unknown: 'NUMBER' },
     ...place.numbered,
   ];
-  const bodies = members.map((member) => ({ ...objectOf(place), ...member }));
+  const bodies = members.map((member) => ({ ...validObject(place), ...member }));
   return [
     ...bodies.map(
       (body) =>
@@ -186,7 +145,7 @@ async function expectUnderstoodOrRefused(requests: readonly Request[]): Promise<
 
 describe.each(places)('$apiVersion $kind', (place) => {
   beforeEach(async () => {
-    await server.request('POST', place.path, JSON.stringify(objectOf(place)));
+    await server.request('POST', place.path, JSON.stringify(validObject(place)));
   });
 
   test.each([...numbers, ...noNumbers])('%s in each parameter', async (given) => {
@@ -202,20 +161,20 @@ describe.each(places)('$apiVersion $kind', (place) => {
   });
 
   test.each(beyond64)('%s is rejected in 64-bit fields', async (number) => {
-    const generation = inJson(objectOf(place, { name: 'y', generation: 'NUMBER' }), number);
+    const generation = inJson(validObject(place, { name: 'y', generation: 'NUMBER' }), number);
     expect((await server.request('POST', place.path, generation)).status).toBe(400);
     const options = `{"gracePeriodSeconds":${number}}`;
     expect((await server.request('DELETE', `${place.path}/x`, options)).status).toBe(400);
   });
 
   test.each(whole64)('%s is kept exactly in 64-bit fields', async (number) => {
-    const body = inJson(objectOf(place, { name: 'kept', generation: 'NUMBER' }), number);
+    const body = inJson(validObject(place, { name: 'kept', generation: 'NUMBER' }), number);
     const created = await server.request('POST', place.path, body);
     if (created.status !== 201) return expect([created.status, number.startsWith('-')]).toEqual([422, true]);
     const text = textOf(await server.request('GET', `${place.path}/kept`));
     expect(text).toContain('"name":"kept"');
     // The server counts from one or keeps the given generation, and never sets another number.
-    const counts = place.apiVersion === admission;
+    const counts = place.apiVersion === 'admissionregistration.k8s.io/v1';
     expect(generationIn(text) ?? number).toBe(counts ? '1' : number);
   });
 
@@ -227,7 +186,7 @@ describe.each(places)('$apiVersion $kind', (place) => {
     await server.request(
       'POST',
       place.path,
-      JSON.stringify(objectOf(place, { name: 'stored', finalizers: ['a.b/c'] })),
+      JSON.stringify(validObject(place, { name: 'stored', finalizers: ['a.b/c'] })),
     );
     await storeGeneration(`${place.key}/stored`, before);
     const one = `${place.path}/stored`;

@@ -1,65 +1,110 @@
-import { bytesOf } from '@cluster-apiserver/model';
+import { requireValue } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import { bytesOf, type Kind } from '@cluster-apiserver/model';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import type { InMemoryServer } from '../serve-in-memory.ts';
 
-const rbac = 'rbac.authorization.k8s.io/v1';
+const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'r' };
+const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['nodes'], scope: '*' };
+const webhooks = [
+  {
+    name: 'a.example.com',
+    sideEffects: 'None',
+    admissionReviewVersions: ['v1'],
+    clientConfig: { url: 'https://a.example/b' },
+    rules: [rule],
+  },
+];
+// With its defaults: the map is atomic, so an applied one without them conflicts.
+const matchConstraints = {
+  matchPolicy: 'Equivalent',
+  namespaceSelector: {},
+  objectSelector: {},
+  resourceRules: [rule],
+};
+const mutation = {
+  patchType: 'ApplyConfiguration',
+  applyConfiguration: { expression: 'Object{metadata: Object.metadata{labels: {"a": "b"}}}' },
+};
 
-/** Resources to which the same rules apply; each test runs on all of them. `key` is the storage prefix. */
-export const servedResources = [
-  {
-    path: '/api/v1/namespaces/n/serviceaccounts',
-    key: '/registry/serviceaccounts/n',
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
+/** The fields that a valid object needs besides its metadata. A new kind adds its own. */
+const fieldsOf: Readonly<Record<string, object>> = {
+  'v1 ServiceAccount': {},
+  'v1 Namespace': {},
+  'v1 Event': { involvedObject: { namespace: 'n', name: 'a' }, reason: 'R' },
+  'events.k8s.io/v1 Event': {
+    regarding: { namespace: 'n', name: 'a' },
+    reason: 'R',
+    eventTime: '2026-01-01T00:00:00.000000Z',
+    action: 'a',
+    type: 'Normal',
+    reportingController: 'e.com/c',
+    reportingInstance: 'i',
   },
-  { path: '/api/v1/namespaces/n/events', key: '/registry/events/n', apiVersion: 'v1', kind: 'Event' },
-  {
-    path: '/apis/events.k8s.io/v1/namespaces/n/events',
-    key: '/registry/events/n',
-    apiVersion: 'events.k8s.io/v1',
-    kind: 'Event',
+  'rbac.authorization.k8s.io/v1 Role': {},
+  'rbac.authorization.k8s.io/v1 RoleBinding': { roleRef },
+  'rbac.authorization.k8s.io/v1 ClusterRole': {},
+  'rbac.authorization.k8s.io/v1 ClusterRoleBinding': { roleRef },
+  'admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration': { webhooks },
+  'admissionregistration.k8s.io/v1 MutatingWebhookConfiguration': { webhooks },
+  'admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy': {
+    spec: { matchConstraints, validations: [{ expression: 'true' }] },
   },
-  { path: `/apis/${rbac}/namespaces/n/roles`, key: '/registry/roles/n', apiVersion: rbac, kind: 'Role' },
-  {
-    path: `/apis/${rbac}/namespaces/n/rolebindings`,
-    key: '/registry/rolebindings/n',
-    apiVersion: rbac,
-    kind: 'RoleBinding',
+  'admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding': {
+    spec: { policyName: 'a', validationActions: ['Deny'] },
   },
-  { path: `/apis/${rbac}/clusterroles`, key: '/registry/clusterroles', apiVersion: rbac, kind: 'ClusterRole' },
-  {
-    path: `/apis/${rbac}/clusterrolebindings`,
-    key: '/registry/clusterrolebindings',
-    apiVersion: rbac,
-    kind: 'ClusterRoleBinding',
+  'admissionregistration.k8s.io/v1 MutatingAdmissionPolicy': {
+    spec: { matchConstraints, mutations: [mutation], reinvocationPolicy: 'Never' },
   },
-] as const;
-/** Namespaces have no deletecollection, and stay until they are empty. */
-export const namespaces = {
-  path: '/api/v1/namespaces',
-  key: '/registry/namespaces',
-  apiVersion: 'v1',
-  kind: 'Namespace',
-} as const;
-export type ServedResource = (typeof servedResources)[number] | typeof namespaces;
+  'admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBinding': { spec: { policyName: 'a' } },
+};
+
+export interface ServedResource {
+  readonly path: string;
+  /** The storage prefix. */
+  readonly key: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly fields: object;
+  /** Namespaces have no deletecollection, and stay until they are empty. */
+  readonly hasDeleteCollection: boolean;
+  /** The paths that read and write the object itself, below its own. */
+  readonly parts: readonly string[];
+}
+
+/** All resources whose objects are stored; each test runs on all of them. */
+export const servedResources: readonly ServedResource[] = kinds({ eventLifetimeSeconds: 3_600 }).map(toResource);
+
+function toResource({ apiVersion, kind, plural, singular, namespaced, verbs, parts }: Kind): ServedResource {
+  const within = namespaced ? 'namespaces/n/' : '';
+  return {
+    path: `${apiVersion === 'v1' ? '/api' : '/apis'}/${apiVersion}/${within}${plural}`,
+    key: `/registry/${plural}${namespaced ? '/n' : ''}`,
+    apiVersion,
+    kind,
+    plural,
+    singular,
+    fields: requireValue(fieldsOf[`${apiVersion} ${kind}`], `${kind} needs fields of a valid object`),
+    hasDeleteCollection: verbs.includes('deletecollection'),
+    parts: parts.map(({ name }) => name),
+  };
+}
+
+/** Without a version the first one, in which objects are stored. */
+export const resourceOf = (kind: string, apiVersion?: string): ServedResource =>
+  requireValue(
+    servedResources.find((place) => place.kind === kind && place.apiVersion === (apiVersion ?? place.apiVersion)),
+    `${kind} is not served`,
+  );
 
 /** A valid object of the resource. */
-export const validObject = ({ apiVersion, kind }: ServedResource, metadata: object = {}): object => ({
+export const validObject = ({ apiVersion, kind, fields }: ServedResource, metadata: object = {}): object => ({
   apiVersion,
   kind,
   metadata: { name: 'x', ...metadata },
-  ...(kind === 'Event' && {
-    [apiVersion === 'v1' ? 'involvedObject' : 'regarding']: { namespace: 'n', name: 'a' },
-    reason: 'R',
-    ...(apiVersion !== 'v1' && {
-      eventTime: '2026-01-01T00:00:00.000000Z',
-      action: 'a',
-      type: 'Normal',
-      reportingController: 'e.com/c',
-      reportingInstance: 'i',
-    }),
-  }),
-  ...(kind.endsWith('Binding') && { roleRef: { apiGroup: rbac.split('/')[0], kind: 'ClusterRole', name: 'r' } }),
+  ...fields,
 });
 
 export interface JsonResponse {
@@ -68,12 +113,13 @@ export interface JsonResponse {
   readonly body: ResponseBody;
 }
 
-interface ResponseBody {
+export interface ResponseBody {
   readonly message?: string;
   readonly reason?: string;
   readonly details?: { readonly causes?: readonly object[]; readonly retryAfterSeconds?: number };
   readonly metadata: {
     readonly name?: string;
+    readonly resourceVersion?: string;
     readonly continue?: string;
     readonly remainingItemCount?: number;
     readonly labels?: Readonly<Record<string, string>>;
