@@ -159,7 +159,15 @@ export const validatingAdmissionPolicy = defineKind({
   singular: 'validatingadmissionpolicy',
   description: 'Rules in CEL that accept or reject objects without changing them. A binding enforces them.',
   fields,
-  parts: [{ name: 'status', verbs: ['get', 'patch', 'update'], fields: ['status'], givenOnCreate: false }],
+  parts: [
+    {
+      name: 'status',
+      verbs: ['get', 'patch', 'update'],
+      fields: ['status'],
+      givenOnCreate: false,
+      keepsMetadata: true,
+    },
+  ],
   defaults: (policy) => ({ ...policy, spec: withPolicyDefaults(policy.spec) }),
   prepare: countingChangesOf('spec'),
   validateInSteps: policyErrors,

@@ -86,8 +86,15 @@ export const namespaceKind = defineKind({
   names: labelNames,
   deletedAnswer: 'object',
   parts: [
-    { name: 'finalize', verbs: ['update'], fields: ['spec'], givenOnCreate: true },
-    { name: 'status', verbs: ['get', 'patch', 'update'], fields: ['status'], givenOnCreate: false },
+    { name: 'finalize', verbs: ['update'], fields: ['spec'], givenOnCreate: true, keepsMetadata: false },
+    {
+      name: 'status',
+      verbs: ['get', 'patch', 'update'],
+      fields: ['status'],
+      givenOnCreate: false,
+      // As in kube-apiserver, whose newer kinds keep them.
+      keepsMetadata: false,
+    },
   ],
   defaults: withNameLabel,
   prepare: (namespace, current) => withNameLabel(current ? withPhase(namespace) : withInitialState(namespace)),

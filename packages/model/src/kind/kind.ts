@@ -111,6 +111,8 @@ export interface Part {
   readonly fields: readonly string[];
   /** Whether a create may set the fields. */
   readonly givenOnCreate: boolean;
+  /** Whether it leaves the metadata as they are, except for managedFields. */
+  readonly keepsMetadata: boolean;
 }
 
 export interface Kind extends ServedKind, KindOptions<KubeObject>, KindHooks<KubeObject> {

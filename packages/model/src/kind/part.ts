@@ -1,3 +1,4 @@
+import { isJsonObject } from '../json/json-object.ts';
 import type { Kind, Part } from './kind.ts';
 import type { KubeObject } from './object.ts';
 
@@ -8,13 +9,21 @@ export const partOf = ({ parts }: Kind, name: string | undefined): Part | undefi
 /** Keeps the fields that other paths write: for a part all fields except its own, for the object the fields of all parts. */
 export function keepOtherParts(kind: Kind, part: Part | undefined, next: KubeObject, current: KubeObject): KubeObject {
   const kept = fieldsElsewhere(kind, part);
-  if (kept.length === 0) return next;
-  const bound: KubeObject = { ...next };
-  for (const name of kept) {
-    if (current[name] === undefined) delete bound[name];
-    else bound[name] = current[name];
+  const bound = kept.length > 0 ? keepFields(next, current, kept) : next;
+  if (!part?.keepsMetadata) return bound;
+  return { ...bound, metadata: keepFields(bound.metadata, current.metadata, clientMetadata) };
+}
+
+/** The metadata that a client decides. */
+const clientMetadata = ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const;
+
+function keepFields<T extends object>(next: T, current: T, names: readonly (keyof T)[]): T {
+  const kept = { ...next };
+  for (const name of names) {
+    if (current[name] === undefined) delete kept[name];
+    else kept[name] = current[name];
   }
-  return bound;
+  return kept;
 }
 
 function fieldsElsewhere({ parts, schema }: Kind, part: Part | undefined): readonly string[] {
@@ -31,8 +40,14 @@ export function dropUnwritable<T extends object>(kind: Kind, part: Part | undefi
   const dropped = part
     ? fieldsElsewhere(kind, part)
     : kind.parts.filter(({ givenOnCreate }) => !givenOnCreate).flatMap(({ fields }) => fields);
-  if (dropped.length === 0) return written;
+  const rest = dropped.length > 0 ? withoutFields(written, dropped) : written;
+  const metadata: unknown = 'metadata' in rest ? rest.metadata : undefined;
+  if (!part?.keepsMetadata || !isJsonObject(metadata)) return rest;
+  return { ...rest, metadata: withoutFields(metadata, clientMetadata) };
+}
+
+function withoutFields<T extends object>(written: T, names: readonly string[]): T {
   const rest = { ...written };
-  for (const name of dropped) Reflect.deleteProperty(rest, name);
+  for (const name of names) Reflect.deleteProperty(rest, name);
   return rest;
 }

@@ -362,6 +362,34 @@ describe.each(parts.filter(({ part }) => part === 'status'))('$apiVersion $kind/
   });
 });
 
+test('the status of a policy is written without its metadata', async () => {
+  const policies = resourceOf('ValidatingAdmissionPolicy');
+  const target = `${policies.path}/x/status`;
+  const { body: created } = await create(policies, { labels: { a: 'b' } });
+  const metadata = {
+    labels: { c: 'd' },
+    annotations: { e: 'f' },
+    finalizers: ['a.b/c'],
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Thing', name: 'o', uid: 'u' }],
+  };
+  const status = { observedGeneration: 1 };
+  const applied = { apiVersion: policies.apiVersion, kind: policies.kind, metadata: { name: 'x', ...metadata } };
+  const { resourceVersion } = created.metadata;
+  const answers = [
+    await send('PUT', target, { ...created, metadata: { name: 'x', resourceVersion, ...metadata }, status }),
+    await send('PATCH', target, { metadata: { ...metadata, labels: null } }, merge),
+    await send('PATCH', target, { $patch: 'replace', metadata: { name: 'x' }, status }, strategic),
+    await send('PATCH', `${target}?fieldManager=m`, { ...applied, status }, apply),
+  ];
+  for (const { status: code, body } of answers) {
+    expect([code, body['status']]).toEqual([200, status]);
+    const { labels, annotations, finalizers, ownerReferences, managedFields } = body.metadata;
+    expect({ labels, annotations, finalizers, ownerReferences }).toEqual({ labels: { a: 'b' } });
+    const owners = managedFields?.filter(({ fieldsV1 }) => Object.hasOwn(fieldsV1, 'f:metadata'));
+    expect(owners).toEqual([expect.not.objectContaining({ subresource: 'status' })]);
+  }
+});
+
 test.each(servedResources)('a read of $apiVersion $kind by name ignores unreadable others', async (place) => {
   await create(place);
   await wreck(place);

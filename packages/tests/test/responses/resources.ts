@@ -123,6 +123,7 @@ export interface ResponseBody {
     readonly continue?: string;
     readonly remainingItemCount?: number;
     readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
     readonly ownerReferences?: readonly object[];
     readonly finalizers?: readonly string[];
     readonly managedFields?: readonly {
