@@ -14,15 +14,15 @@ import {
   object,
   qualifiedName,
   required,
-  sharedPublication,
+  sameJson,
   string,
-  time,
   type ObjectOf,
   type Reason,
   withNumber,
   type ValueOf,
 } from '@cluster-apiserver/model';
 import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
+import { addConditionErrors, condition } from './conditions.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
 import { failurePolicy } from './failure-policy.ts';
 import { matchConditionsField } from './match-conditions.ts';
@@ -106,23 +106,6 @@ const expressionWarning = object(
   },
 );
 
-const condition = object(
-  {
-    type: field(1, string, 'Type of the condition.', 'always'),
-    status: field(2, string, 'True, False or Unknown.', 'always'),
-    observedGeneration: field(3, int64, 'Generation of the object that the condition refers to.'),
-    lastTransitionTime: field(4, time, 'Time at which the status last changed.', 'always'),
-    reason: field(5, string, 'Machine-readable reason of the status, in CamelCase.', 'always'),
-    message: field(6, string, 'Human-readable message about the status.', 'always'),
-  },
-  {
-    publication: {
-      ...sharedPublication('Condition', 'One aspect of the current state of an object.'),
-      required: ['type', 'status', 'lastTransitionTime', 'reason', 'message'],
-    },
-  },
-);
-
 const statusSchema = object(
   {
     observedGeneration: field(1, int64, 'Generation of the policy that the status refers to.'),
@@ -186,7 +169,10 @@ export const validatingAdmissionPolicy = defineKind({
 
 const auditAnnotationsMax = 20;
 
-function* policyErrors({ spec, metadata, status }: ValidatingAdmissionPolicy): SyncTask<FieldError[]> {
+function* policyErrors(
+  { spec, metadata, status }: ValidatingAdmissionPolicy,
+  current: ValidatingAdmissionPolicy | undefined,
+): SyncTask<FieldError[]> {
   const { validations = [], auditAnnotations = [], variables = [] } = spec;
   const errors = new FieldErrors();
   const check = yield* expressionChecker({ hasParams: spec.paramKind !== undefined, variables });
@@ -215,7 +201,8 @@ function* policyErrors({ spec, metadata, status }: ValidatingAdmissionPolicy): S
     seen.add(annotation.key);
     yield;
   }
-  addStatusErrors(errors, status);
+  // Other writes keep the status as it is, and it may have been written before there were these rules.
+  if (!sameJson(status, current?.status)) addStatusErrors(errors, status);
   return errors.all;
 }
 
@@ -269,10 +256,14 @@ function addAuditAnnotationErrors(
     );
 }
 
-function addStatusErrors(errors: FieldErrors, { typeChecking }: ValidatingAdmissionPolicy['status']): void {
+function addStatusErrors(
+  errors: FieldErrors,
+  { typeChecking, conditions = [] }: ValidatingAdmissionPolicy['status'],
+): void {
   for (const [index, { fieldRef, warning }] of (typeChecking?.expressionWarnings ?? []).entries()) {
     const at = `status.typeChecking.expressionWarnings[${index}]`;
     if (warning === '') errors.add(() => required(`${at}.warning`));
     if (fieldRef.trim() === '') errors.add(() => required(`${at}.fieldRef`));
   }
+  addConditionErrors(errors, 'status.conditions', conditions);
 }

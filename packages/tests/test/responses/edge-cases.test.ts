@@ -37,11 +37,11 @@ const [json, merge, strategic, apply] = [
   'application/apply-patch+yaml',
 ];
 
+const label = { metadata: { labels: { a: 'b' } } };
 const unsafely = 'ignoreStoreReadErrorWithClusterBreakingPotential';
 
 describe.each(servedResources)('$apiVersion $kind', (place) => {
   const one = `${place.path}/x`;
-  const label = { metadata: { labels: { a: 'b' } } };
 
   test.each<[string, object, string]>([
     ['that omits the kind', { kind: null, ...label }, merge],
@@ -388,6 +388,56 @@ test('the status of a policy is written without its metadata', async () => {
     const owners = managedFields?.filter(({ fieldsV1 }) => Object.hasOwn(fieldsV1, 'f:metadata'));
     expect(owners).toEqual([expect.not.objectContaining({ subresource: 'status' })]);
   }
+});
+
+describe('conditions in the status of a policy', () => {
+  const policies = resourceOf('ValidatingAdmissionPolicy');
+  const condition = { type: 'Ready', status: 'True', reason: 'A:b,C', lastTransitionTime: '2026-01-01T00:00:00Z' };
+  const patch = (...conditions: object[]): Promise<JsonResponse> =>
+    send('PATCH', `${policies.path}/x/status`, { status: { conditions } }, merge);
+
+  test.each<[string, string, string, object[]]>([
+    ['of one type', '[1].type', 'FieldValueDuplicate', [condition, condition]],
+    ['without a type', '[0].type', 'FieldValueInvalid', [{ ...condition, type: '' }]],
+    ['of an invalid type', '[0].type', 'FieldValueInvalid', [{ ...condition, type: 'a b' }]],
+    ['of an unknown status', '[0].status', 'FieldValueNotSupported', [{ ...condition, status: 'Maybe' }]],
+    [
+      'of a negative generation',
+      '[0].observedGeneration',
+      'FieldValueInvalid',
+      [{ ...condition, observedGeneration: -1 }],
+    ],
+    ['without a time', '[0].lastTransitionTime', 'FieldValueRequired', [{ ...condition, lastTransitionTime: null }]],
+    ['without a reason', '[0].reason', 'FieldValueRequired', [{ ...condition, reason: null }]],
+    ['with an invalid reason', '[0].reason', 'FieldValueInvalid', [{ ...condition, reason: 'A:' }]],
+    ['with a long reason', '[0].reason', 'FieldValueTooLong', [{ ...condition, reason: 'A'.repeat(1025) }]],
+    ['with a long message', '[0].message', 'FieldValueTooLong', [{ ...condition, message: 'm'.repeat(32_769) }]],
+  ])('%s are rejected', async (_, field, reason, conditions) => {
+    await create(policies);
+    const { status, body } = await patch(...conditions);
+    expect([status, body.details?.causes?.[0]]).toEqual([
+      422,
+      expect.objectContaining({ field: `status.conditions${field}`, reason }),
+    ]);
+  });
+
+  test('are written if they are valid', async () => {
+    await create(policies);
+    const { status, body } = await patch(condition, { ...condition, type: 'a.b/c', message: 'm'.repeat(32_768) });
+    expect([status, body['status']]).toMatchObject([200, { conditions: [condition, { type: 'a.b/c' }] }]);
+  });
+
+  test('that were stored before are no obstacle to other writes', async () => {
+    const { body: created } = await create(policies, { name: 'y' });
+    const stored = {
+      ...created,
+      metadata: { ...created.metadata, name: 'x' },
+      status: { conditions: [{ ...condition, type: 'a b', message: '' }] },
+    };
+    const never = callUntil(Number.POSITIVE_INFINITY);
+    await server.store.create(`${policies.key}/x`, Buffer.from(JSON.stringify(stored)), {}, never);
+    expect((await send('PATCH', `${policies.path}/x`, label, merge)).status).toBe(200);
+  });
 });
 
 test.each(servedResources)('a read of $apiVersion $kind by name ignores unreadable others', async (place) => {
