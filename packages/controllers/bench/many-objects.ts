@@ -3,7 +3,7 @@
  * the requests to etcd and the longest turn of the event loop, of one replica with an etcd of its own. A turn is measured
  * in processor time of its thread, so that the other processes of a machine do not count; pauses of V8's collector do.
  *
- *   node --conditions=source packages/controllers/bench/many-objects.ts [objects, 100000 by default] [owners | namespace | held]
+ *   node --conditions=source packages/controllers/bench/many-objects.ts [objects, 100000 by default] [owners | chain | namespace | held]
  */
 import { randomUUID } from 'node:crypto';
 import { callUntil, CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
@@ -18,9 +18,11 @@ import { collectGarbage, type ControllerMeasures, drainNamespaces } from '../src
 
 const count = Number(process.argv[2] ?? 100_000);
 const only = process.argv[3];
-const isWanted = (part: 'owners' | 'namespace' | 'held'): boolean => only === undefined || only === part;
+const isWanted = (part: 'owners' | 'chain' | 'namespace' | 'held'): boolean => only === undefined || only === part;
 const writers = 32;
 const limitMs = 15 * 60_000;
+/** The owners of a chain, each of which owns the next; the last one owns all other objects. */
+const chainLength = Math.min(10_000, count / 10);
 /** How long a held namespace is watched for requests that it should not cause. */
 const quietMs = 20_000;
 
@@ -60,9 +62,14 @@ const [namespaces, accounts] = [resourceOf('namespaces'), resourceOf('serviceacc
 const within = (): Call => callUntil(clock.monotonicMs() + 30_000);
 const quiet = { dryRun: false, manager: 'bench', warn: () => {} };
 
-async function make(resource: Resource, name: string, namespace: string | undefined): Promise<KubeObject> {
+async function make(
+  resource: Resource,
+  name: string,
+  namespace: string | undefined,
+  ownerReferences: readonly object[] = [],
+): Promise<KubeObject> {
   const { kind, apiVersion, schema } = resource.kind;
-  const draft = decode(schema, { kind, apiVersion, metadata: { name } }, () => {});
+  const draft = decode(schema, { kind, apiVersion, metadata: { name, ownerReferences } }, () => {});
   return (await create(resource, draft, { ...quiet, namespace }, within())).object;
 }
 
@@ -147,6 +154,23 @@ for (const policy of isWanted('owners') ? (['Background', 'Foreground', 'Orphan'
     `owner of ${count} deleted with ${policy}`,
     () => remove(accounts, 'owner', namespace, policy),
     () => isGone(accounts, `${namespace}/owner`) && left() === (policy === 'Orphan' ? before - 1 : before - 1 - count),
+  );
+}
+
+if (isWanted('chain')) {
+  const namespace = 'in-chain';
+  await make(namespaces, namespace, undefined);
+  let owners: readonly object[] = [];
+  for (let at = 0; at < chainLength; at++) {
+    const { kind, apiVersion, metadata } = await make(accounts, `owner-${at}`, namespace, owners);
+    owners = [{ apiVersion, kind, name: metadata.name, uid: metadata.uid, blockOwnerDeletion: true }];
+  }
+  await fill(namespace, { ownerReferences: owners as never });
+  const before = left();
+  await measure(
+    `chain of ${chainLength} owners, the last of ${count}, deleted with Foreground`,
+    () => remove(accounts, 'owner-0', namespace, 'Foreground'),
+    () => left() === before - chainLength - count,
   );
 }
 

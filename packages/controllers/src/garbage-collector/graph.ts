@@ -1,6 +1,7 @@
 import { invariant } from '@cluster-apiserver/base';
 import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import type { ItemChange } from '@cluster-apiserver/storage';
+import { Bag, type ReadonlyBag } from './bag.ts';
 import { type OwnerState, ownerStateOf, type Waiting, waitingOf } from './owner-state.ts';
 import type { ReferenceResolver, ResolvedReference } from './owner-references.ts';
 
@@ -31,10 +32,15 @@ export interface Owner {
   readonly dependents: ReadonlySet<GraphNode>;
   /** How many of the dependents block. */
   readonly blockerCount: number;
+  /** The blocking dependents that are deleted in the foreground, too; undefined if there never was one. */
+  readonly waitingBlockers: ReadonlyBag<GraphNode> | undefined;
 }
 
 type Mutable<T> = { -readonly [Field in keyof T]: T[Field] };
-type MutableOwner = Omit<Mutable<Owner>, 'dependents'> & { readonly dependents: Set<GraphNode> };
+type MutableOwner = Omit<Mutable<Owner>, 'dependents' | 'waitingBlockers'> & {
+  readonly dependents: Set<GraphNode>;
+  waitingBlockers: Bag<GraphNode> | undefined;
+};
 type MutableNode = Omit<Mutable<GraphNode>, 'owners'> & { owners: readonly MutableEdge[] };
 type MutableEdge = { readonly owner: MutableOwner; readonly blocks: boolean };
 
@@ -160,10 +166,13 @@ export class Graph {
       kept.add(owner);
       owner.dependents.add(node);
       if (blocks) owner.blockerCount++;
+      if (blocks && node.waiting === 'foreground') (owner.waitingBlockers ??= new Bag()).add(node);
+      else owner.waitingBlockers?.delete(node);
     }
     for (const { owner, blocks } of before) {
       if (blocks) owner.blockerCount--;
       if (kept.has(owner)) continue;
+      owner.waitingBlockers?.delete(node);
       owner.dependents.delete(node);
       if (owner.dependents.size === 0) this.#forget(owner);
     }
@@ -176,7 +185,7 @@ export class Graph {
     let owner = byUid.get(uid);
     if (!owner) {
       const state = ownerStateOf(resource.collection.get(itemKey), uid);
-      owner = { resource, itemKey, uid, state, dependents: new Set(), blockerCount: 0 };
+      owner = { resource, itemKey, uid, state, dependents: new Set(), blockerCount: 0, waitingBlockers: undefined };
       byUid.set(uid, owner);
     }
     return owner;

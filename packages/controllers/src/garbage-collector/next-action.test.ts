@@ -4,7 +4,7 @@ import type { KubeObject } from '@cluster-apiserver/model';
 import { getCached, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
-import { blocking, createWorld, type World } from '../../test/world.ts';
+import { blocking, createWorld, owned, type World } from '../../test/world.ts';
 import { Graph, type GraphNode } from './graph.ts';
 import { type NextActionReader, nextActionReader } from './next-action.ts';
 import { referenceResolver } from './owner-references.ts';
@@ -66,7 +66,7 @@ test('a foreground deletion does not scan all dependents when one of them is rem
   expect(looks()).toBe(0);
 });
 
-test('an owner that something waits for is looked at for circles up to a bound', async () => {
+test('an owner that something waits for is decided by one dependent that waits for nothing', async () => {
   const above = await world.account('above');
   const owner = await world.account('owner', { owners: [blocking(above)] });
   const dependents: KubeObject[] = [];
@@ -79,8 +79,48 @@ test('an owner that something waits for is looked at for circles up to a bound',
   for (const dependent of dependents) await put(dependent);
   const looks = countLooks(node);
   expect(actions.nextAction(node)).toBeUndefined();
-  // The first dependent that waits for no other one decides.
-  expect(looks()).toBe(1);
+  expect(looks()).toBe(0);
+});
+
+test('an owner that something waits for does not scan its dependents when one of them is removed', async () => {
+  const above = await world.account('above');
+  const owner = await world.account('owner', { owners: [blocking(above)] });
+  const [idle, waiting]: [KubeObject[], KubeObject[]] = [[], []];
+  for (let at = 0; at < 100; at++) {
+    idle.push(await world.event(`idle-${at}`, { owners: [owned(owner)] }));
+    waiting.push(await world.account(`waiting-${at}`, { owners: [blocking(owner)] }));
+  }
+  for (const one of [above, owner, ...waiting]) await world.remove(one, 'Foreground');
+  await put(above);
+  const node = await put(owner);
+  for (const dependent of [...idle, ...waiting]) await put(dependent);
+  const looks = countLooks(node);
+  for (const { metadata } of waiting) {
+    expect(actions.nextAction(node)).toBeUndefined();
+    graph.put(world.accounts, `n/${metadata.name}`, undefined);
+  }
+  expect(actions.nextAction(node)).toBe('release finalizer');
+  expect(looks()).toBe(0);
+});
+
+test('a cycle is released as a whole, once nothing else blocks its members', async () => {
+  const [one, other, third] = [await world.account('one'), await world.account('other'), await world.account('third')];
+  const outside = await world.account('outside', { owners: [blocking(other)] });
+  await world.change(one, (metadata) => ({ ...metadata, ownerReferences: [blocking(other), blocking(third)] }));
+  await world.change(other, (metadata) => ({ ...metadata, ownerReferences: [blocking(one)] }));
+  await world.change(third, (metadata) => ({ ...metadata, ownerReferences: [blocking(one)] }));
+  for (const member of [one, other, third]) await world.remove(member, 'Foreground');
+  const nodes: GraphNode[] = [];
+  for (const member of [one, other, third]) nodes.push(await put(member));
+  const next = (): unknown[] => nodes.map((node) => actions.nextAction(node));
+  expect(next()).toEqual(Array(3).fill('release finalizer'));
+  await put(outside);
+  expect(next()).toEqual([undefined, undefined, undefined]);
+  await world.remove(outside, 'Foreground');
+  await put(outside);
+  expect(next()).toEqual([undefined, undefined, undefined]);
+  graph.put(world.accounts, 'n/outside', undefined);
+  expect(next()).toEqual(Array(3).fill('release finalizer'));
 });
 
 test('the graph drops owners without references', async () => {

@@ -53,7 +53,7 @@ function hasUnreadableBeside(resources: readonly Resource[], { resource, object 
  * Owners that wait for each other in a cycle are only deleted if one of them is released first. Cycles are mistakes, and
  * short; the owners of a longer one wait until one of them is deleted in the background.
  */
-const circleStepsMax = 10_000;
+const cycleStepsMax = 10_000;
 
 /**
  * Whether a foreground deletion of the owner has to wait for a direct or indirect dependent. A dependent that itself
@@ -63,27 +63,50 @@ function isBlocked(graph: Graph, node: GraphNode, owner: Owner): boolean {
   if (owner.blockerCount === 0) return false;
   // Nothing waits for this owner, so it is in no cycle. That is the usual case, and needs no look at dependents.
   if (!node.owners.some(({ owner: above, blocks }) => blocks && above.state === 'foreground')) return true;
+  return !leadsIntoCycle(graph, owner) || !isWithinCycles(graph, node);
+}
+
+/**
+ * Whether a dependent that blocks the owner, one that blocks that dependent, and so on lead back to one of them. Without
+ * cycles they lead to an object that is deleted without waiting, usually in one step.
+ */
+function leadsIntoCycle(graph: Graph, owner: Owner): boolean {
+  const path = new Set<Owner>();
+  for (let last = owner; path.size < cycleStepsMax; ) {
+    if (path.has(last)) return true;
+    path.add(last);
+    if (hasPlainBlocker(last)) return false;
+    const blocker = last.waitingBlockers?.first;
+    const next = blocker && graph.ownerOf(blocker);
+    if (!next || next.blockerCount === 0) return false;
+    last = next;
+  }
+  return false;
+}
+
+/** Whether every direct or indirect dependent that blocks the node also waits for it. */
+function isWithinCycles(graph: Graph, node: GraphNode): boolean {
   let steps = 0;
   const above = new Set([node]);
   // A set also iterates over what is added to it meanwhile.
   for (const waiting of above)
     for (const { owner: waitedFor, blocks } of waiting.owners) {
-      if (++steps > circleStepsMax) return true;
+      if (++steps > cycleStepsMax) return false;
       const next = blocks && waitedFor.state === 'foreground' ? graph.nodeOf(waitedFor) : undefined;
       if (next) above.add(next);
     }
   const below = new Set([node]);
   for (const member of below) {
-    const memberAsOwner = graph.ownerOf(member);
-    for (const dependent of memberAsOwner?.dependents ?? []) {
-      if (++steps > circleStepsMax) return true;
-      if (below.has(dependent) || !isBlockedBy(memberAsOwner, dependent)) continue;
-      if (!above.has(dependent)) return true;
-      below.add(dependent);
+    const owner = graph.ownerOf(member);
+    if (owner && hasPlainBlocker(owner)) return false;
+    for (const blocker of owner?.waitingBlockers ?? []) {
+      if (++steps > cycleStepsMax || !above.has(blocker)) return false;
+      below.add(blocker);
     }
   }
-  return false;
+  return true;
 }
 
-const isBlockedBy = (owner: Owner | undefined, dependent: GraphNode): boolean =>
-  dependent.owners.some((edge) => edge.blocks && edge.owner === owner);
+/** A dependent that is not deleted in the foreground itself waits for nothing, so it is in no cycle. */
+const hasPlainBlocker = ({ blockerCount, waitingBlockers }: Owner): boolean =>
+  blockerCount > (waitingBlockers?.size ?? 0);
