@@ -113,6 +113,17 @@ describe('ownership after updates', () => {
     ).toEqual({ one: { 'f:awake': {} } });
   });
 
+  test('of several entries of one writer that a client sends the last counts', () => {
+    const created = write(undefined, { metadata: { labels: { k: '1', l: '1', m: '1' } } }, 'one');
+    const entry = (operation: string, label: string): ManagedFieldsEntry => ({
+      ...{ manager: 'two', operation, apiVersion: 'v1', time: '2026-01-01T00:00:00Z' },
+      ...{ fieldsType: 'FieldsV1', fieldsV1: { 'f:metadata': { 'f:labels': { [`f:${label}`]: {} } } } },
+    });
+    const managedFields = [entry('Update', 'k'), entry('Apply', 'k'), entry('Update', 'l'), entry('Apply', 'm')];
+    const written = write(created, { metadata: { labels: { k: '1', l: '1', m: '1' }, managedFields } }, 'three');
+    expect(written.metadata.managedFields).toEqual([entry('Apply', 'm'), entry('Update', 'l')]);
+  });
+
   test('entries without a key leave the ownership as it was', () => {
     const created = write(undefined, { awake: true }, 'one');
     expect(owned(write(created, { awake: false, secrets: [{}] }, 'two'))).toEqual({ one: { 'f:awake': {} } });

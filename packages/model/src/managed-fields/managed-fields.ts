@@ -11,6 +11,7 @@ import {
   compareTexts,
   decodeEntries,
   encodeEntries,
+  identityOf,
   dropUnknownVersions,
   type Ownership,
   serverFields,
@@ -199,7 +200,3 @@ const byAge = ({ entry: left }: Ownership, { entry: right }: Ownership): number 
 
 const isAncient = ({ manager, subresource }: ManagedFieldsEntry): boolean =>
   manager === ancientManager && subresource === undefined;
-
-/** As kube-apiserver identifies the writer of an update. */
-const identityOf = ({ manager, operation, apiVersion, subresource }: ManagedFieldsEntry): string =>
-  JSON.stringify({ manager, operation, apiVersion, subresource });

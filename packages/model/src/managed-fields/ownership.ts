@@ -42,22 +42,33 @@ export function withoutManagedFields(object: KubeObject): KubeObject {
   return { ...object, metadata };
 }
 
-/** By the stored names of fields. Undefined if any entry is invalid: the others alone would be misleading. */
+/**
+ * By the stored names of fields. Of several entries of one writer the last counts, as in kube-apiserver. Undefined if any
+ * entry is invalid: the others alone would be misleading.
+ */
 export function* decodeEntries(
   { versions }: ObjectSchema,
   entries: readonly ManagedFieldsEntry[],
 ): SyncTask<Ownership[] | undefined> {
-  const decoded: Ownership[] = [];
+  const decoded = new Map<string, Ownership>();
   for (const entry of entries) {
     if (entry.operation !== 'Apply' && entry.operation !== 'Update') return undefined;
     if (entry.fieldsType !== 'FieldsV1' || entry.apiVersion === undefined) return undefined;
     const fields = entry.fieldsV1 === undefined ? emptySet : fromFieldsV1(entry.fieldsV1);
     if (!fields) return undefined;
-    decoded.push({ entry, fields: renameFields(fields, versions?.get(entry.apiVersion)?.toStored) });
+    decoded.set(identityOf(entry), { entry, fields: renameFields(fields, versions?.get(entry.apiVersion)?.toStored) });
     yield;
   }
-  return decoded;
+  return [...decoded.values()];
 }
+
+/** As kube-apiserver identifies a writer: an applier is the same in every version. */
+export const identityOf = ({ manager, operation, apiVersion, subresource }: ManagedFieldsEntry): string =>
+  JSON.stringify({
+    ...{ manager, operation },
+    ...(operation !== 'Apply' && { apiVersion }),
+    ...(subresource && { subresource }),
+  });
 
 /** Drops entries of versions that the kind does not have: their field names have no meaning. */
 export const dropUnknownVersions = ({ versions }: ObjectSchema, owned: readonly Ownership[]): readonly Ownership[] =>
