@@ -92,8 +92,9 @@ export interface KindHooks<T extends KubeObject> {
   readonly validateInSteps?: (object: T, current: T | undefined) => SyncTask<readonly FieldError[]>;
   /** Warnings for the writer of a valid object. */
   readonly warnings?: (object: T, current: T | undefined) => readonly string[];
-  /** What a deletion waits for besides the finalizers in the metadata. */
+  /** A deletion in two steps, like that of namespaces: the first one only marks the object. */
   readonly deletion?: {
+    /** Whether it waits for more than the finalizers in the metadata. Until then other deletions change nothing. */
     readonly isHeld: (object: T) => boolean;
     /** The object as it shows that its deletion has begun. */
     readonly begin: (object: T) => T;

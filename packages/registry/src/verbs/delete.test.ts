@@ -1,6 +1,6 @@
-import { describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { requireValue } from '@cluster-apiserver/base';
-import { decode, deleteOptions, type Integer, parseJson } from '@cluster-apiserver/model';
+import { decode, deleteOptions, type Integer, type KubeObject, parseJson } from '@cluster-apiserver/model';
 import { StorageUnavailableError, WriteInDoubtError } from '@cluster-apiserver/storage';
 import { create, type DeleteOptions, deleteCollection, list, type Outcome, update } from '../index.ts';
 import { call, everything, failing, raced, robot, useRobots } from '../../test/use-robots.ts';
@@ -64,6 +64,49 @@ describe('delete', () => {
     const made = await make({ name: 'a' });
     expect((await failing(remove('a', more))).reason).toBe(reason);
     expect((await read('a')).revision).toBe(made.revision);
+  });
+
+  test('repeated with the same policy changes nothing, whatever the order of the finalizers', async () => {
+    await make({ name: 'a', finalizers: ['orphan', 'e.x/hold'] });
+    await remove('a', { propagationPolicy: 'Orphan' });
+    const { object, revision } = await read('a');
+    expect(object.metadata.finalizers).toEqual(['orphan', 'e.x/hold']);
+    await remove('a', { propagationPolicy: 'Orphan' });
+    expect((await read('a')).revision).toBe(revision);
+  });
+
+  describe('in two steps', () => {
+    const awake = ({ metadata }: KubeObject): boolean => metadata.labels?.['awake'] === 'yes';
+    beforeEach(() => {
+      const deletion = { isHeld: awake, begin: (object: KubeObject) => object };
+      robots.resource = { ...robots.resource, kind: { ...robots.resource.kind, deletion } };
+    });
+
+    test('marks the object first, even if nothing holds it, and removes it then', async () => {
+      await make({ name: 'a' });
+      expect((await remove('a')).gone).toBe(false);
+      expect((await read('a')).object.metadata.deletionTimestamp).toBeDefined();
+      expect((await remove('a')).gone).toBe(true);
+    });
+
+    test('changes nothing while the object is held by more than finalizers', async () => {
+      await make({ name: 'a', labels: { awake: 'yes' } });
+      await remove('a');
+      const { revision } = await read('a');
+      expect((await remove('a', { propagationPolicy: 'Orphan' })).gone).toBe(false);
+      expect((await read('a')).revision).toBe(revision);
+    });
+
+    test('names the resource in a conflict', async () => {
+      const { revision, object } = await make({ name: 'a' });
+      expect(await failing(remove('a', { preconditions: { uid: 'x' } }))).toMatchObject({
+        message: `Operation cannot be fulfilled on robots.test.example "a": Precondition failed: UID in precondition: x, UID in object meta: ${object.metadata.uid}`,
+        details: { name: 'a', group: 'test.example', kind: 'robots' },
+      });
+      expect((await failing(remove('a', { preconditions: { resourceVersion: '1' } }))).message).toContain(
+        `Precondition failed: ResourceVersion in precondition: 1, ResourceVersion in object meta: ${revision}`,
+      );
+    });
   });
 
   test('with a grace period beyond 2^53 deletes', async () => {

@@ -1,5 +1,6 @@
 import type { Task } from '@cluster-apiserver/base';
 import {
+  conflict,
   type FieldError,
   foregroundFinalizer,
   formatTime,
@@ -89,12 +90,19 @@ function* decideDelete(
   if (!current) throw notFound(kind, name);
   requirePreconditions(kind, current, options);
   const { object } = current;
-  const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options);
-  const next = withFinalizers(kind, object, finalizers);
-  const decision = isHeld(kind, next) ? { write: markForDeletion(resource, next) } : { remove: next };
+  const decision = deletionStep(resource, object, options);
   const asked = options.ofCollection ? undefined : name;
   yield* admitDeletion(resource, options, { name: asked, oldObject: object });
   return decision;
+}
+
+function deletionStep(resource: Resource, object: KubeObject, options: DeleteOptions): Decision {
+  const { kind } = resource;
+  const hasBegun = object.metadata.deletionTimestamp !== undefined;
+  if (hasBegun && kind.deletion?.isHeld(object)) return { write: object };
+  const next = withFinalizers(kind, object, finalizersAfter(kind, object.metadata.finalizers ?? [], options));
+  const isMarked = isHeld(kind, next) || (!hasBegun && kind.deletion !== undefined);
+  return isMarked ? { write: markForDeletion(resource, next) } : { remove: next };
 }
 
 const deletedStatus = (kind: Kind, { metadata }: KubeObject): Status =>
@@ -125,21 +133,23 @@ function validateDeleteOptions(options: DeleteOptions): void {
 }
 
 function requirePreconditions(kind: Kind, current: Outcome, { preconditions }: DeleteOptions): void {
-  const { name = '', uid } = current.object.metadata;
-  if (preconditions?.uid !== undefined && preconditions.uid !== uid) {
+  const { name = '', uid = '' } = current.object.metadata;
+  const requireSame = (field: string, wanted: string | undefined, actual: string, guess: string): void => {
+    if (wanted === undefined || wanted === actual) return;
+    if (kind.deletion)
+      throw conflict(
+        kind,
+        name,
+        `Precondition failed: ${field} in precondition: ${wanted}, ${field} in object meta: ${actual}`,
+      );
     throw preconditionFailed(
       kind,
       name,
-      `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
+      `the ${field} in the precondition (${wanted}) does not match the ${field} in record (${actual}). The object might have been ${guess}`,
     );
-  }
-  if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== String(current.revision)) {
-    throw preconditionFailed(
-      kind,
-      name,
-      `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${current.revision}). The object might have been modified`,
-    );
-  }
+  };
+  requireSame('UID', preconditions?.uid, uid, 'deleted and then recreated');
+  requireSame('ResourceVersion', preconditions?.resourceVersion, String(current.revision), 'modified');
 }
 
 /** As in kube-apiserver, this conflict names the kind and not the resource. */
@@ -155,11 +165,10 @@ function finalizersAfter(kind: Kind, finalizers: readonly string[], options: Del
   const others = finalizers.filter((finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer);
   if (!kind.ownsOthers) return others;
   const policy = propagationPolicyOf(finalizers, options);
-  return policy === 'Orphan'
-    ? [...others, orphanFinalizer]
-    : policy === 'Foreground'
-      ? [...others, foregroundFinalizer]
-      : others;
+  const own = policy === 'Orphan' ? [orphanFinalizer] : policy === 'Foreground' ? [foregroundFinalizer] : [];
+  // The same finalizers stay in their order, so that a repeated deletion changes nothing.
+  const next = new Set([...others, ...own]);
+  return next.symmetricDifference(new Set(finalizers)).size === 0 ? [...finalizers] : [...others, ...own];
 }
 
 function propagationPolicyOf(
