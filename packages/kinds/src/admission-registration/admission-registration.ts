@@ -1,4 +1,5 @@
-import { increment, type KubeObject, publicationOf, sameJson } from '@cluster-apiserver/model';
+import type { SyncTask } from '@cluster-apiserver/base';
+import { type FieldError, increment, type KubeObject, publicationOf, sameJson } from '@cluster-apiserver/model';
 
 /** The group of admission policies and webhooks. */
 export const admissionRegistration = { group: 'admissionregistration.k8s.io', version: 'v1' };
@@ -22,4 +23,16 @@ export const countingChangesOf =
     const before = current?.metadata.generation ?? 0;
     const changed = !current || !sameJson(current[field], object[field]);
     return { ...object, metadata: { ...object.metadata, generation: changed ? increment(before) : before } };
+  };
+
+/**
+ * Validates objects on a create, and when this field changes. Another server, or another version of this one, may have
+ * stored expressions that are invalid here: finalizers and labels of such an object can be changed all the same.
+ */
+export const validateChangesOf = <T extends KubeObject>(
+  field: string,
+  validate: (object: T) => SyncTask<readonly FieldError[]>,
+) =>
+  function* validateChanges(object: T, current: T | undefined): SyncTask<readonly FieldError[]> {
+    return current && sameJson(current[field], object[field]) ? [] : yield* validate(object);
   };

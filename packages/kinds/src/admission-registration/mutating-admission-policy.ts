@@ -16,7 +16,7 @@ import {
   type ObjectOf,
   type ValueOf,
 } from '@cluster-apiserver/model';
-import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
+import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf } from './admission-registration.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
 import { failurePolicy } from './failure-policy.ts';
 import { matchConditionsField } from './match-conditions.ts';
@@ -90,7 +90,7 @@ export const mutatingAdmissionPolicy = defineKind({
   fields,
   defaults: (policy) => ({ ...policy, spec: withPolicyDefaults(policy.spec) }),
   prepare: countingChangesOf('spec'),
-  validateInSteps: policyErrors,
+  validateInSteps: validateChangesOf('spec', policyErrors),
   columns: [
     nameColumn,
     {

@@ -8,7 +8,7 @@ import {
   type ObjectOf,
   type ValueOf,
 } from '@cluster-apiserver/model';
-import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
+import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf } from './admission-registration.ts';
 import { reinvocationPolicyErrors } from './reinvocation-policy.ts';
 import {
   matchConditionsField,
@@ -56,10 +56,11 @@ export const mutatingWebhookConfiguration = defineKind({
   fields,
   defaults: (written) => (written.webhooks ? { ...written, webhooks: written.webhooks.map(withDefaults) } : written),
   prepare: countingChangesOf('webhooks'),
-  validateInSteps: ({ webhooks = [] }) =>
+  validateInSteps: validateChangesOf('webhooks', ({ webhooks = [] }) =>
     webhooksErrors(webhooks, (at, { reinvocationPolicy }) =>
       reinvocationPolicy === undefined ? [] : reinvocationPolicyErrors(`${at}.reinvocationPolicy`, reinvocationPolicy),
     ),
+  ),
   columns: webhookColumns,
 });
 

@@ -21,7 +21,7 @@ import {
   withNumber,
   type ValueOf,
 } from '@cluster-apiserver/model';
-import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
+import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf } from './admission-registration.ts';
 import { addConditionErrors, condition } from './conditions.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
 import { failurePolicy } from './failure-policy.ts';
@@ -153,7 +153,9 @@ export const validatingAdmissionPolicy = defineKind({
   ],
   defaults: (policy) => ({ ...policy, spec: withPolicyDefaults(policy.spec) }),
   prepare: countingChangesOf('spec'),
-  validateInSteps: policyErrors,
+  // Other writes keep the status as it is, and it may have been written before there were these rules.
+  validate: ({ status }, current) => (sameJson(status, current?.status) ? [] : statusErrors(status)),
+  validateInSteps: validateChangesOf('spec', policyErrors),
   columns: [
     nameColumn,
     {
@@ -169,10 +171,7 @@ export const validatingAdmissionPolicy = defineKind({
 
 const auditAnnotationsMax = 20;
 
-function* policyErrors(
-  { spec, metadata, status }: ValidatingAdmissionPolicy,
-  current: ValidatingAdmissionPolicy | undefined,
-): SyncTask<FieldError[]> {
+function* policyErrors({ spec, metadata }: ValidatingAdmissionPolicy): SyncTask<FieldError[]> {
   const { validations = [], auditAnnotations = [], variables = [] } = spec;
   const errors = new FieldErrors();
   const check = yield* expressionChecker({ hasParams: spec.paramKind !== undefined, variables });
@@ -201,8 +200,6 @@ function* policyErrors(
     seen.add(annotation.key);
     yield;
   }
-  // Other writes keep the status as it is, and it may have been written before there were these rules.
-  if (!sameJson(status, current?.status)) addStatusErrors(errors, status);
   return errors.all;
 }
 
@@ -256,14 +253,13 @@ function addAuditAnnotationErrors(
     );
 }
 
-function addStatusErrors(
-  errors: FieldErrors,
-  { typeChecking, conditions = [] }: ValidatingAdmissionPolicy['status'],
-): void {
+function statusErrors({ typeChecking, conditions = [] }: ValidatingAdmissionPolicy['status']): FieldError[] {
+  const errors = new FieldErrors();
   for (const [index, { fieldRef, warning }] of (typeChecking?.expressionWarnings ?? []).entries()) {
     const at = `status.typeChecking.expressionWarnings[${index}]`;
     if (warning === '') errors.add(() => required(`${at}.warning`));
     if (fieldRef.trim() === '') errors.add(() => required(`${at}.fieldRef`));
   }
   addConditionErrors(errors, 'status.conditions', conditions);
+  return errors.all;
 }

@@ -1,5 +1,5 @@
 import { defineKind, field, list, object, withNumber, type ObjectOf, type ValueOf } from '@cluster-apiserver/model';
-import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
+import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf } from './admission-registration.ts';
 import {
   matchConditionsField,
   webhookColumns,
@@ -37,6 +37,6 @@ export const validatingWebhookConfiguration = defineKind({
   defaults: (written) =>
     written.webhooks ? { ...written, webhooks: written.webhooks.map(withWebhookDefaults) } : written,
   prepare: countingChangesOf('webhooks'),
-  validateInSteps: ({ webhooks = [] }) => webhooksErrors(webhooks),
+  validateInSteps: validateChangesOf('webhooks', ({ webhooks = [] }) => webhooksErrors(webhooks)),
   columns: webhookColumns,
 });

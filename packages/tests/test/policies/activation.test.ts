@@ -383,3 +383,43 @@ describe('an unreadable object', () => {
     expect(server.internalErrors.splice(0)).not.toEqual([]); // of the reads
   });
 });
+
+describe('an object whose expressions are invalid, as another server may store it,', () => {
+  const call = callUntil(Number.POSITIVE_INFINITY);
+  const rules = [{ apiGroups: ['example.com'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['robots'] }];
+  const condition = { name: 'valid', expression: '1 < 2' };
+  const policy = { matchConstraints: { resourceRules: rules }, matchConditions: [condition] };
+  const webhook = {
+    ...{ name: 'a.example.com', clientConfig: { url: 'https://example.com' }, sideEffects: 'None' },
+    ...{ admissionReviewVersions: ['v1'], rules, matchConditions: [condition] },
+  };
+  test.each<[string, object]>([
+    ['validatingadmissionpolicies', { spec: { ...policy, validations: [{ expression: '1 < 2' }] } }],
+    [
+      'mutatingadmissionpolicies',
+      {
+        spec: {
+          ...policy,
+          reinvocationPolicy: 'Never',
+          mutations: [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression: 'Object{}' } }],
+        },
+      },
+    ],
+    ['validatingwebhookconfigurations', { webhooks: [webhook] }],
+    ['mutatingwebhookconfigurations', { webhooks: [webhook] }],
+  ])('can lose its finalizers, but not have its rules changed: %s', async (plural, fields) => {
+    server = await openPolicyServer();
+    const path = `${registration}/${plural}`;
+    expect(await statusOf('POST', path, { metadata: { name: 'a', finalizers: ['example.com/hold'] }, ...fields })).toBe(
+      201,
+    );
+    const { stored } = await server.store.get(`/registry/${plural}/a`, call);
+    const value = Buffer.from(stored?.value.toString().replace('1 < 2', '1 <') ?? '');
+    await server.store.update(`/registry/${plural}/a`, value, stored?.revision ?? revisionOf(0), {}, call);
+    const patch = (body: object): Promise<{ status: number }> =>
+      server.request('PATCH', `${path}/a`, body, 'application/merge-patch+json');
+    expect(await patch({ metadata: { finalizers: [] } })).toMatchObject({ status: 200 });
+    const changed = { ...webhook, matchConditions: [{ name: 'valid', expression: '2 <' }] };
+    expect(await patch({ spec: { failurePolicy: 'Ignore' }, webhooks: [changed] })).toMatchObject({ status: 422 });
+  });
+});
