@@ -1,6 +1,6 @@
 import { toSyncTask } from '@cluster-apiserver/base';
-import { type KubeObject, notFound, partOf, StatusError } from '@cluster-apiserver/model';
-import { patch, type Resource } from '@cluster-apiserver/registry';
+import { type KubeObject, notFound, partOf, readApplied, StatusError } from '@cluster-apiserver/model';
+import { apply, patch, type Resource } from '@cluster-apiserver/registry';
 import type { Call } from '@cluster-apiserver/storage';
 
 /** A name can be reused and a uid cannot, so both together identify an object. */
@@ -42,6 +42,37 @@ export function changeObject(
     change: toSyncTask(changeThisOne),
   };
   return unlessGone(patch(resource, name, options, call));
+}
+
+export interface OwnedFields {
+  /** The writer, in managedFields. */
+  readonly manager: string;
+  /** The subresource that is written; the object itself without one. */
+  readonly part?: string;
+  readonly fields: object;
+}
+
+/**
+ * Applies fields that a controller owns to a cluster-scoped object, and takes them over from other managers. Rejects if
+ * the object no longer exists, or is another one.
+ */
+export async function applyFields(
+  resource: Resource,
+  { name, uid }: ObjectIdentity,
+  { manager, part, fields }: OwnedFields,
+  call: Call,
+): Promise<void> {
+  const { kind } = resource;
+  const types = { kind: kind.kind, apiVersion: kind.apiVersion };
+  const configuration = readApplied(kind.schema, { ...types, metadata: { name, uid }, ...fields }, ignoreWarning);
+  const options = { namespace: undefined, dryRun: false, manager, warn: ignoreWarning, force: true };
+  await apply(
+    resource,
+    name,
+    configuration,
+    { ...options, ...(part !== undefined && { part: partOf(kind, part) }) },
+    call,
+  );
 }
 
 /** Ignores that the object no longer exists. */

@@ -59,6 +59,17 @@ test('a role has the rules of those that it selects, each once and in the order 
   expect(await rulesOf('other')).toEqual([ruleFor('secret')]);
 });
 
+test('the rules are applied, so that they belong to the controller alone', async () => {
+  await role('b', { part: 'yes' }, [x]);
+  await world.set('clusterroles', 'all', { ...selecting({ matchLabels: { part: 'yes' } }), rules: [z] });
+  work();
+  await has('all', x);
+  const owned = (await world.read('clusterroles', 'all'))?.metadata.managedFields ?? [];
+  expect(owned.filter(({ fieldsV1 }) => JSON.stringify(fieldsV1).includes('"f:rules"'))).toMatchObject([
+    { manager: 'clusterrole-aggregation-controller', operation: 'Apply', fieldsV1: { 'f:rules': {} } },
+  ]);
+});
+
 test('selected roles may come, change, lose their label and go', async () => {
   await world.set('clusterroles', 'all', selecting({ matchExpressions: [{ key: 'part', operator: 'Exists' }] }));
   const { events } = work();

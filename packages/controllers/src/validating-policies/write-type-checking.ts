@@ -1,8 +1,6 @@
-import type { KubeObject } from '@cluster-apiserver/model';
 import type { Resource, StoredObject } from '@cluster-apiserver/registry';
 import type { Call } from '@cluster-apiserver/storage';
-import { changeObject } from '../change-object.ts';
-import { requireKind } from '../object-of-kind.ts';
+import { applyFields } from '../change-object.ts';
 import type { ExpressionWarning } from './type-check.ts';
 
 /** The writer, in managedFields. */
@@ -13,7 +11,7 @@ export interface TypeChecked {
   readonly warnings: readonly ExpressionWarning[];
 }
 
-/** Writes the result of the type check into the status of a policy, unless it no longer exists. */
+/** Applies the result of the type check to the status of a policy. */
 export function writeTypeChecking(
   policies: Resource,
   policy: StoredObject,
@@ -21,9 +19,6 @@ export function writeTypeChecking(
   call: Call,
 ): Promise<void> {
   const typeChecking = warnings.length > 0 ? { expressionWarnings: warnings } : {};
-  const change = (current: KubeObject): object => {
-    const { status } = requireKind(current, 'ValidatingAdmissionPolicy');
-    return { ...current, status: { ...status, observedGeneration: generation, typeChecking } };
-  };
-  return changeObject(policies, policy, { manager, part: 'status', change }, call);
+  const fields = { status: { observedGeneration: generation, typeChecking } };
+  return applyFields(policies, policy, { manager, part: 'status', fields }, call);
 }

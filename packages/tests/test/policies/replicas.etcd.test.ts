@@ -139,6 +139,15 @@ describe('type checks of a policy', () => {
     const right = { validations: [{ expression: 'object.metadata.name == "a"' }] };
     await server.request('PATCH', `${policies}/checked`, { spec: right }, merge);
     expect(await statusOf('checked')).toEqual({ observedGeneration: 2, typeChecking: {} });
+    const { metadata } = (await server.request('GET', `${policies}/checked`)).body;
+    expect(metadata['managedFields']).toContainEqual(
+      expect.objectContaining({
+        manager: 'validatingadmissionpolicy-status-controller',
+        operation: 'Apply',
+        subresource: 'status',
+        fieldsV1: { 'f:status': { 'f:observedGeneration': {}, 'f:typeChecking': {} } },
+      }),
+    );
   });
 
   test('are written like in Kubernetes: an update with the resourceVersion of the creation gets a conflict', async () => {
