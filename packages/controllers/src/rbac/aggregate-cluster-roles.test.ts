@@ -131,6 +131,27 @@ test('while a role is unreadable no rules are removed', async () => {
   expect(await rulesOf('all')).toEqual([y, z]);
 });
 
+test.each<[string, () => Promise<void>]>([
+  ['gone', () => world.remove('clusterroles', 'other')],
+  [
+    'readable again',
+    () => world.change('clusterroles', 'other', (object) => ({ ...object, rules: [ruleFor('secrets')] })),
+  ],
+])('rules that an unreadable role has kept are removed once it is %s', async (_, end) => {
+  await role('b', { part: 'yes' }, [x]);
+  await role('other', { part: 'no' }, []);
+  await world.set('clusterroles', 'all', selecting({ matchLabels: { part: 'yes' } }));
+  const unlock = world.lock('clusterroles', 'other');
+  work();
+  await has('all', x);
+  await world.change('clusterroles', 'b', (object) => ({ ...object, rules: [y] }));
+  await has('all', y, x);
+  await quietTurns();
+  unlock();
+  await end();
+  await has('all', y);
+});
+
 test('a write that fails is tried again', async () => {
   let failures = 2;
   world.store.beforeWrite = () => {

@@ -74,8 +74,12 @@ function aggregator(
     },
     changed: (_, { key, previous, current }) => {
       if (noteRole(key, current)) enqueue(key);
-      for (const [own, selectors] of aggregated)
-        if (own !== key && [previous, current].some((item) => isSelected(readable(item), selectors))) enqueue(own);
+      // While it was unreadable, no role has lost rules.
+      const wasUnreadable = previous?.unreadable !== undefined;
+      for (const [own, selectors] of aggregated) {
+        const isConcerned = wasUnreadable || [previous, current].some((item) => isSelected(readable(item), selectors));
+        if (own !== key && isConcerned) enqueue(own);
+      }
     },
     sync: async () => {
       aggregated.clear();
