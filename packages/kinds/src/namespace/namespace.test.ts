@@ -30,10 +30,10 @@ test('an update sets the label of the name, and neither finalizers nor phase', (
 
 test.each<[string, object, readonly string[]]>([
   ['active', { status: { phase: 'Active' } }, []],
-  ['deleted and active', { ...deleted, status: { phase: 'Active' } }, ['status.phase']],
+  ['deleted and active', { ...deleted, status: { phase: 'Active' } }, ['status.Phase']],
   ['deleted and terminating', { ...deleted, status: { phase: 'Terminating' } }, []],
-  ['terminating without being deleted', { status: { phase: 'Terminating' } }, ['status.phase']],
-  ['without a phase', {}, ['status.phase']],
+  ['terminating without being deleted', { status: { phase: 'Terminating' } }, ['status.Phase']],
+  ['without a phase', {}, ['status.Phase']],
   [
     'with a finalizer that has no domain',
     { spec: { finalizers: ['mine'] }, status: { phase: 'Active' } },
@@ -41,6 +41,13 @@ test.each<[string, object, readonly string[]]>([
   ],
 ])('a namespace that is %s', (_, fields, errors) => {
   expect(errorsOf(fields)).toEqual(errors);
+});
+
+test('an invalid finalizer of an update is named by its place', () => {
+  const [before, after] = ['kubernetes', 'mine'].map((last) =>
+    made({ spec: { finalizers: ['a.example/b', last] }, status: { phase: 'Active' } }),
+  ) as [KubeObject, KubeObject];
+  expect(namespaceKind.validate?.(after, before)).toMatchObject([{ field: 'spec.finalizers[1]' }]);
 });
 
 test('finalizers stored beyond the bound may become fewer, and not more', () => {

@@ -139,15 +139,21 @@ const withInitialState = (namespace: Namespace): Namespace => {
   };
 };
 
+/** Like kube-apiserver, which names the place in the list only in errors of the subresource finalize. */
 const finalizerErrors = ({ spec: { finalizers = [] } }: Namespace, current: Namespace | undefined): FieldError[] =>
-  finalizersErrors('spec.finalizers', finalizers, current?.spec.finalizers);
+  finalizersErrors('spec.finalizers', finalizers, current?.spec.finalizers, (index) =>
+    current ? `spec.finalizers[${index}]` : 'spec.finalizers',
+  );
+
+/** With the capital letter of kube-apiserver. */
+const phaseField = 'status.Phase';
 
 function phaseErrors({ metadata, status: { phase } }: Namespace): FieldError[] {
   if (metadata.deletionTimestamp === undefined)
     return phase === 'Active'
       ? []
-      : [invalidValue('status.phase', phase ?? '', "may only be 'Active' if `deletionTimestamp` is empty")];
+      : [invalidValue(phaseField, phase ?? '', "may only be 'Active' if `deletionTimestamp` is empty")];
   return phase === 'Terminating'
     ? []
-    : [invalidValue('status.phase', phase ?? '', "may only be 'Terminating' if `deletionTimestamp` is not empty")];
+    : [invalidValue(phaseField, phase ?? '', "may only be 'Terminating' if `deletionTimestamp` is not empty")];
 }

@@ -194,18 +194,19 @@ function finalizerErrors({ finalizers = [] }: ObjectMeta, rules: ObjectMetaRules
   return errors.all;
 }
 
-/** Errors about finalizers outside of the metadata. */
+/** Errors about finalizers outside of the metadata. `nameOf` names the field of each in an error. */
 export function finalizersErrors(
   field: string,
   finalizers: readonly string[],
   stored: readonly string[] | undefined,
+  nameOf: (index: number) => string,
 ): FieldError[] {
   if (isBeyondBound(finalizers, () => stored)) return [tooLong(field, referenceBytesMax)];
   const errors = new FieldErrors();
-  for (const finalizer of finalizers) {
-    errors.addAll(qualifiedName(finalizer), (problem) => invalidValue(field, finalizer, problem));
-    if (!isKnownFinalizer(finalizer)) errors.add(() => unknownFinalizer(field, finalizer));
-  }
+  finalizers.forEach((finalizer, index) => {
+    errors.addAll(qualifiedName(finalizer), (problem) => invalidValue(nameOf(index), finalizer, problem));
+    if (!isKnownFinalizer(finalizer)) errors.add(() => unknownFinalizer(nameOf(index), finalizer));
+  });
   return errors.all;
 }
 
