@@ -34,6 +34,11 @@ export class FieldErrors {
     for (const problem of problems) this.add(() => make(problem));
   }
 
+  /** How many errors were found, listed or not. */
+  get count(): number {
+    return this.#errors.length + this.#omitted;
+  }
+
   get all(): FieldError[] {
     const last = this.#errors.at(-1);
     return last && this.#omitted > 0

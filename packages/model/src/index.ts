@@ -171,6 +171,7 @@ export {
   addLabelRequirementErrors,
   addRequirementValuesErrors,
   type LabelSelectorField,
+  addLabelSelectorErrors,
   labelSelectorErrors,
 } from './validation/label-selector.ts';
 export {

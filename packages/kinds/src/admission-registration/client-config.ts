@@ -1,3 +1,4 @@
+import type { SyncTask } from '@cluster-apiserver/base';
 import {
   bytes,
   field,
@@ -55,11 +56,15 @@ export const withServicePort = (config: WebhookClientConfig): WebhookClientConfi
     ? { ...config, service: { ...config.service, port: config.service.port ?? defaultServicePort } }
     : config;
 
-export function addClientConfigErrors(errors: FieldErrors, at: string, { url, service }: WebhookClientConfig): void {
+export function* addClientConfigErrors(
+  errors: FieldErrors,
+  at: string,
+  { url, service }: WebhookClientConfig,
+): SyncTask<void> {
   if ((url === undefined) === (service === undefined))
     errors.add(() => required(at, 'exactly one of url or service is required'));
   else if (url !== undefined) addUrlErrors(errors, `${at}.url`, url);
-  else if (service) addServiceErrors(errors, `${at}.service`, service);
+  else if (service) yield* addServiceErrors(errors, `${at}.service`, service);
 }
 
 /** Scheme, authority, path, query and fragment, as RFC 3986 splits any text. */
@@ -81,11 +86,14 @@ function addUrlErrors(errors: FieldErrors, at: string, url: string): void {
 
 const portMax = 65_535;
 
-function addServiceErrors(
+/** Segments of a path that are validated in a step. */
+const segmentsPerStep = 1_000;
+
+function* addServiceErrors(
   errors: FieldErrors,
   at: string,
   { namespace, name, path = '', port = 0 }: ServiceReference,
-): void {
+): SyncTask<void> {
   if (name === '') errors.add(() => required(`${at}.name`));
   if (namespace === '') errors.add(() => required(`${at}.namespace`));
   if (port < 1 || port > portMax)
@@ -96,7 +104,9 @@ function addServiceErrors(
   const refuse = (detail: string): void => errors.add(() => invalidValue(`${at}.path`, path, detail));
   if (!path.startsWith('/')) refuse("must start with a '/'");
   const segments = path === '//' ? [''] : path.slice(1).replace(/\/$/, '').split('/');
-  for (const [index, segment] of segments.entries())
+  for (const [index, segment] of segments.entries()) {
     if (segment === '') refuse(`segment[${index}] may not be empty`);
     else for (const problem of subdomainNames.whole(segment)) refuse(`segment[${index}]: ${problem}`);
+    if (index % segmentsPerStep === 0) yield;
+  }
 }

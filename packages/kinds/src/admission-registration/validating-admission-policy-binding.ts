@@ -2,6 +2,7 @@ import {
   defineKind,
   duplicate,
   type FieldError,
+  FieldErrors,
   field,
   invalidValue,
   list,
@@ -53,19 +54,22 @@ export const validatingAdmissionPolicyBinding = defineKind({
 const at = 'spec.validationActions';
 const knownActions = ['Audit', 'Deny', 'Warn'];
 
-const actionErrors = (actions: readonly string[]): FieldError[] => [
-  ...actions.flatMap((action, index) => [
-    ...(knownActions.includes(action) ? [] : [notSupported(`${at}[${index}]`, action, knownActions)]),
-    ...(actions.indexOf(action) < index ? [duplicate(`${at}[${index}]`, action)] : []),
-  ]),
-  ...(actions.includes('Deny') && actions.includes('Warn')
-    ? [
-        invalidValue(
-          at,
-          actions,
-          'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
-        ),
-      ]
-    : []),
-  ...(actions.length === 0 ? [required(at, 'at least one validation action is required')] : []),
-];
+function actionErrors(actions: readonly string[]): FieldError[] {
+  const errors = new FieldErrors();
+  const seen = new Set<string>();
+  for (const [index, action] of actions.entries()) {
+    if (!knownActions.includes(action)) errors.add(() => notSupported(`${at}[${index}]`, action, knownActions));
+    if (seen.has(action)) errors.add(() => duplicate(`${at}[${index}]`, action));
+    seen.add(action);
+  }
+  if (seen.has('Deny') && seen.has('Warn'))
+    errors.add(() =>
+      invalidValue(
+        at,
+        actions,
+        'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
+      ),
+    );
+  if (actions.length === 0) errors.add(() => required(at, 'at least one validation action is required'));
+  return errors.all;
+}

@@ -93,6 +93,7 @@ export function* webhooksErrors<T extends Webhook>(
     addVersionErrors(errors, `${at}.admissionReviewVersions`, webhook.admissionReviewVersions ?? []);
     if (webhook.name !== '' && seen.has(webhook.name)) errors.add(() => duplicate(`${at}.name`, webhook.name));
     seen.add(webhook.name);
+    yield;
   }
   return errors.all;
 }
@@ -108,7 +109,10 @@ function* addWebhookErrors(
 ): SyncTask<void> {
   const { name, rules = [], sideEffects, timeoutSeconds, matchConditions = [] } = webhook;
   addNameErrors(errors, `${at}.name`, name);
-  for (const [index, rule] of rules.entries()) addRuleErrors(errors, `${at}.rules[${index}]`, rule);
+  for (const [index, rule] of rules.entries()) {
+    addRuleErrors(errors, `${at}.rules[${index}]`, rule);
+    yield;
+  }
   for (const error of failurePolicyErrors(`${at}.failurePolicy`, webhook.failurePolicy)) errors.add(() => error);
   if (sideEffects === undefined)
     errors.add(() => required(`${at}.sideEffects`, `must specify one of ${sideEffectClasses.join(', ')}`));
@@ -123,7 +127,7 @@ function* addWebhookErrors(
       ),
     );
   for (const error of selectorErrors(at, webhook)) errors.add(() => error);
-  addClientConfigErrors(errors, `${at}.clientConfig`, webhook.clientConfig);
+  yield* addClientConfigErrors(errors, `${at}.clientConfig`, webhook.clientConfig);
   yield* addMatchConditionErrors(errors, `${at}.matchConditions`, matchConditions, check);
 }
 

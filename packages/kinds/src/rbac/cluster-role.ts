@@ -1,11 +1,11 @@
 import {
+  addLabelSelectorErrors,
   createdAtColumn,
   defineKind,
-  type FieldError,
+  type FieldErrors,
   field,
   invalidValue,
   labelSelector,
-  labelSelectorErrors,
   list,
   nameColumn,
   object,
@@ -58,7 +58,7 @@ export const clusterRole = defineKind({
   fields,
   validate: ({ rules, aggregationRule }) => {
     const errors = policyRuleErrors(rules ?? [], { namespaced: false });
-    for (const error of aggregationRule ? aggregationErrors(aggregationRule) : []) errors.add(() => error);
+    if (aggregationRule) addAggregationErrors(errors, aggregationRule);
     return errors.all;
   },
   columns: [nameColumn, createdAtColumn],
@@ -66,12 +66,15 @@ export const clusterRole = defineKind({
 
 const selectorsPath = 'aggregationRule.clusterRoleSelectors';
 
-function aggregationErrors({ clusterRoleSelectors: selectors = [] }: AggregationRule): FieldError[] {
+function addAggregationErrors(errors: FieldErrors, { clusterRoleSelectors: selectors = [] }: AggregationRule): void {
   if (selectors.length === 0)
-    return [required(selectorsPath, 'at least one clusterRoleSelector required if aggregationRule is non-nil')];
-  return selectors.flatMap((selector, index) => {
+    errors.add(() =>
+      required(selectorsPath, 'at least one clusterRoleSelector required if aggregationRule is non-nil'),
+    );
+  for (const [index, selector] of selectors.entries()) {
     const at = `${selectorsPath}[${index}]`;
-    const errors = labelSelectorErrors(at, selector);
-    return errors.length > 0 ? [...errors, invalidValue(at, null, 'invalid label selector.')] : [];
-  });
+    const before = errors.count;
+    addLabelSelectorErrors(errors, at, selector);
+    if (errors.count > before) errors.add(() => invalidValue(at, null, 'invalid label selector.'));
+  }
 }

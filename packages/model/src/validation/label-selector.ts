@@ -15,11 +15,17 @@ export interface SelectorRequirementField {
 }
 
 /** Errors about a label selector; without any it can be evaluated. */
-export function labelSelectorErrors(
+export function labelSelectorErrors(field: string, selector: LabelSelectorField): FieldError[] {
+  const errors = new FieldErrors();
+  addLabelSelectorErrors(errors, field, selector);
+  return errors.all;
+}
+
+export function addLabelSelectorErrors(
+  errors: FieldErrors,
   field: string,
   { matchLabels = {}, matchExpressions = [] }: LabelSelectorField,
-): FieldError[] {
-  const errors = new FieldErrors();
+): void {
   for (const [key, value] of Object.entries(matchLabels)) {
     errors.addAll(qualifiedName(key), (problem) => invalidValue(`${field}.matchLabels`, key, problem));
     errors.addAll(labelValueRule(value), (problem) => invalidValue(`${field}.matchLabels`, value, problem));
@@ -30,7 +36,6 @@ export function labelSelectorErrors(
       errors.add(() => invalidValue(`${at}.operator`, requirement.operator, 'not a valid selector operator'));
     addLabelRequirementErrors(errors, at, requirement);
   }
-  return errors.all;
 }
 
 /** Errors about the key and the values of a requirement. Unknown operators have no rules. */

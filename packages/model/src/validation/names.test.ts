@@ -66,3 +66,13 @@ test('a long name that fails at its end is rejected in time', () => {
   expect(dnsSubdomain(`${'a'.repeat(100_000)}!`).length).toBeGreaterThan(0);
   expect(qualifiedName('a-'.repeat(50_000)).length).toBeGreaterThan(0);
 });
+
+test('a long subdomain is judged like a short one', () => {
+  const long = Array.from({ length: 4 }, () => 'a'.repeat(50)).join('.');
+  const characters = ['a', '0', '-', '.', 'A', '_', '\n', 'é'];
+  for (const one of characters)
+    for (const two of characters)
+      for (const three of characters)
+        for (const name of [one, one + two, one + two + three])
+          expect([name, dnsSubdomain(`${long}.${name}`).length]).toEqual([name, dnsSubdomain(`a.${name}`).length]);
+});

@@ -48,9 +48,12 @@ export const dnsSubdomain: NameRule = (name) =>
       `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${label}(\\.${label})*')`,
   );
 
-/** Label by label, because the whole expression may backtrack on a long name that fails at its end. */
+/** By what it must not contain, because the whole expression may backtrack on a long name that fails at its end. */
 const matchesSubdomain = (name: string): boolean =>
-  name.length < 64 ? subdomainForm.test(name) : name.split('.').every((part) => labelForm.test(part));
+  name.length < 64 ? subdomainForm.test(name) : !noSubdomainForm.test(name);
+
+/** Other characters, and labels that are empty, begin or end with a dash. */
+const noSubdomainForm = /[^-a-z0-9.]|^[-.]|[-.]$|\.[-.]|-\./;
 
 const partOfPathSegment: NameRule = (name) =>
   collectProblems(name.includes('/') && `may not contain '/'`, name.includes('%') && `may not contain '%'`);

@@ -1,0 +1,31 @@
+import { runSync, type SyncTask } from '@cluster-apiserver/base';
+import { expect, test } from '@jest/globals';
+import { decode, type FieldError, type Kind } from '@cluster-apiserver/model';
+import { validatingAdmissionPolicyBinding } from './validating-admission-policy-binding.ts';
+import { validatingWebhookConfiguration } from './validating-webhook-configuration.ts';
+
+function* errorsOf({ schema, validate, validateInSteps }: Kind, fields: object): SyncTask<readonly FieldError[]> {
+  const object = decode(schema, { metadata: { name: 'a' }, ...fields }, () => {});
+  return validateInSteps ? yield* validateInSteps(object, undefined) : (validate?.(object, undefined) ?? []);
+}
+const texts = (count: number): string[] => Array.from({ length: count }, (_, index) => `text-${index}`);
+
+test('of many invalid actions the first errors are reported, and the others counted', () => {
+  const spec = { policyName: 'p', validationActions: [...texts(5_000), 'text-0'] };
+  const errors = runSync(errorsOf(validatingAdmissionPolicyBinding, { spec }));
+  expect(errors).toHaveLength(100);
+  expect(errors.at(-1)?.omitted).toBe(4_902);
+});
+
+test('many webhooks, rules and segments of a path are validated in steps', () => {
+  const service = { namespace: 'n', name: 's', path: `/${texts(5_000).join('/')}` };
+  const webhooks = [
+    ...texts(50).map((name) => ({ name })),
+    { name: 'rules', rules: texts(50).map((operation) => ({ operations: [operation] })) },
+    { name: 'path', clientConfig: { service } },
+  ];
+  let steps = 0;
+  const task = errorsOf(validatingWebhookConfiguration, { webhooks });
+  while (!task.next().done) steps++;
+  expect(steps).toBeGreaterThan(50 + 50 + 5);
+});
