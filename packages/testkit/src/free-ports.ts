@@ -2,8 +2,10 @@ import { systemRandom } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import net from 'node:net';
 
-/** Below the ephemeral range, so that no other socket gets the port before its process binds it, or while it restarts. */
-/** fetch() refuses 10080, a port of another protocol. */
+/**
+ * Below the ephemeral range, so that no other socket gets the port before its process binds it, or while it restarts.
+ * fetch() refuses 10080, a port of another protocol.
+ */
 const ports = { first: 10_081, count: 9_919 };
 
 const random = systemRandom();

@@ -4,7 +4,7 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import https from 'node:https';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createAuthority, type CertificateAuthority } from '@cluster-apiserver/certificates';
-import { boundPort } from './bound-port.ts';
+import { freePorts } from './free-ports.ts';
 
 export interface HttpsServer {
   /** Such as `https://127.0.0.1:1234`. */
@@ -39,13 +39,13 @@ export async function startHttpsServer(
   const { certificate, privateKey } = await issue(authority);
   const ofClients = clientAuthority ? { ca: clientAuthority, requestCert: true, rejectUnauthorized: false } : {};
   const server = https.createServer({ cert: certificate, key: privateKey, ...ofClients }, receive);
-  let port = 0;
+  // Not an ephemeral port, which a connection of another process may take between a stop and a restart.
+  const [port] = await freePorts(1);
   let connections = 0;
   server.on('connection', () => connections++);
   const listen = async (): Promise<void> => {
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');
-    port = boundPort(server);
   };
   await listen();
   return {
