@@ -109,15 +109,22 @@ describe('an object that cannot be read at present', () => {
   ])(
     'and is %s, ends watches that begin after it: their clients may know it from another replica',
     async (_, change) => {
-      const since = await make('locked');
+      const since = await make('locked', { x: '1' });
       await settled();
-      const watching = await begin({ resourceVersion: String(since) });
-      await make('after');
-      expect(await next(watching, 1)).toEqual(['ADDED after']);
+      const ofLabel = { requirements: [{ key: 'x', operator: 'in' as const, values: ['1'] }] };
+      const all = await begin({ resourceVersion: String(since) });
+      const selected = await begin({ resourceVersion: String(since), labels: ofLabel });
+      await make('after', { x: '1' });
+      for (const watching of [all, selected]) {
+        expect(await next(watching, 1)).toEqual(['ADDED after']);
+        // From now on it gets only what its channel sends.
+        expect(watching.take()).toBeUndefined();
+      }
       locked = false;
       await change();
       await settled();
-      expect(() => watching.take()).toThrow(expect.objectContaining({ reason: 'ServiceUnavailable' }));
+      for (const watching of [all, selected])
+        expect(() => watching.take()).toThrow(expect.objectContaining({ reason: 'ServiceUnavailable' }));
     },
   );
 

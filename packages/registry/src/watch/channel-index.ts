@@ -41,8 +41,8 @@ export class ChannelIndex {
   forEach({ previous, current }: ItemChange<CachedObject>, visit: (channel: Channel) => void): void {
     for (const channel of this.#unindexed) visit(channel);
     if (this.#byTerm.size === 0) return;
-    // An unreadable object may match any selector.
-    if (current?.unreadable)
+    // An unreadable object may match any selector, or have matched it before the change.
+    if (previous?.unreadable || current?.unreadable)
       for (const channels of this.#byTerm.values()) for (const channel of channels) visit(channel);
     for (const item of [previous, current])
       for (const term of termsOf(item)) for (const channel of this.#byTerm.get(term) ?? []) visit(channel);
