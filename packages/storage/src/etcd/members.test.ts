@@ -15,10 +15,11 @@ interface Asked extends UnaryOptions {
   readonly path: string;
 }
 
-/** Members that do not respond, except the responsive ones. */
+/** Members that do not respond, or refuse connections, except the responsive ones. */
 function fakeMembers(
   clock: FakeClock,
   responsive: ReadonlySet<string>,
+  refuseConnections: boolean,
 ): { readonly connect: Connect; readonly asked: Asked[] } {
   const asked: Asked[] = [];
   return {
@@ -28,6 +29,7 @@ function fakeMembers(
         asked.push({ endpoint, path, ...options });
         if (responsive.has(endpoint))
           return Promise.resolve(path === memberStatus.path ? versionedStatus : responseHeader);
+        if (refuseConnections) return Promise.reject(new EtcdFault('unsent', 14, `${endpoint} refuses connections`));
         return new Promise((_, reject) => {
           clock.after(options.timeoutMs, () => reject(new EtcdFault('lost', 14, `${endpoint} is silent`)));
         });
@@ -50,9 +52,14 @@ const responseHeader = Buffer.from(
 );
 const versionedStatus = Buffer.concat([responseHeader, encodeMessage((to) => writeBytes(to, 2, '3.5.16'))]);
 
-function open(seed: number, electionTimeoutMs?: number, responsive: ReadonlySet<string> = new Set()) {
+function open(
+  seed: number,
+  electionTimeoutMs?: number,
+  responsive: ReadonlySet<string> = new Set(),
+  refuseConnections = false,
+) {
   const clock = fakeClock();
-  const { connect, asked } = fakeMembers(clock, responsive);
+  const { connect, asked } = fakeMembers(clock, responsive, refuseConnections);
   const random = seededRandom(seed);
   const client = openEtcdClient({
     endpoints,
@@ -159,3 +166,20 @@ test.each([1_000, 5_000, 10_000])(
     client.close();
   },
 );
+
+test('a member that refuses connections is probed every five election timeouts, however many calls have failed', async () => {
+  const responsive = new Set<string>();
+  const { client, clock, asked } = open(1, 1_000, responsive, true);
+  for (let n = 0; n < 20; n++) client.readLatestRevision(callUntil(Number.POSITIVE_INFINITY)).catch(() => {});
+  await settle(clock, sleep(clock, 2_000));
+  for (const endpoint of endpoints.slice(1)) responsive.add(endpoint);
+  await settle(clock, sleep(clock, 10_000));
+  const before = asked.length;
+  await settle(clock, sleep(clock, 60_000));
+  const probes = asked
+    .slice(before)
+    .filter(({ endpoint, path }) => endpoint === endpoints[0] && path === memberStatus.path);
+  expect(probes.length).toBeGreaterThan(10);
+  expect(probes.length).toBeLessThan(14);
+  client.close();
+});

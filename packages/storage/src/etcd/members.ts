@@ -55,6 +55,8 @@ interface MutableMember extends Member {
   failedMs: number;
   isSilent: boolean;
   isProbed: boolean;
+  /** Whether it is probed again after a pause. */
+  isProbeScheduled: boolean;
 }
 
 /** Called when a member has reported its version for the first time, or another one than before. */
@@ -91,6 +93,7 @@ class TrackedMembers implements Members {
       failedMs: -1,
       isSilent: false,
       isProbed: false,
+      isProbeScheduled: false,
     }));
     this.#states = new Map(this.all.map((member) => [member, member]));
     // If all replicas started with the first member, it would get all requests.
@@ -159,9 +162,13 @@ class TrackedMembers implements Members {
     }
   }
 
+  /** Once for all probes that fail meanwhile: a member that refuses connections fails thousands within a second. */
   #probeLater(member: MutableMember): void {
+    if (member.isProbeScheduled) return;
+    member.isProbeScheduled = true;
     sleep(this.#options.clock, this.#toMs(probeAgainElections), this.#closing.signal).then(
       () => {
+        member.isProbeScheduled = false;
         if (!member.isProbed && isToBeProbed(member)) void this.#probe(member);
       },
       () => {}, // closed
