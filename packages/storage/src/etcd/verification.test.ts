@@ -8,11 +8,11 @@ import { Verification } from './verification.ts';
 import type { KeyValue } from './wire/key-value.ts';
 import type { ClusterId } from './wire/rpc.ts';
 
-const responseAt = (revision: number): Buffer =>
+const responseAt = (revision: number, clusterId: ClusterId = 1): Buffer =>
   Buffer.from(
     encodeMessage((to) =>
       writeNested(to, 1, (header) => {
-        writeInt64(header, 1, 1);
+        writeInt64(header, 1, clusterId);
         writeInt64(header, 3, revision);
       }),
     ),
@@ -20,20 +20,22 @@ const responseAt = (revision: number): Buffer =>
 
 const anchor = { key: '/a', value: Buffer.from('x'), modRevision: 8 } as KeyValue;
 
-/** A member whose first responses are these faults, and whose next one is of a later revision than the known one. */
-async function verifyAfter(...faults: readonly EtcdFault[]): Promise<readonly string[]> {
-  const answers = [...faults.map((fault) => () => Promise.reject(fault)), () => Promise.resolve(responseAt(9))];
+/** A member with these responses, and a history with a known value. */
+function memberWith(...responses: readonly (() => Promise<Buffer>)[]): {
+  member: Member;
+  history: History;
+  verify(): Promise<void>;
+} {
+  const left = [...responses];
   const member = {
     endpoint: 'http://one',
     verifiedConnection: 0,
-    transport: { connectionNumber: 1, unary: () => answers.shift()?.() },
+    transport: { connectionNumber: 1, unary: () => left.shift()?.() },
   } as unknown as Member;
   const history = new History();
   history.clusterId = 1 satisfies ClusterId;
   history.noteRevision(8, history.number);
   history.noteValue(anchor, history.number);
-  const reasons: string[] = [];
-  history.onReplaced(({ reason }) => reasons.push(reason));
   const verification = new Verification({
     clock: systemClock,
     electionTimeoutMs: 1_000,
@@ -43,7 +45,17 @@ async function verifyAfter(...faults: readonly EtcdFault[]): Promise<readonly st
     onForeignMember: () => {},
     onVerified: () => {},
   });
-  await verification.verify(member, 1_000);
+  return { member, history, verify: () => verification.verify(member, 1_000) };
+}
+
+/** A member whose first responses are these faults, and whose next one is of a later revision than the known one. */
+async function verifyAfter(...faults: readonly EtcdFault[]): Promise<readonly string[]> {
+  const { history, verify } = memberWith(...faults.map((fault) => () => Promise.reject(fault)), async () =>
+    responseAt(9),
+  );
+  const reasons: string[] = [];
+  history.onReplaced(({ reason }) => reasons.push(reason));
+  await verify();
   return reasons;
 }
 
@@ -61,4 +73,19 @@ test('a compacted value proves nothing while the latest known revision is kept',
 
 test('everything that is known is void if the latest known revision is compacted', async () => {
   expect(await verifyAfter(compacted, compacted)).toEqual(['compacted']);
+});
+
+test('the revision of another cluster is not noted if the history was replaced meanwhile', async () => {
+  const votes = Promise.withResolvers<Buffer>();
+  const { member, history, verify } = memberWith(
+    async () => responseAt(1_000, 2),
+    () => votes.promise,
+  );
+  const verified = verify();
+  await new Promise(setImmediate);
+  history.replace('content', { clusterId: 1, revision: 5 });
+  votes.resolve(responseAt(1_000, 2));
+  await verified;
+  expect([history.number, history.revision]).toEqual([1, 5]);
+  expect(member.verifiedConnection).toBe(0);
 });

@@ -81,8 +81,8 @@ export class Verification {
       for (const one of members.all) one.verifiedConnection = 0;
       history.replace(reason, header);
     }
-    history.noteRevision(header.revision, history.number);
     if (header.clusterId !== history.clusterId) return;
+    history.noteRevision(header.revision, history.number);
     member.verifiedConnection = connection;
     onVerified();
   }
