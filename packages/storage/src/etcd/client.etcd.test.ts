@@ -297,6 +297,23 @@ test('a slow leader gets longer timeouts: each write is sent once', async () => 
   await one.stop();
 });
 
+test('an outage does not end because an endpoint of another cluster responds', async () => {
+  const [ours, foreign] = [await startEtcd({ members: 3 }), await startEtcd()];
+  const { client, store, events } = openStore([...ours.endpoints, ...foreign.endpoints]);
+  await store.create('/outage/a', Buffer.from('x'), {}, within(10_000));
+  for (const member of ours.members) await member.signal('SIGSTOP');
+  await expect(store.get('/outage/a', within(10_000))).rejects.toThrow(StorageUnavailableError);
+  // Until the probe has tried all members several times.
+  for (let n = 0; n < 3; n++)
+    await expect(store.get('/outage/a', within(10_000))).rejects.toThrow('etcd has no quorum');
+  expect(events.map(({ type }) => type)).not.toContain('outage ended');
+  for (const member of ours.members) await member.signal('SIGCONT');
+  await until('etcd to be back', () => store.get('/outage/a', within(10_000)).catch(() => undefined));
+  client.close();
+  await ours.stop();
+  await foreign.stop();
+}, 60_000);
+
 test('after slow responses a call without a quorum fails before the timeout of its attempt', async () => {
   const one = await startEtcd();
   const proxy = await startProxy(one.endpoints[0] as string);

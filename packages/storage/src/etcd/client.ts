@@ -145,7 +145,7 @@ class Client implements EtcdClient {
       onForeignMember: createForeignMemberReporter(report),
       onVerified: () => measures.connectionVerified(),
     });
-    const probe = (): Promise<void> => probeMembers(members, latestRevisionRequest, attemptMs);
+    const probe = (): Promise<void> => probeMembers(members, verification, attemptMs);
     const outage = trackOutage({ clock, random, report, probe });
     const refusals = new Refusals(report);
 
@@ -264,11 +264,11 @@ class Client implements EtcdClient {
   }
 }
 
-/** One linearizable read at each member: a single response proves that there is a quorum. */
-async function probeMembers(members: Members, headRequest: RangeRequest, timeoutMs: number): Promise<void> {
-  const message = range.encode(headRequest);
+/** Verifies each member by a linearizable read: a single response of the known history proves that there is a quorum. */
+async function probeMembers(members: Members, verification: Verification, timeoutMs: number): Promise<void> {
   const probeMember = async (member: Member): Promise<void> => {
-    await member.transport.unary(range.path, message, { timeoutMs, requireLeader: true });
+    await verification.verify(member, timeoutMs);
+    if (!verification.isVerified(member)) throw unverifiedConnection(member);
     members.noteSuccess(member);
   };
   await Promise.any(members.all.map(probeMember));
