@@ -137,12 +137,17 @@ describe('with any number of objects and changes, one turn of the event loop doe
     const a = await open(store);
     expect(readable(a)).toBe(1);
     stepsMax = 0;
+    let resets = 0;
+    a.subscribe({ onChange: () => {}, onReset: () => resets++ });
     recover();
     retryUnreadable();
     await until('all to be readable', () => readable(a) === 3_000 || undefined);
     await new Promise(setImmediate);
     expect(stepsMax).toBeGreaterThan(20);
     expect(stepsMax).toBeLessThan(stepsPerTurnMax);
+    // Each of them interrupts all watches of the kind, and the controllers look at all objects again.
+    expect(resets).toBeGreaterThan(0);
+    expect(resets).toBeLessThan(10);
   });
 
   test('of a catch-up', async () => {

@@ -67,6 +67,12 @@ const windowWeightKept = 4 * 1024 * 1024;
 
 const trimIntervalMs = 5_000;
 
+/**
+ * Subscribers restart after each amendment, and the values of a KMS plugin that has recovered become readable over many
+ * turns of the event loop.
+ */
+const amendmentIntervalMs = 50;
+
 /** The objects below one prefix in memory, with their latest changes. */
 export class Collection<Item extends CacheItem> {
   readonly descriptor: CollectionDescriptor<Item>;
@@ -91,6 +97,9 @@ export class Collection<Item extends CacheItem> {
   /** The latest write to this collection that this replica has acknowledged. */
   #lastLocalWrite = zeroRevision;
   #isResetScheduled = false;
+  /** When subscribers last learned of an amendment. */
+  #amendedMs = Number.NEGATIVE_INFINITY;
+  #cancelReset: (() => void) | undefined;
   #cancelTrim: (() => void) | undefined;
   #initializations = 0;
   #eventsReceived = 0;
@@ -245,6 +254,7 @@ export class Collection<Item extends CacheItem> {
 
   close(): void {
     this.#cancelTrim?.();
+    this.#cancelReset?.();
   }
 
   /** Drops old changes periodically while there are many. A quiet collection has no timer. */
@@ -294,13 +304,22 @@ export class Collection<Item extends CacheItem> {
       this.#retainedViews.clear();
     }
     this.#window.replaceItem(item, isPresent);
-    // Many are resolved together, as when a KMS plugin recovers, so subscribers restart once for all of them.
+    this.#scheduleReset();
+  }
+
+  /** A single amendment is reported in the next turn, and further ones at intervals. */
+  #scheduleReset(): void {
     if (this.#isResetScheduled) return;
     this.#isResetScheduled = true;
-    this.#clock.soon(() => {
-      this.#isResetScheduled = false;
-      for (const subscriber of this.#subscribers) subscriber.onReset('amended');
-    });
+    const pauseMs = this.#amendedMs + amendmentIntervalMs - this.#clock.monotonicMs();
+    if (pauseMs > 0) this.#cancelReset = this.#clock.after(Math.ceil(pauseMs), () => this.#reportAmendment());
+    else this.#clock.soon(() => this.#reportAmendment());
+  }
+
+  #reportAmendment(): void {
+    this.#isResetScheduled = false;
+    this.#amendedMs = this.#clock.monotonicMs();
+    for (const subscriber of this.#subscribers) subscriber.onReset('amended');
   }
 
   /** Whether a revision is in the future, and one of a previous history had the same number. */

@@ -90,10 +90,12 @@ test('a value is refused for good by a retry, and read by a later one', async ()
     [unavailable, 'unavailable'],
     [(entry: Entry) => entry, 'one'],
   ] as const) {
+    const before = resets();
     retryResult = result;
     cache.retryUnreadable();
     await settle();
     expect(state()).toBe(expected);
+    await untilTurned(() => resets() > before);
   }
   expect(resets()).toBe(3);
 });
