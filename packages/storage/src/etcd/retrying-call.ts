@@ -135,7 +135,7 @@ export class RetryingCall<Request, Response> {
       let isSent = false;
       try {
         if (!verification.isVerified(member)) {
-          await verification.verify(member, timeoutMs);
+          await this.#withMajority(verification.verify(member, timeoutMs), beganMs + timeoutMs);
           if (history.number !== this.#historyNumber) continue;
           if (!verification.isVerified(member)) throw unverifiedConnection(member);
           // Verification and request together take no longer than one attempt may.
@@ -144,14 +144,13 @@ export class RetryingCall<Request, Response> {
         }
         isSent = true;
         const attempt = new Attempt(this, lateResponseMs, sentMs, history.revision);
-        let sending = member.transport.unary(this.#rpc.path, message, {
+        const responding = member.transport.unary(this.#rpc.path, message, {
           timeoutMs: responseMs,
           late: attempt,
           requireLeader: true,
           trace: this.#call.trace?.context,
         });
-        if (this.#startedMs + noMajorityBudgetMs < sentMs + responseMs)
-          sending = this.#giveUpWithoutMajority(member, sending, attempt);
+        const sending = this.#withMajority(responding, sentMs + responseMs, attempt);
         if (!this.#lateResponses) return this.#accept(member, await sending, attempt);
         const first = await this.#lateResponses.raceWith(sending);
         if ('message' in first) return this.#accept(member, first.message, attempt);
@@ -172,13 +171,14 @@ export class RetryingCall<Request, Response> {
 
   /**
    * A slow leader gets a long attempt. While that waits, the members are probed: if most of them become silent, there is no
-   * leader to wait for.
+   * leader to wait for, and the attempt ends. `endsMs` is when it times out by itself. A request that was sent may still be
+   * answered late.
    */
-  #giveUpWithoutMajority(member: Member, sending: Promise<Buffer>, attempt: Attempt): Promise<Buffer> {
+  #withMajority<T>(waiting: Promise<T>, endsMs: number, sent?: { onResponse(value: T): void }): Promise<T> {
+    if (endsMs <= this.#startedMs + noMajorityBudgetMs) return waiting;
     const { stallAwareClock, members, electionTimeoutMs } = this.#shared;
     const checkMs = electionTimeoutMs * majorityCheckElections;
     return new Promise((resolve, reject) => {
-      let cancelTimer: () => void;
       let isOver = false;
       const check = (): void => {
         const nowMs = stallAwareClock.nowMs();
@@ -188,14 +188,14 @@ export class RetryingCall<Request, Response> {
           return;
         }
         isOver = true;
-        reject(new EtcdFault('lost', unavailableCode, `neither ${member.endpoint} nor most other members respond`));
+        reject(new EtcdFault(sent ? 'lost' : 'unsent', unavailableCode, 'most members have become silent'));
       };
-      cancelTimer = stallAwareClock.after(checkMs, check);
-      sending.then(
-        (message) => {
+      let cancelTimer = stallAwareClock.after(checkMs, check);
+      waiting.then(
+        (value) => {
           cancelTimer();
-          if (isOver) this.acceptLate(message, attempt);
-          else resolve(message);
+          if (isOver) sent?.onResponse(value);
+          else resolve(value);
         },
         (error: unknown) => {
           cancelTimer();
