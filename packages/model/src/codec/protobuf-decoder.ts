@@ -8,6 +8,7 @@ import { zero } from '../schema/decode.ts';
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import {
   delimited,
+  FieldBudget,
   type Reader,
   type ReadField,
   readMessage,
@@ -24,7 +25,8 @@ export function decodeMessage(
   bounds = storedBounds,
 ): Record<string, unknown> {
   const value: Record<string, unknown> = {};
-  readMessage(message, fieldsInto(value, schema, { left: bounds.valuesMax, bounds }));
+  const budget: Budget = { left: bounds.valuesMax, bounds, fields: new FieldBudget(bounds) };
+  readMessage(message, budget.fields, fieldsInto(value, schema, budget));
   return value;
 }
 
@@ -32,6 +34,7 @@ export function decodeMessage(
 interface Budget {
   left: number;
   readonly bounds: JsonBounds;
+  readonly fields: FieldBudget;
 }
 
 function spend(budget: Budget, values: number): void {
@@ -59,7 +62,7 @@ function fieldsInto(value: Record<string, unknown>, schema: ObjectSchema, budget
       const { embedded } = schema;
       if (number !== embedded?.number) return false;
       requireType(type, delimited, 'embedded fields');
-      readNested(reader, fieldsInto(value, embedded.schema, budget));
+      readNested(reader, budget.fields, fieldsInto(value, embedded.schema, budget));
       return true;
     }
     spend(budget, 1);
@@ -67,7 +70,7 @@ function fieldsInto(value: Record<string, unknown>, schema: ObjectSchema, budget
     requireType(type, wireType(held), name);
     if (held.type === 'list') listIn(value, name).push(readValue(reader, held.items, name, budget));
     else if (held.type === 'map') readEntry(reader, held, objectIn(value, name), budget);
-    else if (held.type === 'object') readNested(reader, fieldsInto(objectIn(value, name), held, budget));
+    else if (held.type === 'object') readNested(reader, budget.fields, fieldsInto(objectIn(value, name), held, budget));
     else value[name] = readValue(reader, held, name, budget);
     return true;
   };
@@ -98,7 +101,7 @@ function wireType(schema: Schema): typeof varint | typeof delimited {
 function readEntry(reader: Reader, { values }: MapSchema, map: Record<string, unknown>, budget: Budget): void {
   let key = '';
   let value = zero(values);
-  readNested(reader, (number, type) => {
+  readNested(reader, budget.fields, (number, type) => {
     if (number > 2) return false;
     requireType(type, number === 1 ? delimited : mapValueType(values), 'the entry of a map');
     if (number === 1) key = reader.string();
@@ -116,7 +119,7 @@ function readMapValue(reader: Reader, schema: Schema, budget: Budget): unknown {
   if (schema.type === 'list') return readItems(reader, schema, budget);
   if (schema.type !== 'map') return readValue(reader, schema, 'the entry of a map', budget);
   const map: Record<string, unknown> = {};
-  readNested(reader, (number, type) => {
+  readNested(reader, budget.fields, (number, type) => {
     if (number !== 1) return false;
     requireType(type, delimited, 'the map of a map');
     spend(budget, 1);
@@ -129,7 +132,7 @@ function readMapValue(reader: Reader, schema: Schema, budget: Budget): unknown {
 /** The items of a list inside of a map. */
 function readItems(reader: Reader, { items }: ListSchema, budget: Budget): unknown[] {
   const list: unknown[] = [];
-  readNested(reader, (number, type) => {
+  readNested(reader, budget.fields, (number, type) => {
     if (number !== 1) return false;
     requireType(type, wireType(items), 'the list of a map');
     spend(budget, 1);
@@ -151,12 +154,12 @@ function readValue(reader: Reader, schema: Schema, name: string, budget: Budget)
     case 'int64':
       return readInteger(reader);
     case 'time':
-      return readTime(reader, name, () => '');
+      return readTime(reader, name, budget, () => '');
     case 'microTime':
-      return readTime(reader, name, (nanos) => `.${String(Math.floor(nanos / 1000)).padStart(6, '0')}`);
+      return readTime(reader, name, budget, (nanos) => `.${String(Math.floor(nanos / 1000)).padStart(6, '0')}`);
     case 'object': {
       const value: Record<string, unknown> = {};
-      readNested(reader, fieldsInto(value, schema, budget));
+      readNested(reader, budget.fields, fieldsInto(value, schema, budget));
       return value;
     }
     case 'any':
@@ -182,10 +185,10 @@ const toDouble = ({ high, low }: ReturnType<Reader['int64']>): number => high * 
 /** The first second of year 0 and the last of year 9999, the range of RFC 3339. */
 const secondsRange = [-62_167_219_200, 253_402_300_799] as const;
 
-function readTime(reader: Reader, name: string, fraction: (nanos: number) => string): string | null {
+function readTime(reader: Reader, name: string, budget: Budget, fraction: (nanos: number) => string): string | null {
   let set = false;
   let [seconds, nanos] = [0, 0];
-  readNested(reader, (number, type) => {
+  readNested(reader, budget.fields, (number, type) => {
     if (number > 2) return false;
     requireType(type, varint, name);
     set = true;
@@ -202,7 +205,7 @@ function readTime(reader: Reader, name: string, fraction: (nanos: number) => str
 /** JSON inside a message of its own. */
 function readJson(reader: Reader, name: string, budget: Budget): unknown {
   let text = '';
-  readNested(reader, (number, type) => {
+  readNested(reader, budget.fields, (number, type) => {
     if (number !== 1) return false;
     requireType(type, delimited, name);
     text = reader.string();

@@ -1,4 +1,5 @@
 import protobuf from 'protobufjs/minimal.js';
+import { type JsonBounds, TooManyValuesError } from '../json/json-scan.ts';
 
 /** The little of protobuf's wire format that objects need, on top of a reader and a writer of single values. */
 
@@ -32,24 +33,65 @@ export class WireError extends Error {
 /** Reads the field with this number and wire type. Returns false to skip it. */
 export type ReadField = (number: number, type: number, reader: Reader) => boolean;
 
-function readFields(reader: Reader, end: number, readField: ReadField): void {
+/**
+ * Counts the fields of a message with those inside of it, also what is skipped or replaced: fields of two bytes each would
+ * otherwise take many times longer than the values of an object.
+ */
+export class FieldBudget {
+  #left: number;
+  readonly #bounds: JsonBounds;
+
+  constructor(bounds: JsonBounds) {
+    this.#bounds = bounds;
+    this.#left = bounds.valuesMax * fieldsPerValueMax;
+  }
+
+  spend(): void {
+    if (--this.#left < 0) throw new TooManyValuesError(this.#bounds.valuesMax);
+  }
+}
+
+/** The entry of a map is a field with a key and a value, and a time has two fields. */
+const fieldsPerValueMax = 4;
+
+function readFields(reader: Reader, end: number, budget: FieldBudget, readField: ReadField): void {
   while (reader.pos < end) {
-    const tag = reader.uint32();
-    const [number, type] = [tag >>> 3, tag & 7];
-    if (number === 0) throw new WireError('a field has the number 0');
-    if (!readField(number, type, reader)) reader.skipType(type, 0, number);
+    const [number, type] = readTag(reader, budget);
+    if (!readField(number, type, reader)) skipField(reader, type, budget);
   }
   if (reader.pos > end) throw new WireError('a field is longer than the message around it');
 }
 
-export function readMessage(message: Uint8Array, readField: ReadField): void {
-  readFields(protobuf.Reader.create(message), message.length, readField);
+function readTag(reader: Reader, budget: FieldBudget): readonly [number: number, type: number] {
+  budget.spend();
+  const tag = reader.uint32();
+  if (tag >>> 3 === 0) throw new WireError('a field has the number 0');
+  return [tag >>> 3, tag & 7];
 }
 
-export function readNested(reader: Reader, readField: ReadField): void {
+const groupStart = 3;
+const groupEnd = 4;
+
+/** The groups of old messages may be nested. */
+function skipField(reader: Reader, outermost: number, budget: FieldBudget): void {
+  let type = outermost;
+  for (let depth = 0; ; ) {
+    if (type === groupStart) depth++;
+    else if (type === groupEnd && depth > 0) depth--;
+    else reader.skipType(type);
+    if (depth === 0) return;
+    [, type] = readTag(reader, budget);
+  }
+}
+
+export function readMessage(message: Uint8Array, budget: FieldBudget, readField: ReadField): void {
+  readFields(protobuf.Reader.create(message), message.length, budget, readField);
+}
+
+export function readNested(reader: Reader, budget: FieldBudget, readField: ReadField): void {
   const length = reader.uint32();
   if (length > reader.len - reader.pos) throw new WireError('a field is longer than the message around it');
-  readFields(reader, reader.pos + length, readField);
+  readFields(reader, reader.pos + length, budget, readField);
 }
 
 export function requireType(type: number, wanted: typeof varint | typeof delimited, what: string): void {

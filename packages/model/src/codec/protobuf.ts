@@ -1,10 +1,19 @@
 import { errorMessage } from '@cluster-apiserver/base';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { MalformedTextError, type Parsed } from '../json/json.ts';
-import { clientBounds, TooManyValuesError } from '../json/json-scan.ts';
+import { clientBounds, type JsonBounds, TooManyValuesError } from '../json/json-scan.ts';
 import { decodeMessage } from './protobuf-decoder.ts';
 import { encodeMessage } from './protobuf-encoder.ts';
-import { delimited, encodeWith, writeNested, readMessage, readNested, requireType, writeTag } from './protobuf-wire.ts';
+import {
+  delimited,
+  encodeWith,
+  FieldBudget,
+  writeNested,
+  readMessage,
+  readNested,
+  requireType,
+  writeTag,
+} from './protobuf-wire.ts';
 
 /**
  * An object as `application/vnd.kubernetes.protobuf`: four magic bytes, and then an envelope message with kind, apiVersion
@@ -48,7 +57,7 @@ export function parseProtobuf(
   if (!isProtobuf(bytes))
     throw new MalformedTextError('protobuf: it does not begin with the prefix that every object has');
   try {
-    const { names, message } = openEnvelope(bytes.subarray(prefix.length));
+    const { names, message } = openEnvelope(bytes.subarray(prefix.length), bounds);
     const schema = schemaOf(names);
     return { value: { ...names, ...(schema && decodeMessage(schema, message, bounds)) }, faults: [] };
   } catch (error) {
@@ -58,15 +67,19 @@ export function parseProtobuf(
   }
 }
 
-function openEnvelope(bytes: Buffer): { readonly names: Partial<TypeNames>; readonly message: Uint8Array } {
+function openEnvelope(
+  bytes: Buffer,
+  bounds: JsonBounds,
+): { readonly names: Partial<TypeNames>; readonly message: Uint8Array } {
+  const budget = new FieldBudget(bounds);
   const names: Partial<Record<keyof TypeNames, string>> = {};
   let message: Uint8Array = new Uint8Array();
-  readMessage(bytes, (number, type, reader) => {
+  readMessage(bytes, budget, (number, type, reader) => {
     if (number > 2) return false;
     requireType(type, delimited, 'the envelope');
     if (number === 2) message = reader.bytes();
     else
-      readNested(reader, (name, nameType) => {
+      readNested(reader, budget, (name, nameType) => {
         if (name > 2) return false;
         requireType(nameType, delimited, 'the envelope');
         names[name === 1 ? 'apiVersion' : 'kind'] = reader.string();
