@@ -151,6 +151,8 @@ function readValue(reader: Reader, schema: Schema, name: string, budget: Budget)
     case 'boolean':
       return reader.bool();
     case 'int32':
+      // The lower 32 bits, as every decoder of protobuf reads them.
+      return reader.int32();
     case 'int64':
       return readInteger(reader);
     case 'time':

@@ -61,6 +61,8 @@ test.each<[string, unknown, (string | number[])[]]>([
   ],
   ['an object that comes in two parts', { main: { size: 1, name: 'x' } }, [[26, 2, 8, 1], [26, 3, 18, 1], 'x']],
   ['the last of a value that comes twice', { awake: true }, [[56, 0, 56, 1]]],
+  ['a negative number of 32 bits', { main: { size: -1 } }, [[26, 6, 8, 255, 255, 255, 255, 15]]],
+  ['32 bits of a longer number', { main: { size: 7 } }, [[26, 7, 8, 135, 128, 128, 128, 128, 32]]],
   ['a negative number', { main: { size: -1 } }, [[26, 11, 8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]]],
   ['a time that is not set', { born: null }, [[42, 0]]],
   ['the first second of 1970, which is a time', { born: '1970-01-01T00:00:00Z' }, [[42, 2, 8, 0]]],
@@ -110,7 +112,7 @@ describe('is refused', () => {
     expect(() => parseProtobuf(around, () => schema)).toThrow(MalformedTextError);
   });
 
-  test.each([[''], ['k8s'], ['{"kind":"Robot"}'], ['k8s\0\u0012'], ['k8s\0\u0008\u0001']])(
+  test.each([[''], ['k8s'], ['k8s\0'], ['{"kind":"Robot"}'], ['k8s\0\u0012'], ['k8s\0\u0008\u0001']])(
     '%j as an envelope',
     (text) => {
       expect(() => parseProtobuf(Buffer.from(text), () => schema)).toThrow(MalformedTextError);

@@ -56,6 +56,7 @@ export function parseProtobuf(
 ): Parsed {
   if (!isProtobuf(bytes))
     throw new MalformedTextError('protobuf: it does not begin with the prefix that every object has');
+  if (bytes.length === prefix.length) throw new MalformedTextError('protobuf: nothing follows the prefix');
   try {
     const { names, message } = openEnvelope(bytes.subarray(prefix.length), bounds);
     const schema = schemaOf(names);
