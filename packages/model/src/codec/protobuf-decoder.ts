@@ -65,16 +65,23 @@ function fieldsInto(value: Record<string, unknown>, schema: ObjectSchema, budget
       readNested(reader, budget.fields, fieldsInto(value, embedded.schema, budget));
       return true;
     }
-    spend(budget, 1);
     const { name, schema: held } = field;
     requireType(type, wireType(held), name);
     if (held.type === 'list') listIn(value, name).push(readValue(reader, held.items, name, budget));
     else if (held.type === 'map') readEntry(reader, held, objectIn(value, name), budget);
     else if (held.type === 'object') readNested(reader, budget.fields, fieldsInto(objectIn(value, name), held, budget));
-    else value[name] = readValue(reader, held, name, budget);
+    else {
+      const scalar = readValue(reader, held, name, budget);
+      value[name] = scalar;
+      if (isUnset(scalar)) return true;
+    }
+    spend(budget, 1);
     return true;
   };
 }
+
+/** Go writes fields that are not set, too: a reference to a secret has six of them, which no JSON has. */
+const isUnset = (value: unknown): boolean => value === '' || value === 0 || value === false;
 
 /** The list that this message has already, or a new one. */
 function listIn(value: Record<string, unknown>, name: string): unknown[] {

@@ -144,6 +144,12 @@ describe('so many fields that reading them would block the event loop are refuse
   });
 });
 
+test('unset fields that Go writes all the same do not count as values', () => {
+  const parts = Buffer.alloc(12_000 * 6, Buffer.from([18, 4, 8, 0, 18, 0]));
+  const message = Buffer.concat([bytes('k8s\0', [18], lengthOf(parts)), parts]);
+  expect((parseProtobuf(message, () => schema).value as { parts: unknown[] }).parts).toHaveLength(12_000);
+});
+
 test('groups are skipped', () => {
   expect(read([123, 131, 1, 120, 1, 132, 1, 124], [56, 1])).toEqual({ awake: true });
 });
