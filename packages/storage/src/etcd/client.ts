@@ -8,13 +8,13 @@ import { type Revision, revision } from '../revision.ts';
 import type { Call } from '../store.ts';
 import { AdaptiveTimeout } from './adaptive-timeout.ts';
 import { capabilitiesOfVersion } from './capabilities.ts';
+import { classifyFault } from './faults.ts';
 import { History, type HistoryReplaced } from './history.ts';
 import { type EtcdMeasures, noMeasures } from './measures.ts';
 import { type Member, type Members, trackMembers } from './members.ts';
 import { type OutageTracker, trackOutage } from './outage.ts';
 import { Refusals } from './refusals.ts';
 import { type CallDependencies, type EtcdCall, RetryingCall, unverifiedConnection } from './retrying-call.ts';
-import { unavailableCode } from './grpc-status.ts';
 import { StallAwareClock } from './stall-aware-clock.ts';
 import { type Connect, EtcdFault, type MemberStream } from './transport.ts';
 import { Verification } from './verification.ts';
@@ -223,8 +223,8 @@ class Client implements EtcdClient {
 
   noteWatchOutcome(fault: EtcdFault | undefined): void {
     if (!fault) return this.#refusals.end('watch');
-    // Without a leader etcd ends watches with "unavailable", and accepts them again when there is one.
-    const isRefusal = fault.kind === 'refused' && fault.code !== unavailableCode;
+    // Without a leader etcd ends watches, too, and accepts them again when there is one.
+    const isRefusal = fault.kind === 'refused' && classifyFault(fault).kind === 'final';
     this.measures.watchEnded(isRefusal ? 'refusal' : 'loss');
     if (isRefusal) this.#refusals.begin('watch', fault);
     else this.#reportLostWatch(fault);

@@ -7,6 +7,7 @@ import { HistoryReplacedError, RevisionCompactedError, StorageUnavailableError }
 import { type Revision, revision } from '../revision.ts';
 import type { Store } from '../store.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
+import { EtcdFault } from './transport.ts';
 import { compact } from './wire/key-value.ts';
 import { decodeWatchMessage, encodeWatchCreate, watchPath } from './wire/watch.ts';
 
@@ -245,6 +246,23 @@ test('a quiet watch is accepted again when etcd has a leader again', async () =>
   client.close();
   await three.stop();
 }, 60_000);
+
+test('only what will not change by itself counts as a refusal of the watch', async () => {
+  const etcd = await startEtcd();
+  const { client, events } = openStore(etcd.endpoints);
+  const types = (): string[] => events.map(({ type }) => type);
+  client.noteWatchOutcome(new EtcdFault('refused', 14, 'etcdserver: no leader'));
+  client.noteWatchOutcome(new EtcdFault('refused', 4, 'context deadline exceeded'));
+  await client.checkRefusals(within(5_000));
+  expect(types()).toEqual(['watch lost']);
+  client.noteWatchOutcome(new EtcdFault('refused', 7, 'etcdserver: permission denied'));
+  await expect(client.checkRefusals(within(5_000))).rejects.toThrow('permission denied');
+  client.noteWatchOutcome(undefined);
+  await client.checkRefusals(within(5_000));
+  expect(types()).toEqual(['watch lost', 'watch refused', 'watch accepted']);
+  client.close();
+  await etcd.stop();
+});
 
 /** Open watches on all members, by their own metrics. */
 async function countWatches({ endpoints }: RealEtcd): Promise<number> {

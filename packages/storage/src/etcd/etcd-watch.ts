@@ -173,8 +173,11 @@ class MemberWatch {
   }
 }
 
-/** etcd gives the reason for a cancelled watch as text only, so this is gRPC's code "unknown". */
-const refusedCode = 2;
+/**
+ * etcd gives the reason for a cancelled watch as text only. It is the user's rights or the range of the watch, so this is
+ * gRPC's code for a request that will not succeed as it is, FAILED_PRECONDITION.
+ */
+const refusedCode = 9;
 
 type ReadEntry = (value: KeyValue) => Entry | Promise<Entry>;
 
