@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { StatusError } from '@cluster-apiserver/model';
+import type { ChangeSet } from '@cluster-apiserver/storage';
 import { update, watch, type WatchReader } from '../index.ts';
 import { call, everything } from '../../test/use-robots.ts';
 import { labelled, lineOf, next, optionsFor, robot, useWatchedRobots } from '../../test/use-watched-robots.ts';
@@ -292,7 +293,50 @@ describe('many watchers', () => {
     expect(taken[0]?.length).toBeGreaterThan(3);
     for (const other of taken) for (const [at, batch] of other.entries()) expect(batch).toBe(taken[0]?.[at]);
   });
+
+  test('are sent the objects that expire in one revision in shared batches, over several turns', async () => {
+    await watched.registry.cache.close();
+    watched.open({ ...watched.memory, watch: (...args) => deletingTogether(60, watched.memory.watch(...args)) });
+    await Promise.all(Array.from({ length: 60 }, (_, n) => makeLarge(`r${n}`, 3_000)));
+    await settled();
+    const [one, other, ofNone] = [await begin(), await begin(), await begin({ labels: labelled('none') })];
+    for (const watching of [one, other]) expect(await next(watching, 60)).toHaveLength(60);
+    for (const watching of [one, other, ofNone]) expect(watching.take()).toBeUndefined();
+    for (let n = 0; n < 60; n++) await remove(`r${n}`);
+    await settled();
+    let looks = 0;
+    const takeInTurns = async (watching: WatchReader) => {
+      const batches: ReturnType<WatchReader['take']>[] = [];
+      for (;;) {
+        // Each turn has time for one step only.
+        watched.clock.monotonicMs = () => 3 * looks++;
+        const batch = watching.take();
+        watched.clock.monotonicMs = () => 0;
+        if (batch) batches.push(batch);
+        else if (watching.reached !== undefined) return batches;
+        await new Promise(setImmediate);
+      }
+    };
+    const taken = await takeInTurns(one);
+    const names = taken.flatMap((batch) => batch?.events.map(lineOf) ?? []);
+    expect(names).toEqual(Array.from({ length: 60 }, (_, n) => `DELETED r${n}`));
+    for (const batch of taken) expect(batch?.bytes).toBeLessThan(2 * 32 * 1024);
+    for (const [at, batch] of (await takeInTurns(other)).entries()) expect(batch).toBe(taken[at]);
+    expect(await takeInTurns(ofNone)).toEqual([]);
+  });
 });
+
+/** Delivers this many deletions in one revision, as etcd does when a lease expires. */
+async function* deletingTogether(count: number, sets: AsyncIterable<ChangeSet>): AsyncGenerator<ChangeSet> {
+  let deleted: ChangeSet['changes'] = [];
+  for await (const set of sets) {
+    if (set.changes.some(({ current }) => current)) yield set;
+    else deleted = [...deleted, ...set.changes];
+    if (deleted.length < count) continue;
+    yield { ...set, changes: deleted };
+    deleted = [];
+  }
+}
 
 test.each([
   [{ resourceVersionMatch: 'Exact' }, ['Forbidden', 'NotSupported']],

@@ -56,7 +56,10 @@ export class InitialEvents {
       return this.#endsWithBookmark ? new Batch([new Bookmark(view.revision, true)], view.revision) : 'more';
     }
     const name = this.#after === undefined ? this.#name : `${this.#name} ${this.#after}`;
-    const { batch, last } = this.#channels.stateParts.getOrBuild(name, () => this.#part(view.revision));
+    const {
+      batches: [batch],
+      last,
+    } = this.#channels.stateParts.getOrBuild(name, () => this.#part(view.revision));
     this.#after = last;
     this.#partsEnded = last === undefined;
     return batch ?? 'more';
@@ -84,7 +87,7 @@ export class InitialEvents {
       bytes += event.bytes;
       return true;
     });
-    const batch = events.length > 0 ? new Batch(events, revision, bytes) : undefined;
-    return { batch, last: isLast ? undefined : last };
+    const batches = events.length > 0 ? [new Batch(events, revision, bytes)] : [];
+    return { batches, last: isLast ? undefined : last };
   }
 }

@@ -1,5 +1,5 @@
 import { invariant } from '@cluster-apiserver/base';
-import type { Collection, ItemChange, Revision } from '@cluster-apiserver/storage';
+import { type Collection, type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
 import type { Channel } from './channels.ts';
 import type { Part } from './shared-parts.ts';
 import { toStatusError } from '../storage-errors.ts';
@@ -30,22 +30,32 @@ export function readablePrefix(
       channel.covers(key) &&
       (current.isPending || collection.get(key)?.revision === current.revision),
   );
-  return waitedFor ? changes.filter(({ revision }) => revision < waitedFor.revision) : changes;
+  return waitedFor ? changes.filter((change) => change.revision < waitedFor.revision) : changes;
 }
 
-/** The first of some changes, as many as fit. Throws the StatusError that ends the watch if the first is unreadable. */
+/**
+ * The first of some changes, as many as fit. Watches resume after a revision, so all changes of one revision are in the
+ * same part; there may be a thousand, of objects that expired together. Throws the StatusError that ends the watch if
+ * the first is unreadable.
+ */
 export function buildChangesPart(
   missed: readonly ItemChange<CachedObject>[],
   channel: Channel,
   turns: WatchTurns,
 ): ChangesPart {
-  const events: ObjectEvent[] = [];
+  const batches: Batch[] = [];
+  let events: ObjectEvent[] = [];
   let bytes = 0;
   let next: Revision | undefined;
   for (const [at, change] of missed.entries()) {
-    // The next part begins after a revision, so changes of one revision stay together.
+    const isFull = bytes >= batchBytesMax;
     const isNewRevision = next !== undefined && change.revision > next;
-    if (isNewRevision && (bytes >= batchBytesMax || (at % itemsPerClockRead === 0 && !turns.hasTime))) break;
+    if (isNewRevision && (isFull || batches.length > 0 || (at % itemsPerClockRead === 0 && !turns.hasTime))) break;
+    if (isFull) {
+      batches.push(new Batch(events, revision(change.revision - 1), bytes));
+      events = [];
+      bytes = 0;
+    }
     try {
       const event = channel.eventOf(change);
       if (event) events.push(event);
@@ -58,5 +68,6 @@ export function buildChangesPart(
     next = change.revision;
   }
   invariant(next !== undefined, 'a part without a change would be taken again and again');
-  return { batch: events.length > 0 ? new Batch(events, next, bytes) : undefined, next };
+  if (events.length > 0) batches.push(new Batch(events, next, bytes));
+  return { batches, next };
 }

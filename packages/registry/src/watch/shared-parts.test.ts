@@ -27,7 +27,7 @@ function timersByHand() {
     },
   };
 }
-const part = (): Part => ({ batch: undefined });
+const part = (): Part => ({ batches: [] });
 
 test('watchers that take a part of the same name within a second share it', () => {
   const { clock, advance } = timersByHand();

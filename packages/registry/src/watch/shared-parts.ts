@@ -3,8 +3,8 @@ import type { Batch } from './watch-event.ts';
 
 /** A part of the initial state, or of missed changes. */
 export interface Part {
-  /** Undefined if the part has no selected objects. */
-  readonly batch: Batch | undefined;
+  /** None if the part has no selected objects. */
+  readonly batches: readonly Batch[];
 }
 
 /** The bytes of events that are kept for the next watcher of a kind. Each form in which they were written adds as many. */
@@ -80,4 +80,4 @@ export class SharedParts<P extends Part> {
   }
 }
 
-const bytesOf = ({ batch }: Part): number => partOverheadBytes + (batch?.bytes ?? 0);
+const bytesOf = ({ batches }: Part): number => batches.reduce((sum, { bytes }) => sum + bytes, partOverheadBytes);

@@ -57,8 +57,10 @@ export class Watcher implements WatchReader {
   readonly #resource: Resource;
   readonly #channel: Channel;
   #phase: Phase;
-  /** Everything up to this revision has been taken. */
+  /** Everything up to this revision has been taken, except for the batches that follow. */
   #sent: Revision;
+  /** The rest of a part that has been taken. */
+  #following: readonly Batch[] = [];
   /** A watcher that was in step and lost it is too slow, and is ended instead of reading the history. */
   #wasInStep = false;
   /** There is more to take in another turn. */
@@ -132,6 +134,9 @@ export class Watcher implements WatchReader {
   }
 
   #step(): Step {
+    const [following, ...rest] = this.#following;
+    this.#following = rest;
+    if (following) return following;
     const phase = this.#phase;
     switch (phase.type) {
       case 'initial':
@@ -222,9 +227,10 @@ export class Watcher implements WatchReader {
   #takePart(changes: readonly ItemChange<CachedObject>[]): Step {
     const { changesParts, turns } = this.#resource.channels;
     const name = `${this.#channel.id} ${this.#sent}`;
-    const { batch, next } = changesParts.getOrBuild(name, () => buildChangesPart(changes, this.#channel, turns));
+    const { batches, next } = changesParts.getOrBuild(name, () => buildChangesPart(changes, this.#channel, turns));
     this.#sent = next;
-    return batch ?? 'more';
+    this.#following = batches;
+    return 'more';
   }
 }
 
