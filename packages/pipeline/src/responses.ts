@@ -26,7 +26,7 @@ export const objectResponse = (
   outcome: Outcome,
 ): ApiResponse | Promise<ApiResponse> => {
   if (context.audit?.wantsResponseObject) {
-    const text = objectJson(resource.served, format.transform, outcome.json, resource.clock.now());
+    const text = objectJson(resource.served, format.transform, outcome.json, { nowMs: resource.clock.now() });
     context.audit.logResponseObject(text, outcome.json.length);
   }
   return respond(context, format.encoding, status, objectBody(resource, format, outcome));

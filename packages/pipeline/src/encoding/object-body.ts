@@ -27,7 +27,7 @@ export function objectBody(
   const begin = (): Steps =>
     encoding === 'protobuf'
       ? encodeStoredProtobuf(kind, transform, json, nowMs)
-      : encodeTextInSteps(encoding, objectJson(kind, transform, json, nowMs));
+      : encodeTextInSteps(encoding, objectJson(kind, transform, json, { nowMs }));
   return slicedBody(schedulerOf(clock), begin, json.length);
 }
 
@@ -54,7 +54,7 @@ export const unstoredObjectJson = (
   clock: Clock,
 ): string => JSON.stringify(transform ? transformObject(kind, object, transform, { nowMs: clock.now() }) : object);
 
-function* encodeProtobufInSteps(
+export function* encodeProtobufInSteps(
   kind: EncodableKind,
   transform: Transform | undefined,
   object: KubeObject,
@@ -72,7 +72,7 @@ function* encodeProtobufInSteps(
   yield* parts;
 }
 
-function* encodeStoredProtobuf(
+export function* encodeStoredProtobuf(
   kind: Kind,
   transform: Transform | undefined,
   json: ByteString,

@@ -13,7 +13,7 @@ import {
 } from '@cluster-apiserver/model';
 import type { Transform, TableTransform } from './negotiate.ts';
 import { parseInSteps, findMemberText } from './parse-in-steps.ts';
-import { type ListTransform, tableOfObject, transformObject } from './transform.ts';
+import { type ListTransform, tableOfObject, type TableOfObjectOptions, transformObject } from './transform.ts';
 
 /**
  * Converts stored objects to the JSON that a client requested, in steps. A small object is one step. A large one is
@@ -47,12 +47,12 @@ export function* objectJson(
   kind: Kind,
   transform: Transform | undefined,
   json: ByteString,
-  nowMs: number,
+  options: TableOfObjectOptions,
 ): Generator<string | undefined> {
   if (!transform) yield* servedJson(kind, json);
   else if (json.length <= largeCharacters)
-    yield JSON.stringify(transformObject(kind, toServed(kind, decodeStored(json)), transform, { nowMs }));
-  else if (transform.as === 'Table') yield* largeTableJson(kind, transform, json, nowMs);
+    yield JSON.stringify(transformObject(kind, toServed(kind, decodeStored(json)), transform, options));
+  else if (transform.as === 'Table') yield* largeTableJson(kind, transform, json, options);
   else yield* partialMetadataJson(transform, json);
 }
 
@@ -60,12 +60,12 @@ function* largeTableJson(
   kind: Kind,
   transform: TableTransform,
   json: ByteString,
-  nowMs: number,
+  options: TableOfObjectOptions,
 ): Generator<string | undefined> {
   const object = yield* decodeServedObject(kind, json);
-  const table = tableOfObject(kind, { metadata: object.metadata }, transform, { nowMs });
+  const table = tableOfObject(kind, { metadata: object.metadata }, transform, options);
   yield JSON.stringify({ ...table, rows: [] }).slice(0, -']}'.length);
-  yield* tableRowJson(kind, transform, json, object, nowMs);
+  yield* tableRowJson(kind, transform, json, object, options.nowMs);
   yield ']}';
 }
 

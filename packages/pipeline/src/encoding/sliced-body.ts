@@ -4,10 +4,10 @@ import type { SizedBody, ChunkedBody } from '../exchange.ts';
 import { joinBuffers } from '../join-buffers.ts';
 import type { Encoding } from './encode.ts';
 
-/**
- * Generates a body in steps of at most about a millisecond: text, bytes, or nothing yet. Steps run only while the
- * client reads.
- */
+/** Text, bytes, or nothing yet. */
+export type Parts = Iterable<string | Uint8Array | undefined>;
+
+/** Generates a body in steps of at most about a millisecond. Steps run only while the client reads. */
 export type Steps = Generator<string | Uint8Array | undefined>;
 
 /** The size of a slice, which is what a response holds in memory besides the object that it is encoding. */
@@ -22,7 +22,7 @@ export const slicedBody = (
   begin: () => Steps,
   characters: number,
 ): ChunkedBody | Promise<SizedBody> =>
-  characters <= wholeCharactersMax ? concatSlices(turns, begin()) : { chunks: () => generateSlices(turns, begin()) };
+  characters <= wholeCharactersMax ? encodeInSteps(turns, begin()) : { chunks: () => generateSlices(turns, begin()) };
 
 /** Encodes JSON texts, none of which ends inside a token. */
 export function encodeTextInSteps(encoding: Exclude<Encoding, 'protobuf'>, texts: Iterable<string | undefined>): Steps {
@@ -56,31 +56,67 @@ async function* generateSlices(turns: TaskScheduler, steps: Steps): AsyncGenerat
   }
 }
 
-async function concatSlices(turns: TaskScheduler, steps: Steps): Promise<Buffer> {
+/** Everything that the steps generate. */
+export async function encodeInSteps(turns: TaskScheduler, steps: Steps): Promise<Buffer> {
   const slices: Buffer[] = [];
   for await (const slice of generateSlices(turns, steps)) slices.push(slice);
   return joinBuffers(slices);
 }
 
 function fillSlice(steps: Steps, isOver: () => boolean): { readonly bytes: Buffer; readonly isEnd: boolean } {
-  const parts: Buffer[] = [];
-  let text = '';
-  let producedLength = 0;
-  const flush = (): void => {
-    if (text !== '') parts.push(Buffer.from(text));
-    text = '';
-  };
+  const joined = new JoinedParts();
   let isEnd = false;
   do {
     const { value, done } = steps.next();
     if (done) isEnd = true;
-    else if (typeof value === 'string') text += value;
-    else if (value) {
-      flush();
-      parts.push(Buffer.from(value.buffer, value.byteOffset, value.length));
+    else if (value) joined.add(value);
+  } while (!isEnd && joined.length < sliceBytes && !isOver());
+  return { bytes: joined.toBuffer(), isEnd };
+}
+
+/** Joins the parts, in a step for each. */
+export function* joinSteps(parts: Parts): Generator<undefined, Buffer> {
+  const joined = new JoinedParts();
+  for (const part of parts) {
+    if (part) joined.add(part);
+    yield;
+  }
+  return joined.toBuffer();
+}
+
+export function encodeAtOnce(parts: Parts): Buffer {
+  const joined = new JoinedParts();
+  for (const part of parts) if (part) joined.add(part);
+  return joined.toBuffer();
+}
+
+/** Text and bytes in the order in which they were added. Text is encoded in as few pieces as possible. */
+class JoinedParts {
+  readonly #buffers: Buffer[] = [];
+  #text = '';
+  #length = 0;
+
+  /** In bytes, or characters of text. */
+  get length(): number {
+    return this.#length;
+  }
+
+  add(part: string | Uint8Array): void {
+    this.#length += part.length;
+    if (typeof part === 'string') this.#text += part;
+    else {
+      this.#flushText();
+      this.#buffers.push(Buffer.from(part.buffer, part.byteOffset, part.length));
     }
-    if (value) producedLength += value.length;
-  } while (!isEnd && producedLength < sliceBytes && !isOver());
-  flush();
-  return { bytes: joinBuffers(parts), isEnd };
+  }
+
+  toBuffer(): Buffer {
+    this.#flushText();
+    return joinBuffers(this.#buffers);
+  }
+
+  #flushText(): void {
+    if (this.#text !== '') this.#buffers.push(Buffer.from(this.#text));
+    this.#text = '';
+  }
 }

@@ -24,7 +24,7 @@ export const transformObject = (
     ? tableOfObject(kind, object, transform, options)
     : partialObjectMetadata(object, transform.version);
 
-interface TableOfObjectOptions {
+export interface TableOfObjectOptions {
   readonly nowMs: number;
   readonly namesColumns?: boolean;
 }

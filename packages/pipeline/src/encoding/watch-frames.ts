@@ -1,12 +1,11 @@
+import { schedulerOf } from '@cluster-apiserver/base';
 import {
-  toServed,
   type ByteString,
   bytesOf,
   decode,
-  decodeStored,
   type Kind,
   type KubeObject,
-  type ObjectSchema,
+  type Status,
   type StatusError,
   statusSchema,
   watchEventMessage,
@@ -15,11 +14,17 @@ import {
 import type { Bookmark, Resource, WatchEvent } from '@cluster-apiserver/registry';
 import { encodeMessage } from '../listener/web-socket/messages.ts';
 import { contentTypes, encode } from './encode.ts';
-import type { ResponseFormat } from './negotiate.ts';
-import { objectSchema, transformObject } from './transform.ts';
+import type { ResponseFormat, Transform } from './negotiate.ts';
+import { encodeProtobufInSteps, encodeStoredProtobuf } from './object-body.ts';
+import { largeCharacters, objectJson } from './object-json.ts';
+import { encodeAtOnce, encodeInSteps, joinSteps, type Parts, type Steps } from './sliced-body.ts';
+import { type TableOfObjectOptions, transformObject } from './transform.ts';
 
-/** Encodes events in one format. Watchers of the same format share the encoded batch. */
-export type FrameWriter = (events: readonly WatchEvent[]) => Buffer;
+/**
+ * Encodes events in one format: at once, or over several turns if an object is large. Watchers of the same format share
+ * the encoded batch.
+ */
+export type FrameWriter = (events: readonly WatchEvent[]) => Buffer | Promise<Buffer>;
 
 /** The encoders of one watch format. */
 export interface Frames {
@@ -51,13 +56,23 @@ export function createFrameCache(resource: Resource): (format: ResponseFormat, f
 /** Joins the ready bytes of the objects. */
 function jsonStreamFrames(kind: Kind): Frames {
   const write: FrameWriter = (events) => bytesOf(events.map((event) => jsonLine(kind, event)).join(''));
-  return { contentType: contentTypes.json, first: write, later: write, error: errorFrame(jsonFrame) };
+  return {
+    contentType: contentTypes.json,
+    first: write,
+    later: write,
+    error: createErrorFrame(jsonFrames.stream, JSON.stringify),
+  };
 }
 
 function jsonMessageFrames(kind: Kind): Frames {
   const write: FrameWriter = (events) =>
     Buffer.concat(events.map((event) => encodeMessage('text', bytesOf(jsonLine(kind, event)))));
-  return { contentType: contentTypes.json, first: write, later: write, error: errorFrame(jsonMessage) };
+  return {
+    contentType: contentTypes.json,
+    first: write,
+    later: write,
+    error: createErrorFrame(jsonFrames.messages, JSON.stringify),
+  };
 }
 
 function jsonLine(kind: Kind, event: WatchEvent): ByteString {
@@ -70,52 +85,82 @@ function createFrames(
   { encoding, transform }: ResponseFormat,
   framing: Framing,
 ): Frames {
-  const [frame, contentType] =
-    encoding === 'protobuf'
-      ? [protobufFrames[framing], `${contentTypes.protobuf};stream=watch`]
-      : [jsonFrames[framing], contentTypes.json];
-  const schema = objectSchema(kind, transform);
+  const isProtobuf = encoding === 'protobuf';
+  const frame = (isProtobuf ? protobufFrames : jsonFrames)[framing];
+  const encodeObject = isProtobuf ? encodeEventProtobuf : encodeEventJson;
+  function* generate(events: readonly WatchEvent[], namesColumns: boolean): Steps {
+    const nowMs = clock.now();
+    for (const [at, event] of events.entries())
+      yield* frame(event.type, encodeObject(kind, transform, event, { nowMs, namesColumns: namesColumns && at === 0 }));
+  }
   const writer =
-    (begins: boolean): FrameWriter =>
+    (namesColumns: boolean): FrameWriter =>
     (events) => {
-      const nowMs = clock.now();
-      const frames = events.map((event, index) => {
-        const object = eventObject(kind, event);
-        const namesColumns = begins && index === 0;
-        return frame(
-          event.type,
-          transform ? transformObject(kind, object, transform, { nowMs, namesColumns }) : object,
-          schema,
-        );
-      });
-      return Buffer.concat(frames);
+      const steps = generate(events, namesColumns);
+      return events.some(isLarge) ? encodeInSteps(schedulerOf(clock), steps) : encodeAtOnce(steps);
     };
   const later = writer(false);
-  return { contentType, first: transform?.as === 'Table' ? writer(true) : later, later, error: errorFrame(frame) };
+  return {
+    contentType: isProtobuf ? `${contentTypes.protobuf};stream=watch` : contentTypes.json,
+    first: transform?.as === 'Table' ? writer(true) : later,
+    later,
+    error: createErrorFrame(frame, isProtobuf ? encodeStatusProtobuf : JSON.stringify),
+  };
 }
 
-/** Encodes one event. */
-type Frame = (type: string, object: object, schema: ObjectSchema) => Buffer;
+const isLarge = (event: WatchEvent): boolean =>
+  event.type !== 'BOOKMARK' && event.outcome.json.length > largeCharacters;
 
-const jsonFrame: Frame = (type, object) => Buffer.from(`${JSON.stringify({ type, object })}\n`);
+type EncodeEvent = (
+  kind: Kind,
+  transform: Transform | undefined,
+  event: WatchEvent,
+  options: TableOfObjectOptions,
+) => Steps;
 
-const jsonMessage: Frame = (type, object, schema) => encodeMessage('text', jsonFrame(type, object, schema));
+const encodeEventProtobuf: EncodeEvent = (kind, transform, event, { nowMs }) =>
+  event.type === 'BOOKMARK'
+    ? encodeProtobufInSteps(kind, transform, bookmarkObject(kind, event), 0, nowMs)
+    : encodeStoredProtobuf(kind, transform, event.outcome.json, nowMs);
 
-const jsonFrames: Readonly<Record<Framing, Frame>> = { stream: jsonFrame, messages: jsonMessage };
-
-const protobufFrames: Readonly<Record<Framing, Frame>> = {
-  stream: (type, object, schema) => watchFrame(type, encode('protobuf', object, schema)),
-  messages: (type, object, schema) =>
-    encodeMessage('binary', watchEventMessage(type, encode('protobuf', object, schema))),
+const encodeEventJson: EncodeEvent = function* (kind, transform, event, options) {
+  if (event.type === 'BOOKMARK') {
+    const object = bookmarkObject(kind, event);
+    yield JSON.stringify(transform ? transformObject(kind, object, transform, options) : object);
+  } else yield* objectJson(kind, transform, event.outcome.json, options);
 };
 
-const errorFrame =
-  (frame: Frame) =>
-  (error: StatusError): Buffer =>
-    frame('ERROR', error.toStatus(), statusSchema);
+/** Encodes one event around its object. */
+type Frame = (type: string, object: Parts) => Steps;
 
-const eventObject = (kind: Kind, event: WatchEvent): KubeObject =>
-  event.type === 'BOOKMARK' ? bookmarkObject(kind, event) : toServed(kind, decodeStored(event.outcome.json));
+function* jsonFrame(type: string, object: Parts): Steps {
+  yield `{"type":"${type}","object":`;
+  yield* object;
+  yield '}\n';
+}
+
+const jsonFrames: Readonly<Record<Framing, Frame>> = {
+  stream: jsonFrame,
+  *messages(type, object) {
+    yield encodeMessage('text', yield* joinSteps(jsonFrame(type, object)));
+  },
+};
+
+const protobufFrames: Readonly<Record<Framing, Frame>> = {
+  *stream(type, object) {
+    yield watchFrame(type, yield* joinSteps(object));
+  },
+  *messages(type, object) {
+    yield encodeMessage('binary', watchEventMessage(type, yield* joinSteps(object)));
+  },
+};
+
+const createErrorFrame =
+  (frame: Frame, encodeStatus: (status: Status) => string | Uint8Array): Frames['error'] =>
+  (error) =>
+    encodeAtOnce(frame('ERROR', [encodeStatus(error.toStatus())]));
+
+const encodeStatusProtobuf = (status: Status): Buffer => encode('protobuf', status, statusSchema);
 
 /** The annotation of this API's specification, and the one that current clients expect. */
 const initialEventsEnd = { 'k8s.io/initial-events-end': 'true', 'platform.io/initial-events-end': 'true' };

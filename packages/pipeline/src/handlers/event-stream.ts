@@ -136,17 +136,14 @@ export class EventStream implements WatchStream {
     if (this.#isFinished || this.#isPaused) return;
     try {
       for (;;) {
+        if (this.#sink.backlogBytes > backlogBytesMax) return this.#pauseUntil(this.#sink.drained());
         const batch = this.#watching.take();
         if (!batch) break;
-        this.#write(batch);
-        if (this.#sink.backlogBytes > backlogBytesMax) return this.#pauseUntilDrained();
+        const encoded = this.#write(batch);
+        if (encoded) return this.#pauseUntil(encoded);
       }
     } catch (error) {
-      // The response has begun, so an ERROR event carries the Status.
-      const status = toStatusError(error);
-      if (status.code === 500) this.#options.reportInternalError(error);
-      this.#send(this.#frames.error(status));
-      return this.#end(status.code === expiredCode ? 'expired' : 'error');
+      return this.#fail(error);
     }
     this.#onInitialEventsSent?.();
     this.#onInitialEventsSent = undefined;
@@ -155,10 +152,37 @@ export class EventStream implements WatchStream {
     else this.#watching.wait(this.#pump);
   });
 
-  #write(batch: Batch): void {
+  /** The response has begun, so an ERROR event carries the Status. */
+  #fail(error: unknown): void {
+    if (this.#isFinished) return;
+    const status = toStatusError(error);
+    if (status.code === 500) this.#options.reportInternalError(error);
+    this.#send(this.#frames.error(status));
+    this.#end(status.code === expiredCode ? 'expired' : 'error');
+  }
+
+  /** Nothing is taken meanwhile. */
+  #pauseUntil(ready: Promise<void>): void {
+    this.#isPaused = true;
+    const resume = this.#guard(() => {
+      this.#isPaused = false;
+      this.#pump();
+    });
+    void ready.then(resume, (error: unknown) => this.#guard(() => this.#fail(error))());
+  }
+
+  /** Resolves later if encoding takes several turns. */
+  #write(batch: Batch): Promise<void> | undefined {
     const write = this.#hasBegun ? this.#frames.later : this.#frames.first;
     this.#hasBegun = true;
     const bytes = batch.encodedAs(write, write);
+    if (bytes instanceof Promise) return bytes.then((encoded) => this.#sendBatch(batch, encoded));
+    this.#sendBatch(batch, bytes);
+    return undefined;
+  }
+
+  #sendBatch(batch: Batch, bytes: Buffer): void {
+    if (this.#isFinished) return;
     this.#options.measures.countSent(batch.events.length, bytes.length);
     this.#send(bytes);
   }
@@ -166,14 +190,6 @@ export class EventStream implements WatchStream {
   #send(bytes: Buffer): void {
     this.#writtenBytes += bytes.length;
     this.#sink.write(bytes);
-  }
-
-  #pauseUntilDrained(): void {
-    this.#isPaused = true;
-    void this.#sink.drained().then(() => {
-      this.#isPaused = false;
-      this.#pump();
-    });
   }
 
   #scheduleBookmark(): void {
@@ -189,7 +205,8 @@ export class EventStream implements WatchStream {
     this.#pump();
     if (this.#isFinished || this.#isPaused) return;
     const { reached } = this.#watching;
-    if (reached !== undefined && !this.#isFinished) this.#write(new Batch([new Bookmark(reached, false)], reached));
+    if (reached !== undefined && !this.#isFinished)
+      void this.#write(new Batch([new Bookmark(reached, false)], reached));
   }
 
   /** The client can then resume from the bookmark, at this replica or another. */

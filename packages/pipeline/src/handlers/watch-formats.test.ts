@@ -94,7 +94,7 @@ test.each([
     accept,
     webSocket: true,
   });
-  await until(() => failed.ended);
+  await until(() => failed.ended && client.bytes.length === 2);
   const payloads = messagesIn(Buffer.concat([...client.bytes, ...failed.bytes]), opcode);
   expect(payloads).toHaveLength(3);
   const said = payloads.map((payload) =>
@@ -105,6 +105,27 @@ test.each([
   );
   expect(said).toEqual(['ADDED', 'ADDED', 'ERROR']);
   client.leaving.abort();
+});
+
+test.each([
+  ['tables', 'application/json;as=Table;v=v1;g=meta.k8s.io'],
+  ['partial metadata', 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'],
+  ['protobuf', 'application/vnd.kubernetes.protobuf'],
+])('events of large objects as %s are encoded once for all watchers, and keep their order', async (_, accept) => {
+  const annotations = Object.fromEntries(Array.from({ length: 5_000 }, (__, n) => [`key-${n}`, 'x'.repeat(35)]));
+  const from = `resourceVersion=${await make('a')}`;
+  const clients = [await begin(from, { accept }), await begin(from, { accept })];
+  // The first events may be encoded for each watch separately.
+  await make('b');
+  await until(() => clients.every(({ bytes }) => bytes.length === 1));
+  await make('large', annotations);
+  await make('c');
+  await until(() => clients.every(({ bytes }) => bytes.length === 3));
+  const [first, second] = clients.map(({ bytes }) => bytes);
+  for (const at of [1, 2]) expect(second?.[at]).toBe(first?.[at]);
+  expect(first?.[1]?.length).toBeGreaterThan(200_000);
+  expect(first?.[1]?.includes('key-4999')).toBe(true);
+  expect(first?.[2]?.length).toBeLessThan(2_000);
 });
 
 test('over a WebSocket watchers share the encoded message', async () => {

@@ -53,7 +53,7 @@ export class Batch {
   readonly revision: Revision;
   /** Its approximate length as JSON. */
   readonly bytes: number;
-  readonly encoded = new Map<unknown, Buffer>();
+  readonly encoded = new Map<unknown, Buffer | Promise<Buffer>>();
 
   constructor(events: readonly WatchEvent[], revision: Revision, bytes = 0) {
     this.events = events;
@@ -62,7 +62,10 @@ export class Batch {
   }
 
   /** The batch in one encoding. The first watcher that needs it encodes it. */
-  encodedAs(form: unknown, write: (events: readonly WatchEvent[]) => Buffer): Buffer {
+  encodedAs(
+    form: unknown,
+    write: (events: readonly WatchEvent[]) => Buffer | Promise<Buffer>,
+  ): Buffer | Promise<Buffer> {
     let written = this.encoded.get(form);
     if (written) return written;
     written = write(this.events);
