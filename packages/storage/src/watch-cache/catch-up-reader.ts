@@ -98,7 +98,10 @@ export class ReplayReader<Item extends CacheItem> implements CatchUpReader<Item>
       error instanceof RevisionCompactedError &&
       error.oldestRevision !== undefined &&
       this.sent >= error.oldestRevision;
-    if (!isStillAvailable) this.#error = { cause: error };
+    if (!isStillAvailable) {
+      this.#error = { cause: error };
+      this.#stopWaiting();
+    }
     this.notify();
   }
 

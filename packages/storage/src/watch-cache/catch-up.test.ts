@@ -184,6 +184,18 @@ test('compacted changes expire for readers that missed them, and others continue
   expect(await ended).toBeInstanceOf(RevisionCompactedError);
 });
 
+test('a reader whose changes have expired no longer waits, and is not refused later', async () => {
+  const { read, clock, catchUp } = opened({ compacted: 1_000 });
+  const reader = read(500);
+  reader.take();
+  await turns();
+  expect(() => reader.take()).toThrow(RevisionCompactedError);
+  const wakeUps = reader.wakeUps();
+  clock.advance(60_000);
+  expect(reader.wakeUps()).toBe(wakeUps);
+  expect(catchUp.statistics.refused).toBe(0);
+});
+
 test('a reader far ahead of a replay gets a second one', async () => {
   const { replays, read } = opened({ end: 1_000_000 });
   const [behind, ahead] = [read(1), read(500_000)];
