@@ -14,13 +14,14 @@ const itemOf = (at: Revision, weight: number): CacheItem => ({ key: `${at}`, rev
 
 /**
  * Readers of a store in which every revision is a change of some bytes, up to `end`. The changes of `slow` revisions are
- * incomplete until their decryption ends.
+ * incomplete until their decryption ends. Decoding a change takes `decodeMs`.
  */
-function opened({ end = newest, weight = 1_000, compacted = 0, slow = [] as readonly number[] } = {}) {
+function opened({ end = newest, weight = 1_000, compacted = 0, slow = [] as readonly number[], decodeMs = 0 } = {}) {
   const clock = fakeClock();
   /** Ends the decryptions that have begun, in order. */
   const decryptions: (() => void)[] = [];
   function replayed(at: Revision): ReplayedChanges<CacheItem> {
+    if (decodeMs > 0) clock.advance(decodeMs);
     const current = itemOf(at, weight);
     const change: ItemChange<CacheItem> = { key: current.key, revision: at, previous: undefined, current };
     if (!slow.includes(at)) return { revision: at, changes: [change], incomplete: [] };
@@ -173,6 +174,18 @@ test('an idle replay ends, and a new one begins where its reader is', async () =
   expect(replays[0]?.ended).toBe(true);
   await reader.until(200);
   expect(reader.taken).toEqual(upFrom(2, 200));
+});
+
+test('a replay leaves no timer, whenever its last reader leaves', async () => {
+  for (let after = 0; after < 20; after++) {
+    const { read, replays, clock } = opened({ weight: 2_000_000, decodeMs: 5 });
+    const reader = read(1);
+    reader.take();
+    await turns(after);
+    reader.close();
+    await turns();
+    expect([clock.waiting, replays.every(({ ended }) => ended)]).toEqual([0, true]);
+  }
 });
 
 test('compacted changes expire for readers that missed them, and others continue', async () => {

@@ -141,6 +141,8 @@ export class SharedReplay<Item extends CacheItem> {
         this.#currentRevision = revision(Math.max(this.#currentRevision, at));
         this.#notifySoon();
         if (slice.shouldYield()) await slice.yieldToEventLoop();
+        // Once the replay has ended, nothing would end the pause.
+        if (this.#abort.signal.aborted) return;
         if (this.#aheadWeight >= readAheadWeightMax) await this.#pause();
         if (this.#abort.signal.aborted) return;
       }
