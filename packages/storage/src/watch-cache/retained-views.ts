@@ -5,7 +5,7 @@ import type { View } from './view.ts';
 /** Views of paged lists. They keep what has changed since in memory, as the window does anyway. */
 const retainedViewsMax = 64;
 
-/** Past views that clients will continue to list, the oldest first. */
+/** Past views that clients will continue to list, in the order in which they were added. */
 export class RetainedViews<Item extends Keyed> {
   readonly #views = new Map<Revision, View<Item>>();
 
@@ -25,10 +25,7 @@ export class RetainedViews<Item extends Keyed> {
   /** Drops views that are older than the window, because they alone would keep their objects in memory. */
   dropBefore(since: Revision): void {
     if (this.#views.size === 0) return; // called for every change
-    for (const revision of this.#views.keys()) {
-      if (revision >= since) return;
-      this.#views.delete(revision);
-    }
+    for (const revision of this.#views.keys()) if (revision < since) this.#views.delete(revision);
   }
 
   clear(): void {
