@@ -44,7 +44,9 @@ export function trackOutage({ clock, random, report, probe }: OutageOptions): Ou
     for (const wake of waiting) wake();
   };
   const probeUntilEnd = async (): Promise<void> => {
-    while (current && !closed) {
+    const probed = current;
+    // An outage that began after this one has a probe of its own.
+    while (current === probed && !closed) {
       try {
         await probe();
         end();

@@ -1,0 +1,36 @@
+import { expect, test } from '@jest/globals';
+import { seededRandom } from '@cluster-apiserver/base';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { trackOutage } from './outage.ts';
+
+test('one probe runs, however often the outage has ended and begun again', async () => {
+  const clock = fakeClock();
+  const running = new Set<PromiseWithResolvers<void>>();
+  const probe = (): Promise<void> => {
+    const one = Promise.withResolvers<void>();
+    running.add(one);
+    return one.promise.finally(() => running.delete(one));
+  };
+  const outage = trackOutage({ clock, random: seededRandom(1), report: () => {}, probe });
+  const failAll = async (): Promise<void> => {
+    for (const one of running) one.reject(new Error('no quorum'));
+    await new Promise(setImmediate);
+    clock.advance(150);
+    await new Promise(setImmediate);
+  };
+  for (let n = 0; n < 10; n++) {
+    outage.begin(new Error('no quorum'));
+    if (n < 9) outage.end();
+  }
+  await failAll();
+  expect(running.size).toBe(1);
+  for (let n = 0; n < 10; n++) {
+    outage.end();
+    outage.begin(new Error('no quorum'));
+    await failAll();
+  }
+  expect(running.size).toBe(1);
+  for (const one of running) one.resolve();
+  await new Promise(setImmediate);
+  expect([outage.isActive, running.size, clock.waiting]).toEqual([false, 0, 0]);
+});
