@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { requireValue, systemClock } from '@cluster-apiserver/base';
-import { until, untilTurned } from '@cluster-apiserver/testkit/until';
+import { until, untilSteady, untilTurned } from '@cluster-apiserver/testkit/until';
 import { call, descriptorOf, type Item, useWatchCache } from '../../test/use-watch-cache.ts';
 import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import { EntryReader } from '../etcd/values.ts';
 import type { Entry, Store, UnreadableEntry } from '../store.ts';
-import type { Transformed } from '../transform/transformer.ts';
+import type { Transformed, UsableKeys } from '../transform/transformer.ts';
 import type { CollectionDescriptor } from './collection-descriptor.ts';
 import { UnreadableEntries } from './unreadable-entries.ts';
 
@@ -151,4 +151,41 @@ test('values whose key takes long do not delay the retry of the others', async (
   entries.retry();
   await until('the other value to be read', () => resolved.length > 0 || undefined, 2_000);
   expect(resolved).toEqual(['/r/quick/1']);
+});
+
+test('postponed values are retried as long as keys are provided, and not all of them each time that a plugin times out', async () => {
+  let tries = 0;
+  let key = Promise.withResolvers<void>();
+  const fromStorage = async (value: Buffer, _: string, __: unknown, keys?: UsableKeys): Promise<Transformed> => {
+    tries++;
+    if (keys === 'cached') throw new KeyUnavailableError('too many values wait');
+    await key.promise;
+    return { value, stale: false };
+  };
+  const reader = new EntryReader({ toStorage: (value) => [value], fromStorage }, systemClock, '/r/'.length);
+  const resolved = new Set<string>();
+  const entries = new UnreadableEntries((entry) => void resolved.add(entry.key), systemClock);
+  for (let from = 0; from < 10_000; from += 2_000) {
+    const keys = Array.from({ length: 2_000 }, (_, n) => `/r/a/${from + n}`);
+    const read = keys.map(async (name) =>
+      reader.read({ key: name, value: Buffer.from('x'), createRevision: 1, modRevision: 1, lease: 0 }, 10),
+    );
+    // The first ones wait for the key.
+    for (const entry of await Promise.all(read)) entries.set(entry.key, entry);
+  }
+  for (let timeouts = 0; timeouts < 3; timeouts++) {
+    tries = 0;
+    const { reject } = key;
+    key = Promise.withResolvers();
+    reject(new KeyUnavailableError('timed out'));
+    await untilSteady(() => tries);
+    expect(tries).toBeGreaterThanOrEqual(2_000);
+    expect(tries).toBeLessThan(2_200);
+  }
+  expect(resolved.size).toBe(0);
+  key.resolve();
+  // Those that were refused are retried when the plugin has recovered.
+  await until('the others to be read', () => resolved.size > 3_500 || undefined);
+  entries.retry();
+  await until('all to be read', () => resolved.size === 10_000 || undefined);
 });

@@ -34,7 +34,7 @@ export class UnreadableEntries {
       return;
     }
     this.#byKey.set(key, entry);
-    if (entry.postponed) void this.#retryAfter(entry.postponed, entry);
+    if (entry.postponed) this.#postpone(new Set([entry]), entry.postponed);
     if (entry.pending) void this.#awaitPending(entry, entry.pending);
   }
 
@@ -55,26 +55,46 @@ export class UnreadableEntries {
     else this.#onResolved(read);
   }
 
-  /** Retries an entry with all others that were postponed together. */
-  async #retryAfter(postponed: Promise<void>, entry: UnreadableEntry): Promise<void> {
-    const others = this.#postponed.get(postponed);
-    if (others) return void others.add(entry);
-    const entries = new Set([entry]);
-    this.#postponed.set(postponed, entries);
-    await postponed;
-    // A reload may have forgotten them.
-    if (this.#postponed.get(postponed) !== entries) return;
-    this.#postponed.delete(postponed);
-    this.#retryAll(entries);
+  /** Adds entries to those that will be retried when this resolves. */
+  #postpone(entries: Set<UnreadableEntry>, until: Promise<void>): void {
+    const others = this.#postponed.get(until);
+    if (!others) void this.#retryAfter(until);
+    // There may be very many of either.
+    const [some, more] = others && others.size > entries.size ? [entries, others] : [others ?? [], entries];
+    for (const entry of some) more.add(entry);
+    this.#postponed.set(until, more);
+  }
+
+  /**
+   * Retries the entries that were postponed together, in batches. If a whole batch is postponed again, so are the others
+   * without a retry: a plugin that hangs soon has too many values waiting again.
+   */
+  async #retryAfter(until: Promise<void>): Promise<void> {
+    await until;
+    const entries = this.#postponed.get(until);
+    this.#postponed.delete(until);
+    if (!entries) return; // a reload has forgotten them
+    for (let batch = this.#takeBatch(entries); batch.length > 0; batch = this.#takeBatch(entries)) {
+      const results = await Promise.all(batch.map((entry) => this.#retry(entry)));
+      const again = results.map((read) => read.unreadable && read.postponed);
+      if (again[0] && again.every(Boolean)) return this.#postpone(entries, again[0]);
+    }
+  }
+
+  /** Removes the first entries that were not replaced. */
+  #takeBatch(entries: Set<UnreadableEntry>): UnreadableEntry[] {
+    const batch: UnreadableEntry[] = [];
+    for (const entry of entries) {
+      entries.delete(entry);
+      if (this.#byKey.get(entry.key) === entry) batch.push(entry);
+      if (batch.length === concurrentRetries) break;
+    }
+    return batch;
   }
 
   /** Returns at once. An entry that is being retried now is retried once more. */
   retry(): void {
-    this.#retryAll(this.#byKey.values());
-  }
-
-  #retryAll(entries: Iterable<UnreadableEntry>): void {
-    for (const entry of entries) this.#queue.add(entry);
+    for (const entry of this.#byKey.values()) this.#queue.add(entry);
     const missing = Math.min(concurrentRetries - this.#retrying, this.#queue.size);
     for (let n = 0; n < missing; n++) void this.#retryQueued();
   }
@@ -88,13 +108,14 @@ export class UnreadableEntries {
     this.#retrying--;
   }
 
-  async #retry(entry: UnreadableEntry): Promise<void> {
+  async #retry(entry: UnreadableEntry): Promise<Entry> {
     const read = await this.#turns.runOrSchedule(() => entry.retry());
     const { postponed, pending } = read.unreadable ? read : {};
-    if (postponed) void this.#retryAfter(postponed, entry);
+    if (postponed) this.#postpone(new Set([entry]), postponed);
     // The plugin of this entry hangs, but that of the next one may not.
     if (pending) void pending.then((late) => this.#resolve(entry, late));
     else await this.#turns.runOrSchedule(() => this.#resolve(entry, read));
+    return read;
   }
 
   #resolve(was: UnreadableEntry, is: Entry): void {
