@@ -132,6 +132,35 @@ test('a decryption that continues is forgotten with its history', async () => {
   expect([state(), resets()]).toEqual([undefined, resetsBefore]);
 });
 
+test.each([
+  { recovery: 'with a recovery of the plugin', recovers: true, expected: ['pending', 'postponed', 'refused'] },
+  { recovery: 'without one', recovers: false, expected: [] },
+])('after a load $recovery the values $expected are retried', async ({ recovers, expected }) => {
+  const retried: string[] = [];
+  const variants: Readonly<Record<string, Partial<UnreadableEntry>>> = {
+    refused: {},
+    pending: { pending: new Promise(() => {}) },
+    postponed: { postponed: new Promise(() => {}) },
+  };
+  for (const name of Object.keys(variants)) await cached.put(`/r/a/${name}`, name);
+  const list: Store['list'] = async (...args) => {
+    const { entries, ...page } = await cached.memory.list(...args);
+    if (recovers) cache.retryUnreadable();
+    const unreadable = entries.map((entry): Entry => {
+      const retry = async (): Promise<Entry> => {
+        retried.push(stateOf(entry));
+        return entry;
+      };
+      return { ...unavailable(entry), ...variants[stateOf(entry)], retry };
+    });
+    return { ...page, entries: unreadable };
+  };
+  const cache = cached.open({ store: { ...cached.memory, list }, collections: [itemsWithState] });
+  await cache.firstLoad;
+  await settle();
+  expect(retried.toSorted()).toEqual(expected);
+});
+
 test('values whose key takes long do not delay the retry of the others', async () => {
   let hasRecovered = false;
   const unavailable = (): Promise<never> => Promise.reject(new KeyUnavailableError('no key'));

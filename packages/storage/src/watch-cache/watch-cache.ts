@@ -80,6 +80,8 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
   readonly #running: Promise<void>;
   #isSynced = false;
   #syncError: unknown;
+  /** How often unreadable values were to be decrypted again. */
+  #retries = 0;
   /** The first revision of the present history. Clients do not know earlier ones. */
   #historyStart = 0;
   /** Aborted if the history is replaced, which ends the present load and watch. */
@@ -125,6 +127,7 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
   }
 
   retryUnreadable(): void {
+    this.#retries++;
     this.#unreadableEntries.retry();
   }
 
@@ -175,6 +178,7 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
   async #load(at: Revision | undefined, ended: AbortSignal): Promise<Revision> {
     const { store, prefix, clock, report } = this.#options;
     const startedMs = clock.monotonicMs();
+    const retriesBefore = this.#retries;
     const loading = {
       store,
       prefix,
@@ -193,8 +197,8 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
     this.#freshness.setLoaded(from);
     this.#isSynced = true;
     this.#syncError = undefined;
-    // The KMS plugin may have recovered during the load.
-    if (unreadable.length > 0) this.#unreadableEntries.retry();
+    // These values may have been read before.
+    if (this.#retries > retriesBefore) this.#unreadableEntries.retry();
     report({ type: 'loaded', items, revision: from, tookMs: clock.monotonicMs() - startedMs });
     this.#firstLoad.resolve();
     return from;
