@@ -93,8 +93,15 @@ class KmsV2 implements KmsPlugin {
     };
     const transformer = this.#keyOf(object, trace, usableKeys);
     if (!(transformer instanceof Promise)) return read(transformer);
-    // Thousands of values may have waited for one key.
-    return transformer.then((loaded) => schedulerOf(this.#options.clock).runOrSchedule(() => read(loaded)));
+    // Thousands of values may have waited for one key, and both a value and an error take time.
+    const turns = schedulerOf(this.#options.clock);
+    return transformer.then(
+      (loaded) => turns.runOrSchedule(() => read(loaded)),
+      (error: unknown) =>
+        turns.runOrSchedule(() => {
+          throw error;
+        }),
+    );
   }
 
   #keyOf(

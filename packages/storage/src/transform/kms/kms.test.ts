@@ -134,26 +134,36 @@ test('a bounded map evicts the least recently used entry', () => {
   expect(none.get('a')).toBeUndefined();
 });
 
-test('values that have waited for the same key are not all decrypted in one turn of the event loop', async () => {
-  const { socket } = await plugin();
-  const writer = openV2(socket);
+test.each([
+  ['decrypted', false],
+  ['refused', true],
+])('values that have waited for the same key are not all %s in one turn of the event loop', async (_, refusing) => {
+  const real = await plugin();
+  const writer = openV2(real.socket);
   await writer.firstCheck;
   const value = await write(writer);
-  const reader = openV2(socket);
+  const reader = openV2(real.socket);
   await reader.firstCheck;
-  let decrypted = 0;
+  real.refusing = refusing;
+  let settled = 0;
+  let refused = 0;
   const reads = Array.from({ length: 1_000 }, async () => {
-    await reader.transformer.fromStorage(value, key);
-    decrypted++;
+    try {
+      await reader.transformer.fromStorage(value, key);
+    } catch {
+      refused++; // expected of all of them, or of none
+    }
+    settled++;
   });
   const perTurn: number[] = [];
-  while (decrypted < reads.length) {
-    const before = decrypted;
+  while (settled < reads.length) {
+    const before = settled;
     await new Promise(setImmediate);
-    perTurn.push(decrypted - before);
+    perTurn.push(settled - before);
   }
   await Promise.all(reads);
   expect(Math.max(...perTurn)).toBeLessThan(100);
+  expect(refused).toBe(refusing ? reads.length : 0);
 });
 
 test('keys are loaded concurrently, up to a limit', async () => {
