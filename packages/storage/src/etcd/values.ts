@@ -3,6 +3,7 @@ import type { Clock, Span } from '@cluster-apiserver/base';
 import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
 import type { Entry, StoredValue, UnreadableEntry } from '../store.ts';
+import { prefixOf } from '../transform/prefix-transformer.ts';
 import type { Transformed, Transformer, UsableKeys } from '../transform/transformer.ts';
 import type { KeyValue } from './wire/key-value.ts';
 
@@ -43,24 +44,24 @@ function waitUnlessSettled(clock: Clock, delayMs: number, unless: Promise<unknow
 }
 
 /**
- * As many values of a resource wait for their keys. A KMS plugin that hangs fails a hundred calls for each timeout, so more
+ * As many values of a source wait for their keys. A KMS plugin that hangs fails a hundred calls for each timeout, so more
  * would only take memory.
  */
 const pendingMax = 2_000;
 
 /**
  * Decrypts many values, of which some may be unreadable. A value whose key takes longer than the timeout is unreadable for
- * now and decrypted in the background. After the first one, the other values of its resource get no timeout at all until
- * one is quick again: a KMS plugin that hangs costs one timeout, and not one per value. While too many values of a resource
- * are pending, the others are only decrypted with cached keys.
+ * now and decrypted in the background. After the first one, the other values of its source, a provider of keys for a
+ * resource, get no timeout at all until one is quick again: a KMS plugin that hangs costs one timeout, and not one per
+ * value. While too many values of a source are pending, the others are only decrypted with cached keys.
  */
 export class EntryReader {
   readonly #transformer: Transformer;
   readonly #clock: Clock;
   /** The index of the resource's name in a key. */
   readonly #resourceAt: number;
-  readonly #slowResources = new Set<string>();
-  readonly #pendingByResource = new Map<string, PendingValues>();
+  readonly #slowSources = new Set<string>();
+  readonly #pendingBySource = new Map<string, PendingValues>();
 
   constructor(transformer: Transformer, clock: Clock, resourceAt: number) {
     this.#transformer = transformer;
@@ -71,14 +72,14 @@ export class EntryReader {
   /** Without a timeout it waits as long as the key takes. */
   read(keyValue: KeyValue, timeoutMs: number | undefined): Entry | Promise<Entry> {
     if (timeoutMs === undefined) return this.#readEntry(keyValue, timeoutMs);
-    const entry = this.#readEntry(keyValue, timeoutMs, this.#postpone(keyValue.key));
+    const entry = this.#readEntry(keyValue, timeoutMs, this.#postpone(keyValue));
     return entry instanceof Promise ? this.#readWithTimeout(keyValue, entry, timeoutMs) : entry;
   }
 
   /** Until when the key of a value must not be requested; undefined if it may be. */
-  #postpone(key: string): Promise<void> | undefined {
-    if (this.#pendingByResource.size === 0) return undefined;
-    const pending = this.#pendingByResource.get(this.resourceOf(key));
+  #postpone(keyValue: KeyValue): Promise<void> | undefined {
+    if (this.#pendingBySource.size === 0) return undefined;
+    const pending = this.#pendingBySource.get(this.#sourceOf(keyValue));
     return pending && pending.count >= pendingMax ? pending.halved : undefined;
   }
 
@@ -96,29 +97,29 @@ export class EntryReader {
   }
 
   async #readWithTimeout(keyValue: KeyValue, entry: Promise<Entry>, timeoutMs: number): Promise<Entry> {
-    const resource = this.resourceOf(keyValue.key);
+    const source = this.#sourceOf(keyValue);
     const beganMs = this.#clock.monotonicMs();
     const decrypting = entry.then((read) => {
-      if (!read.unreadable && this.#clock.monotonicMs() - beganMs <= timeoutMs) this.#slowResources.delete(resource);
+      if (!read.unreadable && this.#clock.monotonicMs() - beganMs <= timeoutMs) this.#slowSources.delete(source);
       return read;
     });
-    const waitMs = this.#slowResources.has(resource) ? 0 : timeoutMs;
+    const waitMs = this.#slowSources.has(source) ? 0 : timeoutMs;
     const first = await Promise.race([decrypting, waitUnlessSettled(this.#clock, waitMs, decrypting)]);
     if (first !== timedOut) return first;
-    this.#slowResources.add(resource);
-    void this.#countPending(resource, decrypting);
+    this.#slowSources.add(source);
+    void this.#countPending(source, decrypting);
     const cause = new KeyUnavailableError('its key is still being decrypted');
     const { key } = keyValue;
     return { ...this.#unreadable(keyValue, new CorruptValueError([key], { cause }), timeoutMs), pending: decrypting };
   }
 
-  async #countPending(resource: string, decrypting: Promise<unknown>): Promise<void> {
-    let pending = this.#pendingByResource.get(resource);
-    if (!pending) this.#pendingByResource.set(resource, (pending = new PendingValues()));
+  async #countPending(source: string, decrypting: Promise<unknown>): Promise<void> {
+    let pending = this.#pendingBySource.get(source);
+    if (!pending) this.#pendingBySource.set(source, (pending = new PendingValues()));
     pending.add();
     await decrypting;
     pending.remove();
-    if (pending.count === 0) this.#pendingByResource.delete(resource);
+    if (pending.count === 0) this.#pendingBySource.delete(source);
   }
 
   /** With a timeout, a retry may be deferred or postponed like the first attempt. */
@@ -129,13 +130,17 @@ export class EntryReader {
     return { key, revision: revision(modRevision), unreadable, retry: async () => this.read(own, timeoutMs) };
   }
 
+  #sourceOf({ key, value }: KeyValue): string {
+    return `${this.resourceOf(key)} ${prefixOf(value) ?? ''}`;
+  }
+
   /** Such as serviceaccounts; empty if the key has no resource. */
   resourceOf(key: string): string {
     return key.slice(this.#resourceAt, Math.max(this.#resourceAt, key.indexOf('/', this.#resourceAt)));
   }
 }
 
-/** Counts the values of a resource that wait for their keys. */
+/** Counts the values of a source that wait for their keys. */
 class PendingValues {
   #count = 0;
   #halving: PromiseWithResolvers<void> | undefined;

@@ -71,13 +71,17 @@ function readWithFirstMatch(
 }
 
 /** How much of a value is searched for its prefix, which is not secret. */
-const shownBytesMax = 256;
+const prefixBytesMax = 256;
+
+/** The prefix of an encrypted value, which names its provider, such as `k8s:enc:kms:v2:name:`. */
+export const prefixOf = (value: Buffer): string | undefined =>
+  /^k8s:enc:[a-z]+:v[0-9]+:[^:]+:/.exec(value.toString('latin1', 0, prefixBytesMax))?.[0];
 
 function unreadableError(value: Buffer, errors: readonly unknown[]): Error {
   // The key may become available, so the caller may retry later.
   const unavailable = errors.find((error) => error instanceof KeyUnavailableError);
   if (unavailable) return unavailable;
-  const prefix = /^k8s:enc:[a-z]+:v[0-9]+:[^:]+:/.exec(value.toString('latin1', 0, shownBytesMax))?.[0];
+  const prefix = prefixOf(value);
   const begins = prefix ? `begins with ${JSON.stringify(prefix)}` : 'has no prefix that is known';
   // The identity provider refuses every encrypted value, so only other errors matter.
   const relevant = errors.filter((error) => !(error instanceof StillEncryptedError));
