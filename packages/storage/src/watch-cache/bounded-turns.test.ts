@@ -15,12 +15,14 @@ describe('with any number of objects and changes, one turn of the event loop doe
   const stepsPerTurnMax = 100;
   let stepsMax: number;
   let retryUnreadable: () => void;
+  /** Takes time. */
+  let work: () => void;
 
   /** Only decoding an object takes time. */
   async function open(store: Store = cached.memory): Promise<Collection<Item>> {
     let ms = 0;
     let steps = 0;
-    const work = (): void => {
+    work = () => {
       ms += stepMs;
       if (steps++ === 0)
         setImmediate(() => {
@@ -129,6 +131,29 @@ describe('with any number of objects and changes, one turn of the event loop doe
     return { store: { ...cached.memory, list }, recover: () => (hasKeys = true) };
   }
   const readable = (a: Collection<Item>): number => a.view().terms.size;
+
+  test('of what a load does with unreadable values', async () => {
+    await create(3_000);
+    const { store } = withoutKeys();
+    let noted = 0;
+    const list: Store['list'] = async (...args) => {
+      const { entries, ...page } = await store.list(...args);
+      const noting = entries.map((entry) => ({
+        ...entry,
+        get pending(): undefined {
+          noted++;
+          work();
+          return undefined;
+        },
+      }));
+      return { ...page, entries: noting };
+    };
+    await open({ ...store, list });
+    await until('all to be noted', () => noted === 3_000 || undefined);
+    await new Promise(setImmediate);
+    expect(stepsMax).toBeGreaterThan(20);
+    expect(stepsMax).toBeLessThan(stepsPerTurnMax);
+  });
 
   test('of the retry of unreadable values', async () => {
     await create(3_000);

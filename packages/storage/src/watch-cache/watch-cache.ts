@@ -193,14 +193,21 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
     ended.throwIfAborted();
     this.#unreadableEntries.clear();
     publish();
-    for (const entry of unreadable) this.#unreadableEntries.set(entry.key, entry);
     this.#freshness.setLoaded(from);
     this.#isSynced = true;
     this.#syncError = undefined;
-    // These values may have been read before.
-    if (this.#retries > retriesBefore) this.#unreadableEntries.retry();
     report({ type: 'loaded', items, revision: from, tookMs: clock.monotonicMs() - startedMs });
     this.#firstLoad.resolve();
+    // A KMS plugin that is unavailable may leave all values unreadable.
+    this.#slice.resume();
+    for (const entry of unreadable) {
+      this.#unreadableEntries.set(entry.key, entry);
+      if (!this.#slice.shouldYield()) continue;
+      await this.#slice.yieldToEventLoop();
+      ended.throwIfAborted();
+    }
+    // Keys became available during the load, maybe after these values had been read.
+    if (this.#retries > retriesBefore) this.#unreadableEntries.retry();
     return from;
   }
 
