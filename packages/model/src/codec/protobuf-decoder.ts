@@ -163,9 +163,9 @@ function readValue(reader: Reader, schema: Schema, name: string, budget: Budget)
     case 'int64':
       return readInteger(reader);
     case 'time':
-      return readTime(reader, name, budget, () => '');
+      return readTime(reader, name, budget, false);
     case 'microTime':
-      return readTime(reader, name, budget, (nanos) => `.${String(Math.floor(nanos / 1000)).padStart(6, '0')}`);
+      return readTime(reader, name, budget, true);
     case 'object': {
       const value: Record<string, unknown> = {};
       readNested(reader, budget.fields, fieldsInto(value, schema, budget));
@@ -194,22 +194,31 @@ const toDouble = ({ high, low }: ReturnType<Reader['int64']>): number => high * 
 /** The first second of year 0 and the last of year 9999, the range of RFC 3339. */
 const secondsRange = [-62_167_219_200, 253_402_300_799] as const;
 
-function readTime(reader: Reader, name: string, budget: Budget, fraction: (nanos: number) => string): string | null {
+/**
+ * As kube-apiserver reads them: a time has no part of a second, and that of a microTime may be negative or longer than a
+ * second.
+ */
+function readTime(reader: Reader, name: string, budget: Budget, hasMicros: boolean): string | null {
   let set = false;
-  let [seconds, nanos] = [0, 0];
+  let [whole, nanos] = [0, 0];
   readNested(reader, budget.fields, (number, type) => {
     if (number > 2) return false;
     requireType(type, varint, name);
     set = true;
-    if (number === 1) seconds = toDouble(reader.int64());
+    if (number === 1) whole = toDouble(reader.int64());
     else nanos = reader.int32();
     return true;
   });
   if (!set) return null;
+  const micros = hasMicros ? Math.trunc(nanos / 1000) : 0;
+  const seconds = whole + Math.floor(micros / microsPerSecond);
   const [first, last] = secondsRange;
-  if (seconds < first || seconds > last || nanos < 0 || nanos > 999_999_999) throw new WireError(`${name} is no time`);
-  return `${new Date(seconds * 1000).toISOString().slice(0, 19)}${fraction(nanos)}Z`;
+  if (seconds < first || seconds > last) throw new WireError(`${name} is no time`);
+  const fraction = String(micros - (seconds - whole) * microsPerSecond).padStart(6, '0');
+  return `${new Date(seconds * 1000).toISOString().slice(0, 19)}${hasMicros ? `.${fraction}` : ''}Z`;
 }
+
+const microsPerSecond = 1_000_000;
 
 /** JSON inside a message of its own. */
 function readJson(reader: Reader, name: string, budget: Budget): unknown {

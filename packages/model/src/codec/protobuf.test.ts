@@ -24,6 +24,9 @@ const schema = object(
 );
 const bytes = (...parts: (string | number[])[]): Buffer =>
   Buffer.concat(parts.map((part) => Buffer.from(part as string)));
+const billion = [128, 148, 235, 220, 3];
+const minus1999 = [177, 240, 255, 255, 255, 255, 255, 255, 255, 1];
+const lastSecond = [255, 130, 209, 255, 175, 7];
 const read = (...parts: (string | number[])[]): unknown => decodeMessage(schema, bytes(...parts));
 
 test('an object is its message, with kind and version around it', () => {
@@ -66,6 +69,13 @@ test.each<[string, unknown, (string | number[])[]]>([
   ['a negative number', { main: { size: -1 } }, [[26, 11, 8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]]],
   ['a time that is not set', { born: null }, [[42, 0]]],
   ['the first second of 1970, which is a time', { born: '1970-01-01T00:00:00Z' }, [[42, 2, 8, 0]]],
+  [
+    'the parts of a second that a time does not keep',
+    { born: '1970-01-01T00:00:01Z' },
+    [[42, 8, 8, 1, 16, ...billion]],
+  ],
+  ['parts of a second that are a whole one', { seen: '1970-01-01T00:00:02.000000Z' }, [[50, 8, 8, 1, 16, ...billion]]],
+  ['negative parts of a second', { seen: '1970-01-01T00:00:00.999999Z' }, [[50, 13, 8, 1, 16, ...minus1999]]],
   ['the parts of a second that a time keeps', { seen: '1970-01-01T00:00:01.000001Z' }, [[50, 5, 8, 1, 16, 0xcf, 0x0f]]],
   ['JSON as what it says', { extra: { 'f:a': {} } }, [[162, 1, 12, 10, 10], '{"f:a":{}}']],
   ['nothing of unknown field numbers', {}, [[80, 1, 90, 1, 0, 97, 0, 0, 0, 0, 0, 0, 0, 0, 101, 0, 0, 0, 0]]],
@@ -99,7 +109,7 @@ describe('is refused', () => {
     ['a number where an entry belongs', [[32, 1]]],
     ['a number where a time belongs', [[40, 1]]],
     ['a time that no calendar has', [[42, 10, 8, 255, 255, 255, 255, 255, 255, 255, 127, 16, 0]]],
-    ['a time with more than a second in its parts', [[50, 7, 16, 255, 255, 255, 255, 7, 8]]],
+    ['a time that its parts of a second move out of the calendar', [[50, 13, 8, ...lastSecond, 16, ...billion]]],
     ['JSON that is none', [[162, 1, 4, 10, 2], '{]']],
     ['the number 0', [[0, 0]]],
     ['a wire type that there is not', [[95, 0]]],
