@@ -101,11 +101,7 @@ export const namespaceKind = defineKind({
   validate: (namespace, current) => [...finalizerErrors(namespace, current), ...phaseErrors(namespace)],
   deletion: {
     isHeld: ({ spec }) => (spec.finalizers ?? []).length > 0,
-    begin: (namespace) => {
-      // As in kube-apiserver, a namespace has no deletionGracePeriodSeconds.
-      const { deletionGracePeriodSeconds: _, ...metadata } = namespace.metadata;
-      return { ...namespace, metadata, status: { ...namespace.status, phase: 'Terminating' } };
-    },
+    begin: (namespace) => ({ ...namespace, status: { ...namespace.status, phase: 'Terminating' } }),
   },
   columns: [
     nameColumn,

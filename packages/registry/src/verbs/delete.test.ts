@@ -89,6 +89,13 @@ describe('delete', () => {
       expect((await remove('a')).gone).toBe(true);
     });
 
+    test('sets neither a grace period nor another generation', async () => {
+      await make({ name: 'a', generation: 4 });
+      await remove('a');
+      const { metadata } = (await read('a')).object;
+      expect([metadata.generation, metadata.deletionGracePeriodSeconds]).toEqual([4, undefined]);
+    });
+
     test('changes nothing while the object is held by more than finalizers', async () => {
       await make({ name: 'a', labels: { awake: 'yes' } });
       await remove('a');

@@ -187,14 +187,11 @@ const withFinalizers = (kind: Kind, object: KubeObject, finalizers: string[]): K
 /** Marks an object that finalizers hold as being deleted. A repeated deletion keeps the first timestamp. */
 function markForDeletion({ kind, clock }: Resource, object: KubeObject): KubeObject {
   const { generation, deletionTimestamp } = object.metadata;
-  const metadata = {
-    ...object.metadata,
-    ...(deletionTimestamp === undefined &&
-      generation !== undefined &&
-      numberOf(generation) > 0 && { generation: increment(generation) }),
-    deletionTimestamp: deletionTimestamp ?? formatTime(clock.now()),
-    deletionGracePeriodSeconds: 0,
-  };
-  const begun = { ...object, metadata };
-  return canonical(kind, kind.deletion?.begin(begun) ?? begun);
+  const metadata = { ...object.metadata, deletionTimestamp: deletionTimestamp ?? formatTime(clock.now()) };
+  // In two steps, kube-apiserver sets no grace period, and the generation stays.
+  if (kind.deletion) return canonical(kind, kind.deletion.begin({ ...object, metadata }));
+  metadata.deletionGracePeriodSeconds = 0;
+  if (deletionTimestamp === undefined && generation !== undefined && numberOf(generation) > 0)
+    metadata.generation = increment(generation);
+  return canonical(kind, { ...object, metadata });
 }

@@ -193,6 +193,8 @@ describe.each(places)('$apiVersion $kind', (place) => {
     const labelled = textOf(await server.request('PATCH', one, '{"metadata":{"labels":{"a":"b"}}}', merge));
     expect([labelled, generationIn(labelled)]).toEqual([expect.stringContaining('"a":"b"'), before]);
     await server.request('DELETE', one);
-    expect(generationIn(textOf(await server.request('GET', one)))).toBe(after);
+    // A deletion in two steps, like that of namespaces, does not count.
+    const counted = place.kind === 'Namespace' ? before : after;
+    expect(generationIn(textOf(await server.request('GET', one)))).toBe(counted);
   });
 });
