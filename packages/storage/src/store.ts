@@ -75,7 +75,7 @@ export interface UnreadableEntry {
   readonly key: string;
   readonly revision: Revision;
   readonly unreadable: CorruptValueError;
-  /** Tries to decrypt the same value again. The result may be pending or postponed, too. */
+  /** Tries to decrypt the same value again, in a turn with time for it. The result may be pending or postponed, too. */
   readonly retry: () => Promise<Entry>;
   /** The result of a decryption that takes long and continues. */
   readonly pending?: Promise<Entry> | undefined;

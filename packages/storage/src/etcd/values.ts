@@ -1,5 +1,5 @@
 /** Decrypts the values of etcd with the transformer. */
-import type { Clock, Span } from '@cluster-apiserver/base';
+import { type Clock, schedulerOf, type Span } from '@cluster-apiserver/base';
 import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
 import type { Entry, StoredValue, UnreadableEntry } from '../store.ts';
@@ -127,7 +127,9 @@ export class EntryReader {
     const { key, modRevision } = keyValue;
     // Copied, so that it does not keep the memory of the whole message.
     const own = { ...keyValue, value: Buffer.from(keyValue.value) };
-    return { key, revision: revision(modRevision), unreadable, retry: async () => this.read(own, timeoutMs) };
+    // Thousands of values may be retried together.
+    const retry = async (): Promise<Entry> => schedulerOf(this.#clock).runOrSchedule(() => this.read(own, timeoutMs));
+    return { key, revision: revision(modRevision), unreadable, retry };
   }
 
   #sourceOf({ key, value }: KeyValue): string {

@@ -218,3 +218,27 @@ test('postponed values are retried as long as keys are provided, and not all of 
   entries.retry();
   await until('all to be read', () => resolved.size === 10_000 || undefined);
 });
+
+test('values that are retried together are not all decrypted in one turn of the event loop', async () => {
+  let decrypted = 0;
+  let hasKey = false;
+  const fromStorage = (value: Buffer): Transformed => {
+    if (!hasKey) throw new KeyUnavailableError('no key');
+    decrypted++;
+    return { value, stale: false };
+  };
+  const reader = new EntryReader({ toStorage: (value) => [value], fromStorage }, systemClock, '/r/'.length);
+  const value = { key: '/r/a/1', value: Buffer.from('x'), createRevision: 1, modRevision: 1, lease: 0 };
+  const entries = await Promise.all(Array.from({ length: 1_000 }, async () => reader.read(value, 10)));
+  hasKey = true;
+  const retries = entries.map(async (entry) => (entry.unreadable ? entry.retry() : entry));
+  let perTurnMax = 0;
+  while (decrypted < entries.length) {
+    const before = decrypted;
+    await new Promise(setImmediate);
+    perTurnMax = Math.max(perTurnMax, decrypted - before);
+  }
+  await Promise.all(retries);
+  expect(perTurnMax).toBeGreaterThan(0);
+  expect(perTurnMax).toBeLessThan(100);
+});

@@ -10,7 +10,7 @@ export class UnreadableEntries {
   /** Entries, also replaced ones, whose decryption continues. */
   readonly #pending = new Set<UnreadableEntry>();
   readonly #onResolved: (entry: Entry) => void;
-  /** Thousands of entries may become readable together, and each takes time to decrypt and to apply. */
+  /** Thousands of entries may become readable together, and each takes time to apply. */
   readonly #turns: TaskScheduler;
   /** Entries that were postponed until these resolve. */
   readonly #postponed = new Map<Promise<void>, Set<UnreadableEntry>>();
@@ -109,7 +109,7 @@ export class UnreadableEntries {
   }
 
   async #retry(entry: UnreadableEntry): Promise<Entry> {
-    const read = await this.#turns.runOrSchedule(() => entry.retry());
+    const read = await entry.retry();
     const { postponed, pending } = read.unreadable ? read : {};
     if (postponed) this.#postpone(new Set([entry]), postponed);
     // The plugin of this entry hangs, but that of the next one may not.
