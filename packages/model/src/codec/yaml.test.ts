@@ -49,6 +49,18 @@ test.each([
   ['without a value', 'k: 1\nk:\nl: 1\n', ['2: key "k"']],
   ['that are numbers and booleans', '7: 1\n7: 2\non: 1\nyes: 2\n', ['2: key 7', '4: key true']],
   ['of a map that merges another', 'b: &b {x: 1}\nc:\n  <<: *b\n  x: 2\n', ['4: key "x"']],
+  [
+    'that a merge replaces',
+    'b: &b\n  x: 1\n  2:\nc:\n  2: 1\n  x: {x: 1}\n  <<: *b\n  x: 2\n',
+    ['2: key "x"', '3: key 2', '8: key "x"'],
+  ],
+  [
+    'of several merged maps',
+    'c:\n  <<:\n    - {x: 1}\n    - x: 2\n      y: 1\n    - y: 2\n',
+    ['5: key "y"', '3: key "x"'],
+  ],
+  ['that come from a merged map', 'b: &b {x: 1}\nd: &d {<<: *b}\nc:\n  x: 1\n  <<: *d\n', ['1: key "x"']],
+  ['without the same type', '1: a\n"1": b\ntrue: 1\n"true": 2\n', []],
   ['in JSON', '{"a": 1, "b": {"c": 1, "c": 2},\n "a": 2}', ['1: key "c"', '2: key "a"']],
 ])('duplicate keys %s are reported with the lines of their values', (_, text, expected) => {
   expect(parseYaml(text).faults.map(({ message }) => message)).toEqual(

@@ -97,16 +97,16 @@ interface Open {
   height: number;
   /** In a map: the key whose value is next. */
   key: Key | undefined;
-  /** Its own key in the map around it, with the line where it begins, if that key is a duplicate. */
-  readonly duplicate: TextFault | undefined;
 }
 
 interface Key {
   /** Undefined for `<<`, which merges maps. */
   readonly name: string | undefined;
-  /** How errors name it. */
-  readonly shown: string;
+  /** Whether it is a text: the number 1 and the text "1" are different keys. */
+  readonly isText: boolean;
   readonly offset: number;
+  /** Where its value begins, as errors name it. */
+  line: number;
 }
 
 class Construction {
@@ -116,6 +116,8 @@ class Construction {
   readonly #open: Open[] = [];
   readonly #anchors = new Map<string, Node>();
   readonly #faults: TextFault[] = [];
+  /** The keys of each map, in the order of the text. */
+  readonly #keys = new WeakMap<object, Map<string, Key>>();
   /** Lines are counted up to here. */
   #counted = { offset: 0, line: 1 };
   #document: unknown = null;
@@ -165,14 +167,14 @@ class Construction {
   }
 
   #begin(event: MappingEvent | SequenceEvent): void {
-    const duplicate = this.#duplicateAt(startOf(event, event.start));
+    this.#noteLine(startOf(event, event.start));
     const value = event.type === EVENT_ID.MAPPING ? {} : [];
-    this.#open.push({ value, anchor: this.#anchorOf(event), size: 1, height: 1, key: undefined, duplicate });
+    this.#open.push({ value, anchor: this.#anchorOf(event), size: 1, height: 1, key: undefined });
   }
 
   #end(): void {
-    const { value, anchor, size, height, duplicate } = requireValue(this.#open.pop(), 'only what has begun ends');
-    this.#put({ value, size, height }, anchor, duplicate);
+    const { value, anchor, size, height } = requireValue(this.#open.pop(), 'only what has begun ends');
+    this.#put({ value, size, height }, anchor);
   }
 
   #alias({ anchorStart, anchorEnd }: AliasEvent): void {
@@ -182,7 +184,8 @@ class Construction {
     if (this.#open.length + node.height > nestingMax)
       throw new MalformedTextError(`yaml: nested deeper than ${nestingMax} levels`);
     this.#spend(node.size);
-    this.#put(node, undefined, this.#duplicateAt(anchorStart), anchorStart);
+    this.#noteLine(anchorStart);
+    this.#put(node, undefined, anchorStart);
   }
 
   #scalar(event: ScalarEvent): void {
@@ -193,13 +196,14 @@ class Construction {
     const isKey = parent && !Array.isArray(parent.value) && parent.key === undefined;
     const offset = startOf(event, isBlock(event) ? event.valueStart - 1 : event.valueStart);
     if (isKey && plain && tag === '' && written === '<<') {
-      parent.key = { name: undefined, shown: '<<', offset };
+      parent.key = { name: undefined, isText: false, offset, line: 0 };
       return;
     }
     const size = 1 + written.length;
     this.#spend(size);
     const node = { value: valueOf(written, plain, tag), size, height: 0 };
-    this.#put(node, this.#anchorOf(event), isKey ? undefined : this.#duplicateAt(offset), offset);
+    this.#noteLine(offset);
+    this.#put(node, this.#anchorOf(event), offset);
   }
 
   #spend(size: number): void {
@@ -208,7 +212,7 @@ class Construction {
   }
 
   /** A complete value takes its place. */
-  #put(node: Node, anchor: string | undefined, duplicate: TextFault | undefined, offset = -1): void {
+  #put(node: Node, anchor: string | undefined, offset = -1): void {
     if (anchor !== undefined) this.#anchors.set(anchor, node);
     const parent = this.#open.at(-1);
     if (!parent) {
@@ -221,22 +225,42 @@ class Construction {
     else if (parent.key === undefined) parent.key = keyOf(node.value, offset);
     else {
       const { name } = parent.key;
-      if (name === undefined) mergeInto(parent.value, node.value);
-      else setOwn(parent.value, name, node.value);
-      // After the faults inside of the value, as the clients' libraries list them.
-      if (duplicate && this.#faults.length < duplicatesMax) this.#faults.push(duplicate);
+      if (name === undefined) this.#merge(parent.value, node.value);
+      else this.#set(parent.value, name, parent.key, node.value);
       parent.key = undefined;
     }
   }
 
-  /** The fault of a value that begins here, if the map around it has its key already. An empty value has no offset. */
-  #duplicateAt(offset: number): TextFault | undefined {
-    const parent = this.#open.at(-1);
-    if (!parent?.key || Array.isArray(parent.value) || this.#faults.length >= duplicatesMax) return undefined;
-    const { name, shown, offset: keyOffset } = parent.key;
-    if (name === undefined || !Object.hasOwn(parent.value, name)) return undefined;
-    const line = this.#lineOf(offset < 0 ? keyOffset : offset);
-    return { path: undefined, line, message: `line ${line}: key ${shown} already set in map` };
+  /** A duplicate is listed after the faults inside of its value, as by the clients' libraries. */
+  #set(map: Record<string, unknown>, name: string, key: Key, value: unknown): void {
+    let keys = this.#keys.get(map);
+    if (!keys) this.#keys.set(map, (keys = new Map()));
+    const { isText, line } = key;
+    if (keys.get(name)?.isText === isText && this.#faults.length < duplicatesMax) {
+      const shown = isText ? JSON.stringify(name) : name;
+      this.#faults.push({ path: undefined, line, message: `line ${line}: key ${shown} already set in map` });
+    }
+    keys.set(name, key);
+    setOwn(map, name, value);
+  }
+
+  /**
+   * As the clients' libraries do it, in the order of the text: merged keys replace those before, and are replaced by those
+   * after, and both are duplicates. The first of several merged maps takes precedence.
+   */
+  #merge(map: Record<string, unknown>, value: unknown): void {
+    const parts: readonly unknown[] = Array.isArray(value) ? value.toReversed() : [value];
+    for (const part of parts) {
+      if (!isJsonObject(part))
+        throw new MalformedTextError('yaml: map merge requires map or sequence of maps as the value');
+      for (const [name, key] of this.#keys.get(part) ?? []) this.#set(map, name, key, part[name]);
+    }
+  }
+
+  /** The value of a key begins here. An empty one has no offset. */
+  #noteLine(offset: number): void {
+    const key = this.#open.at(-1)?.key;
+    if (key) key.line = this.#lineOf(offset < 0 ? key.offset : offset);
   }
 
   /** Values begin in the order of the text, so every line is counted once. */
@@ -259,25 +283,11 @@ function startOf({ anchorStart, tagStart }: { anchorStart: number; tagStart: num
 const isBlock = ({ style }: ScalarEvent): boolean =>
   style === SCALAR_STYLE.LITERAL_BLOCK || style === SCALAR_STYLE.FOLDED_BLOCK;
 
-/**
- * As the clients' libraries do it, in the order of the text: merged keys replace those before, and are replaced by those
- * after. The first of several merged maps takes precedence.
- */
-function mergeInto(map: Record<string, unknown>, value: unknown): void {
-  const parts: readonly unknown[] = Array.isArray(value) ? value.toReversed() : [value];
-  for (const part of parts) {
-    if (!isJsonObject(part))
-      throw new MalformedTextError('yaml: map merge requires map or sequence of maps as the value');
-    for (const [key, entry] of Object.entries(part)) setOwn(map, key, entry);
-  }
-}
-
 function keyOf(value: unknown, offset: number): Key {
-  if (isRawNumber(value)) return { name: value.rawJSON, shown: value.rawJSON, offset };
-  if (typeof value === 'string') return { name: value, shown: JSON.stringify(value), offset };
-  if (typeof value !== 'number' && typeof value !== 'boolean')
+  if (isRawNumber(value)) return { name: value.rawJSON, isText: false, offset, line: 0 };
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
     throw new MalformedTextError(`yaml: a key that is ${value === null ? 'null' : 'a map or a list'}`);
-  return { name: String(value), shown: String(value), offset };
+  return { name: String(value), isText: typeof value === 'string', offset, line: 0 };
 }
 
 const textTags: ReadonlySet<string> = new Set(['!', '!!str']);
