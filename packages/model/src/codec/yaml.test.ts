@@ -103,6 +103,8 @@ describe('input that would block the event loop is rejected', () => {
     ['null as a key', '? : 1'],
     ['a merge of a number', 'a:\n  <<: 7\n'],
     ['infinity', 'a: .inf'],
+    ['bytes that are not in base64', 'a: !!binary _-8='],
+    ['bytes without padding', 'a: !!binary aGk'],
     ['a tab for a space', 'a:\n\t- b'],
   ])('%s', (_, text) => {
     expect(() => parseYaml(text)).toThrow(MalformedTextError);
@@ -141,7 +143,10 @@ test.each([
   ['no date with a zone', 'a: 2001-01-01T00:00:00Z', '2001-01-01T00:00:00Z'],
   ['a number tagged as a string', 'a: !!str 7', '7'],
   ['a quoted number tagged as a number', 'a: !!int "7"', 7],
-  ['bytes stay the text that was written', 'a: !!binary aGk=', 'aGk='],
+  ['bytes that are a text', 'a: !!binary aGk=', 'hi'],
+  ['bytes in lines', 'a: !!binary |\n  aG\n  k=\n', 'hi'],
+  ['bytes that are no text', 'a: !!binary gICA', '\ufffd\ufffd\ufffd'],
+  ['no bytes', 'a: !!binary', ''],
   ['an unknown tag', 'a: !mine 7', '7'],
   ['the name of a function of every object', 'a: toString', 'toString'],
 ])('%s', (_, text, expected) => {

@@ -300,9 +300,19 @@ function valueOf(written: string, plain: boolean, tag: string): unknown {
     if (typeof value === 'string') throw new MalformedTextError(`yaml: a value that is no ${tag}`);
     return value;
   }
-  return plain && !textTags.has(tag) && (tag === '' || tag.startsWith('!!')) && !tag.startsWith('!!binary')
+  if (tag === '!!binary') return decodeBinary(written);
+  return plain && !textTags.has(tag) && (tag === '' || tag.startsWith('!!'))
     ? parsePlainScalar(written)
     : written.toWellFormed();
+}
+
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** As in the clients' libraries a text: JSON has no bytes. */
+function decodeBinary(written: string): string {
+  const digits = written.replaceAll('\n', '');
+  if (!base64.test(digits)) throw new MalformedTextError('yaml: !!binary value contains invalid base64 data');
+  return Buffer.from(digits, 'base64').toString();
 }
 
 /** `y` and `n` stay texts: as keys they name coordinates far more often than they answer a question. */
