@@ -136,6 +136,9 @@ test('a text full of aliases is walked through once and not once for each', () =
 test.each([
   ['octal', 'a: 0755', 493],
   ['hexadecimal', 'a: 0x1F', 31],
+  ['hexadecimal with a capital letter', 'a: 0X1f', 31],
+  ['binary with a capital letter', 'a: -0B11', -3],
+  ['octal with a capital letter', 'a: 0O17', 15],
   ['underscores', 'a: 1_000', 1000],
   ['a leading plus', 'a: +7', 7],
   ['a fraction', 'a: .5', 0.5],

@@ -324,7 +324,7 @@ const words: ReadonlyMap<string, boolean | null> = new Map([
 
 const numberStart = /^[-+.0-9]/;
 const decimal = /^[-+]?[1-9][0-9]*$/;
-const based = /^([-+]?)0(?:x([0-9a-fA-F]+)|b([01]+)|o?([0-7]+))$/;
+const based = /^([-+]?)0(?:[xX]([0-9a-fA-F]+)|[bB]([01]+)|[oO]?([0-7]+))$/;
 const float = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const noJson = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 
