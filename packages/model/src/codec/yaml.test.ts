@@ -26,6 +26,10 @@ test.each([
     { b: { x: 1, y: 1 }, c: { y: 2, x: 1 } },
   ],
   ['a quoted merge key is a key', 'c:\n  "<<": 1\n', { c: { '<<': 1 } }],
+  ['a block ends with a line break', 'a: |\n  x\n', { a: 'x\n' }],
+  ['a block ends without a line break where the text does', 'a: |\n  x\n  y', { a: 'x\ny' }],
+  ['a folded block ends without a line break where the text does', 'a: >\n  x\n  y', { a: 'x y' }],
+  ['blanks after a block are no part of it', 'a: |\n  x\n  ', { a: 'x\n' }],
   ['JSON is YAML', ' {"a": [1, {"b": null}]}', { a: [1, { b: null }] }],
 ])('%s', (_, text, expected) => {
   expect(value(text)).toEqual(expected);

@@ -189,7 +189,7 @@ class Construction {
   }
 
   #scalar(event: ScalarEvent): void {
-    const written = getScalarValue(this.#text, event);
+    const written = this.#textOf(event);
     const plain = event.style === SCALAR_STYLE.PLAIN;
     const tag = event.tagStart < 0 ? '' : this.#text.slice(event.tagStart, event.tagEnd);
     const parent = this.#open.at(-1);
@@ -204,6 +204,13 @@ class Construction {
     const node = { value: valueOf(written, plain, tag), size, height: 0 };
     this.#noteLine(offset);
     this.#put(node, this.#anchorOf(event), offset);
+  }
+
+  #textOf(event: ScalarEvent): string {
+    const written = getScalarValue(this.#text, event);
+    // A block at the end of a document without a line break has none either, unlike in the library.
+    const endsText = isBlock(event) && event.valueEnd === this.#text.length && !/[\r\n]$/.test(this.#text);
+    return endsText && written.endsWith('\n') ? written.slice(0, -1) : written;
   }
 
   #spend(size: number): void {
