@@ -30,6 +30,7 @@ test.each([
   ['a block ends without a line break where the text does', 'a: |\n  x\n  y', { a: 'x\ny' }],
   ['a folded block ends without a line break where the text does', 'a: >\n  x\n  y', { a: 'x y' }],
   ['blanks after a block are no part of it', 'a: |\n  x\n  ', { a: 'x\n' }],
+  ['a character in two escapes', '{"a": "\\ud83d\\ude00"}', { a: '😀' }],
   ['JSON is YAML', ' {"a": [1, {"b": null}]}', { a: [1, { b: null }] }],
 ])('%s', (_, text, expected) => {
   expect(value(text)).toEqual(expected);
@@ -107,6 +108,8 @@ describe('input that would block the event loop is rejected', () => {
     ['null as a key', '? : 1'],
     ['a merge of a number', 'a:\n  <<: 7\n'],
     ['infinity', 'a: .inf'],
+    ['half of a character', 'a: "\\ud800"'],
+    ['an escape beyond Unicode', 'a: "\\U00110000"'],
     ['bytes that are not in base64', 'a: !!binary _-8='],
     ['bytes without padding', 'a: !!binary aGk'],
     ['a tab for a space', 'a:\n\t- b'],

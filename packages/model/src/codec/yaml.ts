@@ -208,6 +208,8 @@ class Construction {
 
   #textOf(event: ScalarEvent): string {
     const written = getScalarValue(this.#text, event);
+    // Only an escape can be one half of a character.
+    if (!written.isWellFormed()) throw new MalformedTextError('yaml: an escape that is no character');
     // A block at the end of a document without a line break has none either, unlike in the library.
     const endsText = isBlock(event) && event.valueEnd === this.#text.length && !/[\r\n]$/.test(this.#text);
     return endsText && written.endsWith('\n') ? written.slice(0, -1) : written;
@@ -308,9 +310,7 @@ function valueOf(written: string, plain: boolean, tag: string): unknown {
     return value;
   }
   if (tag === '!!binary') return decodeBinary(written);
-  return plain && !textTags.has(tag) && (tag === '' || tag.startsWith('!!'))
-    ? parsePlainScalar(written)
-    : written.toWellFormed();
+  return plain && !textTags.has(tag) && (tag === '' || tag.startsWith('!!')) ? parsePlainScalar(written) : written;
 }
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -339,14 +339,14 @@ const noJson = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 function parsePlainScalar(written: string): unknown {
   const word = words.get(written);
   if (word !== undefined) return word;
-  if (!numberStart.test(written)) return written.toWellFormed();
+  if (!numberStart.test(written)) return written;
   if (noJson.test(written)) throw new MalformedTextError(`yaml: ${written} has no place in JSON`);
   const text = written.includes('_') ? written.replaceAll('_', '') : written;
   if (decimal.test(text)) return wholeNumber(text.startsWith('+') ? text.slice(1) : text);
   const [, sign, hex, binary, octal] = based.exec(text) ?? [];
   const digits = hex ? `0x${hex}` : binary ? `0b${binary}` : octal ? `0o${octal}` : undefined;
   if (digits) return wholeNumber(`${sign === '-' ? '-' : ''}${BigInt(digits)}`);
-  if (!float.test(text)) return written.toWellFormed();
+  if (!float.test(text)) return written;
   const value = Number(text);
   if (!Number.isFinite(value)) throw new MalformedTextError('yaml: a number that is too large');
   return value === 0 ? 0 : value;
