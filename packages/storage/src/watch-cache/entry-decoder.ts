@@ -8,7 +8,6 @@ import type { Revision } from '../revision.ts';
 import type { Change, ChangeSet, Entry } from '../store.ts';
 import type { ItemChange } from './change-window.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
-import { completeEntry, isLate } from './late-entry.ts';
 
 /** Some of the changes of a collection, complete up to a revision. */
 export interface Changes<Item> {
@@ -53,8 +52,8 @@ export class EntryDecoder<Item extends CacheItem> {
     for (const one of stored) {
       const change = this.#decodeChange(one, revision);
       changes.push(change);
-      if (!isLate(one.previous) && !isLate(one.current)) continue;
-      const completed = completeChange(one).then((read) => this.#decodeChange(read, revision));
+      if (!pendingOf(one.previous) && !pendingOf(one.current)) continue;
+      const completed = awaitPending(one).then((read) => this.#decodeChange(read, revision));
       incomplete.push({ change, completed });
     }
     return { revision, changes, incomplete };
@@ -79,10 +78,14 @@ export class EntryDecoder<Item extends CacheItem> {
 }
 
 /** The change with the results of the decryptions that take long. */
-async function completeChange({ key, previous, current }: Change): Promise<Change> {
-  const [before, now] = await Promise.all([previous && completeEntry(previous), current && completeEntry(current)]);
+async function awaitPending({ key, previous, current }: Change): Promise<Change> {
+  const [before, now] = await Promise.all([pendingOf(previous) ?? previous, pendingOf(current) ?? current]);
   return { key, previous: before, current: now };
 }
+
+/** The result of a decryption that takes long. */
+const pendingOf = (entry: Entry | undefined): Promise<Entry> | undefined =>
+  entry?.unreadable ? entry.pending : undefined;
 
 /** The key of an item: the UTF-8 bytes of the text after the prefix, one character each. */
 export const itemKey = (text: string): string => byteString(Buffer.from(text));

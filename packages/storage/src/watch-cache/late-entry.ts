@@ -1,8 +1,8 @@
 import type { Entry, UnreadableEntry } from '../store.ts';
 
 /** Whether a value is unreadable only because its key takes long. */
-export const isLate = (entry: Entry | undefined): entry is UnreadableEntry =>
-  entry?.unreadable !== undefined && (entry.pending ?? entry.postponed) !== undefined;
+export const isLate = (entry: Entry): entry is UnreadableEntry =>
+  entry.unreadable !== undefined && (entry.pending ?? entry.postponed) !== undefined;
 
 /** The value with the result of its decryption, which may take long. */
 export async function completeEntry(entry: Entry): Promise<Entry> {
