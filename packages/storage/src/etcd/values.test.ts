@@ -24,3 +24,22 @@ test('a plugin that hangs neither postpones nor shortens the wait for values of 
   expect(await read('hanging', 1)).toBe('postponed');
   expect(await read('other', 60_000)).toBe('read');
 });
+
+test('values whose time is over together are not all handled in one turn of the event loop', async () => {
+  const fromStorage = (): Promise<Transformed> => new Promise(() => {});
+  const reader = new EntryReader({ toStorage: (value) => [value], fromStorage }, systemClock, '/r/'.length);
+  const value = { key: '/r/a', value: Buffer.from('x'), createRevision: 1, modRevision: 1, lease: 0 };
+  let ended = 0;
+  const reads = Array.from({ length: 1_000 }, async () => {
+    await reader.read(value, 10);
+    ended++;
+  });
+  let perTurnMax = 0;
+  while (ended < reads.length) {
+    const before = ended;
+    await new Promise(setImmediate);
+    perTurnMax = Math.max(perTurnMax, ended - before);
+  }
+  await Promise.all(reads);
+  expect(perTurnMax).toBeLessThan(100);
+});

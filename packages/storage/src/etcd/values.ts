@@ -107,10 +107,13 @@ export class EntryReader {
     const first = await Promise.race([decrypting, waitUnlessSettled(this.#clock, waitMs, decrypting)]);
     if (first !== timedOut) return first;
     this.#slowSources.add(source);
-    void this.#countPending(source, decrypting);
-    const cause = new KeyUnavailableError('its key is still being decrypted');
-    const { key } = keyValue;
-    return { ...this.#unreadable(keyValue, new CorruptValueError([key], { cause }), timeoutMs), pending: decrypting };
+    // The time of thousands of values may be over at once.
+    return schedulerOf(this.#clock).runOrSchedule(() => {
+      void this.#countPending(source, decrypting);
+      const cause = new KeyUnavailableError('its key is still being decrypted');
+      const unreadable = new CorruptValueError([keyValue.key], { cause });
+      return { ...this.#unreadable(keyValue, unreadable, timeoutMs), pending: decrypting };
+    });
   }
 
   async #countPending(source: string, decrypting: Promise<unknown>): Promise<void> {
