@@ -17,10 +17,11 @@ export function openStore(
   endpoints: readonly string[],
   { transformer = identity, ...options }: Partial<EtcdOptions> & { transformer?: Transformer } = {},
 ): OpenedStore {
+  const { electionTimeoutMs } = options;
   const events: EtcdEvent[] = [];
   const client = openEtcdClient({
     endpoints,
-    connect: http2Connect(systemClock),
+    connect: http2Connect(systemClock, undefined, electionTimeoutMs === undefined ? {} : { electionTimeoutMs }),
     clock: systemClock,
     random: systemRandom(),
     report: (event) => events.push(event),
