@@ -3,8 +3,8 @@ import type { Call } from '@cluster-apiserver/storage';
 import { applyFields } from '../change-object.ts';
 import type { ExpressionWarning } from './type-check.ts';
 
-/** The writer, in managedFields. */
-const manager = 'validatingadmissionpolicy-status-controller';
+/** The writer, in managedFields. As in Kubernetes, so that warnings of a migrated policy can be removed. */
+const manager = 'validatingadmissionpolicy-status';
 
 export interface TypeChecked {
   readonly generation: number;

@@ -142,12 +142,30 @@ describe('type checks of a policy', () => {
     const { metadata } = (await server.request('GET', `${policies}/checked`)).body;
     expect(metadata['managedFields']).toContainEqual(
       expect.objectContaining({
-        manager: 'validatingadmissionpolicy-status-controller',
+        manager: 'validatingadmissionpolicy-status',
         operation: 'Apply',
         subresource: 'status',
         fieldsV1: { 'f:status': { 'f:observedGeneration': {}, 'f:typeChecking': {} } },
       }),
     );
+  });
+
+  test('replace the warnings that Kubernetes has applied', async () => {
+    await server.request('POST', policies, policy('migrated', { validations: [{ expression: 'true' }] }));
+    await statusOf('migrated');
+    const expressionWarnings = [{ fieldRef: 'spec.validations[0].expression', warning: 'stale' }];
+    const applied = await server.request(
+      'PATCH',
+      `${policies}/migrated/status?fieldManager=validatingadmissionpolicy-status&force=true`,
+      {
+        ...{ apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingAdmissionPolicy' },
+        ...{ metadata: { name: 'migrated' }, status: { observedGeneration: 1, typeChecking: { expressionWarnings } } },
+      },
+      'application/apply-patch+yaml',
+    );
+    expect(applied.body['status']).toMatchObject({ typeChecking: { expressionWarnings } });
+    await server.request('PATCH', `${policies}/migrated`, { spec: { failurePolicy: 'Ignore' } }, merge);
+    expect(await statusOf('migrated')).toEqual({ observedGeneration: 2, typeChecking: {} });
   });
 
   test('are written like in Kubernetes: an update with the resourceVersion of the creation gets a conflict', async () => {
