@@ -1,4 +1,5 @@
 import { durationMs, fraction, integer, list } from '../flag.ts';
+import { controllers } from './controller-list.ts';
 
 /** Flags of requests and of the server as a whole. */
 export const genericFlags = {
@@ -55,6 +56,6 @@ export const genericFlags = {
   ),
   controllers: list({
     default: '*',
-    help: 'Controllers to run: * for all, name for one, -name for all but one. There are garbage-collector, namespace-controller, clusterrole-aggregation-controller.',
+    help: `Controllers to run: * for all, name for one, -name for all but one. There are ${Object.keys(controllers).join(', ')}.`,
   }),
 };
