@@ -64,8 +64,8 @@ function addErrorsOfOne(
     errors.add(() =>
       invalidValue(`${at}.observedGeneration`, observedGeneration, 'must be greater than or equal to zero'),
     );
-  if (!lastTransitionTime) errors.add(() => required(`${at}.lastTransitionTime`, 'must be set'));
-  if (reason === '') errors.add(() => required(`${at}.reason`, 'must be set'));
+  if (!lastTransitionTime) errors.add(() => required(`${at}.lastTransitionTime`));
+  if (reason === '') errors.add(() => required(`${at}.reason`));
   else if (!reasonForm.test(reason))
     errors.add(() =>
       invalidValue(

@@ -421,6 +421,14 @@ describe('conditions in the status of a policy', () => {
     ]);
   });
 
+  test('without a time and a reason are rejected with the words of kube-apiserver', async () => {
+    await create(policies);
+    const { body } = await patch({ ...condition, lastTransitionTime: null, reason: null });
+    expect(body.message).toMatch(
+      /: \[status\.conditions\[0\]\.lastTransitionTime: Required value, status\.conditions\[0\]\.reason: Required value\]$/,
+    );
+  });
+
   test('are written if they are valid', async () => {
     await create(policies);
     const { status, body } = await patch(condition, { ...condition, type: 'a.b/c', message: 'm'.repeat(32_768) });
