@@ -89,6 +89,15 @@ describe('delete', () => {
       expect((await remove('a')).gone).toBe(true);
     });
 
+    test.each([
+      [true, ['orphan']],
+      [false, ['foregroundDeletion']],
+    ])('with orphanDependents %s has the finalizers %j', async (orphanDependents, finalizers) => {
+      await make({ name: 'a' });
+      await remove('a', { orphanDependents });
+      expect((await read('a')).object.metadata.finalizers).toEqual(finalizers);
+    });
+
     test('sets neither a grace period nor another generation', async () => {
       await make({ name: 'a', generation: 4 });
       await remove('a');

@@ -164,7 +164,7 @@ const preconditionFailed = ({ group, kind }: Kind, name: string, problem: string
 function finalizersAfter(kind: Kind, finalizers: readonly string[], options: DeleteOptions): string[] {
   const others = finalizers.filter((finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer);
   if (!kind.ownsOthers) return others;
-  const policy = propagationPolicyOf(finalizers, options);
+  const policy = propagationPolicyOf(kind, finalizers, options);
   const own = policy === 'Orphan' ? [orphanFinalizer] : policy === 'Foreground' ? [foregroundFinalizer] : [];
   // The same finalizers stay in their order, so that a repeated deletion changes nothing.
   const next = new Set([...others, ...own]);
@@ -172,10 +172,13 @@ function finalizersAfter(kind: Kind, finalizers: readonly string[], options: Del
 }
 
 function propagationPolicyOf(
+  kind: Kind,
   finalizers: readonly string[],
   { orphanDependents, propagationPolicy }: DeleteOptions,
 ): string {
-  if (orphanDependents !== undefined) return orphanDependents ? 'Orphan' : 'Background';
+  if (orphanDependents) return 'Orphan';
+  // As in kube-apiserver, where namespaces differ from all other kinds.
+  if (orphanDependents === false) return kind.deletion ? 'Foreground' : 'Background';
   if (propagationPolicy !== undefined) return propagationPolicy;
   if (finalizers.includes(orphanFinalizer)) return 'Orphan';
   return finalizers.includes(foregroundFinalizer) ? 'Foreground' : 'Background';
