@@ -1,14 +1,10 @@
 /** Objects that another server stored beyond the bounds of this one: they can shrink, and cannot grow. */
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { callUntil, seededRandom } from '@cluster-apiserver/base';
-import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
-import { sendRequest } from './resources.ts';
+import { describe, expect, test } from '@jest/globals';
+import { callUntil } from '@cluster-apiserver/base';
+import { patchTypes, useServer } from './use-server.ts';
 
-let server: InMemoryServer;
-beforeEach(async () => {
-  server = await serveInMemory({ random: seededRandom(5) });
-});
-afterEach(() => server.close());
+const served = useServer();
+const { json, merge, apply } = patchTypes;
 
 const many = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 const labelsOf = (count: number): object => Object.fromEntries(many(count, (i) => [`k${i}`, '']));
@@ -17,11 +13,6 @@ const ownersOf = (count: number): object[] =>
 const finalizersOf = (count: number): string[] => many(count, (i) => `${'a'.repeat(250)}/f${i}`);
 const secretsOf = (count: number): object[] => many(count, (i) => ({ name: `s${i}` }));
 
-const [json, merge, apply] = [
-  'application/json-patch+json',
-  'application/merge-patch+json',
-  'application/apply-patch+yaml',
-];
 /** The finalizer that the writes of these tests remove, owned by the manager of their apply. */
 const last = 'example.com/last';
 const manager = 'applier';
@@ -95,7 +86,12 @@ async function store(one: Case): Promise<void> {
     },
   };
   const key = `/registry/${one.kind.toLowerCase()}s/default/x`;
-  await server.store.create(key, Buffer.from(`${JSON.stringify(object)}\n`), {}, callUntil(Number.POSITIVE_INFINITY));
+  await served.server.store.create(
+    key,
+    Buffer.from(`${JSON.stringify(object)}\n`),
+    {},
+    callUntil(Number.POSITIVE_INFINITY),
+  );
 }
 
 type Write = readonly [name: string, (one: Case) => readonly [method: string, body: object, type?: string]];
@@ -125,17 +121,17 @@ describe.each([
     await store(one);
     const [method, body, type] = requestOf(one);
     const target = `${targetOf(one)}?fieldManager=${manager}`;
-    const written = await sendRequest(server, method, target, body, type);
+    const written = await served.send(method, target, body, type);
     expect([written.status, written.body.message]).toEqual([200, undefined]);
     expect(written.body.metadata.finalizers ?? []).toEqual(one.metadata.finalizers ?? []);
   });
 
   test('a deleted object is removed with its last finalizer', async () => {
     await store(one);
-    expect((await sendRequest(server, 'DELETE', targetOf(one))).status).toBe(200);
-    const released = await sendRequest(server, 'PATCH', targetOf(one), { metadata: { finalizers: null } }, merge);
+    expect((await served.send('DELETE', targetOf(one))).status).toBe(200);
+    const released = await served.send('PATCH', targetOf(one), { metadata: { finalizers: null } }, merge);
     expect(released.status).toBe(200);
-    expect((await sendRequest(server, 'GET', targetOf(one))).status).toBe(404);
+    expect((await served.send('GET', targetOf(one))).status).toBe(404);
   });
 });
 
@@ -143,7 +139,7 @@ test.each(metadataCases.concat(manyValues).filter(({ growth }) => growth !== und
   'growth beyond the bound is refused: $what',
   async ({ growth, refusal = 422, ...one }) => {
     await store(one);
-    expect((await sendRequest(server, 'PATCH', targetOf(one), growth, merge)).status).toBe(refusal);
+    expect((await served.send('PATCH', targetOf(one), growth, merge)).status).toBe(refusal);
   },
 );
 
@@ -151,7 +147,7 @@ test('one of too many owner references can be removed', async () => {
   const owners: Case = accountWith('ownerReferences', { ownerReferences: ownersOf(1_000) }, {});
   await store(owners);
   const patch = { metadata: { ownerReferences: ownersOf(999) } };
-  const { status, body } = await sendRequest(server, 'PATCH', targetOf(owners), patch, merge);
+  const { status, body } = await served.send('PATCH', targetOf(owners), patch, merge);
   expect([status, body.metadata.ownerReferences?.length]).toEqual([200, 999]);
 });
 
@@ -163,5 +159,5 @@ test('an event must keep the object that it is about', async () => {
     fields: { involvedObject: { name: 'p' } },
   };
   await store(event);
-  expect((await sendRequest(server, 'PATCH', targetOf(event), { involvedObject: null }, merge)).status).toBe(422);
+  expect((await served.send('PATCH', targetOf(event), { involvedObject: null }, merge)).status).toBe(422);
 });

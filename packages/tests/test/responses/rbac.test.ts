@@ -1,19 +1,13 @@
 /** Rules of roles and bindings through the whole pipeline, besides those of all kinds. */
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
-import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
-import { type JsonResponse, sendRequest } from './resources.ts';
+import { describe, expect, test } from '@jest/globals';
+import type { JsonResponse } from './resources.ts';
+import { patchTypes, type Served, useServer } from './use-server.ts';
 
-let server: InMemoryServer;
-beforeEach(async () => {
-  server = await serveInMemory({ random: seededRandom(5) });
-});
-afterEach(() => server.close());
+const served = useServer();
+const { merge, apply } = patchTypes;
 
-const api = '/apis/rbac.authorization.k8s.io/v1';
-const send = (method: string, path: string, body?: object | string, type?: string): Promise<JsonResponse> =>
-  sendRequest(server, method, api + path, body, type);
-const [merge, apply] = ['application/merge-patch+json', 'application/apply-patch+yaml'];
+const send: Served['send'] = (method, path, ...body) =>
+  served.send(method, `/apis/rbac.authorization.k8s.io/v1${path}`, ...body);
 const rule = { apiGroups: [''], resources: ['events'], verbs: ['get'] };
 const ownersOf = ({ body }: JsonResponse): unknown[] =>
   (body.metadata.managedFields ?? []).map(({ manager, fieldsV1 }) => [manager, ...Object.keys(fieldsV1)]);
