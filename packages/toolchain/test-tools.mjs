@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
-import { provisionHaproxy } from './haproxy.mjs';
 import { provisionChartTools } from './helm.mjs';
 import { listTests } from './jest.mjs';
 import { buildPackages } from './packages.mjs';
 import { prepare } from './prepare.mjs';
 import { provisionPrometheus } from './prometheus.mjs';
+import { provisionHaproxy, provisionNghttpx } from './proxies.mjs';
 
 /**
  * Node, and an environment that names the programs that the tests of these patterns run. Builds the packages, too. A
@@ -17,11 +17,17 @@ export async function provisionTestTools(patterns = []) {
   const need = (variable) => tests.some((test) => test.includes(variable));
   const etcd = await provisionEtcd();
   const haproxy = need('HAPROXY_BIN') && provisionHaproxy();
+  const nghttpx = need('NGHTTPX_BIN') && provisionNghttpx();
   const prometheus = need('PROMTOOL_BIN') && provisionPrometheus();
   const programs = { etcd, etcdctl: await provisionEtcdctl(etcd), ...prometheus };
   const tools = {
     node,
-    env: { ...env, ...environmentOf(programs), ...(haproxy && { HAPROXY_BIN: haproxy }) },
+    env: {
+      ...env,
+      ...environmentOf(programs),
+      ...(haproxy && { HAPROXY_BIN: haproxy }),
+      ...(nghttpx && { NGHTTPX_BIN: nghttpx }),
+    },
   };
   buildPackages(tools); // cluster tests run the built code
   Object.assign(tools.env, chartEnvironmentOf(provisionChartTools(tools)));

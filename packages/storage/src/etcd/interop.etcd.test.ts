@@ -1,8 +1,8 @@
 /** The store contract with Node's HTTP/2, and with an HTTP/2 proxy in front of etcd. */
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe } from '@jest/globals';
-import { systemClock } from '@cluster-apiserver/base';
+import { requireValue, systemClock } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { openForContract } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
@@ -20,24 +20,16 @@ const by = (transport: EtcdTransport) => ({ connect: http2Connect(systemClock, u
 
 describeStoreContract("the store on etcd over Node's HTTP/2", async () => openForContract(etcd.endpoints, by('node')));
 
-/** Debian has it in nghttp2-proxy. */
-const hasProxy = (() => {
-  try {
-    execFileSync('nghttpx', ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-})();
-const proxied = hasProxy ? describe : describe.skip;
-proxied(hasProxy ? 'through nghttpx' : 'skipped: there is no nghttpx', () => {
+const nghttpx = process.env.NGHTTPX_BIN;
+const proxied = nghttpx === undefined ? describe.skip : describe;
+proxied(nghttpx === undefined ? 'skipped: there is no nghttpx' : 'through nghttpx', () => {
   let endpoint: string;
   let stop = (): void => {};
   beforeAll(async () => {
     const [port] = await freePorts(1);
     const { host } = new URL(etcd.endpoints[0] as string); // there is a member
     const proxy = spawn(
-      'nghttpx',
+      requireValue(nghttpx),
       [
         '--conf=/dev/null',
         `--frontend=127.0.0.1,${port};no-tls`,
