@@ -2,8 +2,8 @@ import os from 'node:os';
 
 // Which tests run in parallel. Patterns of paths, as Jest takes them.
 
-/** Many tests wait for processes and etcd rather than compute, so there is one worker more than cores. */
-export const workers = os.cpus().length + 1;
+/** Many tests wait for processes and etcd rather than compute, so there are two workers more than cores. */
+export const workers = os.cpus().length + 2;
 
 /**
  * Tests that judge the rate or the latency of requests. They run one by one for each version of etcd, and mostly wait: for
