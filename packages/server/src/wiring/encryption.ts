@@ -2,6 +2,7 @@ import type { CleanupStack } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
 import { type EncryptionConfiguration, loadEncryptionConfiguration, providersFor } from '@cluster-apiserver/config';
 import {
+  followTransformer,
   identity,
   type KmsPlugin,
   prefixTransformer,
@@ -60,10 +61,7 @@ export async function openEncryption(options: EncryptionOptions, cleanup: Cleanu
     log.withName('encryption').error('KMS plugin unhealthy', { error: fault });
   addHealthChecks(health, () => current().plugins, reloads);
   return {
-    transformer: {
-      toStorage: (value, key, trace) => current().transformer.toStorage(value, key, trace),
-      fromStorage: (value, key, trace, keys) => current().transformer.fromStorage(value, key, trace, keys),
-    },
+    transformer: followTransformer(() => current().transformer),
     onChange: (listener) => void listeners.push(listener),
   };
 }

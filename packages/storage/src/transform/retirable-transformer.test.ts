@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { makeRetirable } from './retirable-transformer.ts';
-import { identity } from './transformer.ts';
+import { followTransformer, makeRetirable } from './retirable-transformer.ts';
+import { identity, type Transformer } from './transformer.ts';
 
 const key = '/registry/serviceaccounts/a/robot';
 const value = Buffer.from('{}');
@@ -30,4 +30,18 @@ test('a retired transformer closes after its running operations, however they en
   reading.reject(new Error('no such key'));
   expect(await read).toBe('Error: no such key');
   expect(closed).toBe(true);
+});
+
+test.each([
+  ['the same refuses', false, 'Error: no such key'],
+  ['the next one reads', true, { value, stale: false }],
+])('a value that a transformer refuses late, %s', async (_, isReplaced, expected) => {
+  const reading = Promise.withResolvers<never>();
+  let current: Transformer = { toStorage: () => [Buffer.from('old')], fromStorage: () => reading.promise };
+  const followed = followTransformer(() => current);
+  const read = Promise.resolve(followed.fromStorage(value, key)).catch(String);
+  if (isReplaced) current = identity;
+  reading.reject(new Error('no such key'));
+  expect(await read).toEqual(expected);
+  expect(followed.toStorage(value, key)).toEqual([isReplaced ? value : Buffer.from('old')]);
 });

@@ -32,3 +32,20 @@ export function makeRetirable({ toStorage, fromStorage }: Transformer, close: ()
     },
   };
 }
+
+/**
+ * The transformer at the moment of each operation. A value that a transformer refused after it had been replaced is read
+ * with the present one.
+ */
+export function followTransformer(current: () => Transformer): Transformer {
+  const fromStorage: Transformer['fromStorage'] = (...args) => {
+    const used = current();
+    const read = used.fromStorage(...args);
+    if (!(read instanceof Promise)) return read;
+    return read.catch((error: unknown) => {
+      if (current() === used) throw error;
+      return fromStorage(...args);
+    });
+  };
+  return { toStorage: (...args) => current().toStorage(...args), fromStorage };
+}
