@@ -11,14 +11,16 @@ import { OpenWatches } from './open-watches.ts';
 
 const batchOf = (at: number): Batch => new Batch([new Bookmark(revision(at), false)], revision(at));
 
-/** A stream of two batches. The first takes several turns to encode. */
-function streamOfLarge() {
+/** Other events of the revision follow. */
+const insideOf = (at: number): Batch => new Batch([new Bookmark(revision(at), false)], revision(at - 1));
+
+/** A stream of batches. The first takes several turns to encode. */
+function streamOf(batches = [batchOf(10), batchOf(20)]) {
   const clock: FakeClock = fakeClock();
   const client = new Client();
   const encoding = Promise.withResolvers<Buffer>();
   const context: { watchEnd?: WatchEnd } = {};
   const reported: unknown[] = [];
-  const batches = [batchOf(10), batchOf(20)];
   const taken: Batch[] = [];
   const reader: WatchReader = {
     take: () => {
@@ -51,7 +53,7 @@ function streamOfLarge() {
 }
 
 test('while a batch is being encoded, nothing is taken and no bookmark is sent', async () => {
-  const { clock, client, encoding, taken, ended } = streamOfLarge();
+  const { clock, client, encoding, taken, ended } = streamOf();
   clock.advance(60_000);
   expect(taken).toHaveLength(1);
   expect(client.lines).toEqual([]);
@@ -64,7 +66,7 @@ test('while a batch is being encoded, nothing is taken and no bookmark is sent',
 });
 
 test('a batch that is encoded after the end is not sent', async () => {
-  const { clock, client, encoding, context, taken, ended } = streamOfLarge();
+  const { clock, client, encoding, context, taken, ended } = streamOf();
   clock.advance(90_000);
   encoding.resolve(Buffer.from('large\n'));
   await ended;
@@ -78,7 +80,7 @@ test.each([
   ['during the watch', false, ['ERROR 500'], 'error'],
   ['after its end', true, [], 'timeout'],
 ])('a batch that cannot be encoded ends the watch with an error, %s', async (_, isOver, lines, end) => {
-  const { clock, client, encoding, context, reported, ended } = streamOfLarge();
+  const { clock, client, encoding, context, reported, ended } = streamOf();
   const broken = new Error('broken');
   if (isOver) clock.advance(90_000);
   encoding.reject(broken);
@@ -87,4 +89,21 @@ test.each([
   expect(client.lines).toEqual(lines);
   expect(context.watchEnd).toBe(end);
   expect(reported).toEqual(isOver ? [] : [broken]);
+});
+
+test.each([
+  ['at once', [batchOf(10), batchOf(20)], []],
+  ['after the rest of the revision', [insideOf(20), insideOf(20), batchOf(20), batchOf(21)], ['20', '20']],
+])('a watch of a replica that drains ends %s', async (_, batches, lines) => {
+  const { client, encoding, context, taken, ended } = streamOf(batches);
+  client.blocked = true;
+  encoding.resolve(Buffer.alloc(40_000));
+  await until(() => client.backlogBytes > 0);
+  client.closing.abort();
+  expect(taken).toHaveLength(1);
+  client.blocked = false;
+  client.read();
+  await ended;
+  expect(context.watchEnd).toBe('draining');
+  expect(client.lines).toEqual(lines);
 });

@@ -50,6 +50,10 @@ export class EventStream implements WatchStream {
   #cutOffError: Error | undefined;
   #isFinished = false;
   #isPaused = false;
+  /** A client that resumed after the last batch would miss the rest of its revision. */
+  #isInsideRevision = false;
+  /** Why the stream ends as soon as the client has the whole revision. */
+  #endsAfterRevision: WatchEnd | undefined;
   #onInitialEventsSent: (() => void) | undefined;
   #stopWaiting: (() => void) | undefined;
   #cancelBookmark: (() => void) | undefined;
@@ -135,7 +139,7 @@ export class EventStream implements WatchStream {
   readonly #pump = this.#guard(() => {
     if (this.#isFinished || this.#isPaused) return;
     try {
-      for (;;) {
+      while (!this.#isFinished) {
         if (this.#sink.backlogBytes > backlogBytesMax) return this.#pauseUntil(this.#sink.drained());
         const batch = this.#watching.take();
         if (!batch) break;
@@ -145,6 +149,7 @@ export class EventStream implements WatchStream {
     } catch (error) {
       return this.#fail(error);
     }
+    if (this.#isFinished) return;
     this.#onInitialEventsSent?.();
     this.#onInitialEventsSent = undefined;
     const { end } = this.#watching;
@@ -185,6 +190,8 @@ export class EventStream implements WatchStream {
     if (this.#isFinished) return;
     this.#options.measures.countSent(batch.events.length, bytes.length);
     this.#send(bytes);
+    this.#isInsideRevision = batch.endsInsideRevision;
+    if (this.#endsAfterRevision && !this.#isInsideRevision) this.#end(this.#endsAfterRevision);
   }
 
   #send(bytes: Buffer): void {
@@ -212,7 +219,8 @@ export class EventStream implements WatchStream {
   /** The client can then resume from the bookmark, at this replica or another. */
   #endWithBookmark(why: WatchEnd): void {
     if (this.#options.bookmarks) this.#sendBookmark();
-    this.#end(why);
+    if (this.#isInsideRevision) this.#endsAfterRevision = why;
+    else this.#end(why);
   }
 
   /** The first reason counts: a client may also leave, or stall, before it has read everything. */

@@ -321,6 +321,7 @@ describe('many watchers', () => {
     const names = taken.flatMap((batch) => batch?.events.map(lineOf) ?? []);
     expect(names).toEqual(Array.from({ length: 60 }, (_, n) => `DELETED r${n}`));
     for (const batch of taken) expect(batch?.bytes).toBeLessThan(2 * 32 * 1024);
+    expect(taken.map((batch) => batch?.endsInsideRevision)).toEqual(taken.map((batch) => batch !== taken.at(-1)));
     for (const [at, batch] of (await takeInTurns(other)).entries()) expect(batch).toBe(taken[at]);
     expect(await takeInTurns(ofNone)).toEqual([]);
   });

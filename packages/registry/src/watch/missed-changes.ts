@@ -48,16 +48,17 @@ export function buildChangesPart(
   let bytes = 0;
   let next: Revision | undefined;
   for (const [at, change] of missed.entries()) {
-    const isFull = bytes >= batchBytesMax;
     const isNewRevision = next !== undefined && change.revision > next;
+    const isFull = bytes >= batchBytesMax;
     if (isNewRevision && (isFull || batches.length > 0 || (at % itemsPerClockRead === 0 && !turns.hasTime))) break;
-    if (isFull) {
-      batches.push(new Batch(events, revision(change.revision - 1), bytes));
-      events = [];
-      bytes = 0;
-    }
     try {
       const event = channel.eventOf(change);
+      if (event && isFull) {
+        // Its revision says that the rest of this one follows.
+        batches.push(new Batch(events, revision(change.revision - 1), bytes));
+        events = [];
+        bytes = 0;
+      }
       if (event) events.push(event);
       bytes += event?.bytes ?? 0;
     } catch (error) {

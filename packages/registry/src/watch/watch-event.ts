@@ -61,6 +61,12 @@ export class Batch {
     this.bytes = bytes;
   }
 
+  /** Whether more events of its last revision follow: a client must not resume there. */
+  get endsInsideRevision(): boolean {
+    const last = this.events.at(-1);
+    return last !== undefined && last.revision > this.revision;
+  }
+
   /** The batch in one encoding. The first watcher that needs it encodes it. */
   encodedAs(
     form: unknown,
