@@ -6,7 +6,7 @@ import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import type { Kind } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
 import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
-import { memoryStore, type Store } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/storage';
 import type { ChainOptions } from '../src/chain.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
 import type { WatchMeasures } from '../src/handlers/watch.ts';
@@ -30,7 +30,7 @@ export interface OpenPipeline {
   readonly resources: readonly Resource[];
   /** The endpoints of all kinds. */
   readonly endpoints: readonly Endpoint[];
-  readonly store: Store;
+  readonly store: ReturnType<typeof memoryStore>;
   /** Internal errors that were reported. */
   readonly reportedErrors: unknown[];
   /** The code of each request that was counted. */
@@ -41,6 +41,7 @@ export interface OpenPipeline {
 interface Message {
   readonly body?: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly isWebSocket?: boolean;
 }
 
 /** Longer than any test, also for clocks that are advanced. */
@@ -112,7 +113,11 @@ export async function openPipeline({
     },
     routes(routeOptions),
   );
-  const ask = async (method: string, target: string, { body, headers = {} }: Message = {}): Promise<ApiResponse> =>
+  const ask = async (
+    method: string,
+    target: string,
+    { body, headers = {}, isWebSocket = false }: Message = {},
+  ): Promise<ApiResponse> =>
     handle({
       method,
       target,
@@ -120,7 +125,7 @@ export async function openPipeline({
       headerLines: (name) => (headers[name] === undefined ? [] : [headers[name]]),
       headersFrom: (prefix) => Object.entries(headers).filter(([name]) => name.startsWith(prefix)),
       clientCertificates: [],
-      isWebSocket: false,
+      isWebSocket,
       body: async () => (typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0))),
       remoteAddress: '127.0.0.1',
       protocol: 'HTTP/1.1',

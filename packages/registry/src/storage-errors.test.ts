@@ -8,7 +8,7 @@ import {
   StorageUnavailableError,
   WriteInDoubtError,
 } from '@cluster-apiserver/storage';
-import { expiredWatch, toStatusError } from './storage-errors.ts';
+import { toStatusError } from './storage-errors.ts';
 
 const keys = Array.from({ length: 300 }, (_, at) => `/registry/events/n/${at}`);
 
@@ -40,12 +40,11 @@ test.each<[string, Error, string, RegExp]>([
 });
 
 test('an expired watch names the oldest version to watch from, if it is known', () => {
-  expect(expiredWatch(revision(3), new RevisionCompactedError(revision(3), revision(9))).message).toBe(
-    'too old resource version: 3 (8)',
-  );
-  expect(expiredWatch(revision(3), new RevisionCompactedError(revision(3))).message).toBe(
-    'The resourceVersion for the provided watch is too old.',
-  );
+  const since = revision(3);
+  const messageFor = (error: Error): string => (toStatusError(error, { since }) as StatusError).message;
+  // The error may be of a replay that began before.
+  expect(messageFor(new RevisionCompactedError(revision(2), revision(9)))).toBe('too old resource version: 3 (8)');
+  expect(messageFor(new RevisionCompactedError(since))).toBe('The resourceVersion for the provided watch is too old.');
 });
 
 test('a write that may have been applied is not answered with an invitation to repeat it', () => {

@@ -1,9 +1,11 @@
 import { fieldErrorsMax, type StatusCause, StatusError } from '@cluster-apiserver/model';
+import { type Continuation, encodeContinue } from './read/continue-token.ts';
 import {
   CorruptValueError,
   KeyUnavailableError,
   type Revision,
   RevisionCompactedError,
+  RevisionReplacedError,
   RevisionTooLargeError,
   StorageFullError,
   StorageUnavailableError,
@@ -11,8 +13,14 @@ import {
   WriteInDoubtError,
 } from '@cluster-apiserver/storage';
 
-/** As in kube-apiserver, lists and watches have another reason for unreadable objects. */
-export type ReadScope = 'object' | 'collection';
+/** What was read, where kube-apiserver words its errors differently. */
+export type ReadScope =
+  | 'object'
+  | 'collection'
+  /** The rest of a list. */
+  | { readonly after: Continuation }
+  /** The changes after a revision. */
+  | { readonly since: Revision };
 
 /** Converts an error of the storage to a StatusError for the client; returns any other error as it is. */
 export function toStatusError(error: unknown, scope: ReadScope = 'object'): unknown {
@@ -53,13 +61,12 @@ export function toStatusError(error: unknown, scope: ReadScope = 'object'): unkn
       undefined,
       options,
     );
-  if (error instanceof RevisionCompactedError)
-    return new StatusError('Expired', 'The resourceVersion for the provided list is too old.', undefined, options);
+  if (error instanceof RevisionCompactedError) return expired(error, scope);
   if (error instanceof RevisionTooLargeError) return tooLargeResourceVersion(error.message, options);
   if (error instanceof CorruptValueError && !error.isPermanent)
     return new StatusError('ServiceUnavailable', `${error.message} at present`, { retryAfterSeconds: 1 }, options);
   if (error instanceof CorruptValueError)
-    return scope === 'collection'
+    return scope !== 'object'
       ? new StatusError(
           'StorageReadError',
           error.message,
@@ -84,14 +91,32 @@ export const tooLargeResourceVersion = (message: string, options?: ErrorOptions)
     options,
   );
 
-/** The error of a watch from a revision that is no longer kept. The oldest revision to watch from is in parentheses. */
-export function expiredWatch(from: Revision, cause?: RevisionCompactedError): StatusError {
-  const oldest = cause?.oldestRevision;
-  const message =
-    oldest === undefined
-      ? 'The resourceVersion for the provided watch is too old.'
-      : `too old resource version: ${from} (${oldest - 1})`;
-  return new StatusError('Expired', message, undefined, { cause });
+/** Clients list again. A list can also be continued, with the token of the error and the present state. */
+function expired(cause: RevisionCompactedError, scope: ReadScope): StatusError {
+  if (typeof scope === 'object' && 'after' in scope)
+    return new StatusError(
+      'Expired',
+      expiredTokenMessage,
+      { causes: [{ reason: 'ResourceExpired', message: 'the state at which the list began is no longer kept' }] },
+      { cause, continue: encodeContinue({ after: scope.after.after, revision: undefined }) },
+    );
+  return new StatusError('Expired', expiredMessage(cause, scope), undefined, { cause });
+}
+
+const expiredTokenMessage =
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
+
+function expiredMessage(cause: RevisionCompactedError, scope: ReadScope): string {
+  // A replay of changes begins at the oldest of several watches.
+  const since = typeof scope === 'object' && 'since' in scope ? scope.since : undefined;
+  const { oldestRevision, asked } = cause;
+  // In another history, the versions that clients know may mean something else.
+  if (cause instanceof RevisionReplacedError)
+    return `too old resource version: ${since ?? asked}: the storage was restored or replaced`;
+  if (since === undefined) return 'The resourceVersion for the provided list is too old.';
+  if (oldestRevision === undefined) return 'The resourceVersion for the provided watch is too old.';
+  // In parentheses, the oldest version to watch from.
+  return `too old resource version: ${since} (${oldestRevision - 1})`;
 }
 
 /** Runs a verb, and converts errors of the storage to StatusErrors. */

@@ -31,14 +31,25 @@ export class PreconditionFailedError extends Error {
   }
 }
 
+/**
+ * The state at a revision and the changes after it are gone. Whatever the way in which they are lost, this error is thrown
+ * where it is noticed, and the client is told to list again.
+ */
 export class RevisionCompactedError extends Error {
-  override readonly name = 'RevisionCompactedError';
+  override readonly name: string = 'RevisionCompactedError';
+  readonly asked: Revision;
   /** The oldest revision that can still be read; undefined if etcd does not report it. */
   readonly oldestRevision: Revision | undefined;
   constructor(asked: Revision, oldest?: Revision, options?: ErrorOptions) {
     super(`revision ${asked} is no longer kept`, options);
+    this.asked = asked;
     this.oldestRevision = oldest;
   }
+}
+
+/** The revision belongs to a history that was replaced, whether the present one has reached its number or not. */
+export class RevisionReplacedError extends RevisionCompactedError {
+  override readonly name = 'RevisionReplacedError';
 }
 
 export class RevisionTooLargeError extends Error {

@@ -6,6 +6,7 @@ export {
   PreconditionFailedError,
   RevisionCompactedError,
   RevisionMismatchError,
+  RevisionReplacedError,
   RevisionTooLargeError,
   StorageFullError,
   StorageUnavailableError,

@@ -1,17 +1,14 @@
-import type { Clock, Random } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
-import { type OpenPipeline, openPipeline } from '../../pipeline/test/open-pipeline.ts';
+import { type OpenPipeline, openPipeline, type PipelineOptions } from '../../pipeline/test/open-pipeline.ts';
 
 /** All kinds behind the whole pipeline, without sockets and etcd, so that tables of requests are cheap. */
-export interface InMemoryServer extends Omit<OpenPipeline, 'ask'> {
+export interface InMemoryServer extends OpenPipeline {
   request(method: string, target: string, body?: string | Buffer, type?: string): Promise<ApiResponse>;
 }
 
-interface InMemoryServerOptions {
-  readonly clock?: Clock;
-  readonly random?: Random;
+interface InMemoryServerOptions extends Pick<PipelineOptions, 'clock' | 'random' | 'chain'> {
   /** Whether every user may delete unreadable objects. */
   readonly deletesUnreadable?: boolean;
 }

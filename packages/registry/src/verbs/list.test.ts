@@ -154,7 +154,7 @@ describe('a list in chunks', () => {
     expect(message).toMatch(
       /^The provided continue parameter is too old to display a consistent list result\. You can start/,
     );
-    expect(details).toBeUndefined();
+    expect(details).toMatchObject({ causes: [{ reason: 'ResourceExpired' }] });
     expect(namesOf(await chunk({ continue: metadata.continue }))).toEqual(['b', 'c', 'd']);
   });
 

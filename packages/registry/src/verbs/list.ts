@@ -6,17 +6,8 @@ import {
   invalid,
   notSupported,
   type ShardSelector,
-  StatusError,
 } from '@cluster-apiserver/model';
-import {
-  type Call,
-  itemKey,
-  type ListPage,
-  type Revision,
-  RevisionCompactedError,
-  textOfItemKey,
-  type View,
-} from '@cluster-apiserver/storage';
+import { type Call, itemKey, type ListPage, type Revision, textOfItemKey, type View } from '@cluster-apiserver/storage';
 import { type Continuation, decodeContinue, encodeContinue } from '../read/continue-token.ts';
 import { waitUntilFresh } from '../read/wait-until-fresh.ts';
 import { validateNamespace, type Resource } from '../resource.ts';
@@ -54,33 +45,37 @@ export interface ObjectList {
 }
 
 /** Implements "list" for every kind. */
-export function list(resource: Resource, options: ListOptions, call: Call): Promise<ObjectList> {
-  return withStatusErrors(async () => {
-    const errors = listOptionsErrors(options);
-    if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
-    validateNamespace(options.namespace);
-    const wanted = parseResourceVersion(options.resourceVersion);
-    if (options.continue && typeof wanted === 'number') {
-      throw badRequest('specifying resource version is not allowed when using continue');
-    }
-    const from = options.continue ? decodeContinue(options.continue) : undefined;
-    const exact = typeof wanted === 'number' && isExactRead(options) ? wanted : from?.revision;
-    const { collection, kind } = resource;
-    await waitUntilFresh(collection, exact ?? (from ? undefined : wanted), call);
-    const after = from && scopeOf(kind, options).within + itemKey(from.after);
-    const view = exact === undefined ? collection.view() : await collection.viewAt(exact);
-    const shards = options.shards && { shards: options.shards };
-    if (view) return { ...(await listFromMemory(resource, view, options, after)), ...shards };
-    try {
-      return {
-        ...(await listFromHistory(resource, options, after, requireValue(exact, 'the latest state has a view'), call)),
-        ...shards,
-      };
-    } catch (error) {
-      if (from && error instanceof RevisionCompactedError) throw expiredToken(from, error);
-      throw error;
-    }
-  }, 'collection');
+export async function list(resource: Resource, options: ListOptions, call: Call): Promise<ObjectList> {
+  const errors = listOptionsErrors(options);
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+  validateNamespace(options.namespace);
+  const wanted = parseResourceVersion(options.resourceVersion);
+  if (options.continue && typeof wanted === 'number') {
+    throw badRequest('specifying resource version is not allowed when using continue');
+  }
+  const from = options.continue ? decodeContinue(options.continue) : undefined;
+  const listed = await withStatusErrors(
+    () => listFrom(resource, options, from ?? wanted, call),
+    from ? { after: from } : 'collection',
+  );
+  return { ...listed, ...(options.shards && { shards: options.shards }) };
+}
+
+async function listFrom(
+  resource: Resource,
+  options: ListOptions,
+  from: Continuation | Revision | 'any' | undefined,
+  call: Call,
+): Promise<ObjectList> {
+  const { collection, kind } = resource;
+  const continued = typeof from === 'object' ? from : undefined;
+  const exact = continued ? continued.revision : isExactRead(options) && typeof from === 'number' ? from : undefined;
+  await waitUntilFresh(collection, exact ?? (typeof from === 'object' ? undefined : from), call);
+  const after = continued && scopeOf(kind, options).within + itemKey(continued.after);
+  const view = exact === undefined ? collection.view() : await collection.viewAt(exact);
+  return view
+    ? listFromMemory(resource, view, options, after)
+    : listFromHistory(resource, options, after, requireValue(exact, 'the latest state has a view'), call);
 }
 
 /** A limit without resourceVersionMatch means Exact, as in kube-apiserver. */
@@ -182,16 +177,6 @@ async function listFromHistory(
     pageKeys = Math.min(2 * pageKeys, pageKeysMax);
     next = readPage(last);
   }
-}
-
-/** The error for a compacted snapshot. Its token continues with the latest revision, for clients that accept that. */
-function expiredToken({ after }: Continuation, cause: RevisionCompactedError): StatusError {
-  const message =
-    'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
-  return new StatusError('Expired', message, undefined, {
-    cause,
-    continue: encodeContinue({ after, revision: undefined }),
-  });
 }
 
 function listOptionsErrors({

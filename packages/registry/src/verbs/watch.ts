@@ -1,14 +1,14 @@
 import { schedulerOf, throwIfAborted } from '@cluster-apiserver/base';
 import { type FieldError, forbidden, invalid, notSupported, StatusError } from '@cluster-apiserver/model';
-import { type Call, type Revision, RevisionCompactedError } from '@cluster-apiserver/storage';
+import { type Call, RevisionCompactedError } from '@cluster-apiserver/storage';
 import { requireReadable, scopeOf, type Selection } from '../read/selection.ts';
 import { waitUntilFresh } from '../read/wait-until-fresh.ts';
 import { type Resource, validateNamespace } from '../resource.ts';
 import { parseResourceVersion } from '../resource-version.ts';
-import { expiredWatch, withStatusErrors } from '../storage-errors.ts';
+import { toStatusError, withStatusErrors } from '../storage-errors.ts';
 import type { Channel } from '../watch/channels.ts';
 import { InitialEvents } from '../watch/initial-events.ts';
-import { storageReplaced, Watcher, type WatchReader } from '../watch/watcher.ts';
+import { Watcher, type WatchReader } from '../watch/watcher.ts';
 
 export interface WatchOptions extends Selection {
   readonly resourceVersion: string | undefined;
@@ -33,15 +33,19 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
     collection.requireLoaded();
     const channel = (): Channel => channels.subscribe(options);
     if (typeof from === 'number' && !sendInitialEvents) {
-      if (await isOfPreviousHistory(resource, from, call)) return failedWatch(storageReplaced(from));
+      try {
+        await collection.requirePresentHistory(from, call);
+      } catch (error) {
+        if (error instanceof RevisionCompactedError) return failedWatch(toStatusError(error, { since: from }));
+        throw error;
+      }
       return new Watcher(resource, channel(), from);
     }
     try {
       await waitUntilFresh(collection, from, call);
     } catch (error) {
       // An error response would look to clients like a server that does not support initial events.
-      if (isTimeout(error)) return failedWatch(error);
-      if (error instanceof RevisionCompactedError && typeof from === 'number') throw expiredWatch(from, error);
+      if (isTimeout(error) || error instanceof RevisionCompactedError) return failedWatch(toStatusError(error));
       throw error;
     }
     // Hundreds of watches that waited for the same revision would all begin in one turn.
@@ -60,17 +64,6 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
       );
     });
   }, 'collection');
-}
-
-/**
- * Whether a future revision is one of the data before a restore. A watch from there would wait until the restored data have
- * grown as far, and then miss changes. Another replica may have returned the revision already, so it is compared with the
- * latest one.
- */
-async function isOfPreviousHistory({ collection }: Resource, from: Revision, call: Call): Promise<boolean> {
-  if (!collection.mayBePrevious(from)) return false;
-  await waitUntilFresh(collection, undefined, call);
-  return collection.mayBePrevious(from);
 }
 
 const isTimeout = (error: unknown): boolean => error instanceof StatusError && error.reason === 'Timeout';

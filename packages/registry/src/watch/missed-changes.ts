@@ -2,7 +2,6 @@ import { invariant } from '@cluster-apiserver/base';
 import { type Collection, type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
 import type { Channel } from './channels.ts';
 import type { Part } from './shared-parts.ts';
-import { toStatusError } from '../storage-errors.ts';
 import type { CachedObject } from '../stored-object.ts';
 import { itemsPerClockRead, type WatchTurns } from './watch-turns.ts';
 import { Batch, batchBytesMax, type ObjectEvent } from './watch-event.ts';
@@ -35,8 +34,8 @@ export function readablePrefix(
 
 /**
  * The first of some changes, as many as fit. Watches resume after a revision, so all changes of one revision are in the
- * same part; there may be a thousand, of objects that expired together. Throws the StatusError that ends the watch if
- * the first is unreadable.
+ * same part; there may be a thousand, of objects that expired together. Throws a CorruptValueError if the first is
+ * unreadable.
  */
 export function buildChangesPart(
   missed: readonly ItemChange<CachedObject>[],
@@ -64,7 +63,7 @@ export function buildChangesPart(
     } catch (error) {
       // The changes before it are sent first.
       if (isNewRevision) break;
-      throw toStatusError(error, 'collection');
+      throw error;
     }
     next = change.revision;
   }

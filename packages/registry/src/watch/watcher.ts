@@ -1,15 +1,14 @@
 import { unreachable } from '@cluster-apiserver/base';
-import { StatusError } from '@cluster-apiserver/model';
 import {
   type CatchUpReader,
-  type Changes,
   type ItemChange,
   type Revision,
   RevisionCompactedError,
+  RevisionReplacedError,
   revision,
 } from '@cluster-apiserver/storage';
 import type { Resource } from '../resource.ts';
-import { expiredWatch, toStatusError } from '../storage-errors.ts';
+import { toStatusError } from '../storage-errors.ts';
 import type { CachedObject } from '../stored-object.ts';
 import type { Channel } from './channels.ts';
 import type { InitialEvents } from './initial-events.ts';
@@ -94,7 +93,15 @@ export class Watcher implements WatchReader {
   }
 
   take(): Batch | undefined {
-    if (this.#resource.collection.historyNumber !== this.#storeHistory) throw storageReplaced(this.#sent);
+    try {
+      return this.#take();
+    } catch (error) {
+      throw toStatusError(error, { since: this.#sent });
+    }
+  }
+
+  #take(): Batch | undefined {
+    if (this.#resource.collection.historyNumber !== this.#storeHistory) throw new RevisionReplacedError(this.#sent);
     this.#postponed = false;
     const phase = this.#phase;
     if (phase.type === 'inStep') {
@@ -200,7 +207,8 @@ export class Watcher implements WatchReader {
   }
 
   #takeHistory(reader: CatchUpReader<CachedObject>): Step {
-    const read = this.#readHistory(reader);
+    const read = reader.take(this.#sent, changesMax);
+    if (read === 'refused') throw new RevisionCompactedError(this.#sent);
     if (!read) return undefined;
     const step = read.changes.length > 0 ? this.#takePart(read.changes) : 'more';
     if (read.changes.length === 0) this.#sent = read.revision;
@@ -209,18 +217,6 @@ export class Watcher implements WatchReader {
       this.#phase = catchingUp;
     }
     return step;
-  }
-
-  #readHistory(reader: CatchUpReader<CachedObject>): Changes<CachedObject> | undefined {
-    try {
-      const read = reader.take(this.#sent, changesMax);
-      if (read === 'refused') throw expiredWatch(this.#sent);
-      return read;
-    } catch (error) {
-      throw error instanceof RevisionCompactedError
-        ? expiredWatch(this.#sent, error)
-        : toStatusError(error, 'collection');
-    }
   }
 
   /** Takes the first of some changes. Watchers of one channel that missed the same changes share the part. */
@@ -233,7 +229,3 @@ export class Watcher implements WatchReader {
     return 'more';
   }
 }
-
-/** Clients relist: in another history, the versions that they know may mean something else. */
-export const storageReplaced = (sent: Revision): StatusError =>
-  new StatusError('Expired', `too old resource version: ${sent}: the storage was restored or replaced`);

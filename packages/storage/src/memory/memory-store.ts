@@ -18,8 +18,11 @@ import type { ChangeSet, Store, StoredValue, WriteOptions } from '../store.ts';
 export interface MemoryStore extends Store {
   /** Drops the history before the revision, as etcd's compaction does. */
   compact(oldest: Revision): void;
-  /** Restores the state of a revision with another history, as a restored backup has. */
-  restore(to: Revision): void;
+  /**
+   * Restores the state of a revision with another history, as a restored backup has. With `bumpedTo`, it continues at that
+   * revision and everything before is compacted.
+   */
+  restore(to: Revision, bumpedTo?: Revision): void;
   /** Cancels the timers of values with a time to live. */
   close(): void;
 }
@@ -71,7 +74,7 @@ export function memoryStore(clock: Clock): MemoryStore {
       return replaced.number;
     },
     onHistoryReplaced: (listener) => replaced.onReplaced(listener),
-    restore: (to) => state.restore(to),
+    restore: (to, bumpedTo) => state.restore(to, bumpedTo),
     compact: (to) => state.compact(to),
     close: () => state.close(),
   };
@@ -174,14 +177,15 @@ class State {
     });
   }
 
-  restore(to: Revision): void {
+  restore(to: Revision, bumpedTo?: Revision): void {
     const values = this.at(to);
     this.latest.clear();
     for (const [key, stored] of values) this.latest.set(key, stored);
     this.#writes = this.#writes.filter((write) => write.revision <= to);
     this.replaced.revision = this.#head;
-    this.#head = to;
-    this.replaced.replace('revision', { clusterId: 1, revision: to });
+    this.#head = bumpedTo ?? to;
+    if (bumpedTo !== undefined) this.compact(bumpedTo);
+    this.replaced.replace('revision', { clusterId: 1, revision: this.#head });
     this.#wakeWatchers();
   }
 

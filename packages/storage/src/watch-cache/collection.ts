@@ -1,5 +1,5 @@
 import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
-import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
+import { HistoryReplacedError, RevisionReplacedError, RevisionTooLargeError } from '../errors.ts';
 import { type Revision, zeroRevision } from '../revision.ts';
 import type { Call, Entry, Store, UnreadableEntry } from '../store.ts';
 import { awaitBeforeDeadline } from '../transform/await-before-deadline.ts';
@@ -135,14 +135,25 @@ export class Collection<Item extends CacheItem> {
   /**
    * Waits until the memory is fresh enough: as everything acknowledged before (undefined), as a revision, or as the writes of
    * this replica (`any`), which is nearly always at once and then returns undefined. A revision in the future rejects with a
-   * RevisionTooLargeError.
+   * RevisionTooLargeError, or with a RevisionReplacedError if a previous history had it.
    */
   waitUntilFresh(wanted: Revision | 'any' | undefined, call: Call): Promise<void> | undefined {
     const { measures } = this.descriptor;
     if (wanted === undefined) return this.#freshness.waitForLatest(call, measures?.consistent);
-    return wanted === 'any'
-      ? this.#freshness.waitForLocalWrites(call)
-      : this.#freshness.waitForRevision(wanted, call, measures?.notOlder);
+    if (wanted === 'any') return this.#freshness.waitForLocalWrites(call);
+    const waiting = this.#freshness.waitForRevision(wanted, call, measures?.notOlder);
+    return this.#mayBePrevious(wanted) ? this.#distrust(wanted, waiting) : waiting;
+  }
+
+  /** A revision that the present history has not reached was one of the previous history. */
+  async #distrust(asked: Revision, waiting: Promise<void>): Promise<void> {
+    try {
+      await waiting;
+    } catch (error) {
+      throw error instanceof RevisionTooLargeError
+        ? new RevisionReplacedError(asked, undefined, { cause: error })
+        : error;
+    }
   }
 
   /** This replica has acknowledged a write below the prefix at this revision. */
@@ -323,8 +334,18 @@ export class Collection<Item extends CacheItem> {
   }
 
   /** Whether a revision is in the future, and one of a previous history had the same number. */
-  mayBePrevious(asked: Revision): boolean {
+  #mayBePrevious(asked: Revision): boolean {
     return asked > this.currentRevision && asked <= this.#previousEnd;
+  }
+
+  /**
+   * Rejects with a RevisionReplacedError if a revision is of a previous history. A watch from there would wait until the
+   * present one has grown as far, and then miss changes. Another replica may have returned a future revision already, so
+   * it is compared with the latest one.
+   */
+  async requirePresentHistory(asked: Revision, call: Call): Promise<void> {
+    this.#requireSameHistory(asked);
+    if (this.#mayBePrevious(asked)) await this.waitUntilFresh(asked, call);
   }
 
   /**
@@ -345,7 +366,7 @@ export class Collection<Item extends CacheItem> {
 
   #requireSameHistory(asked: Revision | undefined): void {
     this.#freshness.requireLoaded();
-    if (asked !== undefined && asked < this.#historyStart) throw new RevisionCompactedError(asked, this.#historyStart);
+    if (asked !== undefined && asked < this.#historyStart) throw new RevisionReplacedError(asked, this.#historyStart);
   }
 
   /**
