@@ -1,16 +1,20 @@
 import { X509Certificate as OpenSslCertificate } from 'node:crypto';
 import {
-  BasicConstraintsExtension,
-  ExtendedKeyUsage,
-  ExtendedKeyUsageExtension,
-  KeyUsageFlags,
-  KeyUsagesExtension,
-  X509Certificate,
-} from './x509.ts';
+  type Certificate,
+  isUsableKey,
+  mayUseKeyToSign,
+  parseCertificate,
+  readBasicConstraints,
+  readExtendedKeyUsages,
+} from './certificate.ts';
 
 /**
  * Verifies a client certificate chain against the current CAs. TLS verifies only at the handshake, but a connection can
  * outlive its certificate, and a CA can be removed while it is open.
+ *
+ * Anybody can send any chain, so the work for one is bounded. Names decide which certificates can be part of a path to the
+ * leaf; signatures are checked from the trusted CA downwards. So each check uses a key that is trusted already, and a forged
+ * chain ends at the first one.
  */
 
 /** CA certificates. Caches compare them by identity: a reload creates a new object. */
@@ -32,13 +36,6 @@ export class UntrustedCertificateError extends Error {
   override readonly name = 'UntrustedCertificateError';
 }
 
-interface Certificate {
-  readonly der: Buffer;
-  /** OpenSSL verifies signatures; a parser reads the fields. */
-  readonly openSsl: OpenSslCertificate;
-  readonly parsed: X509Certificate;
-}
-
 /** Reads a PEM bundle. Throws if it is empty or contains an invalid certificate. */
 export function readAuthorities(pem: string): Authorities {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
@@ -51,8 +48,8 @@ export const sharesAuthority = (one: Authorities, other: Authorities): boolean =
 
 /** Longer chains only cost time. */
 const chainLengthMax = 10;
-/** Bounds the search: cross-signed CAs allow exponentially many paths. */
-const signatureChecksMax = 100;
+/** Enough for the longest chain. Cross-signed CAs allow exponentially many paths. */
+const signatureChecksMax = chainLengthMax;
 
 /**
  * Verifies the first certificate of the chain. The others are candidates for intermediates and are not trusted by themselves.
@@ -64,16 +61,23 @@ export function verifyClient(
   nowMs: number,
 ): VerifiedCertificate {
   try {
-    if (chain.length > chainLengthMax) throw new UntrustedCertificateError('the chain is too long');
-    const [leaf, ...intermediates] = chain.map(parseCertificate);
-    if (!leaf) throw new UntrustedCertificateError('there is no certificate');
+    const { leaf, intermediates, signatures } = openChain(chain);
     requireValid(leaf, nowMs);
-    const path = findPath(leaf, { trusted: certificates, intermediates, nowMs, checksLeft: signatureChecksMax }, []);
+    if (!isUsableKey(leaf.openSsl.publicKey)) throw new UntrustedCertificateError('its key is weak or of another type');
+    const candidates = selectIssuers(leaf, intermediates);
+    const path = findPath({
+      leaf,
+      candidates,
+      trusted: certificates,
+      signatures,
+      nowMs,
+      checksLeft: signatureChecksMax,
+    });
     if (!path) throw new UntrustedCertificateError('no authority that is trusted vouches for it');
     return {
-      subject: (part) => leaf.parsed.subjectName.getField(part),
+      subject: (part) => leaf.subject(attributes.get(part) ?? part),
       fingerprint: leaf.openSsl.fingerprint256.replaceAll(':', '').toLowerCase(),
-      validUntilMs: Math.min(...path.map(({ parsed }) => parsed.notAfter.getTime())),
+      validUntilMs: Math.min(...path.map(({ notAfterMs }) => notAfterMs)),
     };
   } catch (cause) {
     if (cause instanceof UntrustedCertificateError) throw cause;
@@ -82,83 +86,142 @@ export function verifyClient(
   }
 }
 
-const parseCertificate = (der: Buffer): Certificate => ({
-  der,
-  openSsl: new OpenSslCertificate(der),
-  parsed: new X509Certificate(der),
-});
+const attributes: ReadonlyMap<string, string> = new Map([
+  ['CN', '2.5.4.3'],
+  ['O', '2.5.4.10'],
+  ['OU', '2.5.4.11'],
+]);
 
-interface Search {
-  readonly trusted: readonly Certificate[];
+interface Chain {
+  readonly leaf: Certificate;
   readonly intermediates: readonly Certificate[];
+  /** Whether an issuer has signed a certificate, as far as that was checked. */
+  readonly signatures: Map<Certificate, Map<Certificate, boolean>>;
+}
+
+/**
+ * The chain that was verified last, with its signatures: a request verifies one chain against the CAs of clients and those of
+ * front proxies. No more are kept, because a parsed chain needs more memory than its connection.
+ */
+let latest: { readonly encoded: readonly Buffer[]; readonly chain: Chain } | undefined;
+
+function openChain(encoded: readonly Buffer[]): Chain {
+  if (latest?.encoded === encoded) return latest.chain;
+  if (encoded.length > chainLengthMax) throw new UntrustedCertificateError('the chain is too long');
+  const [leaf, ...intermediates] = encoded.map(parseCertificate);
+  if (!leaf) throw new UntrustedCertificateError('there is no certificate');
+  const chain = { leaf, intermediates, signatures: new Map() };
+  latest = { encoded, chain };
+  return chain;
+}
+
+/** The certificates from which names lead to the leaf. */
+function selectIssuers(leaf: Certificate, intermediates: readonly Certificate[]): ReadonlySet<Certificate> {
+  const selected = new Set<Certificate>();
+  const subjects = [leaf];
+  for (const subject of subjects) {
+    for (const issuer of intermediates) {
+      if (selected.has(issuer) || !isNamedIssuer(issuer, subject)) continue;
+      selected.add(issuer);
+      subjects.push(issuer);
+    }
+  }
+  return selected;
+}
+
+const isNamedIssuer = (issuer: Certificate, subject: Certificate): boolean =>
+  subject.openSsl.checkIssued(issuer.openSsl);
+
+interface Search extends Pick<Chain, 'leaf' | 'signatures'> {
+  readonly candidates: ReadonlySet<Certificate>;
+  readonly trusted: readonly Certificate[];
   readonly nowMs: number;
   checksLeft: number;
 }
 
-/** Finds a path from a certificate to a trusted one, both included. `below` is the path so far. */
-function findPath(
-  from: Certificate,
+/** Finds a path from a trusted certificate to the leaf, both included. */
+function findPath(search: Search): readonly Certificate[] | undefined {
+  const { leaf, trusted } = search;
+  if (trusted.some(({ der }) => der.equals(leaf.der))) return [leaf];
+  for (const authority of trusted) {
+    const path = descend(authority, [], Number.POSITIVE_INFINITY, search);
+    if (path) return path;
+  }
+  return undefined;
+}
+
+/**
+ * Continues a path with a certificate whose signature is verified, down to the leaf. `authoritiesMax` is the number of CAs that
+ * the path allows from here.
+ */
+function descend(
+  issuer: Certificate,
+  above: readonly Certificate[],
+  authoritiesMax: number,
   search: Search,
-  below: readonly Certificate[],
 ): readonly Certificate[] | undefined {
-  const path = [...below, from];
-  if (search.trusted.some(({ der }) => der.equals(from.der))) return path;
-  if (path.length > chainLengthMax) return undefined;
-  for (const issuer of [...search.trusted, ...search.intermediates]) {
-    // All but the first certificate of the path must be CAs.
-    if (path.includes(issuer) || !canSign(issuer, path.length - 1, search.nowMs)) continue;
-    if (!from.openSsl.checkIssued(issuer.openSsl) || search.checksLeft-- <= 0 || !isSignedBy(issuer, from)) continue;
-    const whole = findPath(issuer, search, path);
+  if (authoritiesMax < 1 || !canSign(issuer, search.nowMs)) return undefined;
+  const path = [...above, issuer];
+  if (isIssued(search.leaf, issuer, search)) return [...path, search.leaf];
+  const left = Math.min(authoritiesMax - 1, readBasicConstraints(issuer).pathLength ?? authoritiesMax);
+  for (const next of search.candidates) {
+    if (path.includes(next) || left < 1 || !isIssued(next, issuer, search)) continue;
+    const whole = descend(next, path, left, search);
     if (whole) return whole;
   }
   return undefined;
 }
 
-/** Older hash algorithms are not collision-resistant. */
-const soundHashes = ['SHA-256', 'SHA-384', 'SHA-512'];
-/** These algorithms imply their hash. */
-const edwards = ['Ed25519', 'Ed448'];
-/** Smaller RSA keys can be factored. */
-const rsaBitsMin = 1024;
-
-function isSignedBy(issuer: Certificate, { parsed, openSsl }: Certificate): boolean {
-  const { publicKey } = issuer.openSsl;
-  const { name, hash } = parsed.signatureAlgorithm;
-  if (!soundHashes.includes(hash?.name ?? '') && !edwards.includes(name)) return false;
-  return (publicKey.asymmetricKeyDetails?.modulusLength ?? rsaBitsMin) >= rsaBitsMin && openSsl.verify(publicKey);
+/** Whether the issuer has signed the certificate. Each pair is checked once. */
+function isIssued(subject: Certificate, issuer: Certificate, search: Search): boolean {
+  if (!isNamedIssuer(issuer, subject)) return false;
+  let known = search.signatures.get(issuer);
+  if (!known) search.signatures.set(issuer, (known = new Map()));
+  let isSigned = known.get(subject);
+  if (isSigned !== undefined) return isSigned;
+  if (search.checksLeft-- <= 0) return false;
+  known.set(subject, (isSigned = isSignedBy(issuer, subject)));
+  return isSigned;
 }
 
-/** Whether the certificate is a CA whose path length allows this number of CAs below it. */
-function canSign(issuer: Certificate, authoritiesBelow: number, nowMs: number): boolean {
+/** RSA, RSA-PSS and ECDSA with SHA-2, and EdDSA. Older hash algorithms are not collision-resistant. */
+const signatureAlgorithms: ReadonlySet<string> = new Set([
+  ...['1.2.840.113549.1.1.11', '1.2.840.113549.1.1.12', '1.2.840.113549.1.1.13'],
+  ...['2.16.840.1.101.3.4.2.1', '2.16.840.1.101.3.4.2.2', '2.16.840.1.101.3.4.2.3'],
+  ...['1.2.840.10045.4.3.2', '1.2.840.10045.4.3.3', '1.2.840.10045.4.3.4'],
+  ...['1.3.101.112', '1.3.101.113'],
+]);
+
+function isSignedBy(issuer: Certificate, { openSsl, signatureAlgorithm }: Certificate): boolean {
+  const { publicKey } = issuer.openSsl;
+  return signatureAlgorithms.has(signatureAlgorithm) && isUsableKey(publicKey) && openSsl.verify(publicKey);
+}
+
+function canSign(issuer: Certificate, nowMs: number): boolean {
   try {
     requireValid(issuer, nowMs);
+    return readBasicConstraints(issuer).isAuthority && mayUseKeyToSign(issuer) !== false;
   } catch {
-    return false; // there may be another way
+    return false; // there may be another path
   }
-  const constraints = issuer.parsed.getExtension(BasicConstraintsExtension);
-  const usages = issuer.parsed.getExtension(KeyUsagesExtension);
-  return (
-    constraints?.ca === true &&
-    (constraints.pathLength ?? authoritiesBelow) >= authoritiesBelow &&
-    (!usages || (usages.usages & KeyUsageFlags.keyCertSign) !== 0)
-  );
 }
 
 /** Extended key usages that allow client authentication. */
-const clientUsages: readonly string[] = [ExtendedKeyUsage.clientAuth, '2.5.29.37.0'];
+const clientUsages: readonly string[] = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0'];
 
 /**
  * Checks each certificate of a path. Name constraints are not supported, so a CA that has them is not trusted.
  */
-function requireValid({ parsed }: Certificate, nowMs: number): void {
-  if (nowMs < parsed.notBefore.getTime()) throw new UntrustedCertificateError('it is not valid yet');
-  if (nowMs > parsed.notAfter.getTime()) throw new UntrustedCertificateError('it has expired');
-  for (const { type, critical } of parsed.extensions) {
-    if (type === nameConstraints || (critical && !understood.has(type)))
+function requireValid(certificate: Certificate, nowMs: number): void {
+  const { notBeforeMs, notAfterMs, extensions } = certificate;
+  if (!(nowMs >= notBeforeMs)) throw new UntrustedCertificateError('it is not valid yet');
+  if (!(nowMs <= notAfterMs)) throw new UntrustedCertificateError('it has expired');
+  for (const [type, { isCritical }] of extensions) {
+    if (type === nameConstraints || (isCritical && !understood.has(type)))
       throw new UntrustedCertificateError(`it depends on the extension ${type}, which is not understood`);
   }
-  const usages = parsed.getExtension(ExtendedKeyUsageExtension)?.usages;
-  if (usages && !usages.some((usage) => clientUsages.includes(String(usage))))
+  const usages = readExtendedKeyUsages(certificate);
+  if (usages && !usages.some((usage) => clientUsages.includes(usage)))
     throw new UntrustedCertificateError('it is not for clients');
 }
 
