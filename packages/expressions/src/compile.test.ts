@@ -27,6 +27,52 @@ function faultsOf(text: string): readonly string[] {
   return 'faults' in compiled ? compiled.faults : [];
 }
 
+/** Types that share parts: the tree of the last one has 2^links of them. */
+const chain = (links: number, link: string): string => `[1]${link.repeat(links)}`;
+const within = (names: readonly string[], body: string): string =>
+  names.reduceRight((inner, name) => `[[]].map(${name}, ${inner})`, body);
+
+test.each([
+  ['maps of one type twice', `${chain(60, '.map(a,{a:a})')}.size() > 0`],
+  ['the same without a call', `${chain(60, '.map(a,{a:a})')}.all(x, true)`],
+  ['bound parameters', chain(60, '.map(a,{optional.of(a).value():optional.of(a).value()})')],
+  ['conditions', chain(60, '.map(a,true ? {a:a} : {a:a})')],
+  ['an error that names the type', `${chain(60, '.map(a,{a:a})')} + 1`],
+  ['many uses of a large type', `${chain(11, '.map(a,{a:a})')}.map(x, [${'x,dyn(x),[x][0],'.repeat(1500)}x])`],
+  [
+    'nesting that the text does not have',
+    within(
+      Array.from({ length: 60 }, (_, index) => `x${index}`),
+      `[${Array.from({ length: 59 }, (_, i) => `x${i}==${'['.repeat(100)}x${i + 1}${']'.repeat(100)}`).join()}]`,
+    ),
+  ],
+])('types that are too large are refused: %s', (_, text) => {
+  expect(faultsOf(text).join('\n')).toContain('the types of the expression are nested too deeply or too large');
+});
+
+test('types of practical size can be shared, joined and nested', () => {
+  expect(faultsOf(`${chain(8, '.map(a,{"x":a,"y":a})')}.exists(x, x["x"] == x["y"])`)).toEqual([]);
+  expect(faultsOf(`[${'{"a":[{"b":["c"]}]},'.repeat(1000)}{}]`)).toEqual([]);
+});
+
+test('a message shows the beginning of a long type', () => {
+  const [fault = ''] = faultsOf(`(${chain(150, '.map(a,[a])')}) + 1`);
+  expect(fault).toContain("applied to '(list(list(");
+  expect(fault.split('\n')[0]?.length).toBeLessThan(1_200);
+});
+
+test('no more than 100 errors are described, and long lines are not shown with each of them', () => {
+  const faults = faultsOf(`[${'x,'.repeat(16_000)}x]`);
+  expect(faults).toHaveLength(101);
+  expect(faults.at(-1)).toBe('15901 more errors were truncated');
+  expect(faults.join('\n').length).toBeLessThan(20_000);
+});
+
+test('a replacement that JavaScript cannot hold exceeds the budget', () => {
+  const claims = { text: 'a'.repeat(50_000), by: 'b'.repeat(50_000) };
+  expect(() => valueOf('claims.text.replace("", claims.by)', claims, 10_000_000)).toThrow(BudgetExceededError);
+});
+
 describe('compilation', () => {
   test.each([
     ['claims.sub', 'dyn'],

@@ -1,6 +1,8 @@
-import { check } from './check/check.ts';
+import { check, type Checked } from './check/check.ts';
+import { TypesTooLargeError } from './check/inference.ts';
 import { validateLiterals } from './check/literals.ts';
-import { formatTypeName, type Type } from './check/type.ts';
+import type { Declarations } from './check/names.ts';
+import { formatTypeName, shortenType, type Type } from './check/type.ts';
 import type { Environment } from './environment/environment.ts';
 import { findPatchType } from './environment/patch-types.ts';
 import { commonLibrary, mutationLibrary } from './library/index.ts';
@@ -8,7 +10,7 @@ import { Budget } from './run/budget.ts';
 import { type Bindings, type Plan, Slots } from './run/frame.ts';
 import { plan } from './run/plan.ts';
 import { Progress } from './run/progress.ts';
-import { describeFault, type Fault, SyntaxFault } from './syntax/fault.ts';
+import { describeFault, describeFaults, type Fault, SyntaxFault } from './syntax/fault.ts';
 import { childrenOf, type Node, qualifiedName } from './syntax/node.ts';
 import { parse } from './syntax/parser.ts';
 import type { Value } from './values/value.ts';
@@ -52,9 +54,8 @@ export function compileIn(environment: Environment, text: string): Compiled {
   };
   const node = tryParse(text);
   if ('message' in node) return { faults: [describeFault(text, node)] };
-  const checked = check(node, declared);
-  const faults = [...checked.faults, ...validateLiterals(node, checked.typeOf, library)];
-  if (faults.length > 0) return { faults: faults.map((fault) => describeFault(text, fault)) };
+  const { checked, faults } = tryCheck(node, declared);
+  if (!checked || faults.length > 0) return { faults: describeFaults(text, faults) };
   const run = plan(node, { ...declared, overloadsOf: checked.overloadsOf, slots: new Slots(), showsValues });
   return {
     expression: {
@@ -89,7 +90,7 @@ export function compileTyped(
   const type = formatTypeName(compiled.expression.type);
   if (names.includes(type)) return compiled;
   const wanted = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`;
-  return { fault: `must evaluate to ${wanted} but got ${type}` };
+  return { fault: `must evaluate to ${wanted} but got ${shortenType(type)}` };
 }
 
 function tryParse(text: string): Node | Fault {
@@ -98,6 +99,20 @@ function tryParse(text: string): Node | Fault {
   } catch (error) {
     if (error instanceof SyntaxFault) return error;
     throw error;
+  }
+}
+
+/** Undefined with the fault of types that are too large to tell others. */
+function tryCheck(
+  node: Node,
+  declared: Declarations,
+): { readonly checked?: Checked; readonly faults: readonly Fault[] } {
+  try {
+    const checked = check(node, declared);
+    return { checked, faults: [...checked.faults, ...validateLiterals(node, checked.typeOf, declared.library)] };
+  } catch (error) {
+    if (!(error instanceof TypesTooLargeError)) throw error;
+    return { faults: [{ at: 0, message: error.message }] };
   }
 }
 

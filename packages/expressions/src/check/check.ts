@@ -5,7 +5,7 @@ import type { Fault } from '../syntax/fault.ts';
 import type { Fold, Node } from '../syntax/node.ts';
 import { Inference } from './inference.ts';
 import { type Declarations, type Locals, resolveReference, withLocal } from './names.ts';
-import { fieldOf, formatType, type Type, types } from './type.ts';
+import { fieldOf, formatType, shortenType, type Type, types } from './type.ts';
 
 /** The type of an expression's value, and all that cannot work in it. */
 export function check(node: Node, declared: Declarations): Checked {
@@ -275,7 +275,7 @@ class Checker {
   }
 
   #format(type: Type): string {
-    return formatType(this.inference.resolve(type));
+    return shortenType(formatType(this.inference.resolve(type)));
   }
 
   #formatCall(given: readonly Type[], method: boolean): string {

@@ -6,7 +6,7 @@ import { Budget } from '../run/budget.ts';
 import type { Fault } from '../syntax/fault.ts';
 import { childrenOf, type Node } from '../syntax/node.ts';
 import { EvaluationError } from '../values/value.ts';
-import { formatType, type Type } from './type.ts';
+import { formatType, shortenType, type Type } from './type.ts';
 
 type TypeOf = (node: Node) => Type;
 
@@ -45,9 +45,12 @@ function findMixedTypes(elements: readonly Element[], typeOf: TypeOf): Fault[] {
     const type = typeOf(value);
     return formatType(optional && type.kind === 'optional' ? type.of : type);
   });
-  const index = typesOf.findIndex((type) => type !== typesOf[0]);
-  const other = elements[index];
-  return other ? [{ at: other.value.at, message: `expected type '${typesOf[0]}' but found '${typesOf[index]}'` }] : [];
+  const [first = ''] = typesOf;
+  const index = typesOf.findIndex((type) => type !== first);
+  const [other, found] = [elements[index], typesOf[index]];
+  return other && found !== undefined
+    ? [{ at: other.value.at, message: `expected type '${shortenType(first)}' but found '${shortenType(found)}'` }]
+    : [];
 }
 
 function validateCall(

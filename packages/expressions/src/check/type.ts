@@ -71,6 +71,13 @@ export function formatType(type: Type): string {
   }
 }
 
+/** A longer text makes no message clearer. */
+const shownLengthMax = 1_000;
+
+/** A formatted type for a message. */
+export const shortenType = (formatted: string): string =>
+  formatted.length > shownLengthMax ? `${formatted.slice(0, shownLengthMax)}…` : formatted;
+
 /** By the names that CEL gives to types: `must evaluate to one of [string null_type]`. */
 export const formatTypeName = (type: Type): string =>
   formatType(type).replaceAll(/\b(?:null|timestamp|duration)\b/g, (name) => typeNames.get(name) ?? name);

@@ -3,18 +3,21 @@ import { isJsonObject, isRawNumber, type JsonObject, type ObjectSchema, type Sch
 
 type ListSchema = Extract<Schema, { readonly type: 'list' }>;
 
+/** Each fault names its path, so a message with all of them could be far larger than the configuration. */
+const faultsMax = 100;
+
 /**
  * Why an apply configuration cannot be merged into objects of a kind, in the words of kube-apiserver; undefined if it can.
  * Atomic fields are refused: they would replace values that the policy does not know.
  */
 export function findApplyFault(schema: ObjectSchema, configuration: JsonObject): string | undefined {
-  const faults = findTypeFaults(schema, configuration, '');
+  const faults = findTypeFaults(schema, configuration, '').slice(0, faultsMax);
   const [only] = faults;
   if (only !== undefined) {
     const message = faults.length === 1 ? only : ['errors:', ...faults.map((fault) => `  ${fault}`)].join('\n');
     return `failed to convert patch object to typed object: ${message}`;
   }
-  const atomics = findAtomicPaths(schema, configuration, '');
+  const atomics = findAtomicPaths(schema, configuration, '').slice(0, faultsMax);
   return atomics.length === 0
     ? undefined
     : `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`;

@@ -6,6 +6,7 @@ import {
   createAdmissionValues,
   toApplyConfiguration,
   applyConfigurationType,
+  BudgetExceededError,
   compileTyped,
   Evaluation,
   EvaluationError,
@@ -25,6 +26,33 @@ function valueOf(text: string): Value {
   const values = createAdmissionValues({ object, oldObject: null, request: {}, namespaceObject: null });
   return runSync(new Evaluation(values).evaluate(compiled.expression) as SyncTask<Value>);
 }
+
+// A list of two that share their element, again and again: 2^40 values after 40 steps.
+const doubling = `[1]${'.map(a, [a, a])'.repeat(40)}`;
+const wide = `lists.range(2000).map(i, Object.wrong{})`;
+
+test.each([`Object{spec: Object.spec{sizes: ${doubling}}}`, `Object{spec: Object.spec{sizes: [${doubling}]}}`])(
+  'an apply configuration of shared values is bounded: %#',
+  (text) => {
+    expect(() => toApplyConfiguration(valueOf(text))).toThrow(BudgetExceededError);
+  },
+);
+
+test('a JSON patch of shared values is bounded, all its operations together', () => {
+  const operation = (value: string): string => `JSONPatch{op: "add", path: "/a", value: ${value}}`;
+  expect(() => toJsonPatch(valueOf(`[${operation(doubling)}]`))).toThrow(BudgetExceededError);
+  const half = `[1]${'.map(a, [a, a])'.repeat(16)}`;
+  expect(toJsonPatch(valueOf(`[${operation(half)}]`))).toHaveLength(1);
+  expect(() => toJsonPatch(valueOf(`[${Array.from({ length: 4 }, () => operation(half)).join(',')}]`))).toThrow(
+    BudgetExceededError,
+  );
+});
+
+test('a message names no more than 100 wrong types', () => {
+  expect(() => toApplyConfiguration(valueOf(`Object{spec: Object.spec{ports: ${wide}}}`))).toThrow(
+    /^type mismatch: (unexpected [^\n]*\n?){100}$/,
+  );
+});
 
 describe('an apply configuration', () => {
   test.each([

@@ -102,7 +102,8 @@ function replace(whole: string, from: string, to: string, budget: Budget, limit 
     if (limit >= 0n && BigInt(parts.length) > limit + 1n)
       parts.splice(Number(limit), Infinity, parts.slice(Number(limit)).join(''));
   }
-  budget.charge((parts.length * to.length) >> 4);
+  // Not by a shift: it takes 32 bits, and the product may have more.
+  budget.charge((parts.length * to.length) / 16);
   return parts.join(to);
 }
 

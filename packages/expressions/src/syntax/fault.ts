@@ -13,12 +13,29 @@ export class SyntaxFault extends Error {
   }
 }
 
-/** `1:5: undefined field 'foo'`, and below it the line with a caret: what a terminal can show and a log can hold. */
-export function describeFault(text: string, { at, message }: Fault): string {
+/** As many as cel-go reports. */
+const faultsMax = 100;
+/** Each fault is shown with its line, so together they could be far larger than the expression. */
+const shownLengthMax = 16_384;
+
+/** One text per fault, up to a bound. */
+export function describeFaults(text: string, faults: readonly Fault[]): string[] {
+  const reported = faults.slice(0, faultsMax);
+  const described = reported.map((fault) => describeFault(text, fault, shownLengthMax / reported.length));
+  return faults.length > faultsMax
+    ? [...described, `${faults.length - faultsMax} more errors were truncated`]
+    : described;
+}
+
+/**
+ * `1:5: undefined field 'foo'`, and below it the line with a caret: what a terminal can show and a log can hold. A line that is too long is not shown.
+ */
+export function describeFault(text: string, { at, message }: Fault, lineLengthMax = shownLengthMax): string {
   const before = text.slice(0, at);
   const start = before.lastIndexOf('\n') + 1;
   const column = Array.from(before.slice(start)).length;
   const [line = ''] = text.slice(start).split('\n', 1);
   const number = before.split('\n').length;
-  return `ERROR: <input>:${number}:${column + 1}: ${message}\n | ${line}\n | ${'.'.repeat(column)}^`;
+  const head = `ERROR: <input>:${number}:${column + 1}: ${message}`;
+  return line.length > lineLengthMax ? head : `${head}\n | ${line}\n | ${'.'.repeat(column)}^`;
 }

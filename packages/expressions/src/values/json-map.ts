@@ -59,12 +59,18 @@ export function fromApiJson(json: unknown, depth = 0): Value {
     case 'boolean':
       return json;
     case 'number':
-      return Number.isInteger(json) ? BigInt(json) : json;
+      return Number.isInteger(json) && Math.abs(json) < 2 ** 63 ? BigInt(json) : json;
     case 'object':
       if (isJsonObject(json)) return new JsonMap(json, depth);
       if (Array.isArray(json)) return json.map((element) => fromApiJson(element, depth + 1));
-      return isRawNumber(json) ? BigInt(json.rawJSON) : null;
+      return isRawNumber(json) ? fromNumberText(json.rawJSON) : null;
     default:
       return null;
   }
+}
+
+/** A number whose text JavaScript would write otherwise. As in Go, what is no int64 is a double: `1.0`, `1e3`. */
+function fromNumberText(text: string): Value {
+  const whole = /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined;
+  return whole !== undefined && BigInt.asIntN(64, whole) === whole ? whole : Number(text);
 }

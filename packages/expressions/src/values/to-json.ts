@@ -1,5 +1,6 @@
 import { setOwn } from '@cluster-apiserver/base';
 import { rawNumber } from '@cluster-apiserver/model';
+import type { Budget } from '../run/budget.ts';
 import { ConstructedObject } from './constructed.ts';
 import { formatDouble } from './double.ts';
 import { MapValue } from './map-value.ts';
@@ -7,8 +8,14 @@ import { formatDuration, formatTimestamp } from './time.ts';
 import { typeNameOf } from './type-name.ts';
 import { Duration, EvaluationError, Optional, Timestamp, Uint, type Value } from './value.ts';
 
-/** Converts a value to JSON. Throws an EvaluationError for values that JSON cannot represent. */
-export function toJson(value: Value): unknown {
+/**
+ * Converts a value to JSON. Throws an EvaluationError for values that JSON cannot represent. The budget bounds the JSON:
+ * lists share their elements, so a few evaluated steps can make a value of 2^40 parts.
+ */
+export function toJson(value: Value, budget: Budget): unknown {
+  budget.charge(1);
+  if (typeof value === 'string') budget.charge(value.length >> 4);
+  if (value instanceof Uint8Array) budget.charge(value.length >> 3);
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'bigint') return integer(value);
   if (typeof value === 'number') return finite(value);
@@ -22,20 +29,24 @@ export function toJson(value: Value): unknown {
         if (typeof key !== 'string') throw new EvaluationError('a map with keys that are no strings is no JSON');
         return [key, held];
       }),
+      budget,
     );
-  if (value instanceof ConstructedObject) return toJsonObject(value.fields);
+  if (value instanceof ConstructedObject) return toJsonObject(value.fields, budget);
   if (value instanceof Optional) {
     if (value.value === undefined) throw new EvaluationError('optional.none() dereference');
-    return toJson(value.value);
+    return toJson(value.value, budget);
   }
-  if (Array.isArray(value)) return value.map(toJson);
+  if (Array.isArray(value)) return value.map((element) => toJson(element, budget));
   throw new EvaluationError(`a value of type ${typeNameOf(value)} is no JSON`);
 }
 
 /** Fields by their names. */
-export function toJsonObject(entries: Iterable<readonly [string, Value]>): Record<string, unknown> {
+export function toJsonObject(entries: Iterable<readonly [string, Value]>, budget: Budget): Record<string, unknown> {
   const json: Record<string, unknown> = {};
-  for (const [name, value] of entries) setOwn(json, name, toJson(value));
+  for (const [name, value] of entries) {
+    budget.charge(name.length >> 4);
+    setOwn(json, name, toJson(value, budget));
+  }
   return json;
 }
 

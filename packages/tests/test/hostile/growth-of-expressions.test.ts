@@ -41,6 +41,38 @@ const selectors: readonly Case[] = [
   ['shards: blanks', (n) => () => model.parseShardSelector(`shardRange(${' '.repeat(n)}`)],
 ];
 
+/** Within the longest expression: 32,768 characters for the larger of the two inputs. */
+const compilations: readonly Case[] = [
+  ...[
+    ['lists of unknown types', () => '[]'],
+    ['lists that tell an earlier type', (i: number) => (i % 2 ? '[]' : '[[]]')],
+    ['maps of unknown types', () => '{}'],
+    ['sums of unknown types', () => '[]+[]'],
+    ['undeclared names', () => 'x'],
+    ['overloads', () => '1+1'],
+    ['conversions', () => 'int("1")'],
+    ['selections', () => 'c.a.b'],
+    ['patterns', (i: number) => `"a".matches("a*${i % 7}")`, 100],
+    ['large patterns', () => '"a".matches("((a{20}){20})")', 100],
+  ].map(
+    ([what, element, from = 400]): Case => [
+      what as string,
+      (n) => compile(`[${list((n * (from as number)) / 400, element as (i: number) => string)}]`),
+    ],
+  ),
+  ['formats', (n) => compile(`"${'%s'.repeat(n)}".format([${list(n, () => '1')}])`)],
+  ['conjunctions', (n) => compile(`true${'&&true'.repeat(n)}`)],
+  [
+    'variables far out',
+    (n) => compile(`${nested100((i) => `[1].map(x${i},`)}[${list(n, () => 'x0')}]${')'.repeat(100)}`),
+  ],
+  ['lines', (n) => compile(`${'\n'.repeat(n)}[${list(n, () => 'x')}]`)],
+];
+const nested100 = (level: (i: number) => string): string => numbers(100).map(level).join('');
+function compile(text: string): () => unknown {
+  return () => cel.compile(text, { c: cel.types.dyn });
+}
+
 /**
  * Rules over claims that a user of the identity provider controls. `distinct` is limited only by the cost budget, see
  * 0012.
@@ -94,4 +126,4 @@ function evaluate(text: string, claims: object): () => unknown {
   return () => expression.evaluate(new Map([['claims', cel.fromJson(claims)]]), Number.POSITIVE_INFINITY);
 }
 
-testGrowth({ selectors, expressions });
+testGrowth({ selectors, compilations, expressions });
