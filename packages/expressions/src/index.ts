@@ -7,7 +7,7 @@ export {
   createAdmissionValues,
 } from './environment/admission.ts';
 export { findApplyFault } from './environment/apply-configuration.ts';
-export { authorizationEnvironment } from './environment/authorization.ts';
+export { authorizationVariables } from './environment/authorization.ts';
 export type { Environment } from './environment/environment.ts';
 export { toApplyConfiguration, toJsonPatch, type PatchOperation } from './environment/mutation.ts';
 export { applyConfigurationType, jsonPatchType } from './environment/patch-types.ts';

@@ -5,7 +5,7 @@ import {
   createAdmissionEnvironment,
   createAdmissionValues,
   toApplyConfiguration,
-  authorizationEnvironment,
+  authorizationVariables,
   Budget,
   compileIn,
   compileVariables,
@@ -62,7 +62,7 @@ const environments: Readonly<Record<Env, Environment>> = {
   message: createAdmissionEnvironment({ hasParams: true }),
   mutation: createAdmissionEnvironment({ hasParams: true, hasAuthorizer: true, hasPatchTypes: true }),
   typed: createAdmissionEnvironment({ hasParams: true, hasAuthorizer: true, objectType: kind, paramsType: kind }),
-  authorization: authorizationEnvironment,
+  authorization: { variables: authorizationVariables },
 };
 
 /** How it is evaluated, which changes neither the answer nor its cost. */

@@ -1,43 +1,11 @@
-import { compile, type Expression, formatType, type Type, types } from '@cluster-apiserver/expressions';
+import { authorizationVariables, compile, type Expression, formatType } from '@cluster-apiserver/expressions';
 import { list, object, string } from '../schema.ts';
 import type { ConfigNode } from '../config-node.ts';
 
 const matchConditionsMax = 64;
 
-const selectorType = (kind: string): Type =>
-  types.object(`kubernetes.${kind}SelectorAttributes`, {
-    rawSelector: types.string,
-    requirements: types.list(
-      types.object(`kubernetes.${kind}SelectorRequirement`, {
-        key: types.string,
-        operator: types.string,
-        values: types.list(types.string),
-      }),
-    ),
-  });
-
-/** The spec of a SubjectAccessReview of v1. */
-const review: Readonly<Record<string, Type>> = {
-  resourceAttributes: types.object('kubernetes.ResourceAttributes', {
-    namespace: types.string,
-    verb: types.string,
-    group: types.string,
-    version: types.string,
-    resource: types.string,
-    subresource: types.string,
-    name: types.string,
-    fieldSelector: selectorType('Field'),
-    labelSelector: selectorType('Label'),
-  }),
-  nonResourceAttributes: types.object('kubernetes.NonResourceAttributes', { path: types.string, verb: types.string }),
-  user: types.string,
-  groups: types.list(types.string),
-  extra: types.map(types.string, types.list(types.string)),
-  uid: types.string,
-};
-
 /** Bare variables as in the documentation of this server, and below `request` as in kube-apiserver's. */
-const variables = { ...review, request: types.object('kubernetes.SubjectAccessReviewSpec', review) };
+const variables = { ...authorizationVariables.request.fields, ...authorizationVariables };
 
 export const matchConditionsSchema = list(
   'The webhook is called only if all of them are true.',

@@ -1,5 +1,4 @@
 import { types } from '../check/type.ts';
-import type { Environment } from './environment.ts';
 
 const { string, list, map, object } = types;
 
@@ -11,26 +10,24 @@ const selector = (name: string) =>
     ),
   });
 
-/** The environment of match conditions of an authorization webhook: `request`, the spec of a SubjectAccessReview. */
-export const authorizationEnvironment: Environment = {
-  variables: {
-    request: object('kubernetes.SubjectAccessReviewSpec', {
-      resourceAttributes: object('kubernetes.ResourceAttributes', {
-        namespace: string,
-        verb: string,
-        group: string,
-        version: string,
-        resource: string,
-        subresource: string,
-        name: string,
-        fieldSelector: selector('Field'),
-        labelSelector: selector('Label'),
-      }),
-      nonResourceAttributes: object('kubernetes.NonResourceAttributes', { path: string, verb: string }),
-      user: string,
-      groups: list(string),
-      extra: map(string, list(string)),
-      uid: string,
+/** The variable of match conditions of an authorization webhook: `request`, the spec of a SubjectAccessReview. */
+export const authorizationVariables = {
+  request: object('kubernetes.SubjectAccessReviewSpec', {
+    resourceAttributes: object('kubernetes.ResourceAttributes', {
+      namespace: string,
+      verb: string,
+      group: string,
+      version: string,
+      resource: string,
+      subresource: string,
+      name: string,
+      fieldSelector: selector('Field'),
+      labelSelector: selector('Label'),
     }),
-  },
+    nonResourceAttributes: object('kubernetes.NonResourceAttributes', { path: string, verb: string }),
+    user: string,
+    groups: list(string),
+    extra: map(string, list(string)),
+    uid: string,
+  }),
 };

@@ -1,4 +1,11 @@
-import { labelNames, labelValueRule, type NameRule, qualifiedName, subdomainNames } from '@cluster-apiserver/model';
+import {
+  allowTrailingDash,
+  labelNames,
+  labelValueRule,
+  type NameRule,
+  qualifiedName,
+  subdomainNames,
+} from '@cluster-apiserver/model';
 import { parseUrl } from '../values/url.ts';
 import { Opaque, Optional } from '../values/value.ts';
 import { defineFunction, defineMethod, type Overload } from './overload.ts';
@@ -22,11 +29,11 @@ class NamedFormat extends Opaque {
 const formats: ReadonlyMap<string, NamedFormat> = new Map(
   Object.entries({
     dns1123Label: labelNames.whole,
-    dns1123LabelPrefix: withMaskedDash(labelNames.whole),
+    dns1123LabelPrefix: allowTrailingDash(labelNames.whole),
     dns1123Subdomain: subdomainNames.whole,
-    dns1123SubdomainPrefix: withMaskedDash(subdomainNames.whole),
+    dns1123SubdomainPrefix: allowTrailingDash(subdomainNames.whole),
     dns1035Label: dns1035Label,
-    dns1035LabelPrefix: withMaskedDash(dns1035Label),
+    dns1035LabelPrefix: allowTrailingDash(dns1035Label),
     qualifiedName,
     labelValue: labelValueRule,
     uri: createRule('invalid URI', (text) => succeeds(() => parseUrl(text))),
@@ -60,11 +67,6 @@ export const namedFormats: readonly Overload[] = [
 
 function createRule(problem: string, holds: (text: string) => boolean): NameRule {
   return (text) => (holds(text) ? [] : [problem]);
-}
-
-/** Letters will follow a prefix, so a dash at its end, with what comes before it, is no fault. */
-function withMaskedDash(check: NameRule): NameRule {
-  return (text) => check(text.length > 1 && text.endsWith('-') ? `${text.slice(0, -2)}a` : text);
 }
 
 function dns1035Label(text: string): readonly string[] {
