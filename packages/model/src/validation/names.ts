@@ -71,11 +71,13 @@ export interface NameRules {
 
 export const pathSegmentNames: NameRules = { whole: pathSegment, prefix: partOfPathSegment };
 
-/** A dash at the end is allowed, because generated characters follow. */
-const namesBy = (rule: NameRule): NameRules => ({
-  whole: rule,
-  prefix: (prefix) => rule(prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -1)}a` : prefix),
-});
+/** A dash at the end is allowed, because generated characters follow. As in Kubernetes, so is any character before it. */
+export const allowTrailingDash =
+  (rule: NameRule): NameRule =>
+  (prefix) =>
+    rule(prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -2)}a` : prefix);
+
+const namesBy = (rule: NameRule): NameRules => ({ whole: rule, prefix: allowTrailingDash(rule) });
 
 export const subdomainNames: NameRules = namesBy(dnsSubdomain);
 export const labelNames: NameRules = namesBy(dnsLabel);
