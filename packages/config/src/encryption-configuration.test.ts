@@ -179,6 +179,11 @@ test.each<[string, object, string[]]>([
   ['another scheme', kms({ endpoint: 'tcp://localhost:1' }), [`${at}.kms.endpoint: expected a Unix socket`]],
   ['no socket', kms({ endpoint: undefined }), [`${at}.kms.endpoint: name the socket`]],
   [
+    'one plugin of version 1 twice',
+    withProviders(...Array.from({ length: 2 }, () => ({ kms: { name: 'vault', endpoint: 'unix:///s' } }))),
+    ['resources[0].providers[1].kms.name: another plugin'],
+  ],
+  [
     'one plugin twice',
     withProviders(
       ...Array.from({ length: 2 }, () => ({ kms: { apiVersion: 'v2', name: 'vault', endpoint: 'unix:///s' } })),
@@ -187,6 +192,12 @@ test.each<[string, object, string[]]>([
   ],
 ])('providers: %s', (_, part, problems) => {
   expect(problemsOf(() => load(part))).toEqual(problems.map((problem) => expect.stringContaining(problem)));
+});
+
+test('a secret may be written in lines', () => {
+  const lines = secret(32).replace(/.{10}/g, '$&\n');
+  const [list] = load(keys({ name: 'a', secret: lines })).lists;
+  expect(list?.providers).toMatchObject([{ keys: [{ secret: { symmetricKeySize: 32 } }] }]);
 });
 
 test.each([

@@ -1,4 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
+import { decodeBase64 } from '@cluster-apiserver/model';
 import type { Findings } from './findings.ts';
 import { declareKind, loadConfiguration } from './load.ts';
 import { matches, type PlacedPattern, readPattern, reportOverlaps, type ResourcePattern } from './resource-patterns.ts';
@@ -203,9 +204,8 @@ function readSecret(node: ConfigNode, lengths: readonly number[]): KeyObject | u
     return undefined;
   }
   if (text === undefined) return undefined;
-  const bytes = Buffer.from(text, 'base64');
-  // Node skips characters that are not base64, and would decode a different key from the rest.
-  if (bytes.toString('base64') !== text.trim()) {
+  const bytes = decodeBase64(text.trim());
+  if (!bytes) {
     node.addProblem('is not base64');
     return undefined;
   }
@@ -225,7 +225,7 @@ function readKms(node: ConfigNode<typeof kmsSchema>, names: Set<string>): KmsPro
   const version = fields.apiVersion.string() ?? 'v1';
   if (version !== 'v1' && version !== 'v2') fields.apiVersion.addProblem('there are v1 and v2');
   const name = readName(fields.name, 'plugin');
-  if (name !== undefined && names.has(name) && version !== 'v1')
+  if (name !== undefined && names.has(name))
     fields.name.addProblem('another plugin has the same name, so their values could not be distinguished');
   if (name !== undefined) names.add(name);
   const cacheSize = fields.cachesize.int32() ?? defaultCacheSize;

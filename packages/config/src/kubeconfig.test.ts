@@ -28,7 +28,7 @@ test('the current context selects the server and the credentials', () => {
   });
 });
 
-test('inline data takes precedence over files', () => {
+test('inline data takes precedence over files, except for a token', () => {
   const data = Buffer.from('pem').toString('base64');
   const read = loadKubeconfig(
     config({
@@ -39,9 +39,12 @@ test('inline data takes precedence over files', () => {
   expect(read).toMatchObject({
     certificateAuthority: { data: Buffer.from('pem') },
     clientCertificate: { data: Buffer.from('pem') },
-    token: { data: Buffer.from('hush') },
+    token: { file: 'token' },
   });
-  expect(loadKubeconfig(config({ user: { token: '', tokenFile: 'token' } })).token).toEqual({
+});
+
+test.each(['', 'hush'])('a file of tokens, which rotate, takes precedence over the token %j', (token) => {
+  expect(loadKubeconfig(config({ user: { token, tokenFile: 'token' } })).token).toEqual({
     file: 'token',
     path: 'users[0].user.tokenFile',
   });

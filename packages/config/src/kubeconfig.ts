@@ -1,3 +1,4 @@
+import { decodeBase64 } from '@cluster-apiserver/model';
 import { Findings } from './findings.ts';
 import { declareKind, parseText, readEmbedded, requireContent } from './load.ts';
 import { anything, boolean, list, object, string } from './schema.ts';
@@ -40,7 +41,7 @@ const userSchema = object('Credentials.', {
   'client-key': string('File with the key of the client certificate in PEM.'),
   'client-key-data': string('The key of the client certificate in base64.'),
   token: string('Bearer token.'),
-  tokenFile: string('File with a bearer token.'),
+  tokenFile: string('File with a bearer token. It takes precedence over `token`.'),
   extensions,
 });
 const contextSchema = object(
@@ -168,7 +169,8 @@ function readUser(
   return {
     clientCertificate,
     clientKey,
-    token: inline ? { data: Buffer.from(inline), path: token.path } : readContent(tokenFile),
+    // As in client-go: a file with rotated tokens wins over the token that one began with.
+    token: readContent(tokenFile) ?? (inline ? { data: Buffer.from(inline), path: token.path } : undefined),
   };
 }
 
@@ -196,8 +198,9 @@ function readContent(file: ConfigNode, data?: ConfigNode): Content | undefined {
 function readBase64(node: ConfigNode): Buffer | undefined {
   const text = node.string();
   if (!text) return undefined;
-  if (!/^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(text)) node.addProblem('it is no base64');
-  return Buffer.from(text, 'base64');
+  const bytes = decodeBase64(text.trim());
+  if (!bytes) node.addProblem('it is no base64');
+  return bytes ?? Buffer.alloc(0);
 }
 
 const placeholderUrl = new URL('https://invalid');

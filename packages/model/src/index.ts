@@ -91,6 +91,7 @@ export {
   watchEvent,
 } from './schema/common.ts';
 export { increment, type Integer, integerOf, isRawNumber, numberOf, rawNumber } from './json/raw-number.ts';
+export { decodeBase64 } from './schema/base64.ts';
 export { decode, WrongTypeError } from './schema/decode.ts';
 export { collectDefinitions, type Dialect, type JsonSchema, toJsonSchema } from './schema/json-schema.ts';
 export { publicationOf, sharedPublication } from './schema/publication.ts';
@@ -175,6 +176,7 @@ export {
   labelSelectorErrors,
 } from './validation/label-selector.ts';
 export {
+  allowTrailingDash,
   dnsWordLabel,
   labelNames,
   labelValueRule,

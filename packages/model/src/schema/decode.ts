@@ -2,6 +2,7 @@ import { setOwn, unreachable } from '@cluster-apiserver/base';
 import { isJsonObject } from '../json/json-object.ts';
 import { type Integer, isRawNumber, rawNumber } from '../json/raw-number.ts';
 import { parseMicroTime, parseTime } from '../time.ts';
+import { decodeBase64 } from './base64.ts';
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from './schema.ts';
 
 /**
@@ -65,7 +66,7 @@ function decodeValue(schema: Schema, value: unknown, path: string, unknownField:
       return value;
     case 'bytes':
       if (typeof value !== 'string') throw wrongType(path, 'bytes in base64', value);
-      return decodeBase64(value, path);
+      return toCanonicalBase64(value, path);
     case 'boolean':
       if (typeof value !== 'boolean') throw wrongType(path, 'true or false', value);
       return value;
@@ -96,12 +97,10 @@ function decodeValue(schema: Schema, value: unknown, path: string, unknownField:
   }
 }
 
-/** With padding, and perhaps in several lines, as Go's standard encoding reads it. */
-function decodeBase64(text: string, path: string): string {
-  const line = /[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, '') : text;
-  if (line.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(line))
-    throw new WrongTypeError(path, 'expected bytes in base64, got another string');
-  return Buffer.from(line, 'base64').toString('base64');
+function toCanonicalBase64(text: string, path: string): string {
+  const bytes = decodeBase64(text);
+  if (!bytes) throw new WrongTypeError(path, 'expected bytes in base64, got another string');
+  return bytes.toString('base64');
 }
 
 /** More than any time has. */
