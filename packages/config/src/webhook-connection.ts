@@ -14,6 +14,8 @@ export interface WebhookConnection {
   readonly clientCertificate: Buffer | undefined;
   readonly clientKey: Buffer | undefined;
   readonly token: string | undefined;
+  /** The kubeconfig from which all this was read. */
+  readonly content: Buffer;
 }
 
 export type ReadFile = (path: string) => Promise<Buffer>;
@@ -65,6 +67,6 @@ export async function readWebhookConnection(
     findings.addWithoutPath(placeOf(config.token), 'the token is empty or has characters that cannot be sent');
   findings.requireNoProblems();
   const { server, tlsServerName }: Kubeconfig = config;
-  const connection = { server, tlsServerName, certificateAuthority, clientCertificate, clientKey, token: bearer };
-  return { connection, findings };
+  const contents = { certificateAuthority, clientCertificate, clientKey, token: bearer, content: text };
+  return { connection: { server, tlsServerName, ...contents }, findings };
 }

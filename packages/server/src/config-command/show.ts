@@ -80,7 +80,10 @@ function readMessage(body: string): string {
   return body.slice(0, 200);
 }
 
-async function openConnection(flags: ShowFlags, { files }: Pick<Environment, 'files'>): Promise<WebhookConnection> {
+async function openConnection(
+  flags: ShowFlags,
+  { files }: Pick<Environment, 'files'>,
+): Promise<Omit<WebhookConnection, 'content'>> {
   if ((flags.kubeconfig === '') === (flags.server === ''))
     throw new FlagError(['give either --kubeconfig or --server']);
   if (flags.kubeconfig !== '') {

@@ -63,8 +63,7 @@ export function followConnection(
   });
   let current = open(first);
   const record = records.add({ flag, kind: 'Config', path: file });
-  const recordContent = (): void => void files.read(file).then(record.applied, record.failed);
-  recordContent();
+  record.applied(first.content);
   const stop = pollChanges(
     {
       clock,
@@ -75,7 +74,7 @@ export function followConnection(
         const old = current;
         current = open(next);
         old.client.retire();
-        recordContent();
+        record.applied(next.content);
         log.withName('configuration').info('webhook connection reloaded', { webhook: of, file });
       },
       onError: (error) => {
