@@ -63,8 +63,11 @@ export function openRegistry(options: RegistryOptions): Registry {
   const { kinds, keyPrefix, shardedReads = false, readMeasures, ...environment } = options;
   const { store, clock, random } = environment;
   const stored = kinds.filter(({ view }) => !view);
-  const names = new Set(stored.map(({ storageName }) => storageName));
-  invariant(names.size === stored.length, 'two kinds with the same storage name would overwrite objects of each other');
+  const prefixes = stored.map(({ storagePrefix }) => `${storagePrefix}/`);
+  invariant(
+    prefixes.every((prefix) => prefixes.filter((other) => other.startsWith(prefix)).length === 1),
+    'objects of two kinds with one storage prefix, or one within the other, would be taken for each other',
+  );
   const forms = stored.map((kind) => ({ ...collectionFormOf(kind, keyPrefix), measures: readMeasures?.(kind) }));
   const cache = openWatchCache({ ...environment, prefix: `${keyPrefix}/`, collections: forms });
   const sharedByWatches = { clock, turns: new WatchTurns(clock) };

@@ -219,7 +219,7 @@ export const fieldTerm = (field: string, value: string): string => `field ${fiel
 /** Where objects of a kind are stored, and how they are kept in memory. */
 export function collectionFormOf(kind: Kind, keyPrefix: string): CollectionDescriptor<CachedObject> {
   return {
-    prefix: `${keyPrefix}/${kind.storageName}/`,
+    prefix: `${keyPrefix}/${kind.storagePrefix}/`,
     read: (entry, key) => readEntry(kind, entry, key),
     termsOf: (item) => (item.unreadable ? [unreadableTerm] : termsOf(kind, item)),
   };

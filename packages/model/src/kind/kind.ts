@@ -43,6 +43,11 @@ export interface KindDeclaration<F extends FieldDeclarations>
   readonly requiredFields?: readonly string[];
   /** Other versions in which its objects are served, by apiVersion: their names of fields, each with the stored one. */
   readonly otherVersions?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /**
+   * Where its objects are stored, if it is not the plural, with the group unless that is one of Kubernetes. What
+   * kube-apiserver stores elsewhere, such as `apiextensions.k8s.io/customresourcedefinitions`, names its place here.
+   */
+  readonly storagePrefix?: string;
 }
 
 /** Options with defaults. */
@@ -120,8 +125,8 @@ export interface Kind extends ServedKind, KindOptions<KubeObject>, KindHooks<Kub
   readonly verbs: readonly Verb[];
   readonly columns: readonly Column<KubeObject>[];
   readonly description: string;
-  /** First part of the keys of its objects, unique among all kinds that are stored. */
-  readonly storageName: string;
+  /** First part of the keys of its objects, one segment or more, unique among all kinds that are stored. */
+  readonly storagePrefix: string;
   readonly listSchema: ObjectSchema;
   /** Set if its objects are stored as those of another kind. */
   readonly view?: View;
@@ -193,7 +198,7 @@ export function defineKind<F extends FieldDeclarations>(declaration: KindDeclara
       selectable.length === 0
         ? undefined
         : (stored) => Object.fromEntries(selectable.map(([name, valueOf]) => [name, valueOf(stored)])),
-    storageName: isOfKubernetes(group) ? plural : `${plural}.${group}`,
+    storagePrefix: declaration.storagePrefix ?? (isOfKubernetes(group) ? plural : `${plural}.${group}`),
     storedAs: { group, version, kind },
     subresourceForms: [
       ...subresources,

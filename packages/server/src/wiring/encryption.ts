@@ -109,29 +109,50 @@ async function openConfiguration(
   // Each list of providers is opened once, even if it applies to many resources.
   const transformers = new Map<unknown, Transformer>();
   const plugins: KmsPlugin[] = [];
+  const close = (): void => plugins.forEach((plugin) => plugin.close());
   for (const { providers } of configuration.lists) {
-    const opened = await Promise.all(providers.map(makeProvider));
-    plugins.push(...opened.flatMap(({ plugin }) => plugin ?? []));
-    const [first, ...others] = opened.flatMap(({ keyProviders }) => keyProviders);
+    const opened = await Promise.allSettled(providers.map(makeProvider));
+    plugins.push(...opened.flatMap((one) => (one.status === 'fulfilled' ? (one.value.plugin ?? []) : [])));
+    const failed = opened.find(({ status }) => status === 'rejected');
+    if (failed?.status === 'rejected') {
+      // A reload is tried again and again, and an open plugin is asked for its status for ever.
+      close();
+      throw failed.reason;
+    }
+    const [first, ...others] = opened.flatMap((one) => (one.status === 'fulfilled' ? one.value.keyProviders : []));
     if (first) transformers.set(providers, prefixTransformer([first, ...others]));
   }
-  const served = new Map(kinds.map(({ storageName, plural, group }) => [storageName, [plural, group] as const]));
-  const byResource = new Map<string, Transformer>();
-  const start = keyPrefix.length + 1;
-  const transformerOf = (key: string): Transformer => {
-    const name = key.slice(start, key.indexOf('/', start));
-    const known = byResource.get(name);
-    if (known) return known;
-    const dot = name.indexOf('.');
-    const [resource, group] = served.get(name) ?? (dot < 0 ? [name, ''] : [name.slice(0, dot), name.slice(dot + 1)]);
-    const found = transformers.get(providersFor(configuration, resource, group)) ?? identity;
-    byResource.set(name, found);
-    return found;
-  };
+  const transformerOf = createLookup(kinds, keyPrefix.length + 1, ({ plural, group }) => {
+    return transformers.get(providersFor(configuration, plural, group)) ?? identity;
+  });
   const transformer: Transformer = {
     toStorage: (value, key, trace) => transformerOf(key).toStorage(value, key, trace),
     fromStorage: (value, key, trace, keys) => transformerOf(key).fromStorage(value, key, trace, keys),
   };
-  const close = (): void => plugins.forEach((plugin) => plugin.close());
   return { ...makeRetirable(transformer, close), plugins };
+}
+
+type ResourceName = Pick<Kind, 'plural' | 'group'>;
+
+/** Finds by key what depends on the resource only. Keys of kinds that are not served begin with `plural` or `plural.group`. */
+function createLookup<T>(
+  kinds: readonly Kind[],
+  start: number,
+  find: (resource: ResourceName) => T,
+): (key: string) => T {
+  const found = new Map<string, T>();
+  // The place of a kind may have more than one segment, the first of which may be that of another.
+  const served = kinds.map((kind) => ({ kind, prefix: `${kind.storagePrefix}/` }));
+  const several = served.filter(({ kind }) => kind.storagePrefix.includes('/'));
+  const single = new Map(served.map(({ kind }) => [kind.storagePrefix, kind]));
+  return (key) => {
+    const kind = several.find(({ prefix }) => key.startsWith(prefix, start))?.kind;
+    const name = kind?.storagePrefix ?? key.slice(start, key.indexOf('/', start));
+    const known = found.get(name);
+    if (known) return known;
+    const [plural = '', ...group] = name.split('.');
+    const value = find(kind ?? single.get(name) ?? { plural, group: group.join('.') });
+    found.set(name, value);
+    return value;
+  };
 }
