@@ -1,4 +1,4 @@
-import { callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { callUntil, runSync, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import type { AccessAttributes, KubeObject, PolicyRule, RbacSubject, ServedKind } from '@cluster-apiserver/model';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { findMissingRules, PolicyIndex, createRbacAuthorizer, createRbacEscalation, RuleSet } from '../index.ts';
@@ -293,4 +293,13 @@ test('agrees with authorizing every request that the rules would allow', () => {
     if (isCovered && !isSubset) throw new Error(JSON.stringify({ held, granted }));
   }
   expect(covered).toBeGreaterThan(20);
+});
+
+test.each([
+  [{ verbs: ['*'], nonResourceURLs: ['*'] }, 'resources'],
+  [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }, 'nonResourceURLs'],
+])('a rule for resources and paths is covered by no star for one of them: %j', (held, missing) => {
+  const mixed = { verbs: ['get'], apiGroups: [''], resources: ['secrets'], nonResourceURLs: ['/metrics'] };
+  const found = runSync(findMissingRules([mixed], [new RuleSet([held])]));
+  expect(found.missing.map((rule) => Object.keys(rule))).toEqual([expect.arrayContaining([missing])]);
 });

@@ -40,15 +40,19 @@ export function* findMissingRules(rules: readonly PolicyRule[], held: readonly R
   return { missing, isComplete: true };
 }
 
-/** Rules for all resources, or all paths, cover a rule of any size. */
-const isCoveredByStars = ({ verbs = [], nonResourceURLs = [] }: PolicyRule, held: readonly RuleSet[]): boolean =>
-  verbs.every((verb) =>
-    held.some((rules) =>
-      nonResourceURLs.length > 0
-        ? rules.allowsPath(verb, '*')
-        : rules.allowsResource(verb, '*', '*', undefined, undefined),
-    ),
+/** Rules for all resources and paths that a rule can name cover a rule of any size. */
+function isCoveredByStars(
+  { verbs = [], resources = [], nonResourceURLs = [] }: PolicyRule,
+  held: readonly RuleSet[],
+): boolean {
+  // Validation permits resources or paths, but what is stored may have been written by another server.
+  const holds = (allows: (rules: RuleSet, verb: string) => boolean): boolean =>
+    verbs.every((verb) => held.some((rules) => allows(rules, verb)));
+  return (
+    (nonResourceURLs.length === 0 || holds((rules, verb) => rules.allowsPath(verb, '*'))) &&
+    (resources.length === 0 || holds((rules, verb) => rules.allowsResource(verb, '*', '*', undefined, undefined)))
   );
+}
 
 function* splitRule(rule: PolicyRule): Generator<SingleRule, void> {
   const { verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
