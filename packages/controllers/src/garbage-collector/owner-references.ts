@@ -24,7 +24,7 @@ export function referenceResolver(resources: readonly Resource[]): ReferenceReso
   const owning = new Map(
     resources
       .filter(({ kind }) => kind.ownsOthers)
-      .map((resource) => [`${resource.kind.apiVersion} ${resource.kind.kind}`, resource]),
+      .flatMap((resource) => getApiVersions(resource).map((version) => [`${version} ${resource.kind.kind}`, resource])),
   );
   return ({ kind }, { namespace, lifecycle }) => {
     if (!lifecycle?.ownerReferences) return none;
@@ -39,6 +39,9 @@ export function referenceResolver(resources: readonly Resource[]): ReferenceReso
     return { references, hasUnknownOwners };
   };
 }
+
+/** A reference may name its owner in any version in which it is served. */
+const getApiVersions = ({ kind }: Resource): readonly string[] => [...(kind.schema.versions?.keys() ?? [])];
 
 /** An owner is in the namespace of its dependent or cluster-scoped. */
 function resolve(resource: Resource, namespace: string, reference: OwnerReference): ResolvedReference {
