@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { runSync } from '@cluster-apiserver/base';
 import { emptyRobot, robot, robotKind } from '../../test/robot.ts';
 import type { KubeObject } from '../kind/object.ts';
+import { fieldNames } from '../schema/schema.ts';
 import { readApplied } from './applied.ts';
 import { ApplyConflictError, conflictCauses } from './apply.ts';
 import { applyAsKubectlDid } from './last-applied.ts';
@@ -45,6 +46,23 @@ describe('a change from client-side to server-side apply', () => {
     expect(object).toMatchObject(second);
     expect(JSON.parse(object.metadata.annotations?.[annotation] ?? '')).toEqual(second);
     expect(() => apply(leftByKubectl(first), 'another', second)).toThrow(ApplyConflictError);
+  });
+
+  test('reads the configuration by the names of the version in which it was applied', () => {
+    const renamed = new Map([['v2', fieldNames({ text: 'words' })]]);
+    const versioned = { ...schema, versions: new Map([...(schema.versions ?? []), ...renamed]) };
+    const live = leftByKubectl(first);
+    const annotations = { [annotation]: JSON.stringify({ apiVersion: 'v2', kind: 'Robot', awake: true, text: ['a'] }) };
+    const object = runSync(
+      applyAsKubectlDid(
+        versioned,
+        { ...live, metadata: { ...live.metadata, annotations } },
+        emptyRobot,
+        readApplied(versioned, second, () => {}),
+        { manager: 'kubectl', apiVersion: 'v1', time, force: false },
+      ),
+    );
+    expect(object).toMatchObject(second);
   });
 
   test('has a conflict about fields that changed since', () => {

@@ -58,7 +58,7 @@ function* applyWithoutOwnConflicts(
 function* findUnchangedFields(schema: ObjectSchema<KubeObject>, live: KubeObject): SyncTask<FieldSet> {
   try {
     const text = live.metadata.annotations?.[annotation] ?? '{}';
-    const { fields, values } = readApplied(schema, JSON.parse(text), () => {});
+    const { fields, values } = readApplied(schema, toStoredNames(schema, JSON.parse(text)), () => {});
     yield;
     const before = withoutManagedFields(live);
     const { added, modified, removed } = compare(schema, before, mergeApplied(schema, before, values, fields));
@@ -70,6 +70,15 @@ function* findUnchangedFields(schema: ObjectSchema<KubeObject>, live: KubeObject
       return emptySet;
     throw error;
   }
+}
+
+/** The fields by the names of the stored version, from those of the version in which they were applied. */
+function toStoredNames({ versions }: ObjectSchema, configuration: unknown): unknown {
+  if (!isJsonObject(configuration)) return configuration;
+  const names = versions?.get(String(configuration['apiVersion']))?.toStored;
+  return names
+    ? Object.fromEntries(Object.entries(configuration).map(([name, value]) => [names.get(name) ?? name, value]))
+    : configuration;
 }
 
 function withLastApplied(object: KubeObject, { configuration }: Applied): KubeObject {

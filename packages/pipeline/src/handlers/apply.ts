@@ -72,7 +72,10 @@ function* readConfiguration(
       throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${fault}`);
     reportFieldProblems([...textProblems(faults, validation), ...unknown.map(unknownFieldMessage)], validation, warn);
     yield;
-    return kind.view ? readApplied(kind.view.of.schema, toStoredFields(kind.view, value), () => {}) : configuration;
+    if (!kind.view) return configuration;
+    const stored = readApplied(kind.view.of.schema, toStoredFields(kind.view, value), () => {});
+    // The annotation of client-side apply repeats what was written, in the version in which it was written.
+    return { ...stored, configuration: value };
   } catch (error) {
     if (error instanceof WrongTypeError || error instanceof PatchFormError)
       throw badRequest(`the applied configuration is not a valid ${kind.kind}: ${error.message}`, error);
