@@ -104,6 +104,50 @@ describe('an object that cannot be read at present', () => {
   });
 
   test.each([
+    ['replaced', () => put('locked', { a: 'b' }), 'MODIFIED'],
+    ['deleted', () => deleteObject(watched.resource, 'locked', { namespace: 'n', dryRun: false }, call), 'DELETED'],
+  ])('and was %s before the keys were repaired, is sent from then on', async (_, change, type) => {
+    const since = String(await make('before'));
+    await make('locked');
+    const watching = await begin({ resourceVersion: since });
+    await settled();
+    expect(watching.take()).toBeUndefined();
+    const woken = new Promise<void>((resolve) => watching.wait(resolve));
+    // The value of the change stays as it was read.
+    await change();
+    await make('after');
+    await settled();
+    expect(() => watching.take()).toThrow(expect.objectContaining({ reason: 'ServiceUnavailable' }));
+    locked = false;
+    watched.registry.retryUnreadable();
+    await woken;
+    expect(await next(await begin({ resourceVersion: since }), 3)).toEqual([
+      'ADDED locked',
+      `${type} locked`,
+      'ADDED after',
+    ]);
+  });
+
+  test('and was replaced while it was read again, is sent from then on', async () => {
+    const { promise: read, resolve: finish } = Promise.withResolvers<void>();
+    await openWatching((entry) => {
+      const { key, revision } = entry;
+      return key.endsWith('/locked') && locked
+        ? { key, revision, unreadable: keyUnavailable, retry: () => read.then(() => entry) }
+        : entry;
+    });
+    const since = String(await make('before'));
+    await make('locked');
+    await settled();
+    locked = false;
+    watched.registry.retryUnreadable();
+    await put('locked', { a: 'b' });
+    finish();
+    await settled();
+    expect(await next(await begin({ resourceVersion: since }), 2)).toEqual(['ADDED locked', 'MODIFIED locked']);
+  });
+
+  test.each([
     ['replaced', () => put('locked', { a: 'b' })],
     ['deleted', () => deleteObject(watched.resource, 'locked', { namespace: 'n', dryRun: false }, call)],
   ])(

@@ -83,6 +83,11 @@ export class CatchUp<Item extends CacheItem> {
     for (const replay of this.#replays) replay.end(error);
   }
 
+  /** Values may be read differently from now on, so readers get what they miss from other replays. */
+  restart(): void {
+    for (const replay of this.#replays) replay.end();
+  }
+
   /** In the next turn, so that readers that arrive in this one share a replay. */
   #admitSoon(): void {
     if (this.#isAdmissionScheduled) return;

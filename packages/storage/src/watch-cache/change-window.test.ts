@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { usedBufferBytes } from '@cluster-apiserver/testkit/garbage';
 import { call, collectionsOf, contents, useWatchCache } from '../../test/use-watch-cache.ts';
 import { type Revision, revision } from '../revision.ts';
 import { ChangeWindow } from './change-window.ts';
@@ -104,4 +105,18 @@ test('the present version of an object is replaced without a search through all 
   window.replaceItem(is, true);
   expect(visited).toBeLessThan(10);
   expect(window.after(revision(4), 1)?.[0]?.current).toBe(is);
+});
+
+test('the window keeps no object of a change that it has dropped', () => {
+  const megabyte = 1024 * 1024;
+  const window = new ChangeWindow<Buffer>({
+    weightMax: 10 * megabyte,
+    weightOf: ({ previous }) => previous?.length ?? 0,
+  });
+  const before = usedBufferBytes();
+  for (let at = 1; at < 19; at++)
+    window.add({ key: 'a', revision: revision(at), previous: Buffer.alloc(megabyte), current: undefined });
+  expect(window.count).toBe(9);
+  expect(usedBufferBytes() - before).toBeLessThan(10 * megabyte);
+  expect(window.weight).toBeGreaterThan(9 * megabyte);
 });

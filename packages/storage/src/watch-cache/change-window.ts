@@ -13,6 +13,8 @@ export interface ItemChange<Item> {
 /** The weight of a change without its objects. */
 const changeWeight = 100;
 
+const droppedChange = { key: '', revision: zeroRevision, previous: undefined, current: undefined };
+
 export interface ChangeWindowOptions<Item> {
   /** Above this weight the oldest changes are dropped. */
   readonly weightMax: number;
@@ -25,7 +27,7 @@ export class ChangeWindow<Item> {
   readonly #weightMax: number;
   readonly #weightOf: (change: ItemChange<Item>) => number;
   #changes: ItemChange<Item>[] = [];
-  /** The index of the first change that is not dropped. Dropped ones are removed from the array now and then. */
+  /** The index of the first change that is not dropped. The places of dropped ones are removed now and then. */
   #head = 0;
   #weight = 0;
   #since = zeroRevision;
@@ -76,6 +78,12 @@ export class ChangeWindow<Item> {
     while (this.#ages[0] && nowMs - this.#ages[0].sinceMs >= ageMs) old = this.#ages.shift()?.last;
     if (old !== undefined)
       while (this.#weight > weightKept && (this.#changes[this.#head]?.revision ?? Infinity) <= old) this.#drop();
+    this.#compact();
+  }
+
+  /** Drops the changes up to a revision. */
+  dropThrough(revision: Revision): void {
+    while ((this.#changes[this.#head]?.revision ?? Infinity) <= revision) this.#drop();
     this.#compact();
   }
 
@@ -135,7 +143,9 @@ export class ChangeWindow<Item> {
   }
 
   #drop(): void {
-    const dropped = requireValue(this.#changes[this.#head++]);
+    const dropped = requireValue(this.#changes[this.#head]);
+    // Its place stays for a while, but must not keep the objects.
+    this.#changes[this.#head++] = droppedChange;
     this.#weight -= this.#weigh(dropped);
     this.#since = dropped.revision;
   }

@@ -1,3 +1,4 @@
+import type { CorruptValueError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
 import type { Entry } from '../store.ts';
 import type { ReadObserver } from './fresh-reader.ts';
@@ -9,6 +10,8 @@ export interface CacheItem extends Keyed {
   readonly revision: Revision;
   /** The approximate number of bytes that it keeps in memory. */
   readonly weight: number;
+  /** Why the stored value cannot be read, if it cannot. */
+  readonly unreadable?: CorruptValueError | undefined;
 }
 
 /** Which keys a collection contains, and how it decodes their values. */

@@ -96,6 +96,8 @@ export class Collection<Item extends CacheItem> {
   #previousEnd = zeroRevision;
   /** The latest write to this collection that this replica has acknowledged. */
   #lastLocalWrite = zeroRevision;
+  /** The latest change of an object whose version before could not be read, and is read again by no retry. */
+  #lastUnread = zeroRevision;
   #isResetScheduled = false;
   /** When subscribers last learned of an amendment. */
   #amendedMs = Number.NEGATIVE_INFINITY;
@@ -293,6 +295,7 @@ export class Collection<Item extends CacheItem> {
     this.#view = withChange(this.#view, previous, current, this.descriptor.termsOf, revision);
     if (current) this.#itemsByKey.set(itemKey, current);
     else this.#itemsByKey.delete(itemKey);
+    if (previous?.unreadable) this.#lastUnread = revision;
     const change = { key: itemKey, revision, previous, current };
     this.#window.add(change);
     this.#scheduleTrim();
@@ -315,6 +318,18 @@ export class Collection<Item extends CacheItem> {
       this.#retainedViews.clear();
     }
     this.#window.replaceItem(item, isPresent);
+    this.#scheduleReset();
+  }
+
+  /**
+   * Values that could not be read may be readable now. Replaced ones are not kept in order to be read again: watches get
+   * their changes from the store, which has them as long as its history.
+   */
+  forgetUnread(): void {
+    this.#catchUp.restart();
+    if (this.#lastUnread <= this.#window.since) return;
+    this.#window.dropThrough(this.#lastUnread);
+    this.#retainedViews.dropBefore(this.#window.since);
     this.#scheduleReset();
   }
 

@@ -17,10 +17,13 @@ export class UnreadableEntries {
   /** Entries that will be retried. */
   readonly #queue = new Set<UnreadableEntry>();
   #retrying = 0;
+  /** How often all entries were forgotten. */
+  #clearings = 0;
 
   /**
    * Calls back when an entry has become readable, has been refused for good, or is refused only at present after all. Also
-   * calls back when the decryption of an entry that was replaced meanwhile has ended, whatever the result.
+   * calls back when the decryption of an entry that was replaced meanwhile has ended, whatever the result, or when its retry
+   * has made it readable.
    */
   constructor(onResolved: (entry: Entry) => void, clock: Clock) {
     this.#onResolved = onResolved;
@@ -40,6 +43,7 @@ export class UnreadableEntries {
 
   /** Forgets all entries, and the results of decryptions that continue. */
   clear(): void {
+    this.#clearings++;
     this.#byKey.clear();
     this.#pending.clear();
     this.#postponed.clear();
@@ -103,23 +107,29 @@ export class UnreadableEntries {
     this.#retrying++;
     for (const entry of this.#queue) {
       this.#queue.delete(entry);
-      if (this.#byKey.get(entry.key) === entry) await this.#retry(entry);
+      await this.#retry(entry);
     }
     this.#retrying--;
   }
 
   async #retry(entry: UnreadableEntry): Promise<Entry> {
+    const clearings = this.#clearings;
     const read = await entry.retry();
+    if (this.#clearings > clearings) return read;
     const { postponed, pending } = read.unreadable ? read : {};
     if (postponed) this.#postpone(new Set([entry]), postponed);
     // The plugin of this entry hangs, but that of the next one may not.
-    if (pending) void pending.then((late) => this.#resolve(entry, late));
+    if (pending) void pending.then((late) => this.#clearings === clearings && this.#resolve(entry, late));
     else await this.#turns.runOrSchedule(() => this.#resolve(entry, read));
     return read;
   }
 
   #resolve(was: UnreadableEntry, is: Entry): void {
-    if (this.#byKey.get(was.key) !== was) return;
+    if (this.#byKey.get(was.key) !== was) {
+      // Watches still need the version that was replaced meanwhile.
+      if (!is.unreadable) this.#onResolved(is);
+      return;
+    }
     if (is.unreadable?.isPermanent === was.unreadable.isPermanent) return;
     this.#pending.delete(was);
     this.set(was.key, is);

@@ -129,6 +129,7 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
   retryUnreadable(): void {
     this.#retries++;
     this.#unreadableEntries.retry();
+    for (const collection of this.collections) collection.forgetUnread();
   }
 
   async close(): Promise<void> {
