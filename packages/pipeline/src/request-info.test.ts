@@ -60,10 +60,15 @@ describe('the request info is parsed from method and target', () => {
     expect(parseRequestInfo('GET', target).resource).toBeUndefined();
   });
 
-  test('invalid UTF-8 matches no name, and invalid percent-encoding is refused', () => {
+  test('invalid UTF-8 matches no name, and invalid percent-encoding is a fault', () => {
     expect(parseRequestInfo('GET', '/api/v1/namespaces/a/events/%ff').resource?.name).toBe('\ufffd');
     for (const target of ['/api/v1/%', '/api/v1/%zz', '/api/v1/%e'])
-      expect(() => parseRequestInfo('GET', target)).toThrow(StatusError);
+      expect(parseRequestInfo('GET', target)).toMatchObject({
+        path: target,
+        verb: 'get',
+        resource: undefined,
+        fault: { code: 400, message: 'the path has an invalid percent-encoding' },
+      });
   });
 });
 
@@ -105,6 +110,22 @@ test.each([
   expect(() => readInteger(new URLSearchParams(query), 'n')).toThrow(StatusError);
 });
 
-test('a query pair with invalid percent-encoding is dropped', () => {
-  expect([...parseRequestInfo('GET', '/x?a=1&b=%zz&c=3').query.keys()]).toEqual(['a', 'c']);
+test.each([
+  ['/x?a=1&b=%zz&c=3', 'b', ['a', 'c']],
+  ['/api/v1/namespaces/n/events?dryRun=%', 'dryRun', []],
+  ['/x?=%f', '', []],
+  ['/x?dry%Run=All', 'dry%Run', []],
+  [`/x?${'a'.repeat(100)}%=1`, 'a'.repeat(64), []],
+])('a parameter with invalid percent-encoding is a fault: %s', (target, name, others) => {
+  const { query, fault } = parseRequestInfo('GET', target);
+  expect(fault).toMatchObject({
+    code: 400,
+    message: `the query parameter "${name}" has an invalid percent-encoding`,
+  });
+  expect([...query.keys()]).toEqual(others);
+});
+
+test('invalid UTF-8 in a query reads as replacement characters', () => {
+  const { query, fault } = parseRequestInfo('GET', '/x?a=%c3%28');
+  expect([query.get('a'), fault]).toEqual(['\ufffd(', undefined]);
 });

@@ -1,9 +1,10 @@
-import { badRequest, type Integer, integerOf, numberOf } from '@cluster-apiserver/model';
+import { badRequest, type Integer, integerOf, numberOf, type StatusError } from '@cluster-apiserver/model';
 
 /** The method and target of a request, parsed before authorization. */
 export interface RequestInfo {
   /** Decoded, without the query. */
   readonly path: string;
+  /** Without the parameters that cannot be decoded: then `fault` is set. */
   readonly query: URLSearchParams;
   /**
    * The verb for authorization: `get`, `list`, `create` … for resources, empty for other methods; otherwise the HTTP
@@ -12,6 +13,8 @@ export interface RequestInfo {
   readonly verb: string;
   /** Undefined for non-resource paths. */
   readonly resource: ResourceInfo | undefined;
+  /** Why the target is refused: a part of it cannot be decoded. */
+  readonly fault?: StatusError | undefined;
 }
 
 export interface ResourceInfo {
@@ -35,18 +38,30 @@ export interface ResourceInfo {
 
 const noQuery = new URLSearchParams();
 
+/** A percent sign that two hexadecimal digits do not follow. */
+const invalidEscape = /%(?![0-9a-fA-F]{2})/;
+
+/** Never throws, so that a target that is refused is audited, logged and counted like others. */
 export function parseRequestInfo(method: string, target: string): RequestInfo {
   const mark = target.indexOf('?');
-  const path = decodePath(mark < 0 ? target : target.slice(0, mark));
-  const query = mark < 0 ? noQuery : parseQuery(target.slice(mark + 1));
-  const resource = parseResourcePath(path);
-  return { path, query, verb: resource ? resourceVerb(method, resource, query) : method.toLowerCase(), resource };
+  const rawPath = mark < 0 ? target : target.slice(0, mark);
+  const rawQuery = mark < 0 ? '' : target.slice(mark + 1);
+  const path = decodePath(rawPath);
+  const query = rawQuery === '' ? noQuery : parseQuery(rawQuery);
+  const resource = path === undefined ? undefined : parseResourcePath(path);
+  return {
+    path: path ?? rawPath,
+    query,
+    verb: resource ? resourceVerb(method, resource, query) : method.toLowerCase(),
+    resource,
+    fault: path === undefined ? badRequest('the path has an invalid percent-encoding') : queryFault(rawQuery),
+  };
 }
 
 /** Decodes before splitting, so an encoded slash separates segments like any other. */
-function decodePath(raw: string): string {
+function decodePath(raw: string): string | undefined {
   if (!raw.includes('%')) return raw;
-  if (/%(?![0-9a-fA-F]{2})/.test(raw)) throw badRequest('the path has an invalid percent-encoding');
+  if (invalidEscape.test(raw)) return undefined;
   try {
     return decodeURIComponent(raw);
   } catch {
@@ -58,16 +73,27 @@ function decodePath(raw: string): string {
   }
 }
 
-/** Drops pairs with invalid percent-encoding, as kube-apiserver does. */
-function parseQuery(raw: string): URLSearchParams {
-  const broken = /%(?![0-9a-fA-F]{2})/.test(raw);
-  return new URLSearchParams(
-    broken
+/** Invalid UTF-8 becomes replacement characters, as Go prints it: no selector, option or name matches them. */
+const parseQuery = (raw: string): URLSearchParams =>
+  new URLSearchParams(
+    invalidEscape.test(raw)
       ? raw
           .split('&')
-          .filter((pair) => !/%(?![0-9a-fA-F]{2})/.test(pair))
+          .filter((pair) => !invalidEscape.test(pair))
           .join('&')
       : raw,
+  );
+
+/**
+ * kube-apiserver drops a parameter that cannot be decoded. Here it is an error: without its dryRun or its selector, a
+ * deletion would delete what the client wanted to keep.
+ */
+function queryFault(raw: string): StatusError | undefined {
+  if (!invalidEscape.test(raw)) return undefined;
+  const pair = raw.split('&').find((one) => invalidEscape.test(one)) ?? '';
+  const [name = ''] = pair.split('=', 1);
+  return badRequest(
+    `the query parameter ${JSON.stringify(name.slice(0, shownCharactersMax))} has an invalid percent-encoding`,
   );
 }
 
@@ -135,6 +161,24 @@ export function readBoolean(query: URLSearchParams, name: string): boolean | und
   const value = query.get(name);
   if (value === null) return undefined;
   return value !== '0' && value.toLowerCase() !== 'false';
+}
+
+const spelledBooleans: ReadonlyMap<string, boolean> = new Map([
+  ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((text) => [text, true] as const),
+  ...['0', 'f', 'F', 'false', 'FALSE', 'False'].map((text) => [text, false] as const),
+]);
+
+/** Undefined for a text that is no boolean in Go. */
+export const parseBoolean = (text: string): boolean | undefined => spelledBooleans.get(text);
+
+/** For parameters that destroy data: no text counts as true by accident. Throws BadRequest for one that is no boolean. */
+export function readExactBoolean(query: URLSearchParams, name: string): boolean | undefined {
+  const value = query.get(name);
+  if (value === null) return undefined;
+  const exact = parseBoolean(value);
+  if (exact === undefined)
+    throw badRequest(`${name}: parsing ${JSON.stringify(value.slice(0, shownCharactersMax))}: not a boolean`);
+  return exact;
 }
 
 /** Error messages truncate invalid values to this length. */

@@ -89,6 +89,22 @@ test('objects and lists have partial metadata, and watches that of objects', () 
     expect(refused).toThrow(/requested object is/);
 });
 
+test.each([
+  ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((value) => ['kubectl/1', `pretty=${value}`, true] as const),
+  ...['0', 'f', 'F', 'false', 'FALSE', 'False', 'yes'].map((value) => ['curl/8', `pretty=${value}`, false] as const),
+  ['curl/8', 'pretty=', true],
+  ['kubectl/1', 'pretty=', false],
+  ['curl', '', true],
+  ['Wget/1.2', '', true],
+  ['Mozilla/5.0 (X11)', '', true],
+  ['Opera/9.80', '', true],
+  ['HTTPie/3.2', '', true],
+  ['xh/0.2', '', true],
+  ['kubectl/1', '', false],
+])('a request of %s with %j is indented: %s', (agent, search, isIndented) => {
+  expect(negotiateObject(by({ 'user-agent': agent }, search), kind).encoding).toBe(isIndented ? 'prettyJson' : 'json');
+});
+
 test('a watch is never indented, and never YAML', () => {
   expect(negotiateWatch(by({ 'user-agent': 'curl/8' }), kind)).toEqual(json);
   expect(negotiateWatch(by({ accept: tableType }, 'pretty=true'), kind)).toEqual(table('v1', 'Metadata'));

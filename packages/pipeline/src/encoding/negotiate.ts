@@ -8,6 +8,7 @@ import {
 } from '@cluster-apiserver/model';
 import type { ApiRequest } from '../exchange.ts';
 import type { RequestInfoContext } from '../request-context.ts';
+import { parseBoolean } from '../request-info.ts';
 import { type Encoding, type MediaType, mediaTypes } from './encode.ts';
 import { coversType, type MediaRange, parseMediaRanges } from './media-ranges.ts';
 
@@ -175,10 +176,13 @@ function readIncludeObject(query: URLSearchParams | undefined): TableOptions['in
 
 export function isPretty(request: ApiRequest, query: URLSearchParams | undefined): boolean {
   const requested = query?.get('pretty');
-  if (requested !== null && requested !== undefined) return requested === 'true' || requested === '1';
+  if (requested) return parseBoolean(requested) ?? false;
   const agent = request.header('user-agent') ?? '';
-  return agent.startsWith('curl/') || agent.startsWith('Wget/') || agent.startsWith('Mozilla/');
+  return prettyAgents.some((prefix) => agent.startsWith(prefix));
 }
+
+/** Browsers and command-line tools, whose output people read. kube-apiserver knows the first three. */
+const prettyAgents = ['curl', 'Wget', 'Mozilla/', 'Opera/', 'HTTPie/', 'xh/'] as const;
 
 const acceptedTypesMessage = (types: readonly string[]): string =>
   `only the following media types are accepted: ${types.join(', ')}`;

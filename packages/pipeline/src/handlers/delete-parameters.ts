@@ -12,7 +12,7 @@ import { type BodyFormat, formatOfBody, rejectUnparsable } from '../request-body
 import { readBody } from '../request-body/read-body.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { dryRunErrors, invalidOptionsError } from '../query-parameters.ts';
-import { readBoolean, readExactInteger, readString } from '../request-info.ts';
+import { readBoolean, readExactBoolean, readExactInteger, readString } from '../request-info.ts';
 import { ignoreReadErrorsParameter } from './unsafe-deletion.ts';
 
 interface DeleteBody {
@@ -42,7 +42,7 @@ export async function readDeleteParameters(context: AuthenticatedContext): Promi
   const policyInBody = body.orphanDependents !== undefined || body.propagationPolicy !== undefined;
   return {
     dryRun: dryRun.length > 0,
-    ignoreReadErrors: body[ignoreReadErrorsParameter] ?? readBoolean(query, ignoreReadErrorsParameter),
+    ignoreReadErrors: body[ignoreReadErrorsParameter] ?? readExactBoolean(query, ignoreReadErrorsParameter),
     preconditions: body.preconditions,
     gracePeriodSeconds: body.gracePeriodSeconds ?? readExactInteger(query, 'gracePeriodSeconds'),
     // Deprecated. kube-apiserver sends no Warning for it, as recorded conversations show.

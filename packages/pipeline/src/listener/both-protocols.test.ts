@@ -118,6 +118,15 @@ describe.each(protocols)('over %s', (protocol) => {
     await draining;
   });
 
+  test('a target arrives as it was sent, so that what cannot be decoded is not lost', async () => {
+    const served = await serve((request) => text(request.target));
+    const target = '/%zz/a?dryRun=%zz&b=%&c=%c3%28&d=a+b;e';
+    const client = await begin(served, protocol, { target });
+    client.end();
+    expect(await client.status).toBe(200);
+    await untilTurned(() => client.received().endsWith(target));
+  });
+
   test('streams end when the server drains', async () => {
     const sinks: Sink[] = [];
     const watching: Handler<ApiRequest> = () => ({

@@ -16,7 +16,7 @@ export interface Measures {
 
 export interface MeasuredRequest {
   readonly request: ApiRequest;
-  /** Undefined if the request line was invalid. */
+  /** Undefined for a preflight request of a browser. */
   readonly info: RequestInfo | undefined;
   readonly code: number;
   readonly seconds: number;
