@@ -1,86 +1,34 @@
-import { once } from 'node:events';
-import fs from 'node:fs';
-import path from 'node:path';
-import { spawn } from 'node:child_process';
-import { forwardSignalsTo, outputOf } from './child.mjs';
-import { withCluster } from './cluster.mjs';
-import { noResults } from './jest.mjs';
-import { cache, Failure, root, shared } from './project.mjs';
+#!/usr/bin/env node
+// npm run conformance: replays recorded conversations with kube-apiserver against a cluster. Arguments after `--` go to the
+// kit, see conformance/README.md. With KUBE_APISERVER_BIN also against that kube-apiserver, which `--record` requires.
+import { provisionEtcd } from './etcd.mjs';
+import { kubeApiserver } from './kube-apiserver.mjs';
+import { buildPackages } from './packages.mjs';
+import { prepare } from './prepare.mjs';
+import { Failure, main } from './project.mjs';
+import { byArea, passes, replayOnCluster, replayOnKubeApiserver } from './recorded-cases.mjs';
 
-const kit = path.join(shared, 'conformance', 'run.mjs');
-const expectations = path.join(root, 'packages', 'tests', 'conformance', 'expected.json');
-
-/** Server flags that the recorded conversations require. */
-const replicaFlags = [
-  '--',
-  '--feature-gates=ShardedListAndWatch=true',
-  // The recording kube-apiserver ran without a controller manager.
-  '--controllers=-garbage-collector,-validatingadmissionpolicy-status-controller',
-];
-
-/**
- * Replays all recorded conversations against a cluster in `.cache/NAME`, and evaluates the cases that are required so
- * far. Returns undefined if the conformance kit is missing.
- */
-export async function runConformance(tools, name) {
-  if (!fs.existsSync(kit)) return undefined;
-  const home = path.join(cache, name);
-  try {
-    const results = await withCluster(tools, home, replicaFlags, ({ front }) => replay(tools, home, front.url));
-    console.log(`\nConformance (${outputOf(tools.env.ETCD_BIN, ['--version'])?.split('\n')[0]})`);
-    return evaluate(results, JSON.parse(fs.readFileSync(expectations, 'utf8')));
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    console.error(error.message);
-    return { ...noResults, failed: 1 };
+await main(async (options) => {
+  const { node, env } = prepare();
+  const tools = { node, env: { ...env, ETCD_BIN: await provisionEtcd() } };
+  buildPackages(tools);
+  if (options.includes('--record')) {
+    if (kubeApiserver === undefined) throw new Failure('Recording requires KUBE_APISERVER_BIN.');
+    await replayOnKubeApiserver(tools, 'conformance-recording', options);
+    return 0;
   }
-}
-
-async function replay({ node, env }, home, server) {
-  const results = path.join(home, 'conformance.json');
-  const log = path.join(home, 'conformance.log');
-  const token = fs.readFileSync(path.join(home, 'admin.token'), 'utf8');
-  const args = [kit, '--server', server, '--token', token, '--ca', path.join(home, 'ca.crt'), '--json', results];
-  // Many of the cases that are not required yet fail; they are logged to a file.
-  const child = spawn(node, args, { cwd: root, env, stdio: ['ignore', fs.openSync(log, 'w'), 'inherit'] });
-  const release = forwardSignalsTo(child);
-  await once(child, 'exit'); // its exit code only says whether every case passed
-  release();
-  if (!fs.existsSync(results)) throw new Failure(`The conformance kit ended without results, see ${log}`);
-  console.log(`(all differing responses: ${path.relative(root, log)})`);
-  return JSON.parse(fs.readFileSync(results, 'utf8')).results;
-}
-
-/** `required` holds regular expressions over "area: case name". */
-function evaluate(results, { required }) {
-  const isRequired = ({ id }) => required.some((pattern) => new RegExp(pattern).test(id));
-  const passes = ({ problems }) => problems.length === 0;
-
-  for (const [area, cases] of byArea(results)) {
-    const requiredCases = cases.filter(isRequired);
-    const of =
-      requiredCases.length > 0 ? `, required ${requiredCases.filter(passes).length} of ${requiredCases.length}` : '';
-    console.log(`  ${area.padEnd(22)} ${cases.filter(passes).length} of ${cases.length}${of}`);
+  const own = await replayOnCluster(tools, 'conformance', options);
+  const reference = kubeApiserver && (await replayOnKubeApiserver(tools, 'conformance-reference', options));
+  console.log(`\n${'area'.padEnd(28)} ${'this server'.padStart(14)}${reference ? 'kube-apiserver'.padStart(18) : ''}`);
+  for (const [area, cases] of [...byArea(own), ['all', own]]) {
+    const others = reference?.filter(({ id }) => area === 'all' || id.startsWith(`${area}:`));
+    console.log(
+      `${area.padEnd(28)} ${countPassed(cases).padStart(14)}${others ? countPassed(others).padStart(18) : ''}`,
+    );
   }
-  const requiredCases = results.filter(isRequired);
-  for (const { id, problems } of requiredCases.filter((result) => !passes(result))) {
-    console.log(`FAIL  ${id}\n   ${problems.join('\n   ')}`);
-  }
-  const unmatched = required.filter((pattern) => !results.some(({ id }) => new RegExp(pattern).test(id)));
-  for (const pattern of unmatched) console.log(`FAIL  no case matches ${pattern}`);
-  const ahead = results.filter((result) => passes(result) && !isRequired(result)).length;
-  console.log(
-    `  all: ${results.filter(passes).length} of ${results.length} cases pass, ${ahead} of them not required yet`,
-  );
-  const passed = requiredCases.filter(passes).length;
-  return { ...noResults, passed, failed: requiredCases.length - passed + unmatched.length };
-}
+  return own.every(passes) ? 0 : 1;
+});
 
-function byArea(results) {
-  const areas = new Map();
-  for (const result of results) {
-    const area = result.id.split(':')[0];
-    areas.set(area, [...(areas.get(area) ?? []), result]);
-  }
-  return [...areas].sort(([a], [b]) => (a < b ? -1 : 1));
+function countPassed(cases) {
+  return `${cases.filter(passes).length} of ${cases.length}`;
 }

@@ -76,10 +76,16 @@ function summary({ numPassedTests: passed, testResults }, code) {
   };
 }
 
-/** A file that could not be run, or whose last hook failed, may have no failed assertion and counts as one failure. */
-function countsOf({ status, assertionResults }) {
+/** What Jest reports of a file that could not be run, or whose last hook failed. */
+const ofWholeFile = 'Test suite failed to run';
+
+/** A file may fail without a failed test, and counts as one failure then. */
+function countsOf({ status, assertionResults, message }) {
   const count = (wanted) => assertionResults.filter((one) => one.status === wanted).length;
-  return { passed: count('passed'), failed: status === 'failed' ? Math.max(1, count('failed')) : 0 };
+  const failed = status === 'failed' ? Math.max(1, count('failed')) : 0;
+  const ofTests = assertionResults.flatMap(({ failureMessages }) => failureMessages ?? []);
+  const isWhole = failed > 0 && (ofTests.length === 0 || message.includes(ofWholeFile));
+  return { passed: count('passed'), failed, message, failures: isWhole ? [...ofTests, message] : ofTests };
 }
 
 const nameOf = ({ name }) => path.relative(root, name);

@@ -45,10 +45,19 @@ export const measuredOnBothEtcds = [
 const repeatedMax = 3;
 
 /**
+ * A process that did not start, or a time that was not kept, by the errors of `testkit/src/repeatable-errors.ts`, or by
+ * Jest's limit of a test. All other failures are verdicts, and final.
+ */
+const repeatable = /^(DeadlineError|StartError|Error: thrown: "Exceeded timeout of \d+ ms)\b/;
+
+/**
  * A machine that stalls for seconds makes etcd members miss their election and disk deadlines, so tests of behavior
  * during that time may fail. Tests without other processes never do.
  */
 export const mayRepeat = (failed) =>
   failed.length > 0 &&
   failed.length <= repeatedMax &&
-  failed.every(({ name }) => /\.(etcd|cluster)\.test\.ts$/.test(name));
+  failed.every(
+    ({ name, failures }) =>
+      /\.(etcd|cluster)\.test\.ts$/.test(name) && failures.every((failure) => repeatable.test(failure)),
+  );

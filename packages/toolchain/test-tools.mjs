@@ -10,16 +10,25 @@ import { provisionHaproxy, provisionNghttpx } from './proxies.mjs';
 /**
  * Node, and an environment that names the programs that the tests of these patterns run. Builds the packages, too. A
  * test that needs a program reads its variable, so the rarely needed ones are fetched only for files that name it.
+ * `missing` names those that should have been fetched.
  */
 export async function provisionTestTools(patterns = []) {
   const { node, env } = prepare();
   const tests = listTests({ node, env }, patterns).map((file) => fs.readFileSync(file, 'utf8'));
   const need = (variable) => tests.some((test) => test.includes(variable));
+  const missing = [];
+  const provisionIf = (isNeeded, name, provision) => {
+    const found = isNeeded ? provision() : undefined;
+    if (isNeeded && !found) missing.push(name);
+    return found;
+  };
   const etcd = await provisionEtcd();
-  const haproxy = need('HAPROXY_BIN') && provisionHaproxy();
-  const nghttpx = need('NGHTTPX_BIN') && provisionNghttpx();
-  const prometheus = need('PROMTOOL_BIN') && provisionPrometheus();
-  const programs = { etcd, etcdctl: await provisionEtcdctl(etcd), ...prometheus };
+  const etcdctl = await provisionEtcdctl(etcd);
+  if (!etcdctl) missing.push('etcdctl');
+  const haproxy = provisionIf(need('HAPROXY_BIN'), 'haproxy', provisionHaproxy);
+  const nghttpx = provisionIf(need('NGHTTPX_BIN'), 'nghttpx', provisionNghttpx);
+  const prometheus = provisionIf(need('PROMTOOL_BIN'), 'prometheus', provisionPrometheus);
+  const programs = { etcd, etcdctl, ...prometheus };
   const tools = {
     node,
     env: {
@@ -31,7 +40,7 @@ export async function provisionTestTools(patterns = []) {
   };
   buildPackages(tools); // cluster tests run the built code
   Object.assign(tools.env, chartEnvironmentOf(provisionChartTools(tools)));
-  return { tools, etcd };
+  return { tools, etcd, missing };
 }
 
 /**

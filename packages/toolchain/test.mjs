@@ -1,16 +1,21 @@
 #!/usr/bin/env node
 // npm test: runs all tests. npm test -- PATTERN: runs only the Jest tests of the matching files.
 import { randomInt } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
 import { wasInterrupted } from './child.mjs';
-import { runConformance } from './conformance.mjs';
+import { runConformance } from './recorded-cases.mjs';
 import { olderSeries, provisionOlderEtcd } from './etcd.mjs';
 import { reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
-import { Failure, main } from './project.mjs';
+import { cache, Failure, main, root } from './project.mjs';
 import { fuzzers, mayRepeat, measuredOnBothEtcds, measuringTests, onBothEtcds, workers } from './test-plan.mjs';
 import { environmentOf, excludeFiles, provisionTestTools } from './test-tools.mjs';
 
 /** Orders the tests of each file; a failed file is repeated in the same order. */
 const seed = randomInt(2 ** 31);
+
+/** Whether a tool that the scripts can fetch must be there; otherwise its tests are skipped, and counted. */
+const requiresTools = Boolean(process.env.REQUIRE_TOOLS);
 
 await main((patterns) => (patterns.length > 0 ? runMatching(patterns) : runAll()));
 
@@ -21,10 +26,11 @@ async function runMatching(patterns) {
 
 /**
  * First the parallel tests, beside those that depend on the etcd version, on the older etcd. Then the tests that measure, on
- * both, beside the fuzzer and the conformance kit. Finally the few failed files with real processes are repeated serially.
+ * both, beside the fuzzer and the conformance kit. Finally a few files that failed only because a process did not start or a
+ * time was not kept are repeated serially.
  */
 async function runAll() {
-  const { tools, etcd } = await provisionTestTools();
+  const { tools, etcd, missing } = await provisionTestTools();
   const others = [...measuringTests, ...fuzzers];
   console.log(`The tests of each file run in the order of the seed ${seed}.`);
   let older;
@@ -44,9 +50,15 @@ async function runAll() {
     return [cases, ...(onOlder ? [onOlder.cases] : [])];
   });
   const tests = sumResults(runs.map((one) => one.tests));
-  if (!older.tools)
+  if (!older.tools) {
+    missing.push(`etcd ${olderSeries}`);
     for (const file of [...onBothEtcds, ...measuredOnBothEtcds])
       tests.skipped.push(`${file} on etcd ${olderSeries}: ${older.reason}`);
+  }
+  if (requiresTools && missing.length > 0) {
+    console.log(`FAIL  tools that could not be fetched: ${missing.join(', ')}`);
+    tests.failed += missing.length;
+  }
   const failures = runs.flatMap((one) =>
     one.tests.files.filter(({ failed }) => failed > 0).map((file) => ({ tools: one.tools, file })),
   );
@@ -83,17 +95,21 @@ function provisionOlderTools(tools, etcd) {
   return { tools: { ...tools, env: { ...tools.env, ...environmentOf(older) } } };
 }
 
-/** The second result counts; the repetition is reported. */
+/** The second result counts. What the first run reported is kept. */
 async function repeatAlone(tests, failures) {
   let { passed, failed } = tests;
-  const repeated = [];
+  const flaky = [];
   for (const { tools, file } of failures) {
+    const log = path.join(cache, 'flaky', `${file.name.replaceAll(/[^\w.]/g, '-')}.log`);
+    fs.mkdirSync(path.dirname(log), { recursive: true });
+    fs.writeFileSync(log, file.message);
     const { tests: again } = await runGroup(tools, [toPattern(file.name)], ['--runInBand']);
     passed += again.passed - file.passed;
     failed += again.failed - file.failed;
-    repeated.push(`${file.name}: ${file.failed} failed at first, ${again.failed} when repeated`);
+    const what = `${file.failed} failed at first, ${again.failed} when repeated`;
+    flaky.push(`${file.name}: ${what} (${path.relative(root, log)})`);
   }
-  return { ...tests, passed, failed, repeated };
+  return { ...tests, passed, failed, flaky };
 }
 
 function toPattern(name) {
@@ -104,15 +120,13 @@ function report(tests, conformance = []) {
   reportSlowest(tests.files);
   console.log('');
   reportSkipped(tests.skipped);
-  for (const what of tests.repeated ?? []) console.log(`repeated     ${what}`);
+  for (const what of tests.flaky ?? []) console.log(`flaky        ${what}`);
   console.log(`tests        ${tests.passed} passed, ${tests.failed} failed`);
-  const cases = sumResults(conformance.filter((one) => one !== undefined));
-  if (conformance.includes(undefined)) console.log('conformance  not run (there is no ../shared/conformance)');
-  else if (conformance.length > 0)
+  const cases = sumResults(conformance);
+  if (conformance.length > 0)
     console.log(`conformance  ${cases.passed} passed, ${cases.failed} failed (required cases)`);
   const failed = tests.failed + cases.failed;
-  const skipped = tests.skipped.length > 0 ? `${tests.skipped.length} skipped (reasons above); ` : '';
   // Programs parse the last line.
-  console.log(`${skipped}${tests.passed + cases.passed} passed, ${failed} failed`);
+  console.log(`${tests.passed + cases.passed} passed, ${failed} failed, ${tests.skipped.length} skipped`);
   return failed === 0 ? 0 : 1;
 }

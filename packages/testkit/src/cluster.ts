@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { builtLauncher } from './built-launcher.ts';
+import { StartError } from './repeatable-errors.ts';
 import { createEncryptionConfiguration } from './encryption-configuration.ts';
 
 /** A whole cluster, started like `npm start`, for tests that inject faults into its processes. */
@@ -72,7 +73,7 @@ export async function startCluster({
   const first = await Promise.race([once(child, 'message'), once(child, 'close').then(() => undefined)]);
   if (!first) {
     await stop();
-    throw new Error(`the cluster did not start:\n${output}`);
+    throw new StartError(`the cluster did not start:\n${output}`);
   }
   const read = (file: string): string => fs.readFileSync(path.join(home, file), 'utf8');
   return {

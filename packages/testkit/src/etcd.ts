@@ -9,6 +9,7 @@ import { freePorts } from './free-ports.ts';
 import { until } from './until.ts';
 import { type ClientCredentials, isHealthy, memberAt, readHealth } from './etcd-gateway.ts';
 import { leaksBelow } from './leaks.ts';
+import { StartError } from './repeatable-errors.ts';
 import { startProxy } from './tcp-proxy.ts';
 
 export interface RealEtcd {
@@ -303,7 +304,7 @@ function member({ name, endpoint, peer, advertisedPeer, flags, credentials }: Me
         return health === 'true' || undefined;
       });
       await healthy.catch((error: unknown) => {
-        throw new Error(`${name} at ${endpoint} did not start; its health: ${health}`, { cause: error });
+        throw new StartError(`${name} at ${endpoint} did not start; its health: ${health}`, { cause: error });
       });
     },
     signal: async (signal) => {

@@ -1,8 +1,9 @@
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { DeadlineError } from './repeatable-errors.ts';
 
 const pollMs = 20;
 
-/** Polls until the result is defined, and returns it. Rejects with `what` after the limit. */
+/** Polls until the result is defined, and returns it. Rejects with a DeadlineError that says `what` after the limit. */
 export async function until<T>(
   what: string,
   fact: () => Promise<T | undefined> | T | undefined,
@@ -12,7 +13,7 @@ export async function until<T>(
   for (;;) {
     const found = await fact();
     if (found !== undefined) return found;
-    if (clock.monotonicMs() > endMs) throw new Error(`timed out after ${limitMs} ms waiting for ${what}`);
+    if (clock.monotonicMs() > endMs) throw new DeadlineError(`timed out after ${limitMs} ms waiting for ${what}`);
     await sleep(clock, pollMs);
   }
 }
@@ -21,7 +22,8 @@ export async function until<T>(
 export async function untilTurned(fact: () => Promise<boolean> | boolean, limitMs = 20_000): Promise<void> {
   const endMs = clock.monotonicMs() + limitMs;
   while (!(await fact())) {
-    if (clock.monotonicMs() > endMs) throw new Error(`timed out after ${limitMs} ms waiting for ${fact.toString()}`);
+    if (clock.monotonicMs() > endMs)
+      throw new DeadlineError(`timed out after ${limitMs} ms waiting for ${fact.toString()}`);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

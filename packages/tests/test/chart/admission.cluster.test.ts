@@ -9,7 +9,11 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { describeIf } from '../describe-if.ts';
 import { valueSets } from './chart-files.ts';
 import { hasHelm, type Manifest, render, schemas } from './helm.ts';
-import { type KubeApiserver, kubeApiserverProgram, startKubeApiserver } from './kube-apiserver.ts';
+import {
+  type KubeApiserver,
+  kubeApiserverProgram,
+  startKubeApiserver,
+} from '@cluster-apiserver/testkit/kube-apiserver';
 import { podTemplateOf } from './pods.ts';
 
 const slowTestMs = 180_000;

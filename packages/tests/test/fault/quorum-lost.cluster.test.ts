@@ -8,7 +8,7 @@ import { type Operation, describeOperation, type Outcome } from './history.ts';
 import { checkHistory } from './check-history.ts';
 import { readLog } from './etcd-log.ts';
 import { mixedLoad } from './mixed-load.ts';
-import { findHanging, slowerThan, tookMs } from './response-times.ts';
+import { requireInTime, requireResponses, slowerThan, tookMs } from './response-times.ts';
 
 const slowTestMs = 120_000;
 /** Guaranteed response time without quorum. */
@@ -74,7 +74,6 @@ test(
     }
 
     const { history } = load;
-    expect(findHanging(history)).toEqual([]);
     // A request that waits for the election may take longer than one without quorum.
     const waitedForElection = ({ invokedMs, returnedMs }: Operation): boolean =>
       outages.some(({ endedMs }) => invokedMs < endedMs + recoveryMs && endedMs < returnedMs);
@@ -83,7 +82,6 @@ test(
       return { ...one, invokedMs: Math.max(one.invokedMs, ...begun) };
     });
     const slow = slowerThan(noQuorumAnswerMs, sinceQuorumLost).filter((one) => !waitedForElection(one));
-    expect({ outages, slow: slow.map(describeOperation) }).toEqual({ outages, slow: [] });
     const refused = history.filter(({ outcome }) => isRejected(outcome));
     const early = refused.filter(
       ({ invokedMs, returnedMs }) =>
@@ -98,6 +96,8 @@ test(
     expect(livez.failures).toEqual([]);
     const log = await readLog(cluster.pids().etcd[0]?.url ?? '', cluster);
     expect(checkHistory(history, log)).toEqual([]);
+    requireResponses(history);
+    requireInTime(slow);
     const slowestMs = Math.max(...history.map(tookMs));
     console.log(
       `${history.length} requests, ${log.length} writes, ${refused.length} rejected, the slowest took ${slowestMs.toFixed(0)} ms`,

@@ -1,4 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { expect } from '@jest/globals';
+import { DeadlineError } from '@cluster-apiserver/testkit/repeatable-errors';
 import { describeOperation, type Operation } from './history.ts';
 import type { LeaderlessTime } from './leader-watch.ts';
 
@@ -39,8 +41,14 @@ export function slowerThan(
   return operations.filter((one) => tookMs(one) > toleratedMs + waitedMs(one));
 }
 
-/** Describes the operations without a response in time. */
-export function findHanging(operations: readonly Operation[], delays: EtcdDelays = {}): string[] {
-  const slow = new Set(slowerThan(answerMs, operations, delays));
-  return operations.filter((one) => slow.has(one) || one.outcome.result === 'no response').map(describeOperation);
+/** Requires that every request got a response, and in time. A history is judged before: a delay must not hide it. */
+export function requireResponses(operations: readonly Operation[], delays: EtcdDelays = {}): void {
+  expect(operations.filter(({ outcome }) => outcome.result === 'no response').map(describeOperation)).toEqual([]);
+  requireInTime(slowerThan(answerMs, operations, delays));
+}
+
+/** Rejects operations that took too long. */
+export function requireInTime(slow: readonly Operation[]): void {
+  if (slow.length === 0) return;
+  throw new DeadlineError(`${slow.length} requests took too long:\n${slow.map(describeOperation).join('\n')}`);
 }

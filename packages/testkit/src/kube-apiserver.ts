@@ -1,4 +1,4 @@
-/** A real kube-apiserver on an etcd of its own, without nodes and controllers. */
+/** A real kube-apiserver on an etcd of its own, without nodes and controllers. KUBE_APISERVER_BIN names the program. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,13 +9,18 @@ import path from 'node:path';
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { CleanupStack } from '@cluster-apiserver/base';
-import { startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { freePorts } from '@cluster-apiserver/testkit/free-ports';
-import { until } from '@cluster-apiserver/testkit/until';
+import { startEtcd } from './etcd.ts';
+import { freePorts } from './free-ports.ts';
+import { until } from './until.ts';
 
 export const kubeApiserverProgram = process.env.KUBE_APISERVER_BIN;
 
 export interface KubeApiserver {
+  readonly url: string;
+  /** Of a member of `system:masters`. */
+  readonly token: string;
+  readonly pid: number;
+  readonly etcd: { readonly url: string; readonly pid: number };
   request(method: string, path: string, body?: object): Promise<KubeResponse>;
   stop(): Promise<void>;
 }
@@ -26,37 +31,47 @@ export interface KubeResponse {
   readonly body: string;
 }
 
+export interface KubeApiserverOptions {
+  /** In addition to those that it needs. A later flag replaces an earlier one. */
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 const token = 'administrator';
 const startMaxMs = 120_000;
 
-export async function startKubeApiserver(): Promise<KubeApiserver> {
+export async function startKubeApiserver({ flags = [], env = {} }: KubeApiserverOptions = {}): Promise<KubeApiserver> {
   const scope = new CleanupStack();
   const stop = (): Promise<void> => scope.close((what, error) => console.error(what, error));
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'kube-apiserver-'));
-  scope.defer('files', () => fs.rmSync(home, { recursive: true, force: true }));
-  const etcd = await startEtcd();
-  scope.defer('etcd', () => etcd.stop());
-  const [port] = await freePorts(1);
-  const child = spawn(kubeApiserverProgram ?? '', flagsFor(home, etcd.endpoints, port), {
-    stdio: ['ignore', 'ignore', fs.openSync(path.join(home, 'log'), 'w')],
-  });
-  scope.defer('kube-apiserver', () => end(child));
-  const certificate = path.join(home, 'apiserver.crt');
-  const request: KubeApiserver['request'] = (method, target, body) =>
-    send(`https://127.0.0.1:${port}${target}`, method, fs.readFileSync(certificate), body);
-  const isReady = async (): Promise<true | undefined> => {
-    if (child.exitCode !== null) throw new Error(fs.readFileSync(path.join(home, 'log'), 'utf8').slice(-2_000));
-    if (!fs.existsSync(certificate)) return undefined;
-    const response = await request('GET', '/readyz').catch(() => undefined); // it does not listen yet
-    return response?.status === 200 ? true : undefined;
-  };
   try {
+    const home = fs.mkdtempSync(path.join(os.tmpdir(), 'kube-apiserver-'));
+    scope.defer('files', () => fs.rmSync(home, { recursive: true, force: true }));
+    const etcd = await startEtcd();
+    scope.defer('etcd', () => etcd.stop());
+    const [member] = etcd.members;
+    const [port] = await freePorts(1);
+    const url = `https://127.0.0.1:${port}`;
+    const child = spawn(kubeApiserverProgram ?? '', [...flagsFor(home, etcd.endpoints, port), ...flags], {
+      stdio: ['ignore', 'ignore', fs.openSync(path.join(home, 'log'), 'w')],
+      env: { ...process.env, ...env },
+    });
+    scope.defer('kube-apiserver', () => end(child));
+    const certificate = path.join(home, 'apiserver.crt');
+    const request: KubeApiserver['request'] = (method, target, body) =>
+      send(`${url}${target}`, method, fs.readFileSync(certificate), body);
+    const isReady = async (): Promise<true | undefined> => {
+      if (child.exitCode !== null) throw new Error(fs.readFileSync(path.join(home, 'log'), 'utf8').slice(-2_000));
+      if (!fs.existsSync(certificate)) return undefined;
+      const response = await request('GET', '/readyz').catch(() => undefined); // it does not listen yet
+      return response?.status === 200 ? true : undefined;
+    };
     await until('kube-apiserver', isReady, startMaxMs);
+    const ownEtcd = { url: member?.endpoint ?? '', pid: member?.pid ?? 0 };
+    return { url, token, pid: child.pid ?? 0, etcd: ownEtcd, request, stop };
   } catch (error) {
     await stop();
     throw error;
   }
-  return { request, stop };
 }
 
 function flagsFor(home: string, endpoints: readonly string[], port: number | undefined): readonly string[] {
