@@ -1,4 +1,4 @@
-import { setOwn } from '@cluster-apiserver/base';
+import { keepText, setOwn } from '@cluster-apiserver/base';
 import {
   type ByteString,
   byteString,
@@ -120,7 +120,7 @@ function ownTexts(texts: Readonly<Record<string, string>>, areSlices: boolean): 
 
 function ownText(text: string, isSlice: boolean): string {
   if (text.length <= tableCharactersMax) return sharedText(text);
-  return isSlice && text.length >= cutCharactersMin ? copyText(text) : text;
+  return isSlice && text.length >= cutCharactersMin ? keepText(text) : text;
 }
 
 /** Shorter texts are always copied by V8. */
@@ -139,13 +139,11 @@ const sharedTextsMax = 1_000;
 function sharedText(text: string): string {
   const found = sharedTexts.get(text);
   if (found !== undefined) return found;
-  const copy = copyText(text);
+  const copy = keepText(text);
   if (sharedTexts.size === sharedTextsMax) sharedTexts.clear();
   sharedTexts.set(copy, copy);
   return copy;
 }
-
-const copyText = (text: string): string => Buffer.from(text).toString();
 
 /** The metadata that controllers act on, as the object has it. */
 export interface Lifecycle {

@@ -14,6 +14,12 @@ export function usedBufferBytes(): number {
   return process.memoryUsage().arrayBuffers;
 }
 
+/** The bytes of objects and strings in use, without garbage. */
+export function usedHeapBytes(): number {
+  exposeCollector()({ type: 'major' });
+  return process.memoryUsage().heapUsed;
+}
+
 /**
  * Runs work with a collection of the young generation after each step, and returns by how much the old generation has
  * grown: what is promoted stays in memory until the next full collection.

@@ -1,4 +1,4 @@
-import { errorMessage } from '@cluster-apiserver/base';
+import { BoundedCache, errorMessage, keepText } from '@cluster-apiserver/base';
 import { RE2JS } from 're2js';
 import { type Budget, BudgetExceededError } from '../run/budget.ts';
 import type { Fault } from '../syntax/fault.ts';
@@ -46,24 +46,22 @@ export function findPatternFault(pattern: Node): Fault[] {
 const patternLengthMax = 1000;
 const programLengthMax = 10_000;
 
-/** Maximum number of cached patterns. Most are literals, so there are few; computed ones evict each other. */
-const compiledMax = 256;
-const known = new Map<string, RE2JS>();
+/** Cached patterns. Most are literals, so there are few; computed ones evict each other. */
+const known = new BoundedCache<RE2JS>({ entriesMax: 256 });
 
 function compilePattern(pattern: string): RE2JS {
   const before = known.get(pattern);
   if (before) return before;
   if (pattern.length > patternLengthMax) throw new Error(`it has more than ${patternLengthMax} characters`);
-  const program = RE2JS.compile(pattern);
+  const kept = keepText(pattern);
+  const program = RE2JS.compile(kept);
   if (program.programSize() > programLengthMax) throw new Error('it repeats too much');
-  const [oldest] = known.keys();
-  if (known.size >= compiledMax && oldest !== undefined) known.delete(oldest);
-  known.set(pattern, program);
+  known.set(kept, program);
   return program;
 }
 
 function preparePattern(text: string, pattern: string, budget: Budget): RE2JS {
-  if (!known.has(pattern)) budget.charge(patternLengthMax);
+  if (!known.get(pattern)) budget.charge(patternLengthMax);
   try {
     const program = compilePattern(pattern);
     const cost = costOf(program, text.length);

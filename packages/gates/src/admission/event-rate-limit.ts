@@ -1,5 +1,5 @@
-import type { Call, Clock } from '@cluster-apiserver/base';
-import { getOwn } from '@cluster-apiserver/base';
+import { hash } from 'node:crypto';
+import { BoundedCache, type Call, type Clock, getOwn, keepText } from '@cluster-apiserver/base';
 import type { EventLimit } from '@cluster-apiserver/config';
 import { isJsonObject, StatusError } from '@cluster-apiserver/model';
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
@@ -64,12 +64,12 @@ interface Bucket {
 class Buckets {
   readonly #limit: EventLimit;
   readonly #clock: Clock;
-  /** The least recently used comes first. */
-  readonly #byKey = new Map<string, Bucket>();
+  readonly #byKey: BoundedCache<Bucket>;
 
   constructor(limit: EventLimit, clock: Clock) {
     this.#limit = limit;
     this.#clock = clock;
+    this.#byKey = new BoundedCache({ entriesMax: limit.cacheSize });
   }
 
   /** Takes a token. If there is none, returns the time until the next one. */
@@ -85,20 +85,23 @@ class Buckets {
   }
 
   #refill(key: string): Bucket {
-    const { qps, burst, cacheSize } = this.#limit;
+    const { qps, burst } = this.#limit;
     const nowMs = this.#clock.monotonicMs();
-    const known = this.#byKey.get(key);
+    const kept = toKeptKey(key);
+    const known = this.#byKey.get(kept);
     if (!known) {
-      const [oldest] = this.#byKey.keys();
-      if (oldest !== undefined && this.#byKey.size >= cacheSize) this.#byKey.delete(oldest);
       const full = { tokens: burst, filledAtMs: nowMs };
-      this.#byKey.set(key, full);
+      this.#byKey.set(kept, full);
       return full;
     }
-    this.#byKey.delete(key); // so that it goes to the end
-    this.#byKey.set(key, known);
     known.tokens = Math.min(burst, known.tokens + ((nowMs - known.filledAtMs) / 1000) * qps);
     known.filledAtMs = nowMs;
     return known;
   }
 }
+
+/** Keys are text of the client's object, of any length. */
+const keyCharactersMax = 256;
+
+const toKeptKey = (key: string): string =>
+  key.length > keyCharactersMax ? hash('sha256', key, 'base64') : keepText(key);

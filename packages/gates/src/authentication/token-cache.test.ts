@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
+import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { createTokenCache } from './token-cache.ts';
 import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
@@ -124,4 +125,18 @@ test('the number of cached answers is bounded, and the oldest are evicted', asyn
   looked.length = 0;
   for (const count of [4_999, 5_000 - 4_096, 5_000 - 4_097, 0]) await tokens.authenticateToken(`token ${count}`, call);
   expect(looked).toEqual([`token ${5_000 - 4_097}`, 'token 0']);
+});
+
+test('the memory for users is bounded, however large they are', async () => {
+  const groupBytes = 20_000;
+  const groups = 45;
+  answers = async (token) => ({
+    user: { name: token, groups: Array.from({ length: groups }, (_, at) => `${token}-${at}`.padEnd(groupBytes, 'x')) },
+  });
+  const before = usedHeapBytes();
+  for (let count = 0; count < 300; count++) await tokens.authenticateToken(`token ${count}`, call);
+  expect(usedHeapBytes() - before).toBeLessThan(40 * 1024 * 1024);
+  looked.length = 0;
+  await tokens.authenticateToken('token 299', call);
+  expect(looked).toEqual([]);
 });

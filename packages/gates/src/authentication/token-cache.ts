@@ -1,5 +1,13 @@
 import { hash } from 'node:crypto';
-import { callUntil, type Clock, type Random, awaitWithin } from '@cluster-apiserver/base';
+import {
+  awaitWithin,
+  bytesOfText,
+  bytesOfValue,
+  callUntil,
+  type Clock,
+  ExpiringCache,
+  type Random,
+} from '@cluster-apiserver/base';
 import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
 
 export interface TokenCacheOptions {
@@ -10,8 +18,9 @@ export interface TokenCacheOptions {
   readonly countLookup: (status: 'hit' | 'miss') => void;
 }
 
-/** About a kilobyte each. The oldest entries are evicted. */
+/** About a kilobyte each, but issuers and webhooks decide how many groups a user has. */
 const answersMax = 4096;
+const bytesMax = 32 * 1024 * 1024;
 /** Timeout of a lookup that is shared by several requests: longer than the default request timeout. */
 const lookupMsMax = 60_000;
 
@@ -25,22 +34,21 @@ export function createTokenCache<Answer extends TokenAnswer>(
 ): TokenAuthenticator<Answer> {
   const { clock, random, ttlMs, countLookup } = options;
   const keyOf = createKeyedHash(random);
-  /** In order of expiration, because all entries have the same TTL. */
-  const answers = new Map<string, { readonly answer: Answer; readonly untilMs: number }>();
+  const answers = new ExpiringCache<Answer>(clock, {
+    entriesMax: answersMax,
+    bytesMax,
+    bytesOf: (key, answer) => bytesOfText(key) + bytesOfValue(answer),
+  });
   const inFlight = new Map<string, Promise<Answer | undefined>>();
 
   const findCached = (key: string): Answer | undefined => {
     const found = answers.get(key);
-    if (!found || clock.monotonicMs() >= found.untilMs) return undefined;
-    const { expiresAtMs } = found.answer;
-    return expiresAtMs === undefined || clock.now() < expiresAtMs ? found.answer : undefined;
+    if (!found) return undefined;
+    const { expiresAtMs } = found;
+    return expiresAtMs === undefined || clock.now() < expiresAtMs ? found : undefined;
   };
   const cacheAnswer = (key: string, answer: Answer | undefined): Answer | undefined => {
-    if (!answer) return undefined;
-    answers.delete(key); // so that it goes to the end
-    const [oldest] = answers.keys();
-    if (oldest !== undefined && answers.size >= answersMax) answers.delete(oldest);
-    answers.set(key, { answer, untilMs: clock.monotonicMs() + ttlMs });
+    if (answer) answers.set(key, answer, ttlMs);
     return answer;
   };
   return {

@@ -1,4 +1,4 @@
-import { type Call, requireValue, throwIfAborted } from '@cluster-apiserver/base';
+import { BoundedCache, bytesOfText, type Call, keepText, requireValue, throwIfAborted } from '@cluster-apiserver/base';
 import type { AccessDecision, AccessAttributes, UserInfo } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { type Mode, modes, type Part } from './modes.ts';
@@ -22,22 +22,20 @@ export type Impersonation =
 /** Decides whether a requester may impersonate a user for this request. */
 export type Impersonator = (wanted: ImpersonatedUser, request: AccessAttributes, call: Call) => Promise<Impersonation>;
 
-/** Maximum number of cached modes, about 100 bytes each. Eviction costs a few additional checks. */
+/** Maximum number and size of cached modes, about 100 bytes each. Eviction costs a few additional checks. */
 const rememberedCallersMax = 10_000;
+const rememberedBytesMax = 4 * 1024 * 1024;
 
 /**
  * Tries the modes of impersonation in order, constrained ones before the verb `impersonate`. Starts with the mode that last
  * allowed this requester: most use only one. The first refusal is returned.
  */
 export function createImpersonator(authorizer: Authorizer): Impersonator {
-  const lastModes = new Map<string, Mode>();
-  const remember = (caller: string, mode: Mode): void => {
-    lastModes.delete(caller);
-    lastModes.set(caller, mode);
-    if (lastModes.size <= rememberedCallersMax) return;
-    const [oldest = caller] = lastModes.keys();
-    lastModes.delete(oldest);
-  };
+  const lastModes = new BoundedCache<Mode>({
+    entriesMax: rememberedCallersMax,
+    bytesMax: rememberedBytesMax,
+    bytesOf: bytesOfText,
+  });
   return async (wanted, request, call) => {
     const caller = request.user.name;
     const last = lastModes.get(caller);
@@ -47,7 +45,7 @@ export function createImpersonator(authorizer: Authorizer): Impersonator {
       if (!mode.applies(wanted, request.user)) continue;
       const found = await findRefusal(mode.parts(wanted, request), authorizer, call);
       if (!found) {
-        remember(caller, mode);
+        if (mode !== last) lastModes.set(keepText(caller), mode);
         return { user: mode.toUser(wanted), constraint: mode.constraint };
       }
       // If one of the modes cannot be decided yet, the client should retry.

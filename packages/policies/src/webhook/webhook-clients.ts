@@ -1,3 +1,4 @@
+import { BoundedCache } from '@cluster-apiserver/base';
 import type { HttpsClientOptions, RetirableClient } from '@cluster-apiserver/gates';
 import type { WebhookClientConfig } from '@cluster-apiserver/kinds';
 import { WebhookCallError } from './errors.ts';
@@ -31,8 +32,10 @@ const connectionsMax = 200;
 /** Clients of webhooks, one for each server and CA bundle. Connections are kept open for the next request. */
 export class WebhookClients {
   readonly #options: WebhookClientsOptions;
-  /** The least recently used comes first. */
-  readonly #clients = new Map<string, RetirableClient>();
+  readonly #clients = new BoundedCache<RetirableClient>({
+    entriesMax: clientsMax,
+    onEvict: (unused) => unused.retire(),
+  });
 
   constructor(options: WebhookClientsOptions) {
     this.#options = options;
@@ -60,15 +63,10 @@ export class WebhookClients {
 
   getClient({ serverName, caBundle, clientKey }: Endpoint): Pick<RetirableClient, 'send'> {
     const known = this.#clients.get(clientKey);
-    this.#clients.delete(clientKey);
+    if (known) return known;
     const ca = caBundle === '' ? undefined : Buffer.from(caBundle, 'base64');
-    const client = known ?? this.#options.open({ ca, serverName, connectionsMax });
+    const client = this.#options.open({ ca, serverName, connectionsMax });
     this.#clients.set(clientKey, client);
-    for (const [oldest, unused] of this.#clients) {
-      if (this.#clients.size <= clientsMax) break;
-      this.#clients.delete(oldest);
-      unused.retire();
-    }
     return client;
   }
 

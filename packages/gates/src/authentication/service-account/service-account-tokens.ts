@@ -1,5 +1,5 @@
 import { credentialIdKey, tokenCredentialId } from '../credential-id.ts';
-import type { Call, Clock } from '@cluster-apiserver/base';
+import { bytesOfText, type Call, type Clock, ExpiringCache } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { authenticatedGroup } from '../authenticator.ts';
 import { readIssuer, type Claims, type KeyFinder, verifyClaims } from '../oidc/verify-claims.ts';
@@ -82,9 +82,10 @@ export type FindAccount = (
 /** Time for which tokens of an account under deletion stay valid, so that its work can finish. */
 const deletedLeewayMs = 60_000;
 
-/** Time to cache that an account does not exist, and the maximum number of such entries. */
+/** Time to cache that an account does not exist, and the maximum number and size of such entries. */
 const absentMs = 10_000;
 const absentMax = 4_096;
+const absentBytesMax = 4 * 1024 * 1024;
 
 /**
  * Accepts tokens only while their account exists. Each use reads the watch cache. Before a rejection the account is read
@@ -96,25 +97,21 @@ export function requireExistingAccounts(
   findAccount: FindAccount,
   clock: Clock,
 ): TokenAuthenticator {
-  /** Expiration by account; in order of expiration, because all entries have the same TTL. */
-  const absent = new Map<string, number>();
-  const isAbsent = (key: string): boolean => clock.monotonicMs() < (absent.get(key) ?? Number.NEGATIVE_INFINITY);
-  const noteAbsent = (key: string): void => {
-    absent.delete(key); // so that it goes to the end
-    const [oldest] = absent.keys();
-    if (oldest !== undefined && absent.size >= absentMax) absent.delete(oldest);
-    absent.set(key, clock.monotonicMs() + absentMs);
-  };
+  const absent = new ExpiringCache<true>(clock, {
+    entriesMax: absentMax,
+    bytesMax: absentBytesMax,
+    bytesOf: bytesOfText,
+  });
   const findFresh = async (
     account: AccountReference,
     isSameAccount: (found: FoundAccount | undefined) => found is FoundAccount,
     call: Call,
   ): Promise<FoundAccount | undefined> => {
     const key = JSON.stringify([account.namespace, account.name, account.uid]);
-    if (isAbsent(key)) return undefined;
+    if (absent.get(key)) return undefined;
     const found = await findAccount(account, true, call);
     if (isSameAccount(found)) return found;
-    noteAbsent(key);
+    absent.set(key, true, absentMs);
     return undefined;
   };
   const acceptAnswer = (answer: AccountAnswer, found: FoundAccount | undefined): AccountAnswer => {

@@ -1,3 +1,4 @@
+import { keepText } from '@cluster-apiserver/base';
 import {
   type AccessAttributes,
   type AccessSelector,
@@ -96,7 +97,7 @@ export function parseStatus({ apiVersion, kind, status }: JsonObject, version: R
   if (typeof allowed !== 'boolean') throw new WebhookError('status.allowed is not a boolean');
   if (!isBooleanOrAbsent(denied)) throw new WebhookError('status.denied is not a boolean');
   if (!isStringOrAbsent(reason)) throw new WebhookError('status.reason is not a string');
-  return { allowed, denied: denied ?? false, reason: (reason ?? '').slice(0, reasonCharactersMax) };
+  return { allowed, denied: denied ?? false, reason: keepText(reason ?? '', reasonCharactersMax) };
 }
 
 const isBooleanOrAbsent = (value: unknown): value is boolean | null | undefined =>

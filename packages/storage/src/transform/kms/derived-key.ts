@@ -1,8 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
-import type { Random } from '@cluster-apiserver/base';
+import { BoundedCache, type Random } from '@cluster-apiserver/base';
 import { aesGcm } from '../aes-gcm.ts';
 import type { SyncTransformer } from '../transformer.ts';
-import { BoundedMap } from './bounded-map.ts';
 
 const infoBytes = 32;
 const seedBytesMin = 32;
@@ -19,7 +18,7 @@ const keysKept = 64;
  */
 export function derivedKeyGcm(seed: KeyObject, random: Random): SyncTransformer {
   if ((seed.symmetricKeySize ?? 0) < seedBytesMin) throw new RangeError(`a seed has at least ${seedBytesMin} bytes`);
-  const kept = new BoundedMap<string, SyncTransformer>(keysKept);
+  const kept = new BoundedCache<SyncTransformer>({ entriesMax: keysKept });
   const transformerFor = (info: Buffer): SyncTransformer => {
     const name = info.toString('latin1');
     let transformer = kept.get(name);

@@ -1,6 +1,6 @@
+import { BoundedCache } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import type { UsableKeys } from '../transformer.ts';
-import { BoundedMap } from './bounded-map.ts';
 import type { KmsMeasures } from './plugin-monitor.ts';
 
 /** A page may need thousands of keys. With all calls at once, the last ones would time out. */
@@ -8,7 +8,7 @@ const concurrentLoadsMax = 100;
 
 /** A cache of decrypted keys. Concurrent requests for one key share a call, and a cached key is returned synchronously. */
 export class KeyCache<Value extends object> {
-  readonly #cached: BoundedMap<string, Value>;
+  readonly #cached: BoundedCache<Value>;
   readonly #loading = new Map<string, Promise<Value>>();
   readonly #measures: Pick<KmsMeasures, 'cacheMissed' | 'cacheSized'>;
 
@@ -16,7 +16,7 @@ export class KeyCache<Value extends object> {
   readonly #waiting: (() => void)[] = [];
 
   constructor(keysMax: number, measures: Pick<KmsMeasures, 'cacheMissed' | 'cacheSized'>) {
-    this.#cached = new BoundedMap(keysMax);
+    this.#cached = new BoundedCache({ entriesMax: keysMax });
     this.#measures = measures;
   }
 

@@ -11,7 +11,6 @@ import { KeyUnavailableError } from '../../errors.ts';
 import { aesCbc } from '../aes-cbc.ts';
 import { aesGcm } from '../aes-gcm.ts';
 import type { Transformer } from '../transformer.ts';
-import { BoundedMap } from './bounded-map.ts';
 import { derivedKeyGcm } from './derived-key.ts';
 import { decodeEncryptedObject, createEnvelopeWriter, validateEncryptedKey } from './encrypted-object.ts';
 import { kmsV1Service, kmsV2Service } from './grpc-service.ts';
@@ -120,18 +119,6 @@ test('a value of kube-apiserver with a derived key is read', () => {
     '2442759e33945fbad709db577a0f037fd8a709fc76979b8942209debcecb9d57efe3d6ff6a1ef6ee9a5003b9833b3043cec1e47b35175b151107a8d2416b0e296bbf66b5d102fcefdf9a78f293d271';
   const transformer = derivedKeyGcm(createSecretKey(Buffer.from(seed, 'hex')), random);
   expect(transformer.fromStorage(Buffer.from(recorded, 'hex'), 'bamboo').value.toString()).toBe('pandas are the best');
-});
-
-test('a bounded map evicts the least recently used entry', () => {
-  const map = new BoundedMap<string, number>(2);
-  map.set('a', 1);
-  map.set('b', 2);
-  expect(map.get('a')).toBe(1);
-  map.set('c', 3);
-  expect([map.get('a'), map.get('b'), map.get('c')]).toEqual([1, undefined, 3]);
-  const none = new BoundedMap<string, number>(0);
-  none.set('a', 1);
-  expect(none.get('a')).toBeUndefined();
 });
 
 test.each([
