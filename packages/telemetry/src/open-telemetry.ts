@@ -16,6 +16,7 @@ import { AlwaysOnSampler, TracerProvider } from '@opentelemetry/sdk-trace';
 import { credentials } from '@grpc/grpc-js';
 import {
   type Clock,
+  keepText,
   type Random,
   type Span,
   type SpanAttributes,
@@ -23,6 +24,7 @@ import {
   type TraceContext,
 } from '@cluster-apiserver/base';
 import { createBoundedProcessor } from './bounded-processor.ts';
+import { createReconnectingExporter } from './reconnecting-exporter.ts';
 import type { OpenTracer, RequestSpan, TracerOptions } from './tracer.ts';
 
 const million = 1_000_000;
@@ -33,22 +35,32 @@ const exportTimeoutMs = 10_000;
 /** Maximum time to flush at shutdown. */
 const closeMsMax = 2_000;
 
-/** Clients choose some values, such as paths; longer ones are truncated. */
+/** Clients choose some names and values, such as paths; longer ones are truncated. */
 const attributeCharactersMax = 512;
+
+/** A span waits for its batch longer than the request lasts, so it must not hold texts of the request. */
+const keepAttributes = (attributes: SpanAttributes): SpanAttributes =>
+  Object.fromEntries(
+    Object.entries(attributes).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? keepText(value, attributeCharactersMax) : value,
+    ]),
+  );
 
 export function openTelemetryTracer(options: TracerOptions): OpenTracer {
   const { address, samplingRatePerMillion, resource, clock, random, measures, exported } = options;
-  const exporter = new OTLPTraceExporter({
-    url: address.includes('://') ? address : `http://${address}`,
-    credentials: credentials.createInsecure(),
-    timeoutMillis: exportTimeoutMs,
-  });
+  const openExporter = (): OTLPTraceExporter =>
+    new OTLPTraceExporter({
+      url: address.includes('://') ? address : `http://${address}`,
+      credentials: credentials.createInsecure(),
+      timeoutMillis: exportTimeoutMs,
+    });
+  const exporter = createReconnectingExporter(openExporter);
   const provider = new TracerProvider({
     resource: resourceFromAttributes(resource),
     // Only sampled requests create spans.
     sampler: new AlwaysOnSampler(),
     idGenerator: createIdGenerator(random),
-    spanLimits: { attributeValueLengthLimit: attributeCharactersMax },
     spanProcessors: [createBoundedProcessor(exporter, measures, exported)],
   });
   const tracer = provider.getTracer('cluster-apiserver');
@@ -82,11 +94,11 @@ function beginRequest(tracer: SdkTracer, clock: Clock, { name, startMs, attribut
   const context = parent ? trace.setSpanContext(ROOT_CONTEXT, toSdkContext(parent)) : ROOT_CONTEXT;
   const times = { clock, epochMs: clock.now() - clock.monotonicMs() };
   const span = tracer.startSpan(
-    name,
+    keepText(name, attributeCharactersMax),
     {
       kind: SpanKind.SERVER,
       startTime: toHrTime(times, startMs),
-      attributes,
+      attributes: keepAttributes(attributes),
       ...(link && { links: [{ context: toSdkContext(link) }] }),
     },
     context,
@@ -142,7 +154,7 @@ class RecordedSpan implements Span {
       {
         kind: kind === 'client' ? SpanKind.CLIENT : SpanKind.INTERNAL,
         startTime: toHrTime(this.#times, startMs ?? this.#times.clock.monotonicMs()),
-        ...(attributes && { attributes }),
+        ...(attributes && { attributes: keepAttributes(attributes) }),
       },
       trace.setSpan(ROOT_CONTEXT, this.#span),
     );
@@ -150,7 +162,7 @@ class RecordedSpan implements Span {
   }
 
   set(attributes: SpanAttributes): void {
-    if (!this.#hasEnded) this.#span.setAttributes(attributes);
+    if (!this.#hasEnded) this.#span.setAttributes(keepAttributes(attributes));
   }
 
   fail(type: string): void {

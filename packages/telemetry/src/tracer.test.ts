@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import os from 'node:os';
 import path from 'node:path';
 import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type OtlpReceiver, startReceiver } from '@cluster-apiserver/testkit/otlp-receiver';
 import { type OpenTracer, openTracer, type TracerOptions } from './tracer.ts';
@@ -117,6 +118,25 @@ describe('A collector that', () => {
     await until('the spans', () => exported === held || undefined);
     expect(receiver.spans).toHaveLength(held);
   });
+});
+
+test('spans that wait hold no texts of their requests', async () => {
+  const textBytes = 1_000_000;
+  receiver = await startReceiver();
+  const answer = Promise.withResolvers<void>();
+  receiver.ready = answer.promise;
+  const by = await open(receiver.address);
+  const before = usedHeapBytes();
+  for (let span = 0; span < 50; span++) {
+    const text = String(span).padEnd(textBytes, 'x');
+    const request = by.begin({ name: text.slice(0, 300), startMs: clock.monotonicMs(), attributes: { path: text } });
+    request.set({ plural: text.slice(0, 100) });
+    request.end();
+  }
+  expect(usedHeapBytes() - before).toBeLessThan(10 * textBytes);
+  answer.resolve();
+  await until('the spans', () => exported === 50 || undefined);
+  expect(receiver.spans[0]).toMatchObject({ attributes: { path: expect.stringMatching(/^0x{511}$/) } });
 });
 
 test('ended spans are exported when the server stops', async () => {
