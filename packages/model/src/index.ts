@@ -128,8 +128,8 @@ export {
   matcherOfField,
   type LabelRequirement,
   parseLabelSelector,
-  SelectorSyntaxError,
 } from './selector/label-selector.ts';
+export { SelectorSyntaxError } from './selector/selector-error.ts';
 export {
   formatShardSelector,
   matchesShards,

@@ -160,6 +160,7 @@ export function useWatches(): Watches {
     const target = `/api/v1/namespaces/n/robots?watch=true&${query}`;
     const ends: (() => void)[] = [];
     const request = {
+      target,
       isWebSocket: webSocket,
       header: (name: string) => (name === 'accept' ? accept : undefined),
       onEnd: (listener: () => void) => ends.push(listener),

@@ -1,6 +1,7 @@
 import type { AccessRequirement, AccessSelector } from '../access.ts';
 import { parseFieldTerms } from './field-selector.ts';
-import { parseLabelSelector, SelectorSyntaxError } from './label-selector.ts';
+import { parseLabelSelector } from './label-selector.ts';
+import { SelectorSyntaxError } from './selector-error.ts';
 
 /** A selector in an access review: raw as in a query, or parsed. Never both. */
 export interface SelectorAttributes {

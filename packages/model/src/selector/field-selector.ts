@@ -1,6 +1,6 @@
 import { getOwn } from '@cluster-apiserver/base';
 import type { Kind } from '../kind/kind.ts';
-import { SelectorSyntaxError } from './label-selector.ts';
+import { requireFewCharacters, requireFewTerms, SelectorSyntaxError } from './selector-error.ts';
 
 /** A parsed field selector: every term must hold. */
 export interface FieldSelector {
@@ -59,15 +59,17 @@ export function parseFieldSelector(text: string, kind: Kind): FieldSelector {
 }
 
 /** The terms of a selector, whatever fields they name. */
-export const parseFieldTerms = (text: string): FieldTerm[] =>
-  splitTerms(text)
-    .filter((term) => term !== '')
-    .map((term) => {
-      const match = /^((?:[^\\=!]|\\.)*?)(!=|==|=)(.*)$/s.exec(term);
-      if (!match) throw new SelectorSyntaxError(`invalid selector: '${text}'; can't understand '${term}'`);
-      const [, field = '', operator = '', value = ''] = match;
-      return { field, equal: operator !== '!=', value: unescaped(value) };
-    });
+export function parseFieldTerms(text: string): FieldTerm[] {
+  requireFewCharacters('fieldSelector', text);
+  const terms = splitTerms(text).filter((term) => term !== '');
+  requireFewTerms('fieldSelector', terms.length);
+  return terms.map((term) => {
+    const match = /^((?:[^\\=!]|\\.)*?)(!=|==|=)(.*)$/s.exec(term);
+    if (!match) throw new SelectorSyntaxError(`invalid selector: '${text}'; can't understand '${term}'`);
+    const [, field = '', operator = '', value = ''] = match;
+    return { field, equal: operator !== '!=', value: unescaped(value) };
+  });
+}
 
 const isSelectable = (kind: Kind, field: string): boolean =>
   field === 'metadata.name' ||

@@ -1,6 +1,7 @@
 import { requireValue } from '@cluster-apiserver/base';
 import type { LabelSelectorField } from '../validation/label-selector.ts';
 import { labelValueRule, qualifiedName } from '../validation/names.ts';
+import { requireFewCharacters, requireFewTerms, SelectorSyntaxError } from './selector-error.ts';
 
 /** A parsed label selector: every requirement must hold. */
 export interface LabelSelector {
@@ -19,10 +20,6 @@ interface BoundRequirement {
   readonly key: string;
   readonly operator: 'gt' | 'lt';
   readonly values: readonly [string];
-}
-
-export class SelectorSyntaxError extends Error {
-  override readonly name = 'SelectorSyntaxError';
 }
 
 type Labels = Readonly<Record<string, string>>;
@@ -130,11 +127,15 @@ export function parseLabelSelector(text: string): LabelSelector {
 }
 
 function parse(text: string): LabelSelector {
+  requireFewCharacters('labelSelector', text);
   const tokens = new Tokens(text);
   const requirements: LabelRequirement[] = [];
   if (tokens.peek() === undefined) return { requirements };
+  let terms = 0;
   for (;;) {
-    requirements.push(validateRequirement(readRequirement(tokens)));
+    const requirement = validateRequirement(readRequirement(tokens));
+    requirements.push(requirement);
+    requireFewTerms('labelSelector', (terms += Math.max(1, requirement.values.length)));
     const next = tokens.take();
     if (next === undefined)
       return {

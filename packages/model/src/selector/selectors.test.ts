@@ -3,7 +3,8 @@ import { defineKind } from '../kind/kind.ts';
 import { jsonField, string as stringSchema } from '../schema/schema.ts';
 import { pathSegmentNames } from '../validation/names.ts';
 import { fieldMatcher, parseFieldSelector } from './field-selector.ts';
-import { labelMatcher, parseLabelSelector, SelectorSyntaxError } from './label-selector.ts';
+import { labelMatcher, parseLabelSelector } from './label-selector.ts';
+import { SelectorSyntaxError } from './selector-error.ts';
 
 const labels = { app: 'web', tier: 'front', n: '7', empty: '' };
 
@@ -83,6 +84,19 @@ describe('labels', () => {
     expect(() => parseLabelSelector(selector)).toThrow(SelectorSyntaxError);
   });
 
+  const many = (count: number, term: (n: number) => string): string =>
+    Array.from({ length: count }, (_, n) => term(n)).join(',');
+
+  test.each([
+    ['requirements', many(1_001, (n) => `a${n}`), many(1_000, (n) => `a${n}`)],
+    ['values of a set', `a in (${many(1_001, (n) => `v${n}`)})`, `a in (${many(1_000, (n) => `v${n}`)})`],
+    ['values of sets', many(251, (n) => `a in (1,2,3,${n})`), many(250, (n) => `a in (a,b,c,${n})`)],
+    ['characters', `a${' '.repeat(32_768)}`, `a${' '.repeat(32_767)}`],
+  ])('a selector with too many %s is refused with the name of the parameter', (_, refused, accepted) => {
+    expect(() => parseLabelSelector(refused)).toThrow(/^labelSelector has more than (1000|32768) /);
+    expect(parseLabelSelector(accepted).requirements.length).toBeGreaterThan(0);
+  });
+
   test('a selector that is read twice in a row is parsed once', () => {
     const [text, other] = ['a=1,b=2', 'a=1'];
     const first = parseLabelSelector(text);
@@ -119,6 +133,14 @@ describe('fields', () => {
     [',metadata.name=a,', true],
   ])('%j selects: %s', (selector, selects) => {
     expect(fieldMatcher(parseFieldSelector(selector, kind))(note)).toBe(selects);
+  });
+
+  test.each([
+    ['requirements', (n: number) => 'metadata.name!=a,'.repeat(n), 1_000],
+    ['characters', (n: number) => `reason=${'x'.repeat(n - 'reason='.length)}`, 32_768],
+  ])('a selector with too many %s is refused with the name of the parameter', (_, selector, max) => {
+    expect(() => parseFieldSelector(selector(max + 1), kind)).toThrow(/^fieldSelector has more than (1000|32768) /);
+    expect(parseFieldSelector(selector(max), kind).terms.length).toBeGreaterThan(0);
   });
 
   test.each(['a', 'metadata.name', 'reason=a=b', 'reason=a\\b', 'spec.colour=blue', 'constructor=x'])(

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { SelectorSyntaxError } from './label-selector.ts';
+import { SelectorSyntaxError } from './selector-error.ts';
 import { formatShardSelector, matchesShards, parseShardSelector, shardHash } from './shard-selector.ts';
 
 const uid = 'object.metadata.uid';

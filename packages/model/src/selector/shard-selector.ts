@@ -1,4 +1,4 @@
-import { SelectorSyntaxError } from './label-selector.ts';
+import { requireFewCharacters, SelectorSyntaxError } from './selector-error.ts';
 
 /** A parsed shard selector: the hash of one field must be in one of the ranges. */
 export interface ShardSelector {
@@ -21,6 +21,7 @@ const spaceEnd = 2n ** 64n;
 
 /** Reads a selector such as `shardRange(object.metadata.uid, '0x0', '0x8000000000000000') || shardRange(…)`. */
 export function parseShardSelector(text: string): ShardSelector {
+  requireFewCharacters('shardSelector', text);
   const [first, ...others] = parseTerms(new Tokens(text));
   const other = others.find(({ path }) => path !== first.path);
   if (other) throw invalidSelector(`all ranges must be of one path, not of ${first.path} and ${other.path}`);

@@ -44,6 +44,7 @@ function streamOf(batches = [batchOf(10), batchOf(20)]) {
     durationMs: 90_000,
     bookmarks: true,
     openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
+    counted: { countUnread: () => {} },
     measures: { countSent: () => {}, countStalled: () => {}, end: () => {} },
     context,
     reportInternalError: (error) => reported.push(error),

@@ -4,7 +4,7 @@ import { type Sink, StalledClientError } from '../exchange.ts';
 import { type Frames } from '../encoding/watch-frames.ts';
 import { toStatusError } from '../stages/error-responses.ts';
 import type { WatchEnd } from '../watch-end.ts';
-import type { OpenWatches, WatchStream } from './open-watches.ts';
+import type { CountedWatch, OpenWatches, WatchStream } from './open-watches.ts';
 
 /** The metrics of one watch. */
 export interface OpenWatchMeasures {
@@ -29,6 +29,7 @@ export interface EventStreamOptions {
   readonly durationMs: number;
   readonly bookmarks: boolean;
   readonly openWatches: OpenWatches;
+  readonly counted: Pick<CountedWatch, 'countUnread'>;
   readonly measures: OpenWatchMeasures;
   /** Receives the reason when the stream ends. */
   readonly context: { watchEnd?: WatchEnd };
@@ -132,15 +133,23 @@ export class EventStream implements WatchStream {
   #waitUntilDrained(): Promise<void> {
     return new Promise((resolve) => {
       this.#stopWaiting = resolve;
-      void this.#sink.drained().then(resolve);
+      void this.#untilDrained().then(resolve);
     });
+  }
+
+  /** Resolves when the backlog is empty. It counts for the user meanwhile. */
+  async #untilDrained(): Promise<void> {
+    const { counted } = this.#options;
+    counted.countUnread(this.#sink.backlogBytes);
+    await this.#sink.drained();
+    counted.countUnread(0);
   }
 
   readonly #pump = this.#guard(() => {
     if (this.#isFinished || this.#isPaused) return;
     try {
       while (!this.#isFinished) {
-        if (this.#sink.backlogBytes > backlogBytesMax) return this.#pauseUntil(this.#sink.drained());
+        if (this.#sink.backlogBytes > backlogBytesMax) return this.#pauseUntil(this.#untilDrained());
         const batch = this.#watching.take();
         if (!batch) break;
         const encoded = this.#write(batch);

@@ -11,6 +11,12 @@ const stallMs = 60_000;
 /** The interval of the check for stalled watches. */
 const checkIntervalMs = 10_000;
 
+/**
+ * What the watches of one user may hold: selectors, and events that slow clients have not read. A hundred of the largest
+ * selectors, or as many watches as the other limit allows with usual ones.
+ */
+const heldBytesMax = 64 * 1024 * 1024;
+
 /** By then some of the user's watches may have ended. */
 const retryAfterSeconds = 30;
 
@@ -30,6 +36,19 @@ export interface WatchStream {
   cutOff(): void;
 }
 
+/** What is counted of one watch. */
+export interface CountedWatch {
+  /** The events that wait for the client now have so many bytes. */
+  countUnread(bytes: number): void;
+  /** The watch is over. */
+  release(): void;
+}
+
+interface Counts {
+  watches: number;
+  heldBytes: number;
+}
+
 interface Progress {
   readBytes: number;
   sinceMs: number;
@@ -38,7 +57,7 @@ interface Progress {
 /** Tracks the watches of this replica: counts them per user, and cuts off those whose client stopped reading. */
 export class OpenWatches {
   readonly #options: OpenWatchesOptions;
-  readonly #byUser = new Map<string, number>();
+  readonly #byUser = new Map<string, Counts>();
   readonly #streams = new Map<WatchStream, Progress>();
   #cancelCheck: (() => void) | undefined;
 
@@ -47,24 +66,42 @@ export class OpenWatches {
   }
 
   /**
-   * Counts a watch of the user until the returned function is called. Throws TooManyRequests if the user has too many.
+   * Counts a watch of the user, which holds so many bytes besides unread events. Throws TooManyRequests if the user has too
+   * many, or if they hold too much.
    */
-  acquire({ name, groups }: UserInfo): () => void {
+  acquire({ name, groups }: UserInfo, heldBytes: number): CountedWatch {
     const { maxPerUser } = this.#options;
-    const open = this.#byUser.get(name) ?? 0;
+    const counts = this.#byUser.get(name) ?? { watches: 0, heldBytes: 0 };
     // Cluster administrators can always watch, to investigate.
-    if (maxPerUser > 0 && open >= maxPerUser && !groups.includes(mastersGroup))
-      throw new StatusError(
-        'TooManyRequests',
-        `user ${JSON.stringify(name)} has ${open} watches open on this server, which is the limit; close some of them or try again later`,
-        { retryAfterSeconds },
-      );
-    this.#byUser.set(name, open + 1);
-    return () => {
-      const left = (this.#byUser.get(name) ?? 0) - 1;
-      if (left > 0) this.#byUser.set(name, left);
-      else this.#byUser.delete(name);
+    if (!groups.includes(mastersGroup)) {
+      if (maxPerUser > 0 && counts.watches >= maxPerUser)
+        throw tooManyWatches(name, `has ${counts.watches} watches open`, 'close some of them');
+      if (counts.heldBytes + heldBytes > heldBytesMax)
+        throw tooManyWatches(
+          name,
+          `has ${counts.watches} watches open whose selectors and unread events take ${counts.heldBytes} bytes`,
+          'close some of them, read them faster, use shorter selectors',
+        );
+    }
+    this.#byUser.set(name, counts);
+    counts.watches++;
+    counts.heldBytes += heldBytes;
+    let unreadBytes = 0;
+    let isReleased = false;
+    const countUnread = (bytes: number): void => {
+      // A stream that its client has left may still report.
+      if (isReleased) return;
+      counts.heldBytes += bytes - unreadBytes;
+      unreadBytes = bytes;
     };
+    const release = (): void => {
+      countUnread(0);
+      isReleased = true;
+      counts.heldBytes -= heldBytes;
+      counts.watches--;
+      if (counts.watches === 0) this.#byUser.delete(name);
+    };
+    return { countUnread, release };
   }
 
   /** Monitors a stream until the returned function is called, and cuts it off if its client stops reading. */
@@ -104,3 +141,10 @@ export class OpenWatches {
     if (stalled.length > 0) this.#options.reportStalled(stalled.length);
   }
 }
+
+const tooManyWatches = (name: string, state: string, remedy: string): StatusError =>
+  new StatusError(
+    'TooManyRequests',
+    `user ${JSON.stringify(name)} ${state} on this server, which is the limit; ${remedy} or try again later`,
+    { retryAfterSeconds },
+  );

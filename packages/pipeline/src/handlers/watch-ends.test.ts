@@ -148,6 +148,7 @@ test.each<[string, WatchReader, WatchEnd]>([
     durationMs: 60_000,
     bookmarks: false,
     openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
+    counted: { countUnread: () => {} },
     measures: { countSent: () => {}, countStalled: () => {}, end: () => {} },
     context,
     reportInternalError: () => {},

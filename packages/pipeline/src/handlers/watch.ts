@@ -1,6 +1,6 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { badRequest, type FieldSelector } from '@cluster-apiserver/model';
-import { type Resource, watch } from '@cluster-apiserver/registry';
+import { type Resource, type Selection, watch } from '@cluster-apiserver/registry';
 import { type Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { negotiateWatch } from '../encoding/negotiate.ts';
@@ -52,10 +52,10 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
     const options = readListParameters(resource, context);
     const allowWatchBookmarks = readBoolean(query, 'allowWatchBookmarks') ?? false;
     requireSameName(target?.name, options.fields);
-    const release = limits.openWatches.acquire(context.user);
+    const counted = limits.openWatches.acquire(context.user, heldBytes(options, context.request.target));
     const measures = limits.measures.begin(describeWatch(resource, context.info));
     context.request.onEnd(() => {
-      release();
+      counted.release();
       measures.end(context.watchEnd);
     });
     const watching = await watch(resource, { ...options, name: target?.name, allowWatchBookmarks }, context.call);
@@ -64,6 +64,7 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
       durationMs: durationMs(options.timeoutSeconds, limits),
       bookmarks: allowWatchBookmarks,
       openWatches: limits.openWatches,
+      counted,
       measures,
       context,
       reportInternalError: (error: unknown) => limits.report(error, context),
@@ -93,6 +94,23 @@ function beginInitialEventsSpan({ request, call, trace }: AuthenticatedContext):
   request.onEnd(end);
   return end;
 }
+
+/** About what a watch keeps in memory until it ends because of its selectors; measured. */
+function heldBytes({ labels, fields }: Selection, target: string): number {
+  const values = labels?.requirements.reduce((sum, requirement) => sum + requirement.values.length, 0) ?? 0;
+  return (
+    characterBytes * target.length +
+    labelRequirementBytes * (labels?.requirements.length ?? 0) +
+    valueBytes * values +
+    fieldRequirementBytes * (fields?.terms.length ?? 0)
+  );
+}
+
+/** The target as it was received, and what was parsed of it. */
+const characterBytes = 2;
+const labelRequirementBytes = 320;
+const valueBytes = 80;
+const fieldRequirementBytes = 160;
 
 const describeWatch = ({ served: { group, version, plural } }: Resource, { resource }: RequestInfo): Watched => ({
   group,

@@ -3,6 +3,7 @@
  * change once for all of them, and sends the changes of one turn of the event loop together. Selecting and sending are
  * steps of `turns`, so that neither many channels nor many watchers delay a request.
  */
+import { hash } from 'node:crypto';
 import type { Clock } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
 import { type Collection, type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
@@ -134,8 +135,9 @@ export class Channels {
   };
 }
 
+/** A hash, because a selector may have many kilobytes. */
 const nameOf = ({ namespace, name, labels, fields, shards }: Selection): string =>
-  JSON.stringify([namespace, name, labels, fields, shards]);
+  hash('sha256', JSON.stringify([namespace, name, labels, fields, shards]), 'base64');
 
 const keyOfScope = ({ within, key }: Scope): string => key ?? within;
 
